@@ -1,0 +1,66 @@
+//! What the network tells a sender.
+
+use incast_units::Time;
+
+/// One acknowledgement as a law sees it. Parts that a fabric does not provide are absent.
+///
+/// Positions count payload bytes from the start of the flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Feedback<'a> {
+    /// When the acknowledgement arrived at the sender.
+    pub now: Time,
+    /// Payload bytes that this acknowledgement newly covers, in order or not.
+    pub acked_bytes: u64,
+    /// Packets that this acknowledgement reports on (more than one if the receiver coalesces).
+    pub packets: u32,
+    /// How many of them carried a congestion mark (CE).
+    pub marked: u32,
+    /// Everything below this position is acknowledged.
+    pub acked: u64,
+    /// First position that was never sent.
+    pub next: u64,
+    /// Bytes in flight after this acknowledgement.
+    pub in_flight: u64,
+    /// Round-trip time of the packet that caused this acknowledgement, host processing included.
+    pub rtt: Time,
+    /// The flow had nothing more to send, so that its window was not what limited it.
+    pub app_limited: bool,
+    /// Part of `rtt` spent in the two end hosts.
+    pub endpoint_delay: Option<Time>,
+    /// One-way delay of the data packet as the two hosts' clocks show it, in picoseconds; negative if they disagree.
+    pub one_way_delay: Option<i64>,
+    /// In-band telemetry, one record per hop in path order; empty if the fabric has none.
+    pub telemetry: &'a [HopTelemetry],
+    /// A window in bytes that the network granted.
+    pub granted_window: Option<u64>,
+    /// Number of senders that the receiver currently serves.
+    pub sender_count: Option<u16>,
+}
+
+/// What one switch port writes into a passing packet (INT).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopTelemetry {
+    /// When the packet left the queue.
+    pub time: Time,
+    /// Bytes that the port had sent until then, this packet excluded.
+    pub sent_bytes: u64,
+    /// Bytes left in the port's queues after this packet was taken.
+    pub queue_bytes: u32,
+    /// The port's rate in Mbit/s.
+    pub rate_mbps: u32,
+}
+
+/// Packets that were found lost by acknowledgements of later ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When the loss was found.
+    pub now: Time,
+    /// Payload bytes found lost.
+    pub lost_bytes: u64,
+    /// Position of the first byte found lost.
+    pub position: u64,
+    /// First position that was never sent: the loss episode ends when this is acknowledged.
+    pub next: u64,
+    /// Bytes in flight, the lost ones excluded.
+    pub in_flight: u64,
+}

@@ -1,0 +1,261 @@
+//! Parameters of algorithms: one declaration gives the struct, the parser, the checks and the reference page.
+
+use crate::Path;
+use incast_units::{Bytes, Rate, Time};
+use std::fmt;
+use thiserror::Error;
+
+/// A value as a scenario file holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Raw {
+    /// A string, such as `"30us"`.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A decimal number.
+    Float(f64),
+    /// `true` or `false`.
+    Flag(bool),
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Integer(number) => write!(f, "{number}"),
+            Self::Float(number) => write!(f, "{number}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// A type that a parameter can have.
+pub trait Setting: Sized {
+    /// What it is called in messages and on the reference page.
+    const KIND: &'static str;
+    /// Reads it; the error says what is allowed.
+    fn read(raw: &Raw) -> Result<Self, String>;
+    /// Writes it as a scenario would.
+    fn write(&self) -> Raw;
+}
+
+fn wrong<T: Setting>(raw: &Raw) -> String {
+    format!("found {raw}, expected {}", T::KIND)
+}
+
+impl Setting for f64 {
+    const KIND: &'static str = "a number";
+    fn read(raw: &Raw) -> Result<Self, String> {
+        let number = match raw {
+            Raw::Integer(number) => *number as Self,
+            Raw::Float(number) => *number,
+            _ => return Err(wrong::<Self>(raw)),
+        };
+        if number.is_finite() { Ok(number) } else { Err(format!("found {number}, expected a finite number")) }
+    }
+    fn write(&self) -> Raw {
+        Raw::Float(*self)
+    }
+}
+impl Setting for u64 {
+    const KIND: &'static str = "a whole number, not negative";
+    fn read(raw: &Raw) -> Result<Self, String> {
+        match raw {
+            Raw::Integer(number) => Self::try_from(*number).map_err(|_| wrong::<Self>(raw)),
+            _ => Err(wrong::<Self>(raw)),
+        }
+    }
+    fn write(&self) -> Raw {
+        Raw::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+    }
+}
+impl Setting for bool {
+    const KIND: &'static str = "true or false";
+    fn read(raw: &Raw) -> Result<Self, String> {
+        match raw {
+            Raw::Flag(flag) => Ok(*flag),
+            _ => Err(wrong::<Self>(raw)),
+        }
+    }
+    fn write(&self) -> Raw {
+        Raw::Flag(*self)
+    }
+}
+
+macro_rules! unit_setting {
+    ($($type:ty, $kind:literal;)*) => {$(
+        impl Setting for $type {
+            const KIND: &'static str = $kind;
+            fn read(raw: &Raw) -> Result<Self, String> {
+                match raw {
+                    Raw::Text(text) => text.parse().map_err(|error: incast_units::UnitError| error.to_string()),
+                    _ => Err(wrong::<Self>(raw)),
+                }
+            }
+            fn write(&self) -> Raw {
+                Raw::Text(self.to_string())
+            }
+        }
+    )*};
+}
+unit_setting! {
+    Time, "a time such as \"30us\"";
+    Bytes, "a size such as \"64KB\"";
+    Rate, "a rate such as \"100Gbps\"";
+}
+
+/// One row of the reference page.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterInfo {
+    /// The key in a scenario.
+    pub name: &'static str,
+    /// Kind of value.
+    pub kind: &'static str,
+    /// What it does.
+    pub describe: &'static str,
+    /// The default as a formula of rate, base RTT and MSS.
+    pub default: &'static str,
+    /// What is allowed.
+    pub allowed: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+    /// The default's value on a path.
+    pub default_on: fn(&Path) -> Raw,
+}
+
+/// Why parameters were refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParameterError {
+    /// No parameter has this name.
+    #[error("unknown parameter `{name}`")]
+    Unknown {
+        /// The name as written.
+        name: String,
+        /// The names that exist.
+        allowed: Vec<&'static str>,
+    },
+    /// The value is of the wrong kind or outside the allowed range.
+    #[error("`{name}`: {message}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// What was found and what is allowed.
+        message: String,
+    },
+}
+
+/// Declares a parameter struct. Each field: `name: type = "default formula", |path| default, "allowed", |value| check, "source";`.
+#[macro_export]
+macro_rules! parameters {
+    (
+        $(#[doc = $struct_doc:literal])*
+        pub struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident : $type:ty = $default_text:literal, $default:expr, $allowed:literal, $check:expr, $source:literal;
+            )*
+        }
+    ) => {
+        $(#[doc = $struct_doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( $(#[doc = $doc])+ pub $field: $type, )*
+        }
+
+        impl $name {
+            /// The reference page, in the order of declaration.
+            pub const TABLE: &'static [$crate::parameters::ParameterInfo] = &[
+                $( $crate::parameters::ParameterInfo {
+                    name: stringify!($field),
+                    kind: <$type as $crate::parameters::Setting>::KIND,
+                    describe: concat!($($doc),+),
+                    default: $default_text,
+                    allowed: $allowed,
+                    source: $source,
+                    default_on: {
+                        fn default_on(path: &$crate::Path) -> $crate::parameters::Raw {
+                            let default: fn(&$crate::Path) -> $type = $default;
+                            $crate::parameters::Setting::write(&default(path))
+                        }
+                        default_on
+                    },
+                }, )*
+            ];
+
+            /// Takes the defaults on `path` and replaces those that are `given`.
+            ///
+            /// # Errors
+            /// An unknown name, a wrong kind, or a value that is not allowed.
+            #[allow(unused_variables, unused_mut)]
+            pub fn resolve(
+                path: &$crate::Path,
+                given: &[(String, $crate::parameters::Raw)],
+            ) -> Result<Self, $crate::parameters::ParameterError> {
+                let mut resolved = Self {
+                    $( $field: { let default: fn(&$crate::Path) -> $type = $default; default(path) }, )*
+                };
+                for (key, raw) in given {
+                    match key.as_str() {
+                        $( stringify!($field) => {
+                            let problem = |message| $crate::parameters::ParameterError::Value {
+                                name: stringify!($field),
+                                message,
+                            };
+                            let value = <$type as $crate::parameters::Setting>::read(raw).map_err(problem)?;
+                            let check: fn(&$type) -> bool = $check;
+                            if !check(&value) {
+                                return Err(problem(format!("found {raw}, allowed is {}", $allowed)));
+                            }
+                            resolved.$field = value;
+                        } )*
+                        _ => return Err($crate::parameters::ParameterError::Unknown {
+                            name: key.clone(),
+                            allowed: Self::TABLE.iter().map(|row| row.name).collect(),
+                        }),
+                    }
+                }
+                Ok(resolved)
+            }
+
+            /// The effective values, as a scenario would write them.
+            pub fn values(&self) -> Vec<(&'static str, $crate::parameters::Raw)> {
+                vec![ $( (stringify!($field), $crate::parameters::Setting::write(&self.$field)), )* ]
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    parameters! {
+        /// For the tests below.
+        pub struct Sample {
+            /// A gain.
+            gain: f64 = "1/16", |_| 1.0 / 16.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "nowhere";
+            /// A window.
+            window: Bytes = "BDP", |path| path.bdp(), "any", |_| true, "nowhere";
+        }
+    }
+
+    fn path() -> Path {
+        Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(10), mss: 1000, wire_mss: 1000 }
+    }
+
+    #[test]
+    fn defaults_follow_the_path() {
+        let sample = Sample::resolve(&path(), &[]).expect("defaults");
+        assert_eq!((sample.gain, sample.window), (0.0625, Bytes::new(125_000)));
+        assert_eq!((Sample::TABLE[1].default_on)(&path()), Raw::Text("125KB".into()));
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        let set = |key: &str, raw| Sample::resolve(&path(), &[(key.into(), raw)]).expect_err("refused").to_string();
+        assert_eq!(set("gian", Raw::Float(0.5)), "unknown parameter `gian`");
+        assert_eq!(set("gain", Raw::Float(2.0)), "`gain`: found 2, allowed is in (0, 1]");
+        assert!(set("gain", Raw::Float(f64::NAN)).contains("finite"));
+        assert!(set("window", Raw::Integer(4)).contains("expected a size"));
+    }
+}

@@ -1,0 +1,27 @@
+//! What is known of a network path before the first packet.
+
+use incast_units::{Bytes, Rate, Time};
+
+/// The constants from which every default of every law is computed.
+///
+/// One `Path` serves a whole fabric: real hosts do not know the path of each flow. `base_rtt` is therefore the
+/// largest one of the fabric, for a full packet and its acknowledgement without queueing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// Rate of the host's NIC.
+    pub rate: Rate,
+    /// Round-trip time of a full data packet and its acknowledgement through an empty network.
+    pub base_rtt: Time,
+    /// Payload bytes of a full packet (the maximum segment size).
+    pub mss: u32,
+    /// Bytes of a full packet on the link, with headers, preamble and inter-frame gap.
+    pub wire_mss: u32,
+}
+
+impl Path {
+    /// Bandwidth-delay product in payload bytes: what fills the path, headers taken off.
+    pub fn bdp(&self) -> Bytes {
+        let wire = self.rate.bytes_in(self.base_rtt).get();
+        Bytes::new((u128::from(wire) * u128::from(self.mss) / u128::from(self.wire_mss.max(1))) as u64)
+    }
+}

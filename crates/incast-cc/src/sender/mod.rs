@@ -1,0 +1,111 @@
+//! Laws that run at the sender: one file each.
+//!
+//! To add one, write its file and add a line to [`senders!`] below; `docs/adding-a-law.md` walks through it.
+
+mod registry;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub mod constant_rate;
+pub mod constant_window;
+pub mod cubic;
+pub mod dctcp;
+
+use crate::{
+    Feedback, Loss, Path,
+    parameters::{ParameterError, ParameterInfo, Raw},
+};
+use incast_units::{Rate, Time};
+
+registry::senders! {
+    Dctcp => dctcp::Dctcp,
+    Cubic => cubic::Cubic,
+    ConstantWindow => constant_window::ConstantWindow,
+    ConstantRate => constant_rate::ConstantRate,
+}
+
+/// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Ethernet, IPv4, TCP with timestamps.
+    Tcp,
+    /// Ethernet, IPv4, UDP, InfiniBand transport (RoCEv2).
+    RoceV2,
+}
+
+/// How a law's transport recovers from loss unless the scenario says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Only what was lost is sent again.
+    SelectiveRepeat,
+    /// Everything from the first loss on is sent again.
+    GoBackN,
+}
+
+/// What a listing says about a law.
+#[derive(Clone, Copy, Debug)]
+pub struct LawInfo {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// How tables print it.
+    pub title: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+    /// Its transport's packet formats.
+    pub framing: Framing,
+    /// Its transport's loss recovery.
+    pub recovery: Recovery,
+    /// Data packets are sent as ECN-capable.
+    pub ecn_capable: bool,
+    /// Its parameters.
+    pub parameters: &'static [ParameterInfo],
+}
+
+/// A law at the sender of one flow. All methods are pure in the sense of the crate: no clock, no I/O.
+pub trait SenderLaw: Sized {
+    /// Parameters, resolved once for a fabric.
+    type Parameters: Clone;
+    /// Name, title, source, transport.
+    const INFO: LawInfo;
+
+    /// Resolves parameters: the defaults on `path`, replaced by those `given`.
+    ///
+    /// # Errors
+    /// See [`crate::parameters!`].
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
+    /// The effective values of parameters, as a scenario would write them.
+    fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
+    fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;
+
+    /// An acknowledgement arrived.
+    fn on_ack(&mut self, feedback: &Feedback<'_>);
+    /// Later acknowledgements show that packets were lost.
+    fn on_loss(&mut self, loss: &Loss);
+    /// The retransmission timer expired: everything in flight is presumed lost. `next` is the first position never sent.
+    fn on_timeout(&mut self, now: Time, next: u64);
+    /// A congestion notification packet arrived, with the window it grants if it grants one.
+    fn on_cnp(&mut self, _now: Time, _granted_window: Option<u64>) {}
+    /// The receiver allows data up to `position` (receiver-driven protocols).
+    fn on_credit(&mut self, _now: Time, _position: u64) {}
+    /// The time that [`Self::next_timer`] named has come.
+    fn on_timer(&mut self, _now: Time) {}
+    /// `bytes` of payload were handed to the NIC.
+    fn on_sent(&mut self, _now: Time, _bytes: u32) {}
+
+    /// Payload bytes that may be in flight. Below one MSS the sender paces single packets: one each
+    /// RTT × MSS / window.
+    fn window(&self) -> u64;
+    /// Pace of the flow on the wire; `None` leaves it to acknowledgements.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// Data below this position may be sent (credit); without credit, all of it.
+    fn credit(&self) -> u64 {
+        u64::MAX
+    }
+    /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
+    fn next_timer(&self) -> Time {
+        Time::MAX
+    }
+}

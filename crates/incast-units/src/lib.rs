@@ -1,0 +1,14 @@
+//! Units of the simulator: [`Time`] in picoseconds, [`Bytes`], and [`Rate`] in bits per second.
+//!
+//! All three are integers. They parse what people write (`"100Gbps"`, `"1us"`, `"320KB"`) exactly, without
+//! a detour over floating point, and print the same way.
+
+mod bytes;
+mod parse;
+mod rate;
+mod time;
+
+pub use bytes::Bytes;
+pub use parse::UnitError;
+pub use rate::{Rate, Serializer};
+pub use time::Time;
