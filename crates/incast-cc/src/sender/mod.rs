@@ -8,6 +8,7 @@ pub(crate) mod testing;
 
 pub mod constant_rate;
 pub mod constant_window;
+pub mod credit;
 pub mod cubic;
 pub mod dctcp;
 
@@ -22,6 +23,7 @@ registry::senders! {
     Cubic => cubic::Cubic,
     ConstantWindow => constant_window::ConstantWindow,
     ConstantRate => constant_rate::ConstantRate,
+    Credit => credit::Credit,
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).
@@ -108,4 +110,11 @@ pub trait SenderLaw: Sized {
     fn next_timer(&self) -> Time {
         Time::MAX
     }
+}
+
+/// Whether the window was what limited the flow, so that it may grow: the application had more to send, and at least
+/// half of the window was in use (RFC 7661, section 4.3; RFC 9438, section 5.8).
+#[inline]
+fn window_limited(feedback: &Feedback<'_>, window: f64) -> bool {
+    !feedback.app_limited && 2.0 * (feedback.in_flight + feedback.acked_bytes) as f64 >= window
 }

@@ -13,8 +13,8 @@ pub struct ConstantHold {
 }
 
 impl UnderlayStage for ConstantHold {
-    fn release(&mut self, now: Time) -> Time {
-        now + self.hold
+    fn release(&mut self, _now: Time, queued: Time) -> Time {
+        queued + self.hold
     }
     fn on_feedback(&mut self, _now: Time, _sent: Time, _one_way_delay: i64) {
         self.reports += 1;

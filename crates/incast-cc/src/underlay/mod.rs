@@ -6,8 +6,9 @@ use incast_units::Time;
 
 /// One flow's stage. It never reorders a flow: a packet leaves no earlier than the one before it.
 pub trait UnderlayStage {
-    /// A data packet is ready at `now`: when it may go to the NIC (`now` for at once).
-    fn release(&mut self, now: Time) -> Time;
+    /// When the packet at the head of the stage, which was handed over at `queued`, may go to the NIC: `now` or
+    /// earlier for at once. Asked again when that time has come.
+    fn release(&mut self, now: Time, queued: Time) -> Time;
     /// An acknowledgement brought the one-way delay, in picoseconds as the two hosts' clocks show it, of the
     /// packet sent at `sent`.
     fn on_feedback(&mut self, now: Time, sent: Time, one_way_delay: i64);
@@ -32,10 +33,10 @@ impl Underlay {
 }
 
 impl UnderlayStage for Underlay {
-    fn release(&mut self, now: Time) -> Time {
+    fn release(&mut self, now: Time, queued: Time) -> Time {
         match self {
             Self::None => now,
-            Self::ConstantHold(stage) => stage.release(now),
+            Self::ConstantHold(stage) => stage.release(now, queued),
         }
     }
     fn on_feedback(&mut self, now: Time, sent: Time, one_way_delay: i64) {
