@@ -1,0 +1,201 @@
+//! What the engine asks of a domain, and what it offers to one.
+
+use super::{
+    mailbox::{Envelope, PostOffice},
+    queue::{Event, EventQueue, Key, TieBreak},
+};
+use incast_units::Time;
+
+/// What travels between domains. It may name one attachment, which travels with it.
+pub trait Message: Copy + Send {
+    /// Names no attachment.
+    const NO_ATTACHMENT: u32 = u32::MAX;
+    /// Index of the attachment where the message lies, or [`Self::NO_ATTACHMENT`].
+    fn attachment(&self) -> u32;
+    /// Sets that index.
+    fn set_attachment(&mut self, index: u32);
+}
+
+/// A set of nodes that share one event loop.
+///
+/// All methods are called with non-decreasing time. A domain acts on others only by [`Context::send`].
+pub trait Domain: Send {
+    /// What travels between domains.
+    type Message: Message;
+    /// What does not fit into a message.
+    type Attachment: Copy + Send;
+    /// The class of arriving messages among the classes of [`Event`]s.
+    const ARRIVAL: u8;
+
+    /// A message arrived at an entity of this domain.
+    fn on_message(
+        &mut self,
+        entity: u32,
+        message: &Self::Message,
+        attachment: Option<&Self::Attachment>,
+        context: &mut Context<'_, Self>,
+    ) where
+        Self: Sized;
+
+    /// An event that this domain scheduled has come.
+    fn on_event(&mut self, event: Event, context: &mut Context<'_, Self>)
+    where
+        Self: Sized;
+
+    /// When the next sample is due; [`Time::MAX`] for never.
+    fn next_sample(&self) -> Time {
+        Time::MAX
+    }
+
+    /// Takes the sample of [`Self::next_sample`]. Every event before that time has happened, none at or after it.
+    fn sample(&mut self) {}
+
+    /// Nothing was lost or made up; asserted after each window in debug builds.
+    fn is_consistent(&self) -> bool {
+        true
+    }
+}
+
+/// Names of a domain's entities across the simulation, for breaking ties.
+#[derive(Clone, Debug)]
+pub enum Names {
+    /// Entity e is called base + e.
+    Base(u64),
+    /// Entity e is called names[e].
+    Table(Vec<u64>),
+}
+
+impl Names {
+    #[inline]
+    pub(super) fn of(&self, entity: u32) -> u64 {
+        match self {
+            Self::Base(base) => base + u64::from(entity),
+            Self::Table(names) => names[entity as usize],
+        }
+    }
+}
+
+/// The window that is being executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub index: u64,
+    pub start: Time,
+    /// End of the window: the earliest time at which a message sent in it may arrive elsewhere.
+    pub end: Time,
+    pub length: Time,
+}
+
+impl Window {
+    /// How many windows after this one `time` lies.
+    #[inline]
+    pub fn ahead(&self, time: Time) -> u64 {
+        let mut edge = self.end;
+        for ahead in 0..4 {
+            if time < edge {
+                return ahead;
+            }
+            edge += self.length;
+        }
+        time.ps() / self.length.ps() - self.index
+    }
+}
+
+/// Messages of a domain to itself, and messages that it holds until they are near enough to be posted.
+#[derive(Debug)]
+pub(super) struct Held<M, A> {
+    pub slots: Vec<(u32, Envelope<M>, Option<A>)>,
+    free: Vec<u32>,
+}
+
+impl<M: Copy, A: Copy> Held<M, A> {
+    pub fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+    fn put(&mut self, to: u32, envelope: Envelope<M>, attachment: Option<A>) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = (to, envelope, attachment);
+            index
+        } else {
+            self.slots.push((to, envelope, attachment));
+            self.slots.len() as u32 - 1
+        }
+    }
+    pub fn take(&mut self, index: u32) -> (u32, Envelope<M>, Option<A>) {
+        self.free.push(index);
+        self.slots[index as usize]
+    }
+}
+
+/// What a domain may do while it handles an event.
+pub struct Context<'a, D: Domain> {
+    pub(super) now: Time,
+    pub(super) window: Window,
+    pub(super) domain: u32,
+    pub(super) thread: usize,
+    pub(super) post: &'a PostOffice<D::Message, D::Attachment>,
+    pub(super) queue: &'a mut EventQueue,
+    pub(super) held: &'a mut Held<D::Message, D::Attachment>,
+    pub(super) names: &'a Names,
+    pub(super) ties: TieBreak,
+}
+
+/// Class of the engine's own events: a held message has come near enough to be posted.
+pub(super) const POSTING: u8 = Key::CLASSES - 1;
+
+impl<D: Domain> Context<'_, D> {
+    /// Simulated time.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Schedules an event of this domain.
+    ///
+    /// # Panics
+    /// If `time` is in the past.
+    #[inline]
+    pub fn schedule(&mut self, time: Time, event: Event) {
+        assert!(time >= self.now, "event scheduled into the past: {time} before {}", self.now);
+        let tie = self.ties.of(self.names.of(event.entity), time);
+        self.queue.push(time, Key::new(event, tie));
+    }
+
+    /// Sends a message that arrives at `time` at an entity of a domain, this one or another.
+    ///
+    /// # Panics
+    /// If `time` is in the past, or nearer than the lookahead for another domain.
+    #[inline]
+    pub fn send(
+        &mut self,
+        domain: u32,
+        entity: u32,
+        time: Time,
+        mut message: D::Message,
+        attachment: Option<&D::Attachment>,
+    ) {
+        message.set_attachment(D::Message::NO_ATTACHMENT);
+        let envelope = Envelope { time, entity, message };
+        if domain == self.domain {
+            assert!(time >= self.now, "message sent into the past: {time} before {}", self.now);
+            let payload = self.held.put(domain, envelope, attachment.copied());
+            self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
+            return;
+        }
+        assert!(time >= self.window.end, "message to another domain within the lookahead");
+        let ahead = self.window.ahead(time);
+        if ahead < self.post.horizon() {
+            self.post.push(self.thread, self.window.index + ahead, domain, envelope, attachment);
+        } else {
+            let payload = self.held.put(domain, envelope, attachment.copied());
+            let near = Time::from_ps((self.window.index + ahead + 2 - self.post.horizon()) * self.window.length.ps());
+            self.queue.push(near, Key::new(Event { class: POSTING, entity: 0, payload }, 0));
+        }
+    }
+
+    /// Posts a message that was held because it was too far ahead.
+    pub(super) fn post_held(&mut self, index: u32) {
+        let (domain, envelope, attachment) = self.held.take(index);
+        let ahead = self.window.ahead(envelope.time);
+        self.post.push(self.thread, self.window.index + ahead, domain, envelope, attachment.as_ref());
+    }
+}

@@ -1,0 +1,538 @@
+//! The window executor.
+
+use super::{
+    domain::{Context, Domain, Held, Message, Names, POSTING, Window},
+    mailbox::PostOffice,
+    queue::{Event, EventQueue, Key, TieBreak},
+    schedule::{ActiveSet, collect},
+    sync::Barrier,
+};
+use incast_units::Time;
+use std::{
+    cell::UnsafeCell,
+    cmp::Reverse,
+    collections::BinaryHeap,
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Duration,
+};
+
+/// The longest window. Longer ones would only make the sorted keys wider.
+pub const LONGEST_WINDOW: Time = Time::from_ps(1 << 20);
+
+/// How many windows ahead messages can be posted directly; longer links hold them for a while.
+const MOST_SLOTS: usize = 64;
+
+/// Windows between two looks at the observer.
+const OBSERVE_EVERY: u64 = 256;
+
+/// What the leader publishes instead of a window to end the run.
+const STOP: u64 = u64::MAX - 1;
+
+/// A domain with what the engine keeps for it.
+struct Cell<D: Domain> {
+    domain: D,
+    queue: EventQueue,
+    held: Held<D::Message, D::Attachment>,
+    names: Names,
+    /// The window for which a wake-up is registered; earlier than the window being executed means none.
+    wake: u64,
+    /// Events handled, the measure by which work is balanced.
+    cost: u64,
+    /// Messages of the last window that arrive at the end of the run or later.
+    leftover: Vec<(u32, D::Message)>,
+}
+
+/// What one thread keeps for the domains it runs.
+struct Worker {
+    range: Range<u32>,
+    /// Domains with own events in the windows of the ring.
+    near: Vec<ActiveSet>,
+    /// Domains with own events further ahead, by window.
+    far: BinaryHeap<Reverse<(u64, u32)>>,
+    keys: Vec<u64>,
+    active: Vec<u32>,
+    statistics: Statistics,
+}
+
+/// What a run consisted of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Windows in which something happened.
+    pub windows: u64,
+    /// Messages handled.
+    pub messages: u64,
+    /// Events and messages handled.
+    pub events: u64,
+    /// CPU time of all threads, user and system.
+    pub cpu: Duration,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    /// Simulated time.
+    pub time: Time,
+    /// Messages handled.
+    pub messages: u64,
+}
+
+/// Runs domains to an end.
+pub struct Executor<D: Domain> {
+    cells: Box<[UnsafeCell<Cell<D>>]>,
+    lookahead: Time,
+    slots: usize,
+    ties: TieBreak,
+}
+
+// SAFETY: a cell is touched only by the thread whose worker's range holds it; ranges change only between barriers.
+unsafe impl<D: Domain> Sync for Executor<D> {}
+
+struct Shared<'a, D: Domain> {
+    executor: &'a Executor<D>,
+    post: PostOffice<D::Message, D::Attachment>,
+    workers: Box<[UnsafeCell<Worker>]>,
+    barrier: Barrier,
+    /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
+    next: [Box<[AtomicU64]>; 2],
+    /// Messages handled by each thread, for those who watch.
+    messages: Box<[AtomicU64]>,
+    end: Time,
+}
+
+// SAFETY: workers are touched by their own thread, or by the leader while all others wait between two barriers.
+unsafe impl<D: Domain> Sync for Shared<'_, D> {}
+
+impl<D: Domain> Executor<D> {
+    /// Domains with the names of their entities. `lookahead` is the least time between sending a message to another
+    /// domain and its arrival; `longest` the greatest.
+    ///
+    /// # Panics
+    /// If `lookahead` is zero.
+    pub fn new(domains: Vec<(D, Names)>, lookahead: Time, longest: Time, ties: TieBreak) -> Self {
+        let lookahead = lookahead.min(LONGEST_WINDOW);
+        assert!(lookahead > Time::ZERO, "domains need a lookahead");
+        let reach = (longest.ps() / lookahead.ps()).saturating_add(3);
+        let slots = usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(4, MOST_SLOTS).next_power_of_two();
+        let cell = |(domain, names)| {
+            UnsafeCell::new(Cell {
+                domain,
+                queue: EventQueue::default(),
+                held: Held::new(),
+                names,
+                wake: u64::MAX,
+                cost: 0,
+                leftover: Vec::new(),
+            })
+        };
+        Self { cells: domains.into_iter().map(cell).collect(), lookahead, slots, ties }
+    }
+
+    /// Schedules an event of a domain before the run.
+    pub fn schedule(&mut self, domain: usize, time: Time, event: Event) {
+        let ties = self.ties;
+        let cell = self.cells[domain].get_mut();
+        cell.queue.push(time, Key::new(event, ties.of(cell.names.of(event.entity), time)));
+    }
+
+    /// The domains, after a run.
+    pub fn into_domains(self) -> Vec<D> {
+        self.cells.into_vec().into_iter().map(|cell| cell.into_inner().domain).collect()
+    }
+
+    /// Runs all events before `end` on `threads` threads. `observe` is called now and then between windows with the
+    /// time reached; if it returns false the run stops there.
+    ///
+    /// # Panics
+    /// If a domain panics.
+    pub fn run(&mut self, end: Time, threads: usize, observe: &mut dyn FnMut(Reached) -> bool) -> Statistics {
+        let domains = self.cells.len();
+        let threads = threads.clamp(1, 32).min(domains.max(1));
+        let worker = |_| {
+            UnsafeCell::new(Worker {
+                range: 0..0,
+                near: vec![ActiveSet::new(domains); self.slots],
+                far: BinaryHeap::new(),
+                keys: Vec::new(),
+                active: Vec::new(),
+                statistics: Statistics::default(),
+            })
+        };
+        let next = || (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let shared: Shared<'_, D> = Shared {
+            post: PostOffice::new(domains, threads, self.slots),
+            workers: (0..threads).map(worker).collect(),
+            barrier: Barrier::new(threads),
+            next: [next(), next()],
+            messages: next(),
+            end,
+            executor: &*self,
+        };
+        // SAFETY: no other thread runs yet.
+        unsafe { shared.balance(None) };
+        let mut windows = 0;
+        if threads == 1 {
+            windows = shared.work(0, observe);
+        } else {
+            thread::scope(|scope| {
+                let shared = &shared;
+                let others: Vec<_> = (1..threads)
+                    .map(|thread| scope.spawn(move || shared.guarded(thread, &mut |_| true)))
+                    .collect();
+                let mut first_panic = None;
+                match shared.guarded(0, observe) {
+                    Ok(count) => windows = count,
+                    Err(panic) => first_panic = Some(panic),
+                }
+                for other in others {
+                    match other.join() {
+                        Ok(Ok(_)) => {}
+                        // The panic that started it all is the one that is not a poisoned barrier.
+                        Ok(Err(panic)) | Err(panic) => first_panic = first_panic.or(Some(panic)),
+                    }
+                }
+                if let Some(panic) = first_panic {
+                    resume_unwind(panic);
+                }
+            });
+        }
+        let mut sum = Statistics { windows, ..Statistics::default() };
+        for worker in shared.workers {
+            let part = worker.into_inner().statistics;
+            sum.messages += part.messages;
+            sum.events += part.events;
+            sum.cpu += part.cpu;
+        }
+        self.leftover(shared.post);
+        sum
+    }
+
+    /// Collects what was still on its way when the run ended.
+    fn leftover(&mut self, post: PostOffice<D::Message, D::Attachment>) {
+        for (domain, envelope) in post.into_messages() {
+            self.cells[domain].get_mut().leftover.push((envelope.entity, envelope.message));
+        }
+    }
+
+    /// Messages that were on their way when the run ended, with the domain and entity where they would have arrived.
+    pub fn pending(&mut self) -> Vec<(u32, u32, D::Message)> {
+        let mut pending = Vec::new();
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            let cell = cell.get_mut();
+            pending.extend(cell.leftover.iter().map(|(entity, message)| (index as u32, *entity, *message)));
+            for event in cell.queue.events().filter(|event| event.class == D::ARRIVAL || event.class == POSTING) {
+                let (domain, envelope, _) = cell.held.slots[event.payload as usize];
+                pending.push((domain, envelope.entity, envelope.message));
+            }
+        }
+        pending
+    }
+}
+
+impl<D: Domain> Shared<'_, D> {
+    fn guarded(&self, thread: usize, observe: &mut dyn FnMut(Reached) -> bool) -> thread::Result<u64> {
+        let result = catch_unwind(AssertUnwindSafe(|| self.work(thread, observe)));
+        if result.is_err() {
+            self.barrier.poison();
+        }
+        result
+    }
+
+    /// Divides the domains into contiguous ranges of equal cost, and registers their wake-ups as of `window`, the
+    /// one to be executed next.
+    ///
+    /// # Safety
+    /// No other thread touches workers or cells meanwhile.
+    unsafe fn balance(&self, window: Option<u64>) {
+        let cells = &self.executor.cells;
+        // SAFETY: promised by the caller, here and below.
+        let cost = |index: usize| unsafe { (*cells[index].get()).cost } + 1;
+        let total: u64 = (0..cells.len()).map(cost).sum();
+        let (mut from, mut sum) = (0, 0);
+        let threads = self.workers.len() as u64;
+        for thread in 0..self.workers.len() {
+            let goal = total * (thread as u64 + 1) / threads;
+            let mut to = from;
+            while to < cells.len() && (sum + cost(to) / 2 < goal || thread + 1 == self.workers.len()) {
+                sum += cost(to);
+                to += 1;
+            }
+            // SAFETY: promised by the caller.
+            let worker = unsafe { &mut *self.workers[thread].get() };
+            worker.range = from as u32..to as u32;
+            worker.far.clear();
+            worker.near.iter_mut().for_each(ActiveSet::clear);
+            for index in from..to {
+                // SAFETY: promised by the caller.
+                let cell = unsafe { &mut *cells[index].get() };
+                cell.wake = u64::MAX;
+                let next = cell.queue.next_time();
+                if next < Time::MAX {
+                    cell.wake = next.ps() / self.executor.lookahead.ps();
+                    worker.far.push(Reverse((cell.wake, index as u32)));
+                }
+                // What a domain costs changes: let the past fade.
+                cell.cost /= 2;
+            }
+            worker.gather(window.unwrap_or(0));
+            from = to;
+        }
+    }
+
+    /// One thread's part of the whole run. Returns the number of windows.
+    fn work(&self, thread: usize, observe: &mut dyn FnMut(Reached) -> bool) -> u64 {
+        // SAFETY: this is the worker's own thread; the leader touches it only while this thread waits in a barrier.
+        let worker = || unsafe { &mut *self.workers[thread].get() };
+        let length = self.executor.lookahead;
+        let started = thread_cpu_time();
+        let mut windows = 0u64;
+        let mut index = None;
+        let mut stop = false;
+        loop {
+            let known = if stop { STOP } else { worker().next_window(thread, index, &self.post) };
+            let next = &self.next[(windows & 1) as usize];
+            next[thread].store(known, Ordering::Relaxed);
+            if self.barrier.wait().is_err() {
+                break;
+            }
+            let earliest = next.iter().map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
+            let stopped = next[0].load(Ordering::Relaxed) == STOP;
+            if stopped || earliest == u64::MAX || earliest >= self.end.ps().div_ceil(length.ps()) {
+                break;
+            }
+            if let Some(over) = index {
+                // SAFETY: this is the posting thread, and the barrier has been passed.
+                unsafe { self.post.forget(thread, over) };
+            }
+            index = Some(earliest);
+            let rebalance = self.workers.len() > 1 && (windows == 32 || windows.is_multiple_of(1024) && windows > 0);
+            if rebalance {
+                if self.barrier.wait().is_err() {
+                    break;
+                }
+                if thread == 0 {
+                    // SAFETY: all other threads wait in the barriers around this.
+                    unsafe { self.balance(index) };
+                }
+                if self.barrier.wait().is_err() {
+                    break;
+                }
+            }
+            let start = Time::from_ps(earliest * length.ps());
+            let window = Window { index: earliest, start, end: start.saturating_add(length), length };
+            self.execute(thread, worker(), window);
+            windows += 1;
+            if thread == 0 && windows.is_multiple_of(OBSERVE_EVERY) {
+                stop = !observe(self.reached(window.end));
+            }
+        }
+        worker().statistics.cpu = thread_cpu_time().saturating_sub(started);
+        if thread == 0 {
+            observe(self.reached(Time::from_ps(index.map_or(0, |index| index + 1).saturating_mul(length.ps()))));
+        }
+        windows
+    }
+
+    fn reached(&self, time: Time) -> Reached {
+        let messages = self.messages.iter().map(|count| count.load(Ordering::Relaxed)).filter(|n| *n != u64::MAX).sum();
+        Reached { time: time.min(self.end), messages }
+    }
+
+    /// Runs this thread's domains that have something to do in a window.
+    fn execute(&self, thread: usize, worker: &mut Worker, window: Window) {
+        worker.gather(window.index);
+        let slot = (window.index & (self.executor.slots as u64 - 1)) as usize;
+        let mut active = std::mem::take(&mut worker.active);
+        {
+            // At most 32 threads and one set of our own.
+            let mut sets: [&ActiveSet; 33] = [&worker.near[slot]; 33];
+            for (from, set) in sets.iter_mut().enumerate().take(self.workers.len()) {
+                // SAFETY: this is the window being executed.
+                *set = unsafe { self.post.active(from, window.index) };
+            }
+            sets[self.workers.len()] = &worker.near[slot];
+            collect(&sets[..=self.workers.len()], worker.range.start, worker.range.end, &mut active);
+        }
+        worker.near[slot].clear();
+        for domain in &active {
+            // SAFETY: the domain lies in this worker's range.
+            let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
+            let (handled, messages) = self.run_domain(thread, &mut worker.keys, *domain, cell, window);
+            cell.cost += handled;
+            worker.statistics.events += handled;
+            worker.statistics.messages += messages;
+            let next = cell.queue.next_time();
+            if next < Time::MAX && next < self.end {
+                let due = window.index + window.ahead(next).max(1);
+                if due < cell.wake || cell.wake <= window.index {
+                    cell.wake = due;
+                    worker.wake(window.index, due, *domain);
+                }
+            }
+        }
+        worker.active = active;
+        self.messages[thread].store(worker.statistics.messages, Ordering::Relaxed);
+    }
+
+    /// Runs one domain's events of a window. Returns the number of events, and how many of them were messages.
+    #[inline]
+    fn run_domain(
+        &self,
+        thread: usize,
+        keys: &mut Vec<u64>,
+        index: u32,
+        cell: &mut Cell<D>,
+        window: Window,
+    ) -> (u64, u64) {
+        let limit = window.end.min(self.end);
+        keys.clear();
+        for from in 0..self.workers.len() {
+            // SAFETY: this thread runs the domain in this window; the reference is dropped at once.
+            let inbox = unsafe { self.post.inbox(from, window.index, index) };
+            let from = (from as u64) << 27;
+            let relative = |time: Time| (time - window.start).ps() << 32;
+            keys.extend(inbox.messages.iter().enumerate().map(|(i, e)| relative(e.time) | from | i as u64));
+        }
+        // Runs of each sender are nearly sorted already.
+        keys.sort_unstable();
+        if keys.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32) {
+            self.break_ties(keys, index, cell, window);
+        }
+        let (mut handled, mut messages) = (0, 0);
+        let mut sample = cell.domain.next_sample();
+        let mut context = Context {
+            now: window.start,
+            window,
+            domain: index,
+            thread,
+            post: &self.post,
+            queue: &mut cell.queue,
+            held: &mut cell.held,
+            names: &cell.names,
+            ties: self.executor.ties,
+        };
+        let mut arrivals = keys.iter().map(|key| {
+            (window.start + Time::from_ps(key >> 32), (*key as u32 >> 27) as usize, (*key as u32 & ((1 << 27) - 1)) as usize)
+        });
+        let mut arrival = arrivals.next();
+        loop {
+            let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::new(LAST, 0)));
+            let message_first = match arrival {
+                None => false,
+                Some((time, ..)) if time != event_time => time < event_time,
+                Some((time, from, i)) => {
+                    // SAFETY: as above.
+                    let inbox = unsafe { self.post.inbox(from, window.index, index) };
+                    let entity = inbox.messages[i].entity;
+                    let tie = self.executor.ties.of(context.names.of(entity), time);
+                    Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event_key
+                }
+            };
+            let now = if message_first { arrival.map_or(Time::MAX, |next| next.0) } else { event_time };
+            if now >= limit {
+                break;
+            }
+            while sample <= now {
+                cell.domain.sample();
+                sample = cell.domain.next_sample();
+            }
+            context.now = now;
+            handled += 1;
+            if let (true, Some((_, from, i))) = (message_first, arrival) {
+                // SAFETY: as above. The domain only pushes into inboxes of later windows.
+                let inbox = unsafe { self.post.inbox(from, window.index, index) };
+                let envelope = &inbox.messages[i];
+                let attachment = inbox.attachments.get(envelope.message.attachment() as usize);
+                messages += 1;
+                cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
+                arrival = arrivals.next();
+            } else {
+                context.queue.pop();
+                let event = event_key.event();
+                if event.class == D::ARRIVAL {
+                    let (_, envelope, attachment) = context.held.take(event.payload);
+                    messages += 1;
+                    cell.domain.on_message(event.entity, &envelope.message, attachment.as_ref(), &mut context);
+                } else if event.class == POSTING {
+                    context.post_held(event.payload);
+                } else {
+                    cell.domain.on_event(event, &mut context);
+                }
+            }
+        }
+        while let Some((_, from, i)) = arrival {
+            // SAFETY: as above.
+            let envelope = unsafe { self.post.inbox(from, window.index, index) }.messages[i];
+            cell.leftover.push((envelope.entity, envelope.message));
+            arrival = arrivals.next();
+        }
+        debug_assert!(cell.domain.is_consistent(), "conservation broken in domain {index} before {limit}");
+        for from in 0..self.workers.len() {
+            // SAFETY: as above.
+            let inbox = unsafe { self.post.inbox(from, window.index, index) };
+            inbox.messages.clear();
+            inbox.attachments.clear();
+        }
+        (handled, messages)
+    }
+
+    /// Orders messages that arrive at the same instant.
+    #[cold]
+    fn break_ties(&self, keys: &mut [u64], index: u32, cell: &Cell<D>, window: Window) {
+        for run in keys.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
+            let time = window.start + Time::from_ps(run[0] >> 32);
+            run.sort_by_cached_key(|key| {
+                let (from, i) = ((*key as u32 >> 27) as usize, (*key as u32 & ((1 << 27) - 1)) as usize);
+                // SAFETY: this thread runs the domain in this window; the reference is dropped at once.
+                let entity = unsafe { self.post.inbox(from, window.index, index) }.messages[i].entity;
+                (self.executor.ties.of(cell.names.of(entity), time), entity)
+            });
+        }
+    }
+}
+
+/// CPU time of this thread, user and system; zero where the system does not tell.
+fn thread_cpu_time() -> Duration {
+    nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
+/// Later than any event.
+const LAST: Event = Event { class: Key::CLASSES - 1, entity: Key::ENTITIES - 1, payload: Key::PAYLOADS - 1 };
+
+impl Worker {
+    /// Registers that `domain` has an event in window `due`.
+    fn wake(&mut self, window: u64, due: u64, domain: u32) {
+        let slots = self.near.len() as u64;
+        if due < window + slots {
+            self.near[(due & (slots - 1)) as usize].insert(domain);
+        } else {
+            self.far.push(Reverse((due, domain)));
+        }
+    }
+
+    /// Moves wake-ups that have come near into the ring.
+    fn gather(&mut self, window: u64) {
+        let slots = self.near.len() as u64;
+        while let Some(&Reverse((due, domain))) = self.far.peek()
+            && due < window + slots
+        {
+            self.far.pop();
+            self.near[(due & (slots - 1)) as usize].insert(domain);
+        }
+    }
+
+    /// The first window after `window` in which this thread knows something happens.
+    fn next_window<M: Message, A: Copy>(&self, thread: usize, window: Option<u64>, post: &PostOffice<M, A>) -> u64 {
+        let slots = self.near.len() as u64;
+        let far = self.far.peek().map_or(u64::MAX, |next| next.0.0);
+        let first = window.map_or(0, |window| window + 1);
+        let near = (first..first + slots - window.map_or(0, |_| 1))
+            .find(|later| !self.near[(later & (slots - 1)) as usize].is_empty());
+        // SAFETY: this is the posting thread. Before the first window nothing is posted.
+        let posted = window.and_then(|window| unsafe { post.next_posted(thread, window) });
+        far.min(near.unwrap_or(u64::MAX)).min(posted.unwrap_or(u64::MAX))
+    }
+}
+

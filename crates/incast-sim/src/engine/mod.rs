@@ -1,0 +1,22 @@
+//! The engine: runs domains that send each other messages, in windows. It knows nothing about networks.
+//!
+//! > A node never touches another node. It only puts packets on its own links.
+//!
+//! A *domain* is whatever shares one event loop. What a domain sends at time t arrives at t + L at the earliest, L
+//! being the *lookahead*. Within a window [kL, (k + 1)L) domains therefore cannot influence each other: each one's
+//! events of the window run to the end, in any order of domains and on any number of threads, with the same
+//! result. Then the window's output is handed over, and the next window is the one with the earliest pending event.
+//!
+//! The order of events inside a domain is total and depends on simulated state alone; see [`queue::Key`].
+
+pub mod domain;
+pub mod executor;
+mod mailbox;
+pub mod queue;
+pub mod random;
+mod schedule;
+mod sync;
+
+pub use domain::{Context, Domain, Message};
+pub use executor::{Executor, Reached, Statistics};
+pub use queue::Event;

@@ -1,0 +1,146 @@
+//! The few pending events of one domain, and the order of events.
+
+use super::random::mix;
+use incast_units::Time;
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// Something that happens inside a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Kind of event: lower classes come first at one instant. Below [`Key::CLASSES`].
+    pub class: u8,
+    /// Where in the domain (a port). Below [`Key::ENTITIES`].
+    pub entity: u32,
+    /// What the domain wants to remember. Below [`Key::PAYLOADS`].
+    pub payload: u32,
+}
+
+/// Order of events at one instant, packed: class, tie-break, entity, payload.
+///
+/// The complete order is (time, class, tie-break, entity, payload). The tie-break is a hash of (seed, the entity's
+/// global name, time), because a fixed order of ports would favour the same ports in every synchronised incast.
+/// Two events that are equal in all of this are the same event, so the order is total. It depends on simulated
+/// state alone: not on threads, not on how nodes are grouped into domains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(u64);
+
+impl Key {
+    /// Number of classes.
+    pub const CLASSES: u8 = 1 << 4;
+    /// Number of entities in a domain.
+    pub const ENTITIES: u32 = 1 << 20;
+    /// Number of payload values.
+    pub const PAYLOADS: u32 = 1 << 24;
+
+    /// Packs an event; `tie` is the hash.
+    #[inline]
+    pub fn new(event: Event, tie: u16) -> Self {
+        debug_assert!(event.class < Self::CLASSES && event.entity < Self::ENTITIES && event.payload < Self::PAYLOADS);
+        Self(
+            u64::from(event.class) << 60
+                | u64::from(tie) << 44
+                | u64::from(event.entity) << 24
+                | u64::from(event.payload),
+        )
+    }
+
+    /// The event.
+    #[inline]
+    pub fn event(self) -> Event {
+        Event {
+            class: (self.0 >> 60) as u8,
+            entity: (self.0 >> 24) as u32 & (Self::ENTITIES - 1),
+            payload: self.0 as u32 & (Self::PAYLOADS - 1),
+        }
+    }
+}
+
+/// How simultaneous events of different entities are ordered.
+#[derive(Clone, Copy, Debug)]
+pub enum TieBreak {
+    /// By hash under this seed.
+    Seeded(u64),
+    /// By entity.
+    Fixed,
+}
+
+impl TieBreak {
+    /// The tie-break of the entity with the global name `name` at `time`.
+    #[inline]
+    pub fn of(self, name: u64, time: Time) -> u16 {
+        match self {
+            Self::Seeded(seed) => (mix(seed ^ mix(name) ^ time.ps()) >> 48) as u16,
+            Self::Fixed => 0,
+        }
+    }
+}
+
+/// Pending events of a domain.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    heap: BinaryHeap<Reverse<(Time, Key)>>,
+}
+
+impl EventQueue {
+    /// Adds an event.
+    #[inline]
+    pub fn push(&mut self, time: Time, key: Key) {
+        self.heap.push(Reverse((time, key)));
+    }
+
+    /// The next event.
+    #[inline]
+    pub fn peek(&self) -> Option<(Time, Key)> {
+        self.heap.peek().map(|next| next.0)
+    }
+
+    /// Removes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, Key)> {
+        self.heap.pop().map(|next| next.0)
+    }
+
+    /// All pending events, in no order.
+    pub fn events(&self) -> impl Iterator<Item = Event> {
+        self.heap.iter().map(|entry| entry.0.1.event())
+    }
+
+    /// Time of the next event, [`Time::MAX`] without one.
+    #[inline]
+    pub fn next_time(&self) -> Time {
+        self.peek().map_or(Time::MAX, |(time, _)| time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_keep_events_and_order(class in 0u8..16, tie: u16, entity in 0u32..1 << 20, payload in 0u32..1 << 24) {
+            let event = Event { class, entity, payload };
+            prop_assert_eq!(Key::new(event, tie).event(), event);
+            if class > 0 {
+                let earlier = Event { class: class - 1, entity: (1 << 20) - 1, payload: (1 << 24) - 1 };
+                prop_assert!(Key::new(earlier, u16::MAX) < Key::new(event, tie));
+            }
+        }
+
+        #[test]
+        fn pops_in_order(times in proptest::collection::vec(0u64..20, 0..60)) {
+            let mut queue = EventQueue::default();
+            for (payload, time) in times.iter().enumerate() {
+                let event = Event { class: 1, entity: 0, payload: payload as u32 };
+                queue.push(Time::from_ps(*time), Key::new(event, TieBreak::Seeded(3).of(1, Time::from_ps(*time))));
+            }
+            let mut popped = Vec::new();
+            while let Some(next) = queue.pop() {
+                popped.push(next);
+            }
+            prop_assert!(popped.is_sorted());
+            prop_assert_eq!(popped.len(), times.len());
+        }
+    }
+}

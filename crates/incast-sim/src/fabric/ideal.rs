@@ -1,0 +1,534 @@
+//! What a flow takes alone: its path, its completion time in an idle fabric, and the base RTT.
+//!
+//! Every node stores and forwards: a packet is sent on when its last bit has arrived, in order, at once. Wire bytes
+//! include all headers, the preamble and the inter-frame gap, since those occupy the link as well.
+
+use super::routing::{Rule, entropy};
+use super::topology::{Link, Node, Ports, Topology};
+use incast_units::{Bytes, Rate, Serializer, Time};
+
+/// A link of a path, at its sending end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hop {
+    /// The node that sends.
+    pub node: Node,
+    /// Its port.
+    pub port: u16,
+    /// The cable at that port, an index into [`Topology::cables`].
+    pub cable: u32,
+    /// The properties of the cable.
+    pub link: Link,
+}
+
+/// The packets of a flow, as wire bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packets {
+    /// Wire bytes of a full packet.
+    pub full: u32,
+    /// Number of full packets.
+    pub count: u64,
+    /// Wire bytes of the packet after them, if there is one.
+    pub last: Option<u32>,
+}
+
+impl Packets {
+    /// A single packet.
+    pub const fn one(wire_bytes: u32) -> Self {
+        Self { full: wire_bytes, count: 1, last: None }
+    }
+}
+
+/// The path of a flow from host `src` to host `dst`: the NIC of `src` first, then every switch.
+///
+/// `ports` are those of `topology`, `rules` the rules in force, by switch index, and `salts` gives the salt of a switch
+/// by its node number. `None` if there is no route, the rules lead in a circle, or either end is not a host. The path
+/// of a host to itself is empty.
+pub fn path(
+    topology: &Topology,
+    ports: &Ports,
+    rules: &[Rule],
+    salts: &dyn Fn(Node) -> u32,
+    src: Node,
+    dst: Node,
+    flow_hash: u32,
+) -> Option<Vec<Hop>> {
+    if src.max(dst) >= topology.hosts {
+        return None;
+    }
+    let mut hops = Vec::new();
+    let mut node = src;
+    while node != dst {
+        let port = if node == src {
+            0
+        } else {
+            let switch = node.checked_sub(topology.hosts)?;
+            rules.get(switch as usize)?.pick(dst, entropy(flow_hash, salts(node)))?
+        };
+        let end = ports.end(node, port)?;
+        hops.push(Hop { node, port, cable: end.cable, link: topology.cables.get(end.cable as usize)?.link });
+        if hops.len() > topology.nodes() as usize {
+            return None;
+        }
+        node = end.peer;
+    }
+    Some(hops)
+}
+
+/// The time from the first bit at the sending NIC to the last bit of the last packet at the receiver, in an idle
+/// fabric, for packets that the sender has all at hand. Zero without packets or hops; saturates at [`Time::MAX`].
+///
+/// Exactly what the simulator does, with its rounding (see [`Serializer`]). Takes time in proportion to the hops if
+/// a byte takes whole picoseconds on every one of them, and in proportion to packets times hops otherwise (56 Gbps).
+pub fn completion(hops: &[Link], packets: Packets) -> Time {
+    if packets.count == 0 && packets.last.is_none() {
+        return Time::ZERO;
+    }
+    let whole: Option<Vec<u64>> = hops.iter().map(|link| ps_per_byte(link.rate)).collect();
+    match whole {
+        Some(costs) => {
+            let delay = hops.iter().fold(Time::ZERO, |sum, link| sum.saturating_add(link.delay));
+            delay.saturating_add(closed_form(&costs, packets))
+        }
+        None => recursion(hops, packets),
+    }
+}
+
+/// Picoseconds that a byte takes, if whole.
+fn ps_per_byte(rate: Rate) -> Option<u64> {
+    const PS_BITS: u64 = 8_000_000_000_000;
+    (rate.bps() > 0 && PS_BITS.is_multiple_of(rate.bps())).then(|| PS_BITS / rate.bps())
+}
+
+/// Completion without propagation delays, where a byte takes `costs` whole picoseconds at each hop.
+///
+/// The last packet leaves the last hop at the largest sum over all ways through the grid of packets and hops, one step
+/// in packets or hops at a time (max-plus). n full packets of F bytes and a last one of L bytes, which is reached at hop k:
+/// `F (c_1 + … + c_k) + (n - 1) F max(c_1 … c_k) + L (c_k + … + c_H)`, maximised over k.
+fn closed_form(costs: &[u64], packets: Packets) -> Time {
+    let Packets { full, count, last } = packets;
+    let all: u128 = costs.iter().map(|&cost| u128::from(cost)).sum();
+    let (full, last) = (u128::from(full), last.map(u128::from));
+    let exact = match (count.checked_sub(1), last) {
+        (None, last) => all * last.unwrap_or(0),
+        (Some(more), last) => {
+            let (mut before, mut slowest, mut latest) = (0u128, 0u128, 0u128);
+            for &cost in costs {
+                let rest = all - before;
+                before += u128::from(cost);
+                slowest = slowest.max(u128::from(cost));
+                let way = (before + u128::from(more).saturating_mul(slowest)).saturating_mul(full);
+                latest = match last {
+                    Some(last) => latest.max(way.saturating_add(rest.saturating_mul(last))),
+                    None => way,
+                };
+            }
+            latest
+        }
+    };
+    Time::from_ps(u64::try_from(exact).unwrap_or(u64::MAX))
+}
+
+/// Completion packet by packet and hop by hop. A link is busy until a packet starts if the one before it ends no
+/// earlier than this one arrives.
+fn recursion(hops: &[Link], packets: Packets) -> Time {
+    struct Stage {
+        serializer: Serializer,
+        delay: Time,
+        free: Time,
+        used: bool,
+    }
+    let stage = |link: &Link| Stage {
+        serializer: Serializer::new(link.rate),
+        delay: link.delay,
+        free: Time::ZERO,
+        used: false,
+    };
+    let mut stages: Vec<Stage> = hops.iter().map(stage).collect();
+    let mut send = |bytes: u32| {
+        stages.iter_mut().fold(Time::ZERO, |arrival, stage| {
+            let continues = stage.used && stage.free >= arrival;
+            stage.free = stage.serializer.end(arrival.max(stage.free), bytes, continues);
+            stage.used = true;
+            stage.free + stage.delay
+        })
+    };
+    let mut end = Time::ZERO;
+    for _ in 0..packets.count {
+        end = send(packets.full);
+    }
+    packets.last.map_or(end, send)
+}
+
+/// The time from the first bit of a data packet at the sender to the last bit of its acknowledgement back there, with
+/// idle links and a receiver that answers at once. `data_wire` and `ack_wire` are wire bytes.
+pub fn base_rtt(hops_forward: &[Link], hops_back: &[Link], data_wire: u32, ack_wire: u32) -> Time {
+    one_way(hops_forward, data_wire).saturating_add(one_way(hops_back, ack_wire))
+}
+
+fn one_way(hops: &[Link], wire: u32) -> Time {
+    hops.iter().fold(Time::ZERO, |sum, link| sum.saturating_add(alone(link, wire)))
+}
+
+/// One packet over one idle link.
+fn alone(link: &Link, wire: u32) -> Time {
+    link.rate.time_of(Bytes::new(u64::from(wire))).saturating_add(link.delay)
+}
+
+/// Above this many hosts, those of one switch are taken together even where tables could treat them differently.
+const MAX_SINGLE_HOSTS: u32 = 512;
+
+/// Hosts of one edge switch that are routed alike.
+struct Group {
+    edge: Node,
+    /// One of them, as a destination.
+    host: Node,
+    /// Round trip over the host's own link: the largest and the second largest of the group.
+    own: [Option<Time>; 2],
+}
+
+/// The largest [`base_rtt`] of all pairs of hosts that can reach each other, over all equal-cost paths, with the
+/// topology's own rules. Zero if no two hosts can.
+///
+/// The hosts of a switch of a regular topology are all routed alike. In a file that may be different; there each host
+/// is taken for itself if there are at most 512, and otherwise the first of each switch stands for the others' routes,
+/// with the slowest host links.
+///
+/// Takes memory in proportion to (edge switches)².
+pub fn max_base_rtt(topology: &Topology, data_wire: u32, ack_wire: u32) -> Time {
+    let ports = topology.ports();
+    let groups = groups(topology, data_wire, ack_wire);
+    let count = groups.len();
+    // Across the fabric: data from the first group to the second, and the acknowledgement back.
+    let mut across = vec![Time::ZERO; count * count];
+    let mut walk = Walk::new(topology, &ports);
+    for (to, destination) in groups.iter().enumerate() {
+        walk.restart();
+        for (from, source) in groups.iter().enumerate() {
+            let [data, ack] = walk.slowest(source.edge, destination, [data_wire, ack_wire]);
+            for (pair, time) in [(from * count + to, data), (to * count + from, ack)] {
+                across[pair] = across[pair].saturating_add(time);
+            }
+        }
+    }
+    let mut largest = Time::ZERO;
+    for (from, source) in groups.iter().enumerate() {
+        for (to, destination) in groups.iter().enumerate() {
+            let other = if from == to { destination.own[1] } else { destination.own[0] };
+            let (Some(own), Some(other)) = (source.own[0], other) else { continue };
+            let rtt = own.saturating_add(other).saturating_add(across[from * count + to]);
+            if rtt < Time::MAX {
+                largest = largest.max(rtt);
+            }
+        }
+    }
+    largest
+}
+
+fn groups(topology: &Topology, data_wire: u32, ack_wire: u32) -> Vec<Group> {
+    let tables = topology.rules.iter().any(|rule| matches!(rule, Rule::Table(_)));
+    let apart = tables && topology.hosts <= MAX_SINGLE_HOSTS;
+    let mut groups: Vec<Group> = Vec::new();
+    let mut group_of = vec![None; topology.switches() as usize];
+    for host in 0..topology.hosts {
+        let Some(edge) = topology.edge_of(host) else { continue };
+        let link = &topology.cables[host as usize].link;
+        let own = alone(link, data_wire).saturating_add(alone(link, ack_wire));
+        let place = &mut group_of[(edge - topology.hosts) as usize];
+        match *place {
+            Some(index) if !apart => {
+                let [first, second] = &mut groups[index as usize].own;
+                if Some(own) > *first {
+                    *second = first.replace(own);
+                } else {
+                    *second = (*second).max(Some(own));
+                }
+            }
+            _ => {
+                *place = Some(groups.len() as u32);
+                groups.push(Group { edge, host, own: [Some(own), None] });
+            }
+        }
+    }
+    groups
+}
+
+/// Finds the slowest equal-cost paths to one destination.
+struct Walk<'a> {
+    topology: &'a Topology,
+    ports: &'a Ports,
+    state: Vec<State>,
+    touched: Vec<u32>,
+    stack: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Unknown,
+    Open,
+    /// The slowest time from the switch to the edge switch of the destination, for data and for acknowledgements.
+    Known([Time; 2]),
+}
+
+const NO_WAY: State = State::Known([Time::MAX; 2]);
+
+impl<'a> Walk<'a> {
+    fn new(topology: &'a Topology, ports: &'a Ports) -> Self {
+        let state = vec![State::Unknown; topology.switches() as usize];
+        Self { topology, ports, state, touched: Vec::new(), stack: Vec::new() }
+    }
+
+    /// Forgets the destination.
+    fn restart(&mut self) {
+        for switch in self.touched.drain(..) {
+            self.state[switch as usize] = State::Unknown;
+        }
+    }
+
+    /// The slowest times from a switch to the edge switch of the destination; [`Time::MAX`] if there is no way.
+    fn slowest(&mut self, from: Node, destination: &Group, wires: [u32; 2]) -> [Time; 2] {
+        let start = from - self.topology.hosts;
+        self.stack.push(start);
+        while let Some(&switch) = self.stack.last() {
+            let state = self.state[switch as usize];
+            let next = match state {
+                State::Known(_) => None,
+                _ => self.step(switch, destination, wires),
+            };
+            match next {
+                Some(peer) => {
+                    self.mark(switch, State::Open);
+                    self.stack.push(peer);
+                }
+                None => {
+                    self.stack.pop();
+                }
+            }
+        }
+        match self.state[start as usize] {
+            State::Known(times) => times,
+            _ => [Time::MAX; 2],
+        }
+    }
+
+    /// Settles a switch, or names a neighbour that must be settled before.
+    fn step(&mut self, switch: u32, destination: &Group, wires: [u32; 2]) -> Option<u32> {
+        let hosts = self.topology.hosts;
+        if hosts + switch == destination.edge {
+            self.mark(switch, State::Known([Time::ZERO; 2]));
+            return None;
+        }
+        let rule = &self.topology.rules[switch as usize];
+        // The alternatives of regular fabrics are all alike.
+        let alike = !matches!(rule, Rule::Table(_));
+        let mut slowest: Option<[Time; 2]> = None;
+        for port in rule.alternatives(destination.host).take(if alike { 1 } else { usize::MAX }) {
+            let Some(end) = self.ports.end(hosts + switch, port) else { continue };
+            let Some(peer) = end.peer.checked_sub(hosts) else { continue };
+            match self.state[peer as usize] {
+                State::Unknown => return Some(peer),
+                // In a circle, or without a way.
+                State::Open | NO_WAY => {}
+                State::Known(after) => {
+                    let link = &self.topology.cables[end.cable as usize].link;
+                    let sums = [0, 1].map(|i| after[i].saturating_add(alone(link, wires[i])));
+                    slowest = Some(slowest.map_or(sums, |known| [0, 1].map(|i| sums[i].max(known[i]))));
+                }
+            }
+        }
+        self.mark(switch, slowest.map_or(NO_WAY, State::Known));
+        None
+    }
+
+    fn mark(&mut self, switch: u32, state: State) {
+        if self.state[switch as usize] == State::Unknown {
+            self.touched.push(switch);
+        }
+        self.state[switch as usize] = state;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::topology::{
+        Chain, Clos3, FatTree, LeafSpine, Ring, SingleSwitch, file::parse, tests::link,
+    };
+    use proptest::prelude::*;
+
+    fn of_rate(gbps: u64, delay_ns: u64) -> Link {
+        Link { rate: Rate::from_gbps(gbps), delay: Time::from_ns(delay_ns), loss: 0.0 }
+    }
+
+    #[test]
+    fn one_packet_is_stored_and_forwarded() {
+        // 1,000 B take 80 ns at 100 Gbps and 200 ns at 40 Gbps.
+        let hops = [of_rate(100, 1000), of_rate(40, 500)];
+        assert_eq!(completion(&hops, Packets::one(1000)), Time::from_ns(80 + 1000 + 200 + 500));
+        assert_eq!(completion(&hops, Packets { full: 0, count: 0, last: Some(1000) }), Time::from_ns(1780));
+        assert_eq!(completion(&hops, Packets { full: 1000, count: 0, last: None }), Time::ZERO);
+        assert_eq!(completion(&[], Packets::one(1000)), Time::ZERO);
+        assert_eq!(base_rtt(&hops, &hops, 1000, 100), Time::from_ns(1780 + 8 + 20 + 1500));
+    }
+
+    #[test]
+    fn the_slowest_link_sets_the_pace() {
+        let hops = [of_rate(100, 1000), of_rate(40, 1000), of_rate(100, 1000)];
+        let ten = Packets { full: 1000, count: 10, last: None };
+        assert_eq!(completion(&hops, ten), Time::from_ns(3000 + 80 + 10 * 200 + 80));
+        let and_a_half = Packets { last: Some(500), ..ten };
+        assert_eq!(completion(&hops, and_a_half), Time::from_ns(3000 + 80 + 10 * 200 + 100 + 40));
+    }
+
+    #[test]
+    fn a_fractional_rate_does_not_drift() {
+        let hops = [of_rate(56, 0)];
+        let packets = Packets { full: 4160, count: 7_000, last: None };
+        assert_eq!(completion(&hops, packets).ps(), 1000 * 7 * 4160 * 8_000 / 56);
+    }
+
+    #[test]
+    fn enormous_flows_saturate() {
+        let packets = Packets { full: u32::MAX, count: u64::MAX, last: Some(u32::MAX) };
+        assert_eq!(completion(&[of_rate(100, 1); 3], packets), Time::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn the_closed_form_equals_the_recursion(
+            hops in proptest::collection::vec((proptest::sample::select(vec![1u64, 10, 25, 40, 50, 100, 200, 400, 800]), 0u64..5000), 1..9),
+            full in 1u32..10_000,
+            count in 0u64..60,
+            last in proptest::option::of(1u32..10_000),
+        ) {
+            let hops: Vec<Link> = hops.into_iter().map(|(gbps, delay)| of_rate(gbps, delay)).collect();
+            let packets = Packets { full, count, last };
+            prop_assert_eq!(completion(&hops, packets), recursion(&hops, packets));
+        }
+
+        /// A rate that does not divide is close to one that does.
+        #[test]
+        fn the_recursion_is_within_a_picosecond_a_hop(
+            rates in proptest::collection::vec(1_000_000u64..1_000_000_000_000, 1..6),
+            full in 1u32..10_000,
+            count in 1u64..60,
+        ) {
+            let hops: Vec<Link> = rates.iter().map(|&bps| Link { rate: Rate::from_bps(bps), ..of_rate(1, 0) }).collect();
+            let exact = completion(&hops, Packets { full, count, last: None }).ps();
+            // The sum over all hops plus (count - 1) of the slowest, in picoseconds; exact up to the last bits of f64.
+            let each = |bps: u64| f64::from(full) * 8e12 / bps as f64;
+            let slowest = rates.iter().map(|&bps| each(bps)).fold(0.0, f64::max);
+            let expected = rates.iter().map(|&bps| each(bps)).sum::<f64>() + (count - 1) as f64 * slowest;
+            let slack = 1.0 + rates.len() as f64 * (count + 1) as f64 + expected * 1e-12;
+            prop_assert!(exact as f64 >= expected - expected * 1e-12 - 1.0);
+            prop_assert!(exact as f64 <= expected + slack);
+        }
+    }
+
+    /// The largest base RTT by walking from every host to every other with many hashes.
+    fn by_walking(topology: &Topology, data: u32, ack: u32) -> Time {
+        let ports = topology.ports();
+        let mut largest = Time::ZERO;
+        for src in 0..topology.hosts {
+            for dst in (0..topology.hosts).filter(|dst| *dst != src) {
+                let slowest = |from, to, wire| {
+                    let walks = (0..64u32).filter_map(|flow| {
+                        path(topology, &ports, &topology.rules, &|node| node, from, to, flow)
+                    });
+                    walks.map(|hops| hops.iter().map(|hop| alone(&hop.link, wire).ps()).sum::<u64>()).max()
+                };
+                if let (Some(there), Some(back)) = (slowest(src, dst, data), slowest(dst, src, ack)) {
+                    largest = largest.max(Time::from_ps(there + back));
+                }
+            }
+        }
+        largest
+    }
+
+    #[test]
+    fn the_largest_rtt_is_that_of_the_worst_pair() {
+        let other = of_rate(400, 300);
+        let slow = of_rate(56, 2000);
+        let topologies = [
+            SingleSwitch { hosts: 4, link: slow }.build(),
+            SingleSwitch { hosts: 1, link: slow }.build(),
+            LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link(), fabric_link: other }
+                .build(),
+            FatTree { k: 4, link: slow }.build(),
+            Chain { switches: 5, hosts_per_switch: 1, host_link: other, fabric_link: slow }.build(),
+            Ring { switches: 6, hosts_per_switch: 2, host_link: other, fabric_link: link() }.build(),
+            Clos3 {
+                pods: 2,
+                tors_per_pod: 2,
+                aggs_per_pod: 2,
+                cores: 3,
+                hosts_per_tor: 2,
+                host_link: link(),
+                tor_agg_link: other,
+                agg_core_link: slow,
+            }
+            .build(),
+        ];
+        for topology in topologies {
+            let topology = topology.unwrap();
+            assert_eq!(
+                max_base_rtt(&topology, 4178, 84),
+                by_walking(&topology, 4178, 84),
+                "{}",
+                topology.kind
+            );
+        }
+    }
+
+    #[test]
+    fn one_host_or_two_islands_have_no_rtt() {
+        let topology = SingleSwitch { hosts: 1, link: link() }.build().unwrap();
+        assert_eq!(max_base_rtt(&topology, 1500, 64), Time::ZERO);
+        let text = "host a\nhost b\nswitch s\nswitch t\nlink a s 1Gbps 1us\nlink b t 1Gbps 1us\n";
+        let topology = parse(text).unwrap();
+        assert_eq!(max_base_rtt(&topology, 1500, 64), Time::ZERO);
+        assert_eq!(path(&topology, &topology.ports(), &topology.rules, &|node| node, 0, 1, 0), None);
+    }
+
+    #[test]
+    fn paths_start_at_the_nic_and_end_at_the_host() {
+        let topology = FatTree { k: 4, link: link() }.build().unwrap();
+        let ports = topology.ports();
+        let hops = path(&topology, &ports, &topology.rules, &|node| node, 0, 15, 99).unwrap();
+        assert_eq!(hops.len(), 6);
+        assert_eq!((hops[0].node, hops[0].port, hops[0].cable), (0, 0, 0));
+        assert_eq!(hops[5].node, topology.edge_of(15).unwrap());
+        assert_eq!(hops[5].cable, 15);
+        let none = |src, dst| path(&topology, &ports, &topology.rules, &|node| node, src, dst, 99);
+        assert_eq!(none(0, 16), None);
+        assert_eq!(none(16, 0), None);
+        assert_eq!(none(3, 3), Some(Vec::new()));
+    }
+
+    #[test]
+    fn circles_end() {
+        let chain = Chain { switches: 2, hosts_per_switch: 1, host_link: link(), fabric_link: link() };
+        let mut topology = chain.build().unwrap();
+        // Switch 0 sends what is for host 1 to the right, and switch 1 sends it back.
+        topology.rules[1] = Rule::Line { lo: 0, hi: 0, host_base: 0, left: Some(1), right: Some(1) };
+        assert_eq!(path(&topology, &topology.ports(), &topology.rules, &|node| node, 0, 1, 0), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn the_largest_rtt_of_a_file_is_that_of_the_worst_pair(
+            edges in proptest::collection::vec((0u32..5, 1u64..200), 1..6),
+            links in proptest::collection::vec((0u32..5, 0u32..5, 1u64..200), 0..9),
+        ) {
+            let mut text: String = (0..5).map(|switch| format!("switch s{switch}\n")).collect();
+            for (host, (edge, us)) in edges.iter().enumerate() {
+                text += &format!("host h{host}\nlink s{edge} h{host} 10Gbps {us}us\n");
+            }
+            for (a, b, us) in links.into_iter().filter(|(a, b, _)| a != b) {
+                text += &format!("link s{a} s{b} 56Gbps {us}us\n");
+            }
+            let topology = parse(&text).unwrap();
+            prop_assert_eq!(max_base_rtt(&topology, 1518, 84), by_walking(&topology, 1518, 84));
+        }
+    }
+}

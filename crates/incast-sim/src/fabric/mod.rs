@@ -1,0 +1,12 @@
+//! The fabric: packets, links, queues, switches, and how they are joined.
+
+pub mod buffer;
+pub mod ideal;
+pub mod link;
+pub mod node;
+pub mod packet;
+pub mod permission;
+pub mod queue;
+pub mod routing;
+pub mod switch;
+pub mod topology;

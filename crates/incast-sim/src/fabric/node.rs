@@ -1,0 +1,42 @@
+//! What every node has: a place in the simulation, and a few things it may do.
+
+use super::{
+    link::Peer,
+    packet::{Packet, Telemetry},
+};
+use crate::engine::Event;
+use incast_units::Time;
+
+/// All that a node may do to the world outside itself: put packets on its own links, and set its own alarm.
+pub trait NodeContext {
+    /// Simulated time.
+    fn now(&self) -> Time;
+    /// A packet will arrive at the far end of a link of this node.
+    fn send(&mut self, peer: Peer, arrival: Time, packet: Packet, telemetry: Option<&Telemetry>);
+    /// Wakes this node.
+    fn schedule(&mut self, time: Time, event: Event);
+}
+
+/// Kinds of event in a node, in their order at one instant.
+pub mod class {
+    /// Links go down or up and routing tables change, before anything else happens at that time.
+    pub const LINK: u8 = 0;
+    /// A transmission has ended and more is waiting: the link is taken before newcomers see it.
+    pub const DEPARTURE: u8 = 1;
+    /// A packet arrived.
+    pub const ARRIVAL: u8 = 2;
+    /// A flow's retransmission timer.
+    pub const RETRANSMISSION: u8 = 3;
+    /// A flow may go on: its pace or its underlay allows the next packet.
+    pub const RELEASE: u8 = 4;
+    /// A law's own timer.
+    pub const LAW: u8 = 5;
+    /// A delayed acknowledgement is due.
+    pub const DELAYED_ACK: u8 = 6;
+    /// The receiver-driven scheduler's own timer.
+    pub const SCHEDULER: u8 = 7;
+    /// A flow starts.
+    pub const FLOW_START: u8 = 8;
+    /// A port's gate opens or closes.
+    pub const GATE: u8 = 9;
+}

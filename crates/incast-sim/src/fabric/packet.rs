@@ -1,0 +1,237 @@
+//! Packets: what travels on links.
+
+use crate::engine;
+use incast_cc::feedback::HopTelemetry;
+use incast_units::Time;
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Payload of a flow.
+    Data,
+    /// Acknowledgement of data, selective and cumulative.
+    Ack,
+    /// Go-back-N receiver: a packet is missing. Carries the cumulative acknowledgement.
+    Nack,
+    /// Congestion notification from a switch.
+    Cnp,
+    /// Receiver-driven credit.
+    Credit,
+}
+
+/// A packet. The fields that depend on its kind share their place; the constructors and accessors name them.
+///
+/// 52 bytes, so that it makes one cache line with its time and place of arrival.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Packet {
+    /// Host that sent this packet.
+    pub source: u32,
+    /// Host it goes to.
+    pub destination: u32,
+    /// The flow's number at the host that sends its data.
+    pub sequence: u32,
+    /// Where the data's sender keeps the flow.
+    pub slot: u32,
+    /// Data: index of this packet in its flow. Acknowledgement: index of the packet that caused it.
+    pub position: u32,
+    /// Data: number of packets of the flow. Acknowledgement: all packets below this index have arrived.
+    pub packets: u32,
+    /// Hash of the flow for the choice among equal-cost ports.
+    pub entropy: u32,
+    /// Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
+    pub delay_ns: i32,
+    attachment: u32,
+    /// Data: when the NIC began to send it. Acknowledgement: that time, echoed. CNP: window granted. Credit: position.
+    stamp: [u32; 2],
+    /// Bytes of the frame, without preamble and gap.
+    pub wire: u16,
+    /// Data: payload bytes. Acknowledgement: packets reported on (low byte) and how many were marked (high byte).
+    pub payload: u16,
+    /// Class of the flow.
+    pub class: u8,
+    /// What it is for.
+    pub kind: Kind,
+    /// Priority, 0 the highest.
+    pub priority: u8,
+    flags: u8,
+}
+
+const ECN_CAPABLE: u8 = 1;
+const MARKED: u8 = 2;
+const LAST_SHORT: u8 = 4;
+const DEFLECTION: u8 = 16;
+
+/// Bytes on a link that belong to no frame: preamble with start delimiter (8) and minimum inter-frame gap (12).
+///
+/// Source: IEEE 802.3, clauses 4.2.9 and 4.4.2. They are counted as part of the transmission.
+pub const GAP: u32 = 20;
+
+impl Packet {
+    /// An empty data packet; the caller fills it in.
+    #[inline]
+    pub fn new(kind: Kind, source: u32, destination: u32, sequence: u32, slot: u32) -> Self {
+        Self {
+            source,
+            destination,
+            sequence,
+            slot,
+            position: 0,
+            packets: 0,
+            entropy: 0,
+            delay_ns: 0,
+            attachment: <Self as engine::Message>::NO_ATTACHMENT,
+            stamp: [0; 2],
+            wire: 0,
+            payload: 0,
+            class: 0,
+            kind,
+            priority: 0,
+            flags: 0,
+        }
+    }
+
+    /// See the field.
+    #[inline]
+    pub fn stamp(&self) -> Time {
+        Time::from_ps(self.value())
+    }
+    /// See the field.
+    #[inline]
+    pub fn set_stamp(&mut self, time: Time) {
+        self.set_value(time.ps());
+    }
+    /// The stamp's place as a number: window of a CNP, position of a credit.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        u64::from(self.stamp[0]) | u64::from(self.stamp[1]) << 32
+    }
+    /// Sets it.
+    #[inline]
+    pub fn set_value(&mut self, value: u64) {
+        self.stamp = [value as u32, (value >> 32) as u32];
+    }
+    /// Hash for the choice among equal-cost ports of an answer to this packet: answers choose on their own.
+    #[inline]
+    pub fn reverse_entropy(&self) -> u32 {
+        reverse_entropy(self.entropy)
+    }
+    /// It may be marked.
+    #[inline]
+    pub fn ecn_capable(&self) -> bool {
+        self.flags & ECN_CAPABLE != 0
+    }
+    /// Declares it ECN-capable.
+    #[inline]
+    pub fn set_ecn_capable(&mut self, capable: bool) {
+        self.flags = self.flags & !ECN_CAPABLE | if capable { ECN_CAPABLE } else { 0 };
+    }
+    /// Congestion was experienced.
+    #[inline]
+    pub fn marked(&self) -> bool {
+        self.flags & MARKED != 0
+    }
+    /// Marks it.
+    #[inline]
+    pub fn mark(&mut self) {
+        self.flags |= MARKED;
+    }
+    /// The flow's last packet, which may be short.
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.flags & LAST_SHORT != 0
+    }
+    /// Declares it the last one.
+    #[inline]
+    pub fn set_last(&mut self) {
+        self.flags |= LAST_SHORT;
+    }
+    /// How often it was deflected, 15 at the most.
+    #[inline]
+    pub fn deflections(&self) -> u8 {
+        self.flags / DEFLECTION
+    }
+    /// Counts a deflection.
+    #[inline]
+    pub fn deflect(&mut self) {
+        if self.deflections() < 15 {
+            self.flags += DEFLECTION;
+        }
+    }
+    /// Acknowledgement: packets reported on, and how many of them were marked.
+    #[inline]
+    pub fn report(&self) -> (u32, u32) {
+        (u32::from(self.payload & 0xff), u32::from(self.payload >> 8))
+    }
+    /// Sets both, at most 255.
+    #[inline]
+    pub fn set_report(&mut self, packets: u32, marked: u32) {
+        self.payload = packets.min(255) as u16 | (marked.min(255) as u16) << 8;
+    }
+}
+
+impl engine::Message for Packet {
+    #[inline]
+    fn attachment(&self) -> u32 {
+        self.attachment
+    }
+    #[inline]
+    fn set_attachment(&mut self, index: u32) {
+        self.attachment = index;
+    }
+}
+
+/// The hash of a flow's answers, from that of the flow.
+#[inline]
+pub fn reverse_entropy(entropy: u32) -> u32 {
+    entropy.rotate_left(16) ^ 0x9E37_79B9
+}
+
+/// Hops that a packet can record.
+pub const TELEMETRY_HOPS: usize = 8;
+
+/// What a packet's way looked like: one record per switch, in order. Later hops than it can hold are left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Telemetry {
+    hops: [HopTelemetry; TELEMETRY_HOPS],
+    count: u8,
+}
+
+impl Telemetry {
+    /// Adds a hop.
+    pub fn push(&mut self, hop: HopTelemetry) {
+        if let Some(place) = self.hops.get_mut(usize::from(self.count)) {
+            *place = hop;
+            self.count += 1;
+        }
+    }
+    /// The hops so far.
+    pub fn hops(&self) -> &[HopTelemetry] {
+        &self.hops[..usize::from(self.count)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_one_cache_line_on_the_way() {
+        assert_eq!(size_of::<Packet>(), 52);
+    }
+
+    #[test]
+    fn flags_are_independent() {
+        let mut packet = Packet::new(Kind::Data, 0, 1, 2, 3);
+        packet.set_ecn_capable(true);
+        (0..20).for_each(|_| packet.deflect());
+        packet.mark();
+        assert!(packet.ecn_capable() && packet.marked() && !packet.is_last());
+        assert_eq!(packet.deflections(), 15);
+        packet.set_report(3, 2);
+        assert_eq!(packet.report(), (3, 2));
+        packet.set_value(u64::MAX - 5);
+        assert_eq!(packet.value(), u64::MAX - 5);
+    }
+}

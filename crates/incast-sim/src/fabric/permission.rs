@@ -1,0 +1,84 @@
+//! Permission of a port to send, by priority.
+//!
+//! Whoever may forbid sending (PFC, credits, a gate) goes through here. What is forbidden waits in its queue; other
+//! priorities go on.
+
+use incast_units::Time;
+
+/// Which priorities of a port may not send, and for how long that has been so.
+#[derive(Clone, Debug, Default)]
+pub struct Permission {
+    /// One bit for each forbidden priority.
+    forbidden: u8,
+    since: Time,
+    paused: Time,
+    edges: u64,
+}
+
+impl Permission {
+    /// The priorities of `waiting` that may send.
+    #[inline]
+    pub fn allowed(&self, waiting: u8) -> u8 {
+        waiting & !self.forbidden
+    }
+
+    /// Forbids the priorities of `mask`; returns those that were allowed before.
+    pub fn pause(&mut self, now: Time, mask: u8) -> u8 {
+        let new = mask & !self.forbidden;
+        if self.forbidden == 0 && new != 0 {
+            self.since = now;
+        }
+        self.forbidden |= new;
+        self.edges += u64::from(new.count_ones());
+        new
+    }
+
+    /// Allows the priorities of `mask`; returns those that were forbidden before.
+    pub fn resume(&mut self, now: Time, mask: u8) -> u8 {
+        let freed = mask & self.forbidden;
+        self.forbidden &= !freed;
+        if freed != 0 && self.forbidden == 0 {
+            self.paused += now - self.since;
+        }
+        freed
+    }
+
+    /// How long at least one priority was forbidden, until `now`.
+    pub fn paused(&self, now: Time) -> Time {
+        self.paused + if self.forbidden == 0 { Time::ZERO } else { now - self.since }
+    }
+
+    /// How often a priority was forbidden.
+    pub fn edges(&self) -> u64 {
+        self.edges
+    }
+}
+
+/// A gate that closes every port of a switch for a part of each period, as time-aware shapers do (IEEE 802.1Qbv).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// From one opening to the next.
+    pub period: Time,
+    /// Open from the start of a period for this long, less than the period.
+    pub open: Time,
+    /// The priorities that it closes, one bit each.
+    pub priorities: u8,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_counted_once_for_all_priorities() {
+        let at = Time::from_us;
+        let mut permission = Permission::default();
+        assert_eq!(permission.pause(at(1), 0b01), 0b01);
+        assert_eq!(permission.pause(at(2), 0b11), 0b10);
+        assert_eq!(permission.allowed(0b111), 0b100);
+        assert_eq!(permission.resume(at(4), 0b01), 0b01);
+        assert_eq!(permission.paused(at(5)), at(4));
+        assert_eq!(permission.resume(at(6), 0b10), 0b10);
+        assert_eq!((permission.paused(at(9)), permission.edges()), (at(5), 2));
+    }
+}

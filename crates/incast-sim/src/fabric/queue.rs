@@ -1,0 +1,123 @@
+//! Egress queues of a switch: lists through one pool of packets, so that a shallow queue stays in cache.
+
+use super::packet::{Packet, Telemetry};
+use crate::engine::Message;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    packet: Packet,
+    next: u32,
+}
+
+/// The packets that wait in one switch.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    entries: Vec<Entry>,
+    /// Parallel to `entries` where the fabric has telemetry, else empty.
+    telemetry: Vec<Telemetry>,
+    free: Vec<u32>,
+}
+
+/// One first-in first-out queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    head: u32,
+    tail: u32,
+    /// Frame bytes that wait.
+    pub bytes: u64,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { head: NONE, tail: NONE, bytes: 0 }
+    }
+}
+
+impl Queue {
+    /// Nothing waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+}
+
+impl Pool {
+    /// Appends to a queue.
+    #[inline]
+    pub fn push(&mut self, queue: &mut Queue, mut packet: Packet, telemetry: Option<&Telemetry>) {
+        packet.set_attachment(if telemetry.is_some() { 0 } else { Packet::NO_ATTACHMENT });
+        let entry = Entry { packet, next: NONE };
+        let index = if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = entry;
+            index
+        } else {
+            self.entries.push(entry);
+            self.entries.len() as u32 - 1
+        };
+        if let Some(telemetry) = telemetry {
+            if self.telemetry.len() <= index as usize {
+                self.telemetry.resize(index as usize + 1, Telemetry::default());
+            }
+            self.telemetry[index as usize] = *telemetry;
+        }
+        if queue.tail == NONE {
+            queue.head = index;
+        } else {
+            self.entries[queue.tail as usize].next = index;
+        }
+        queue.tail = index;
+        queue.bytes += u64::from(packet.wire);
+    }
+
+    /// Removes the head of a queue, with its telemetry.
+    #[inline]
+    pub fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, Option<Telemetry>)> {
+        if queue.head == NONE {
+            return None;
+        }
+        let index = queue.head;
+        let Entry { packet, next } = self.entries[index as usize];
+        queue.head = next;
+        if next == NONE {
+            queue.tail = NONE;
+        }
+        queue.bytes -= u64::from(packet.wire);
+        self.free.push(index);
+        let has_telemetry = packet.attachment() != Packet::NO_ATTACHMENT;
+        Some((packet, has_telemetry.then(|| self.telemetry[index as usize])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::packet::Kind;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn behaves_like_independent_queues(steps in proptest::collection::vec((0usize..3, proptest::option::of(64u16..9000)), 0..200)) {
+            let mut pool = Pool::default();
+            let mut queues = [Queue::default(); 3];
+            let mut model: [VecDeque<u16>; 3] = Default::default();
+            for (which, push) in steps {
+                if let Some(wire) = push {
+                    let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
+                    packet.wire = wire;
+                    pool.push(&mut queues[which], packet, None);
+                    model[which].push_back(wire);
+                } else {
+                    let popped = pool.pop(&mut queues[which]).map(|entry| entry.0.wire);
+                    prop_assert_eq!(popped, model[which].pop_front());
+                }
+                for (queue, model) in queues.iter().zip(&model) {
+                    prop_assert_eq!(queue.bytes, model.iter().map(|wire| u64::from(*wire)).sum::<u64>());
+                    prop_assert_eq!(queue.is_empty(), model.is_empty());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! A store-and-forward switch: routing, buffer admission, egress queues, marking, agents.
+
+use super::{
+    buffer::Memory,
+    link::{Receiver, Transmitter},
+    node::{NodeContext, class},
+    packet::{Kind, Packet, Telemetry},
+    permission::Permission,
+    queue::{Pool, Queue},
+    routing::{self, Rule},
+};
+use crate::{
+    config::{Ecn, LoadBalancing, MarkAt},
+    engine::{
+        Event,
+        random::{Stream, mix},
+    },
+    host::format::SMALLEST_FRAME,
+    probe::{EventKind, PortProbe, PortSample, Recorder},
+    settings::Settings,
+};
+use incast_cc::{
+    feedback::HopTelemetry,
+    switch::{Agent, PacketView, PortView, SwitchAgent, Verdict, red::Marking},
+};
+use incast_units::{Rate, Time};
+
+/// One port: its link in both directions, and what waits for it.
+#[derive(Debug)]
+struct Port {
+    link: Transmitter,
+    /// Priorities with something waiting, one bit each.
+    waiting: u8,
+    /// A departure event is pending.
+    departure: bool,
+    permission: Permission,
+    marking: Marking,
+    /// Frame bytes waiting, all priorities.
+    waiting_bytes: u64,
+    input: Receiver,
+    marks: u64,
+    drops: u64,
+}
+
+/// Sums of one switch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// Packets that arrived.
+    pub arrived: u64,
+    /// Bytes of control packets made here.
+    pub created_bytes: u64,
+    /// Packets and bytes without room.
+    pub dropped: (u64, u64),
+    /// Packets and bytes without a route, or queued at a link that went down.
+    pub lost: (u64, u64),
+    /// Marked packets.
+    pub marks: u64,
+    /// Deflected packets.
+    pub deflections: u64,
+    /// The longest egress queue, the packet in service included.
+    pub max_queue_bytes: u64,
+}
+
+/// A switch.
+#[derive(Debug)]
+pub struct Switch<'a> {
+    settings: &'a Settings,
+    ports: Vec<Port>,
+    /// By port and priority.
+    queues: Vec<Queue>,
+    /// Frame bytes sent, by port and priority; only where probes want it.
+    sent_by_priority: Vec<u64>,
+    priorities: usize,
+    pool: Pool,
+    memory: Memory,
+    rule: Rule,
+    /// Rules of later routing epochs, last first.
+    later_rules: Vec<Rule>,
+    salt: u32,
+    agent: Agent,
+    spray: Stream,
+    red: Stream,
+    node: u32,
+    /// First entity of this node in its domain.
+    base: u32,
+    /// Sums.
+    pub counters: Counters,
+    /// Recorded events.
+    pub recorder: Recorder,
+    probe: Option<Box<PortProbe>>,
+}
+
+/// Purposes of the random streams.
+const SPRAY_STREAM: u32 = 0x5350_5259;
+const RED_STREAM: u32 = 0x5245_4400;
+const SALT_STREAM: u32 = 0x5341_4c54;
+
+/// The salt with which a switch mixes flow hashes.
+pub fn salt(seed: u64, node: u32) -> u32 {
+    mix(seed ^ mix(u64::from(SALT_STREAM) << 32 | u64::from(node))) as u32
+}
+
+fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
+    match ecn {
+        Ecn::Off => Marking::Off,
+        Ecn::Step { at } => Marking::Step { at: at.bytes(rate, base_rtt) },
+        Ecn::Red { min, max, p } => {
+            Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
+        }
+    }
+}
+
+impl<'a> Switch<'a> {
+    /// A switch with its links. `rules` are those of the routing epochs in order, at least one; ports to sample are
+    /// given with their period.
+    pub fn new(
+        settings: &'a Settings,
+        node: u32,
+        base: u32,
+        links: Vec<(Transmitter, Receiver)>,
+        rules: Vec<Rule>,
+        probe: Option<(Time, Vec<u16>)>,
+    ) -> Self {
+        let priorities = usize::from(settings.switch.priorities);
+        let queues = links.len() * priorities;
+        let port = |(link, input): (Transmitter, Receiver)| Port {
+            marking: marking(&settings.switch.ecn, link.rate, settings.base_rtt),
+            link,
+            input,
+            waiting: 0,
+            departure: false,
+            permission: Permission::default(),
+            waiting_bytes: 0,
+            marks: 0,
+            drops: 0,
+        };
+        let mut later_rules = rules;
+        later_rules.reverse();
+        let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
+        Self {
+            settings,
+            ports: links.into_iter().map(port).collect(),
+            queues: vec![Queue::default(); queues],
+            sent_by_priority: if probe.is_some() { vec![0; queues] } else { Vec::new() },
+            priorities,
+            pool: Pool::default(),
+            memory: Memory::new(settings.switch.buffer, queues as u64),
+            rule,
+            later_rules,
+            salt: salt(settings.seed, node),
+            agent: settings.switch.agent.clone(),
+            spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
+            red: Stream::new(settings.seed, RED_STREAM, u64::from(node)),
+            node,
+            base,
+            counters: Counters::default(),
+            recorder: Recorder { on: settings.record, records: Vec::new() },
+            probe: probe.map(|(every, ports)| Box::new(PortProbe::new(every, ports))),
+        }
+    }
+
+    /// Ingress: a packet arrived at `port`.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        self.counters.arrived += 1;
+        if self.ports[port].input.accept(context.now(), packet) {
+            self.forward(*packet, telemetry, context);
+        }
+    }
+
+    /// Routing: which of the equal-cost ports.
+    #[inline]
+    fn forward(&mut self, packet: Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
+        let entropy = match self.settings.switch.load_balancing {
+            LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
+            LoadBalancing::Spray => self.spray.next_u32(),
+        };
+        match self.rule.pick(packet.destination, entropy) {
+            Some(port) => self.enqueue(usize::from(port), packet, telemetry, context),
+            None => self.lose(0, &packet, context.now()),
+        }
+    }
+
+    /// Egress: straight to an idle link, or into a queue.
+    #[inline]
+    fn enqueue(
+        &mut self,
+        port: usize,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let port = if self.agent.is_none() { port } else { self.consult_enqueue(port, &mut packet, context) };
+        let out = &mut self.ports[port];
+        let bit = 1u8 << packet.priority;
+        if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit {
+            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
+            self.transmit(port, packet, telemetry, context);
+            return;
+        }
+        if !out.link.up {
+            self.lose(port, &packet, now);
+            return;
+        }
+        let index = port * self.priorities + usize::from(packet.priority);
+        let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
+        if !self.memory.admits(wire, queued, out.waiting_bytes) {
+            out.drops += 1;
+            self.counters.dropped.0 += 1;
+            self.counters.dropped.1 += wire;
+            self.recorder.packet(now, self.node, port as u16, EventKind::Drop, &packet);
+            return;
+        }
+        if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
+            let occupancy = queued + out.link.in_service(now, packet.priority);
+            if out.marking.mark(occupancy, || self.red.uniform()) {
+                self.mark(port, &mut packet, now);
+            }
+        }
+        let out = &mut self.ports[port];
+        self.memory.enter(wire, queued);
+        self.pool.push(&mut self.queues[index], packet, telemetry);
+        out.waiting |= bit;
+        out.waiting_bytes += wire;
+        let length = out.waiting_bytes + out.link.in_service_any(now);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+        self.plan_departure(port, context);
+    }
+
+    /// Sees to it that a port with something to send is looked at when its link is free.
+    #[inline]
+    fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+        let out = &mut self.ports[port];
+        if !out.departure && out.permission.allowed(out.waiting) != 0 {
+            out.departure = true;
+            let at = out.link.free_at.max(context.now());
+            context.schedule(at, Event { class: class::DEPARTURE, entity: self.base + port as u32, payload: 0 });
+        }
+    }
+
+    /// Dequeue: the link is free, the highest waiting priority that may send goes.
+    #[inline]
+    fn dequeue(&mut self, port: usize, context: &mut impl NodeContext) {
+        let out = &mut self.ports[port];
+        out.departure = false;
+        let allowed = out.permission.allowed(out.waiting);
+        if allowed == 0 || !out.link.idle(context.now()) {
+            return;
+        }
+        let priority = allowed.trailing_zeros() as usize;
+        let queue = &mut self.queues[port * self.priorities + priority];
+        let Some((mut packet, telemetry)) = self.pool.pop(queue) else { return };
+        let left = queue.bytes;
+        self.memory.leave(u64::from(packet.wire), left);
+        out.waiting_bytes -= u64::from(packet.wire);
+        if queue.is_empty() {
+            out.waiting &= !(1 << priority);
+        }
+        if self.settings.switch.mark_at == MarkAt::Dequeue
+            && packet.ecn_capable()
+            && out.marking.mark(left, || self.red.uniform())
+        {
+            self.mark(port, &mut packet, context.now());
+        }
+        self.transmit(port, packet, telemetry.as_ref(), context);
+        self.plan_departure(port, context);
+    }
+
+    /// The packet leaves: agents, telemetry, link.
+    #[inline]
+    fn transmit(
+        &mut self,
+        port: usize,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        if !self.agent.is_none() {
+            self.consult_dequeue(port, &mut packet, context);
+        }
+        if !self.sent_by_priority.is_empty() {
+            self.sent_by_priority[port * self.priorities + usize::from(packet.priority)] += u64::from(packet.wire);
+        }
+        let out = &mut self.ports[port];
+        if self.settings.switch.telemetry && packet.kind == Kind::Data {
+            let mut telemetry = telemetry.copied().unwrap_or_default();
+            telemetry.push(HopTelemetry {
+                time: context.now(),
+                sent_bytes: out.link.sent_bytes,
+                queue_bytes: u32::try_from(out.waiting_bytes).unwrap_or(u32::MAX),
+                rate_mbps: u32::try_from(out.link.rate.bps() / 1_000_000).unwrap_or(u32::MAX),
+            });
+            out.link.send(packet, Some(&telemetry), context);
+        } else {
+            out.link.send(packet, telemetry, context);
+        }
+    }
+
+    fn mark(&mut self, port: usize, packet: &mut Packet, now: Time) {
+        if !packet.marked() {
+            packet.mark();
+            self.ports[port].marks += 1;
+            self.counters.marks += 1;
+            self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, port: usize, packet: &Packet, now: Time) {
+        self.counters.lost.0 += 1;
+        self.counters.lost.1 += u64::from(packet.wire);
+        self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+    }
+
+    fn view(&self, port: usize, priority: u8, now: Time) -> PortView {
+        PortView {
+            now,
+            port: port as u16,
+            priority,
+            queue_bytes: self.queues[port * self.priorities + usize::from(priority)].bytes,
+            rate: self.ports[port].link.rate,
+        }
+    }
+
+    /// Asks the agent about a packet that enters; returns the port it goes to.
+    fn consult_enqueue(&mut self, port: usize, packet: &mut Packet, context: &mut impl NodeContext) -> usize {
+        let now = context.now();
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, now);
+        self.agent.on_enqueue(&view, &describe(packet), &mut verdict);
+        self.obey(port, packet, verdict, context);
+        if !verdict.deflect {
+            return port;
+        }
+        // The next of the equal-cost ports after this one.
+        let mut ports = self.rule.alternatives(packet.destination);
+        let first = ports.next();
+        let others = self.rule.alternatives(packet.destination);
+        match others.into_iter().find(|other| usize::from(*other) > port).or(first) {
+            Some(other) if usize::from(other) != port => {
+                packet.deflect();
+                self.counters.deflections += 1;
+                self.recorder.packet(now, self.node, other, EventKind::Deflection, packet);
+                usize::from(other)
+            }
+            _ => port,
+        }
+    }
+
+    /// Asks the agent about a packet that leaves.
+    fn consult_dequeue(&mut self, port: usize, packet: &mut Packet, context: &mut impl NodeContext) {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, context.now());
+        self.agent.on_dequeue(&view, &describe(packet), &mut verdict);
+        self.obey(port, packet, verdict, context);
+    }
+
+    fn obey(&mut self, port: usize, packet: &mut Packet, verdict: Verdict, context: &mut impl NodeContext) {
+        if verdict.mark && packet.ecn_capable() {
+            self.mark(port, packet, context.now());
+        }
+        if let Some(window) = verdict.notify {
+            let mut notification = Packet::new(Kind::Cnp, packet.destination, packet.source, packet.sequence, packet.slot);
+            notification.set_value(window.unwrap_or(u64::MAX));
+            notification.entropy = packet.entropy;
+            notification.wire = SMALLEST_FRAME as u16;
+            notification.class = packet.class;
+            self.counters.created_bytes += u64::from(notification.wire);
+            self.forward(notification, None, context);
+        }
+    }
+
+    /// An event of this switch has come.
+    pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
+        let port = (event.entity - self.base) as usize;
+        match event.class {
+            class::DEPARTURE => self.dequeue(port, context),
+            class::GATE => self.on_gate(port, context),
+            class::LINK => self.on_link(port, event.payload, context),
+            _ => {}
+        }
+    }
+
+    /// Forbids a port to send the priorities of `mask`.
+    fn pause(&mut self, port: usize, mask: u8, now: Time) {
+        let paused = self.ports[port].permission.pause(now, mask);
+        self.report_edges(port, paused, EventKind::Pause, now);
+    }
+
+    /// Allows it again.
+    fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+        let now = context.now();
+        let resumed = self.ports[port].permission.resume(now, mask);
+        self.report_edges(port, resumed, EventKind::Resume, now);
+        self.plan_departure(port, context);
+    }
+
+    fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, now: Time) {
+        for priority in (0..self.priorities as u8).filter(|priority| priorities & 1 << priority != 0) {
+            let view = self.view(port, priority, now);
+            match kind {
+                EventKind::Pause => self.agent.on_pause(&view),
+                _ => self.agent.on_resume(&view),
+            }
+            let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
+            packet.priority = priority;
+            self.recorder.packet(now, self.node, port as u16, kind, &packet);
+        }
+    }
+
+    /// The gate of a port opens or closes.
+    fn on_gate(&mut self, port: usize, context: &mut impl NodeContext) {
+        let Some(gate) = self.settings.switch.gate else { return };
+        let now = context.now();
+        let phase = now.ps() % gate.period.ps();
+        let next = if phase < gate.open.ps() {
+            self.resume(port, gate.priorities, context);
+            now + gate.open - Time::from_ps(phase)
+        } else {
+            self.pause(port, gate.priorities, now);
+            now + gate.period - Time::from_ps(phase)
+        };
+        context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
+    }
+
+    /// A cable went down or came up somewhere: `payload` is `NEW_EPOCH` for a new table, else the port's new state.
+    fn on_link(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
+        if payload == NEW_EPOCH {
+            if let Some(rule) = self.later_rules.pop() {
+                self.rule = rule;
+            }
+            return;
+        }
+        let (now, up) = (context.now(), payload == LINK_UP);
+        self.ports[port].link.up = up;
+        self.ports[port].input.switch(now, up);
+        if up {
+            self.resume(port, u8::MAX, context);
+            return;
+        }
+        // What waits for a dead link is lost; what is on it is lost at its far end.
+        for priority in 0..self.priorities {
+            let index = port * self.priorities + priority;
+            while let Some((packet, _)) = self.pool.pop(&mut self.queues[index]) {
+                self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
+                self.lose(port, &packet, now);
+            }
+        }
+        self.ports[port].waiting = 0;
+        self.ports[port].waiting_bytes = 0;
+        self.pause(port, u8::MAX, now);
+    }
+
+    /// When the next sample is due.
+    #[inline]
+    pub fn next_sample(&self) -> Time {
+        self.probe.as_ref().map_or(Time::MAX, |probe| probe.next)
+    }
+
+    /// Takes the samples that are due.
+    pub fn sample(&mut self) {
+        let Some(probe) = &mut self.probe else { return };
+        let now = probe.next;
+        for port in &probe.ports {
+            let out = &self.ports[usize::from(*port)];
+            for priority in 0..self.priorities {
+                let index = usize::from(*port) * self.priorities + priority;
+                let queue_bytes = self.queues[index].bytes + out.link.in_service(now, priority as u8);
+                if priority == 0 || queue_bytes > 0 || self.sent_by_priority[index] > 0 {
+                    probe.samples.push(PortSample {
+                        time: now,
+                        node: self.node,
+                        port: *port,
+                        priority: priority as u8,
+                        queue_bytes,
+                        tx_bytes: self.sent_by_priority[index],
+                        paused: out.permission.paused(now),
+                        marks: out.marks,
+                        drops: out.drops,
+                        trims: 0,
+                    });
+                }
+            }
+        }
+        probe.next = now + probe.every;
+    }
+
+    /// What was sampled.
+    pub fn take_samples(&mut self) -> Vec<PortSample> {
+        self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default()
+    }
+
+    /// Its node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Frame bytes that wait in it.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.ports.iter().map(|port| port.waiting_bytes).sum()
+    }
+
+    /// Transmitter and receiver of each port.
+    pub fn links(&self) -> impl Iterator<Item = (&Transmitter, &Receiver)> {
+        self.ports.iter().map(|port| (&port.link, &port.input))
+    }
+
+    /// Pause edges and paused time of all ports, until `now`.
+    pub fn pauses(&self, now: Time) -> (u64, Time) {
+        self.ports.iter().fold((0, Time::ZERO), |(edges, paused), port| {
+            (edges + port.permission.edges(), paused + port.permission.paused(now))
+        })
+    }
+
+    /// Every byte that came in has gone out, or waits, or was dropped.
+    pub fn conserves(&self) -> bool {
+        let received: u64 = self.ports.iter().map(|port| port.input.bytes).sum();
+        let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes).sum();
+        let counters = &self.counters;
+        self.memory.used() == self.waiting_bytes()
+            && received + counters.created_bytes
+                == sent + self.waiting_bytes() + counters.dropped.1 + counters.lost.1
+    }
+}
+
+/// Payloads of link events.
+pub const LINK_DOWN: u32 = 0;
+/// See [`LINK_DOWN`].
+pub const LINK_UP: u32 = 1;
+/// A new routing table, of the whole fabric.
+pub const NEW_EPOCH: u32 = 2;
+
+fn describe(packet: &Packet) -> PacketView {
+    PacketView {
+        source: packet.source,
+        destination: packet.destination,
+        sequence: packet.sequence,
+        bytes: u32::from(packet.wire),
+        ecn_capable: packet.ecn_capable(),
+        is_data: packet.kind == Kind::Data,
+        deflections: packet.deflections(),
+    }
+}

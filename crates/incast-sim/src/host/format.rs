@@ -1,0 +1,68 @@
+//! Packet formats: how many bytes each protocol puts around its payload.
+
+use incast_cc::sender::Framing;
+
+/// Smallest Ethernet frame (IEEE 802.3, clause 4.4.2).
+pub const SMALLEST_FRAME: u32 = 64;
+
+/// Sizes of a protocol's frames in bytes, frame check sequence included, preamble and gap not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Around the payload of a data packet.
+    pub header: u32,
+    /// An acknowledgement or other control packet.
+    pub control: u32,
+}
+
+/// Ethernet header and frame check sequence.
+const ETHERNET: u32 = 14 + 4;
+/// IPv4 without options (RFC 791).
+const IPV4: u32 = 20;
+/// UDP (RFC 768).
+const UDP: u32 = 8;
+/// TCP (RFC 9293) with the timestamps option (RFC 7323, padded to 12).
+const TCP: u32 = 20 + 12;
+/// A SACK option of one block (RFC 2018, padded to 12).
+const SACK: u32 = 12;
+/// InfiniBand base transport header and invariant CRC, as RoCEv2 carries them (IBA volume 1, annex A17).
+const BTH_ICRC: u32 = 12 + 4;
+/// InfiniBand ACK extended transport header.
+const AETH: u32 = 4;
+
+impl Format {
+    /// The format of a framing.
+    pub const fn of(framing: Framing) -> Self {
+        match framing {
+            Framing::Tcp => Self { header: ETHERNET + IPV4 + TCP, control: ETHERNET + IPV4 + TCP + SACK },
+            Framing::RoceV2 => {
+                Self { header: ETHERNET + IPV4 + UDP + BTH_ICRC, control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH }
+            }
+        }
+    }
+
+    /// Frame bytes of a data packet.
+    #[inline]
+    pub fn data(&self, payload: u32) -> u32 {
+        (payload + self.header).max(SMALLEST_FRAME)
+    }
+
+    /// Frame bytes of a control packet.
+    #[inline]
+    pub fn control(&self) -> u32 {
+        self.control.max(SMALLEST_FRAME)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_have_their_known_sizes() {
+        let tcp = Format::of(Framing::Tcp);
+        // 1,448 payload bytes with timestamps make the 1,518-byte frame.
+        assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 82, 71));
+        let roce = Format::of(Framing::RoceV2);
+        assert_eq!((roce.data(1024), roce.control()), (1086, 66));
+    }
+}

@@ -1,0 +1,99 @@
+//! The NIC: one link, control packets first, then flows by priority, flows of one priority in turn.
+
+use crate::fabric::{
+    link::{Receiver, Transmitter},
+    packet::Packet,
+    permission::Permission,
+};
+use std::collections::VecDeque;
+
+/// Strict priorities of data.
+const PRIORITIES: usize = 8;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Nic {
+    /// Sending end.
+    pub link: Transmitter,
+    /// Receiving end.
+    pub input: Receiver,
+    /// What may be sent.
+    pub permission: Permission,
+    /// A departure event is pending.
+    pub departure: bool,
+    control: VecDeque<Packet>,
+    /// Flows with a packet to send, by priority.
+    ready: [VecDeque<u32>; PRIORITIES],
+    /// Priorities with a ready flow, one bit each.
+    ready_mask: u8,
+}
+
+impl Nic {
+    /// A NIC with its link.
+    pub fn new(link: Transmitter, input: Receiver) -> Self {
+        Self {
+            link,
+            input,
+            permission: Permission::default(),
+            departure: false,
+            control: VecDeque::new(),
+            ready: Default::default(),
+            ready_mask: 0,
+        }
+    }
+
+    /// Something waits that may be sent.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.next_control_allowed() || self.permission.allowed(self.ready_mask) != 0
+    }
+
+    #[inline]
+    fn next_control_allowed(&self) -> bool {
+        self.control.front().is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
+    }
+
+    /// Queues a control packet.
+    #[inline]
+    pub fn push_control(&mut self, packet: Packet) {
+        self.control.push_back(packet);
+    }
+
+    /// The next control packet that may go.
+    #[inline]
+    pub fn pop_control(&mut self) -> Option<Packet> {
+        if self.next_control_allowed() { self.control.pop_front() } else { None }
+    }
+
+    /// A flow has a packet to send.
+    #[inline]
+    pub fn push_flow(&mut self, slot: u32, priority: u8) {
+        self.ready[usize::from(priority)].push_back(slot);
+        self.ready_mask |= 1 << priority;
+    }
+
+    /// The next flow whose turn it is.
+    #[inline]
+    pub fn pop_flow(&mut self) -> Option<u32> {
+        let allowed = self.permission.allowed(self.ready_mask);
+        if allowed == 0 {
+            return None;
+        }
+        let priority = allowed.trailing_zeros() as usize;
+        let slot = self.ready[priority].pop_front();
+        if self.ready[priority].is_empty() {
+            self.ready_mask &= !(1 << priority);
+        }
+        slot
+    }
+
+    /// Removes all control packets.
+    pub fn drain_control(&mut self) -> impl Iterator<Item = Packet> {
+        self.control.drain(..)
+    }
+
+    /// Frame bytes of control packets that wait.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.control.iter().map(|packet| u64::from(packet.wire)).sum()
+    }
+}

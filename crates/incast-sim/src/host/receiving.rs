@@ -1,0 +1,167 @@
+//! The receiver's half of flows.
+
+use super::{
+    reliability::{Receive, Received},
+    table::FlowTable,
+};
+use crate::fabric::packet::Packet;
+use incast_units::Time;
+
+/// What a receiver knows of a flow; stays after the flow is complete, for its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// Sending host.
+    pub source: u32,
+    /// Flow number there.
+    pub sequence: u32,
+    /// When the last byte arrived; [`Time::MAX`] before.
+    pub delivered: Time,
+    /// Payload bytes that arrived, duplicates not counted.
+    pub bytes: u64,
+    /// Marked packets.
+    pub marked: u32,
+    /// Packets that came after one with a later position.
+    pub reordered: u32,
+    /// Deflections.
+    pub deflections: u32,
+    /// Slot among the flows in progress, or `DONE`.
+    slot: u32,
+}
+
+/// No slot: the flow is complete.
+const DONE: u32 = u32::MAX;
+
+/// A flow in progress.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    receive: Receive,
+    /// Packets and marked packets not yet acknowledged.
+    pub pending: (u32, u32),
+    /// The last packet's mark.
+    pub was_marked: bool,
+    /// A NACK for the missing packet is out.
+    pub nacked: bool,
+    /// Pending event of the delayed acknowledgement.
+    pub ack_event: Time,
+    /// The packet that the delayed acknowledgement answers.
+    pub last: Option<Packet>,
+}
+
+impl Progress {
+    /// All packets below have arrived.
+    pub fn expected(&self) -> u32 {
+        self.receive.expected()
+    }
+}
+
+/// All flows to one host.
+#[derive(Debug, Default)]
+pub struct Receiving {
+    table: FlowTable,
+    /// Records of all flows, in the order of their first packets.
+    pub records: Vec<Arrived>,
+    /// Flows in progress; slots are reused.
+    progress: Vec<Progress>,
+    free: Vec<u32>,
+    /// The flow of the last packet: packets of a flow often come in a row.
+    recent: (u32, u32, u32),
+}
+
+/// What an arrived data packet means.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Index of the flow's record.
+    pub flow: u32,
+    /// What the packet was.
+    pub received: Received,
+    /// All packets below have arrived.
+    pub expected: u32,
+    /// The flow is complete with this packet.
+    pub completes: bool,
+    /// It left a gap, or filled one.
+    pub out_of_order: bool,
+    /// Packets and marked packets not yet acknowledged, this one included.
+    pub report: (u32, u32),
+    /// Its mark differs from that of the packet before.
+    pub mark_changes: bool,
+}
+
+impl Receiving {
+    fn find(&mut self, packet: &Packet) -> u32 {
+        let (source, sequence, index) = self.recent;
+        if source == packet.source && sequence == packet.sequence && (index as usize) < self.records.len() {
+            return index;
+        }
+        let index = self.table.find(packet.source, packet.sequence).unwrap_or_else(|| {
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.progress.push(Progress::default());
+                self.progress.len() as u32 - 1
+            });
+            self.progress[slot as usize] = Progress { ack_event: Time::MAX, ..Progress::default() };
+            let index = self.records.len() as u32;
+            self.records.push(Arrived {
+                source: packet.source,
+                sequence: packet.sequence,
+                delivered: Time::MAX,
+                bytes: 0,
+                marked: 0,
+                reordered: 0,
+                deflections: 0,
+                slot,
+            });
+            self.table.set(packet.source, packet.sequence, index);
+            index
+        });
+        self.recent = (packet.source, packet.sequence, index);
+        index
+    }
+
+    /// Takes a data packet.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, packet: &Packet, in_order_only: bool) -> Arrival {
+        let flow = self.find(packet);
+        let record = &mut self.records[flow as usize];
+        record.marked += u32::from(packet.marked());
+        record.deflections += u32::from(packet.deflections());
+        if record.slot == DONE {
+            return Arrival {
+                flow,
+                received: Received::Duplicate,
+                expected: packet.packets,
+                completes: false,
+                out_of_order: true,
+                report: (1, u32::from(packet.marked())),
+                mark_changes: false,
+            };
+        }
+        let progress = &mut self.progress[record.slot as usize];
+        record.reordered += u32::from(packet.position + 1 < progress.receive.highest());
+        let received = progress.receive.on_packet(packet.position, in_order_only);
+        let expected = progress.receive.expected();
+        if received == Received::New {
+            record.bytes += u64::from(packet.payload);
+            progress.nacked = false;
+        }
+        progress.pending.0 += 1;
+        progress.pending.1 += u32::from(packet.marked());
+        let report = progress.pending;
+        let mark_changes = packet.marked() != progress.was_marked;
+        progress.was_marked = packet.marked();
+        let completes = expected == packet.packets;
+        let out_of_order = expected != packet.position + 1 || progress.receive.highest() != expected;
+        if completes {
+            record.delivered = now;
+            progress.receive.finish();
+            self.free.push(record.slot);
+            record.slot = DONE;
+        }
+        Arrival { flow, received, expected, completes, out_of_order, report, mark_changes }
+    }
+
+    /// The state of a flow that is not complete.
+    #[inline]
+    pub fn progress(&mut self, flow: u32) -> Option<&mut Progress> {
+        let slot = self.records.get(flow as usize)?.slot;
+        self.progress.get_mut(slot as usize)
+    }
+}

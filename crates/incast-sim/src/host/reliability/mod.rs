@@ -1,0 +1,135 @@
+//! Reliability: state machines that know which packets of a flow have arrived. No clock, no I/O.
+//!
+//! Packets are numbered from 0 in the order of the flow's bytes. Sequence numbers never wrap: a flow has fewer
+//! than 2³² packets.
+
+mod go_back_n;
+mod receive;
+mod selective_repeat;
+
+pub use go_back_n::GoBackN;
+pub use receive::{Receive, Received};
+pub use selective_repeat::SelectiveRepeat;
+
+use incast_cc::sender::Recovery;
+
+/// What an acknowledgement changed at the sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acked {
+    /// Packets that are newly known to have arrived.
+    pub packets: u32,
+    /// Whether the flow's last packet, which may be short, is among them.
+    pub last: bool,
+    /// Packets newly presumed lost.
+    pub lost: u32,
+    /// The first of those.
+    pub first_lost: u32,
+}
+
+/// The sender's half, of either kind.
+#[derive(Clone, Debug)]
+pub enum Send {
+    /// Only what was lost is sent again.
+    Selective(SelectiveRepeat),
+    /// Everything from the first loss on is sent again.
+    GoBackN(GoBackN),
+}
+
+impl Send {
+    /// A flow of `packets` packets. With selective repeat a packet is lost when one sent `reordering` packets later
+    /// has arrived.
+    pub fn new(recovery: Recovery, packets: u32, reordering: u32) -> Self {
+        match recovery {
+            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering)),
+            Recovery::GoBackN => Self::GoBackN(GoBackN::new(packets)),
+        }
+    }
+
+    /// The next packet to send and whether it was sent before; `None` if all that may be sent is on its way.
+    #[inline]
+    pub fn next(&self) -> Option<(u32, bool)> {
+        match self {
+            Self::Selective(send) => send.next(),
+            Self::GoBackN(send) => send.next(),
+        }
+    }
+
+    /// The packet of [`Self::next`] was sent at `stamp`.
+    #[inline]
+    pub fn sent(&mut self, stamp: u64) {
+        match self {
+            Self::Selective(send) => send.sent(stamp),
+            Self::GoBackN(send) => send.sent(),
+        }
+    }
+
+    /// An acknowledgement: `position` caused it and was sent at `stamp`, everything below `cumulative` has arrived.
+    #[inline]
+    pub fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_ack(position, cumulative, stamp),
+            Self::GoBackN(send) => send.on_ack(cumulative),
+        }
+    }
+
+    /// The receiver misses `expected`.
+    pub fn on_nack(&mut self, expected: u32) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_ack(expected, expected, 0),
+            Self::GoBackN(send) => send.on_nack(expected),
+        }
+    }
+
+    /// The retransmission timer expired: everything in flight is presumed lost.
+    pub fn on_timeout(&mut self) {
+        match self {
+            Self::Selective(send) => send.on_timeout(),
+            Self::GoBackN(send) => send.on_timeout(),
+        }
+    }
+
+    /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if this
+    /// kind of recovery has no such probe.
+    pub fn probe(&mut self) -> bool {
+        match self {
+            Self::Selective(send) => send.probe(),
+            Self::GoBackN(_) => false,
+        }
+    }
+
+    /// Packets in flight.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.in_flight(),
+            Self::GoBackN(send) => send.in_flight(),
+        }
+    }
+
+    /// All packets below this one have arrived.
+    #[inline]
+    pub fn acked(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.acked(),
+            Self::GoBackN(send) => send.acked(),
+        }
+    }
+
+    /// The first packet that was never sent.
+    #[inline]
+    pub fn unsent(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.unsent(),
+            Self::GoBackN(send) => send.unsent(),
+        }
+    }
+
+    /// All packets have arrived.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Selective(send) => send.is_done(),
+            Self::GoBackN(send) => send.is_done(),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Selective repeat: the sender's half.
+//!
+//! Loss detection is that of SACK (RFC 6675): a packet is lost when one that was sent `reordering` packets later has
+//! arrived. A packet sent again is lost again when `reordering` packets sent after it have arrived, which needs
+//! the time it was sent (the idea of RACK, RFC 8985). Each packet is examined once, so that an acknowledgement
+//! costs the same however large the window is.
+
+use super::Acked;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum State {
+    InFlight,
+    Arrived,
+    Lost,
+}
+
+/// A packet that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    packet: u32,
+    stamp: u64,
+    /// Arrivals of packets sent later.
+    later: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct SelectiveRepeat {
+    total: u32,
+    reordering: u32,
+    acked: u32,
+    unsent: u32,
+    in_flight: u32,
+    /// One past the highest packet known to have arrived.
+    highest: u32,
+    /// Every packet below was examined for its first loss.
+    examined: u32,
+    /// States of packets `acked..unsent`, in a ring.
+    states: Vec<State>,
+    /// Lost packets in the order of detection; entries that arrived meanwhile are skipped.
+    lost: VecDeque<u32>,
+    /// Packets sent again and not known to have arrived, in the order of sending.
+    again: VecDeque<Again>,
+}
+
+impl SelectiveRepeat {
+    /// A flow of `packets` packets.
+    pub fn new(packets: u32, reordering: u32) -> Self {
+        Self {
+            total: packets,
+            reordering: reordering.max(1),
+            acked: 0,
+            unsent: 0,
+            in_flight: 0,
+            highest: 0,
+            examined: 0,
+            states: Vec::new(),
+            lost: VecDeque::new(),
+            again: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    fn place(&self, packet: u32) -> usize {
+        packet as usize & (self.states.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> Option<(u32, bool)> {
+        match self.lost.front() {
+            Some(packet) => Some((*packet, true)),
+            None if self.unsent < self.total => Some((self.unsent, false)),
+            None => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn sent(&mut self, stamp: u64) {
+        if let Some(packet) = self.lost.pop_front() {
+            let place = self.place(packet);
+            self.states[place] = State::InFlight;
+            self.again.push_back(Again { packet, stamp, later: 0 });
+            self.forget_arrived();
+        } else if self.unsent < self.total {
+            if (self.unsent - self.acked) as usize >= self.states.len() {
+                self.grow();
+            }
+            let place = self.place(self.unsent);
+            self.states[place] = State::InFlight;
+            self.unsent += 1;
+        } else {
+            return;
+        }
+        self.in_flight += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = (self.states.len() * 2).max(16);
+        let mut states = vec![State::InFlight; larger];
+        for packet in self.acked..self.unsent {
+            states[packet as usize & (larger - 1)] = self.states[self.place(packet)];
+        }
+        self.states = states;
+    }
+
+    /// Notes that a packet has arrived; true if that is news.
+    #[inline]
+    fn arrive(&mut self, packet: u32) -> bool {
+        let place = self.place(packet);
+        match self.states[place] {
+            State::Arrived => return false,
+            State::InFlight => self.in_flight -= 1,
+            // It stays in the list of lost packets until it is skipped there.
+            State::Lost => {}
+        }
+        self.states[place] = State::Arrived;
+        true
+    }
+
+    #[inline]
+    pub(super) fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
+        let mut result = Acked::default();
+        let cumulative = cumulative.min(self.unsent);
+        let before = self.acked;
+        while self.acked < cumulative {
+            result.packets += u32::from(self.arrive(self.acked));
+            self.acked += 1;
+        }
+        if position >= self.acked && position < self.unsent {
+            result.packets += u32::from(self.arrive(position));
+        }
+        let last = self.total - 1;
+        result.last = result.packets > 0 && (position == last || before <= last && self.acked == self.total);
+        self.highest = self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
+        self.examined = self.examined.max(self.acked);
+        if self.highest > self.acked || !self.lost.is_empty() || !self.again.is_empty() {
+            self.detect(stamp, &mut result);
+        }
+        result
+    }
+
+    /// Looks for losses after an arrival of a packet sent at `stamp`.
+    fn detect(&mut self, stamp: u64, result: &mut Acked) {
+        let note = |packet: u32, result: &mut Acked| {
+            if result.lost == 0 {
+                result.first_lost = packet;
+            }
+            result.lost += 1;
+        };
+        while self.examined + self.reordering < self.highest {
+            let place = self.place(self.examined);
+            if self.states[place] == State::InFlight {
+                self.states[place] = State::Lost;
+                self.in_flight -= 1;
+                self.lost.push_back(self.examined);
+                note(self.examined, result);
+            }
+            self.examined += 1;
+        }
+        self.forget_arrived();
+        if let Some(oldest) = self.again.front_mut()
+            && stamp > oldest.stamp
+        {
+            oldest.later += 1;
+            if oldest.later >= self.reordering {
+                let packet = oldest.packet;
+                self.again.pop_front();
+                let place = self.place(packet);
+                self.states[place] = State::Lost;
+                self.in_flight -= 1;
+                self.lost.push_back(packet);
+                note(packet, result);
+                self.forget_arrived();
+            }
+        }
+    }
+
+    /// Drops list heads that have arrived meanwhile.
+    fn forget_arrived(&mut self) {
+        while self.lost.front().is_some_and(|packet| self.has_arrived(*packet)) {
+            self.lost.pop_front();
+        }
+        while self.again.front().is_some_and(|again| self.states_differ(again.packet)) {
+            self.again.pop_front();
+        }
+    }
+
+    fn has_arrived(&self, packet: u32) -> bool {
+        packet < self.acked || self.states[self.place(packet)] == State::Arrived
+    }
+
+    fn states_differ(&self, packet: u32) -> bool {
+        packet < self.acked || self.states[self.place(packet)] != State::InFlight
+    }
+
+    pub(super) fn on_timeout(&mut self) {
+        self.lost.clear();
+        self.again.clear();
+        for packet in self.acked..self.unsent {
+            let place = self.place(packet);
+            if self.states[place] != State::Arrived {
+                self.states[place] = State::Lost;
+                self.lost.push_back(packet);
+            }
+        }
+        self.in_flight = 0;
+        self.examined = self.unsent;
+    }
+
+    pub(super) fn probe(&mut self) -> bool {
+        // The highest packet in flight; packets above it have arrived or are lost.
+        let Some(packet) = (self.acked..self.unsent).rev().find(|packet| !self.states_differ(*packet)) else {
+            return false;
+        };
+        // It is taken as lost without telling the law: the window has room for exactly this one.
+        let place = self.place(packet);
+        self.states[place] = State::Lost;
+        self.in_flight -= 1;
+        self.lost.push_front(packet);
+        self.again.retain(|again| again.packet != packet);
+        true
+    }
+
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+    #[inline]
+    pub(super) fn acked(&self) -> u32 {
+        self.acked
+    }
+    #[inline]
+    pub(super) fn unsent(&self) -> u32 {
+        self.unsent
+    }
+    #[inline]
+    pub(super) fn is_done(&self) -> bool {
+        self.acked == self.total
+    }
+}

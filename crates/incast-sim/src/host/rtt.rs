@@ -1,0 +1,72 @@
+//! Smoothed round-trip time and the timeouts that follow from it.
+
+use incast_units::Time;
+
+/// RFC 6298, section 2, with the sample of each acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundTrip {
+    smoothed: u64,
+    variation: u64,
+}
+
+/// Timeouts are not doubled more often than this.
+const MOST_BACKOFF: u8 = 10;
+
+impl RoundTrip {
+    /// Takes a sample.
+    #[inline]
+    pub fn sample(&mut self, sample: Time) {
+        let sample = sample.ps();
+        if self.smoothed == 0 {
+            self.smoothed = sample;
+            self.variation = sample / 2;
+        } else {
+            self.variation = self.variation - self.variation / 4 + self.smoothed.abs_diff(sample) / 4;
+            self.smoothed = self.smoothed - self.smoothed / 8 + sample / 8;
+        }
+    }
+
+    /// The smoothed RTT; zero before the first sample.
+    #[inline]
+    pub fn smoothed(&self) -> Time {
+        Time::from_ps(self.smoothed)
+    }
+
+    /// Retransmission timeout after `backoff` expiries: at least `least`. Before the first sample it is three base
+    /// RTTs or `least`, where RFC 6298 has one second.
+    #[inline]
+    pub fn timeout(&self, least: Time, base: Time, backoff: u8) -> Time {
+        let timeout = if self.smoothed == 0 {
+            base.saturating_mul(3)
+        } else {
+            Time::from_ps(self.smoothed.saturating_add(self.variation.saturating_mul(4)))
+        };
+        timeout.max(least).saturating_mul(1 << backoff.min(MOST_BACKOFF))
+    }
+
+    /// Probe timeout for tail losses, twice the smoothed RTT (RFC 8985, section 7.2); `None` before the first sample.
+    #[inline]
+    pub fn probe_timeout(&self, ack_delay: Time) -> Option<Time> {
+        (self.smoothed != 0).then(|| Time::from_ps(self.smoothed * 2) + ack_delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn follows_rfc_6298() {
+        let (least, base) = (Time::from_us(100), Time::from_us(10));
+        let mut rtt = RoundTrip::default();
+        assert_eq!(rtt.timeout(least, base, 0), least);
+        assert_eq!(rtt.probe_timeout(Time::ZERO), None);
+        rtt.sample(Time::from_us(80));
+        assert_eq!(rtt.timeout(least, base, 0), Time::from_us(240));
+        rtt.sample(Time::from_us(80));
+        assert_eq!(rtt.timeout(least, base, 1), Time::from_us(400));
+        (0..100).for_each(|_| rtt.sample(Time::from_us(20)));
+        assert_eq!(rtt.timeout(least, base, 0), least);
+        assert!(rtt.smoothed() < Time::from_us(21));
+    }
+}

@@ -1,0 +1,302 @@
+//! The sender's half of a flow: reliability, law and timers of one flow.
+
+use super::{reliability::Send, rtt::RoundTrip};
+use crate::{
+    config::FlowSpec,
+    engine::random::mix,
+    fabric::packet::{Kind, Packet},
+    settings::{Class, Settings},
+};
+use incast_cc::{
+    sender::Law,
+    underlay::{Underlay, UnderlayStage},
+};
+use incast_units::Time;
+use std::collections::VecDeque;
+
+/// Packets that the underlay holds.
+#[derive(Debug)]
+pub struct Stage {
+    underlay: Underlay,
+    /// Packets and when they were handed over, in order.
+    queue: VecDeque<(Packet, Time)>,
+}
+
+/// Whether a flow may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Now.
+    Ready,
+    /// Not before this time.
+    At(Time),
+    /// Not before something happens.
+    Blocked,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct SendFlow {
+    /// Window, credit and pace as the law last said.
+    window: u64,
+    credit: u64,
+    /// Picoseconds per byte on the wire; zero without pacing.
+    pace: f64,
+    /// Pacing allows the next packet from here on.
+    next_send: Time,
+    /// Which packets have arrived.
+    pub send: Send,
+    /// Smoothed RTT.
+    pub rtt: RoundTrip,
+    /// It stands in the NIC's list of ready flows.
+    pub queued: bool,
+    /// Last packets that were sent when the window was what limited the flow: acknowledgements up to here may make
+    /// the window grow (RFC 9438, section 4.2).
+    limited_until: u32,
+    /// When to act if no acknowledgement comes.
+    pub deadline: Time,
+    /// Pending retransmission event.
+    pub timer_event: Time,
+    /// Pending release event.
+    pub release_event: Time,
+    /// Pending event of the law's own timer.
+    pub law_event: Time,
+    /// Expiries in a row.
+    pub backoff: u8,
+    /// A tail-loss probe is out.
+    pub probed: bool,
+    /// The law.
+    pub law: Law,
+    /// Packets held by the underlay, where there is one.
+    pub stage: Option<Box<Stage>>,
+    /// Class index.
+    pub class: u8,
+    /// Flow number at this host.
+    pub sequence: u32,
+    packets: u32,
+    last_payload: u16,
+    entropy: u32,
+    /// What it was asked to be.
+    pub spec: FlowSpec,
+    /// Payload bytes sent more than once.
+    pub retransmitted_bytes: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Time that packets were held by the underlay.
+    pub held: Time,
+    /// Position of the last rate sample.
+    pub sampled: u64,
+}
+
+/// Hash of a flow for the choice among equal-cost ports.
+pub fn entropy(seed: u64, source: u32, destination: u32, sequence: u32) -> u32 {
+    mix(mix(seed ^ u64::from(sequence)) ^ (u64::from(source) << 32 | u64::from(destination))) as u32
+}
+
+/// Purpose of the stream of which each flow gets one draw.
+const FLOW_STREAM: u64 = 0x464c_4f57;
+
+impl SendFlow {
+    /// A flow that starts now.
+    pub fn new(settings: &Settings, class: &Class, spec: FlowSpec, sequence: u32) -> Self {
+        let mtu = u64::from(settings.host.mtu);
+        let packets = spec.bytes.div_ceil(mtu) as u32;
+        let random = mix(settings.seed ^ mix(FLOW_STREAM << 32 | u64::from(spec.source)) ^ u64::from(sequence)) as u32;
+        let mut flow = Self {
+            window: 0,
+            credit: 0,
+            pace: 0.0,
+            next_send: Time::ZERO,
+            send: Send::new(class.recovery, packets, settings.host.reordering),
+            rtt: RoundTrip::default(),
+            queued: false,
+            limited_until: 0,
+            deadline: Time::MAX,
+            timer_event: Time::MAX,
+            release_event: Time::MAX,
+            law_event: Time::MAX,
+            backoff: 0,
+            probed: false,
+            law: class.law.start(&class.path, spec.start, random),
+            stage: (!class.underlay.is_none())
+                .then(|| Box::new(Stage { underlay: class.underlay.clone(), queue: VecDeque::new() })),
+            class: spec.class as u8,
+            sequence,
+            packets,
+            last_payload: (spec.bytes - u64::from(packets - 1) * mtu) as u16,
+            entropy: entropy(settings.seed, spec.source, spec.destination, sequence),
+            spec,
+            retransmitted_bytes: 0,
+            timeouts: 0,
+            held: Time::ZERO,
+            sampled: 0,
+        };
+        flow.refresh();
+        flow
+    }
+
+    /// Asks the law what it now allows; to be called after each of its events.
+    #[inline]
+    pub fn refresh(&mut self) {
+        self.window = self.law.window();
+        self.credit = self.law.credit();
+        self.pace = match self.law.pacing_rate() {
+            None => 0.0,
+            Some(rate) => 8e12 / rate.as_f64().max(1.0),
+        };
+    }
+
+    /// Payload bytes of a packet.
+    #[inline]
+    pub fn payload(&self, packet: u32, mtu: u32) -> u32 {
+        if packet + 1 == self.packets { u32::from(self.last_payload) } else { mtu }
+    }
+
+    /// Payload bytes of the last packet.
+    pub fn last_payload(&self) -> u32 {
+        u32::from(self.last_payload)
+    }
+
+    /// Sets when to act if nothing is heard: the tail-loss probe first, then the retransmission timeout.
+    #[inline]
+    pub fn set_deadline(&mut self, now: Time, settings: &Settings) {
+        let timeout = self.rtt.timeout(settings.host.rto_min, settings.base_rtt, self.backoff);
+        let delay = if settings.host.ack_every > 1 { settings.host.ack_delay } else { Time::ZERO };
+        let wait = match self.rtt.probe_timeout(delay) {
+            Some(probe) if !self.probed && self.backoff == 0 => probe.min(timeout),
+            _ => timeout,
+        };
+        self.deadline = now.saturating_add(wait);
+    }
+
+    /// Position in bytes of the start of a packet; one past the last gives the flow's size.
+    #[inline]
+    pub fn position(&self, packet: u32, mtu: u32) -> u64 {
+        if packet >= self.packets { self.spec.bytes } else { u64::from(packet) * u64::from(mtu) }
+    }
+
+    /// Payload bytes in flight, the last packet counted as a full one.
+    #[inline]
+    pub fn in_flight(&self, mtu: u32) -> u64 {
+        u64::from(self.send.in_flight()) * u64::from(mtu)
+    }
+
+    /// The window is not what limits the flow.
+    #[inline]
+    pub fn app_limited(&self, acked_before: u32) -> bool {
+        acked_before > self.limited_until
+    }
+
+    /// The window assigned, and the pace in bit/s (window over smoothed RTT without pacing).
+    pub fn assigned(&self, base_rtt: Time) -> (u64, u64) {
+        let rate = if self.pace > 0.0 {
+            8e12 / self.pace
+        } else {
+            let rtt = self.rtt.smoothed().max(base_rtt).as_secs_f64();
+            self.window as f64 * 8.0 / rtt
+        };
+        (self.window, rate as u64)
+    }
+
+    /// Whether the law lets the next packet go at `now`.
+    #[inline]
+    fn permission(&mut self, now: Time, mtu: u32) -> Turn {
+        let Some((packet, again)) = self.send.next() else { return Turn::Blocked };
+        if !again && self.position(packet, mtu) >= self.credit {
+            return Turn::Blocked;
+        }
+        let in_flight = self.send.in_flight();
+        if (u64::from(in_flight) + 1) * u64::from(mtu) > self.window && (in_flight > 0 || self.window == 0) {
+            self.limited_until = self.send.unsent();
+            return Turn::Blocked;
+        }
+        if self.next_send > now { Turn::At(self.next_send) } else { Turn::Ready }
+    }
+
+    /// Whether a packet of this flow may go to the NIC at `now`.
+    #[inline]
+    pub fn turn(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Turn {
+        if self.stage.is_none() {
+            return self.permission(now, settings.host.mtu);
+        }
+        // What the law allows goes into the stage, whose head is then asked for.
+        let paced = loop {
+            match self.permission(now, settings.host.mtu) {
+                Turn::Ready => {
+                    let packet = self.emit(now, host, slot, settings);
+                    if let Some(stage) = &mut self.stage {
+                        stage.queue.push_back((packet, now));
+                    }
+                }
+                Turn::At(time) => break time,
+                Turn::Blocked => break Time::MAX,
+            }
+        };
+        let Some(stage) = &mut self.stage else { return Turn::Blocked };
+        let release = match stage.queue.front() {
+            Some((_, queued)) => stage.underlay.release(now, *queued),
+            None => Time::MAX,
+        };
+        match release.min(paced) {
+            _ if release <= now => Turn::Ready,
+            Time::MAX => Turn::Blocked,
+            time => Turn::At(time),
+        }
+    }
+
+    /// The next packet for the NIC; [`Self::turn`] has just said that it may go.
+    #[inline]
+    pub fn take(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Option<Packet> {
+        match &mut self.stage {
+            None => Some(self.emit(now, host, slot, settings)),
+            Some(stage) => {
+                let (mut packet, queued) = stage.queue.pop_front()?;
+                packet.set_stamp(now);
+                self.held += now - queued;
+                Some(packet)
+            }
+        }
+    }
+
+    /// An acknowledgement brought a one-way delay.
+    pub fn report_delay(&mut self, now: Time, sent: Time, one_way_delay: i64) {
+        if let Some(stage) = &mut self.stage {
+            stage.underlay.on_feedback(now, sent, one_way_delay);
+        }
+    }
+
+    /// Makes the packet that reliability wants sent next.
+    #[inline]
+    fn emit(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Packet {
+        let class = &settings.classes[usize::from(self.class)];
+        let mtu = settings.host.mtu;
+        let (position, again) = self.send.next().unwrap_or((0, true));
+        let payload = self.payload(position, mtu);
+        let mut packet = Packet::new(Kind::Data, host, self.spec.destination, self.sequence, slot);
+        packet.position = position;
+        packet.packets = self.packets;
+        packet.entropy = self.entropy;
+        packet.wire = class.format.data(payload) as u16;
+        packet.payload = payload as u16;
+        packet.class = self.class;
+        packet.priority = class.priority;
+        packet.set_ecn_capable(class.ecn_capable);
+        if position + 1 == self.packets {
+            packet.set_last();
+        }
+        packet.set_stamp(now);
+        if again {
+            self.retransmitted_bytes += u64::from(payload);
+        }
+        self.send.sent(now.ps());
+        self.law.on_sent(now, payload);
+        if self.pace > 0.0 {
+            let wire = u32::from(packet.wire) + crate::fabric::packet::GAP;
+            self.next_send = now + Time::from_ps((f64::from(wire) * self.pace) as u64);
+        } else if self.window < u64::from(mtu) {
+            // A window below one packet: one packet each RTT × MSS / window.
+            let rtt = self.rtt.smoothed().max(settings.base_rtt);
+            self.next_send = now + rtt.mul_f64(f64::from(mtu) / self.window.max(1) as f64);
+        }
+        packet
+    }
+}

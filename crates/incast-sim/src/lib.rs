@@ -1,0 +1,21 @@
+//! Deterministic packet-level simulation of datacenter fabrics.
+//!
+//! - [`engine`]: the window executor, timers and random streams. It knows nothing about networks.
+//! - [`fabric`]: packets, links, queues, switches, topologies.
+//! - [`host`]: NICs, flows, reliability, and the adapters between packets and the laws of `incast-cc`.
+//! - [`probe`]: what is measured.
+//!
+//! [`simulate`] runs a [`Config`] to an [`Outcome`].
+
+pub mod config;
+pub mod engine;
+pub mod fabric;
+pub mod host;
+pub mod outcome;
+pub mod probe;
+mod settings;
+mod simulation;
+
+pub use config::{Config, ConfigError, FlowSpec};
+pub use outcome::Outcome;
+pub use simulation::{Progress, base_path, estimate_memory, simulate, simulate_observed};

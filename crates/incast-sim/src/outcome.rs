@@ -1,0 +1,81 @@
+//! What a simulation leaves behind.
+
+pub use crate::probe::{EventKind, EventRecord, FlowRecord, PortSample, RateSample};
+use incast_units::Time;
+
+/// Results of one run. Everything but [`Outcome::cost`] is a function of the configuration alone.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// One record per flow that was born, ordered by (source, sequence).
+    pub flows: Vec<FlowRecord>,
+    /// Samples of ports, ordered by (time, node, port, priority).
+    pub ports: Vec<PortSample>,
+    /// Samples of flows, ordered by (time, source, sequence).
+    pub rates: Vec<RateSample>,
+    /// Recorded events, ordered by (time, node, port, kind, flow).
+    pub events: Vec<EventRecord>,
+    /// Sums.
+    pub totals: Totals,
+    /// SHA-256 of all of the above but `totals.events`, in hexadecimal.
+    pub digest: String,
+    /// Simulated time at the end.
+    pub ended_at: Time,
+    /// Every flow was delivered and acknowledged before the configured end.
+    pub complete: bool,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// Sums over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Link traversals, data and control packets alike.
+    pub packet_hops: u64,
+    /// Events handled: arrivals, transmissions that ended, timers.
+    pub events: u64,
+    /// Packets that hosts put on their links.
+    pub injected_packets: u64,
+    /// Bytes of those, without preamble and gap.
+    pub injected_bytes: u64,
+    /// Bytes that arrived at hosts.
+    pub received_bytes: u64,
+    /// Bytes that switches made (control packets).
+    pub created_bytes: u64,
+    /// Bytes in queues and on links at the end.
+    pub left_bytes: u64,
+    /// Bytes dropped for lack of buffer.
+    pub dropped_bytes: u64,
+    /// Packets dropped for lack of buffer.
+    pub drops: u64,
+    /// Bytes cut off by trimming.
+    pub trimmed_bytes: u64,
+    /// Packets trimmed.
+    pub trims: u64,
+    /// Packets lost on wires, on links that went down, or without a route.
+    pub lost: u64,
+    /// Bytes of those.
+    pub lost_bytes: u64,
+    /// Packets marked by switches that have hosts.
+    pub marks_edge: u64,
+    /// Packets marked by the other switches.
+    pub marks_fabric: u64,
+    /// Pause edges.
+    pub pauses: u64,
+    /// Time ports spent paused, added up.
+    pub paused: Time,
+    /// Packets that a switch sent another way.
+    pub deflections: u64,
+    /// The longest egress queue of any switch port, all priorities, the packet in service included.
+    pub max_queue_bytes: u64,
+}
+
+/// What a run cost; differs from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// CPU seconds of the process (user and system) in the event loop, set-up excluded.
+    pub cpu_s: f64,
+    /// Elapsed seconds of the same.
+    pub wall_s: f64,
+    /// Windows executed.
+    pub windows: u64,
+}

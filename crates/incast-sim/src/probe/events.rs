@@ -1,0 +1,65 @@
+//! Single events: drops, marks, pauses, timeouts, deflections.
+
+use crate::fabric::packet::Packet;
+use incast_units::Time;
+
+/// What happened to a packet or flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventKind {
+    /// No room in the buffer.
+    Drop,
+    /// The link went down under it, it was lost on the wire, or it has no route.
+    Lost,
+    /// Marked.
+    Mark,
+    /// Payload cut off.
+    Trim,
+    /// A port was paused.
+    Pause,
+    /// It was allowed to send again.
+    Resume,
+    /// A retransmission timer expired.
+    Timeout,
+    /// Sent another way.
+    Deflection,
+}
+
+/// A recorded event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventRecord {
+    /// When.
+    pub time: Time,
+    /// Where.
+    pub node: u32,
+    /// At which egress port.
+    pub port: u16,
+    /// What.
+    pub kind: EventKind,
+    /// Priority.
+    pub priority: u8,
+    /// Sending host of the flow.
+    pub source: u32,
+    /// Number of the flow at its source.
+    pub sequence: u32,
+}
+
+/// Recorded events of one node; records nothing unless asked to.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    /// Whether to record.
+    pub on: bool,
+    /// What was recorded, in the node's order of events.
+    pub records: Vec<EventRecord>,
+}
+
+impl Recorder {
+    /// Records that something happened to a packet at a port.
+    #[inline]
+    pub fn packet(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
+        if self.on {
+            let source = packet.source;
+            let (priority, sequence) = (packet.priority, packet.sequence);
+            self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What is measured. Nodes fill these; switching a probe on changes nothing else.
+
+mod events;
+mod flows;
+mod ports;
+mod rates;
+
+pub use events::{EventKind, EventRecord, Recorder};
+pub use flows::FlowRecord;
+pub use ports::{PortProbe, PortSample};
+pub use rates::RateSample;

@@ -1,0 +1,20 @@
+//! Rates and windows of flows, sampled.
+
+use incast_units::Time;
+
+/// State of one flow as of `time`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// When.
+    pub time: Time,
+    /// Sending host.
+    pub source: u32,
+    /// Number of the flow at its source.
+    pub sequence: u32,
+    /// Pace that the law assigns, or window / smoothed RTT for laws without pacing, in bit/s.
+    pub assigned_bps: u64,
+    /// Acknowledged payload since the last sample, in bit/s.
+    pub measured_bps: u64,
+    /// Window in bytes; `u64::MAX` without.
+    pub window_bytes: u64,
+}

@@ -1,0 +1,52 @@
+//! What all nodes of a simulation share, resolved once.
+
+use crate::{
+    config::{HostConfig, SwitchConfig},
+    host::format::Format,
+};
+use incast_cc::{
+    Path,
+    sender::{LawParameters, Recovery},
+    underlay::Underlay,
+};
+use incast_units::Time;
+
+/// Read-only during a run.
+#[derive(Debug)]
+pub struct Settings {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// All switches.
+    pub switch: SwitchConfig,
+    /// All hosts.
+    pub host: HostConfig,
+    /// Flow classes.
+    pub classes: Vec<Class>,
+    /// The fabric's largest base RTT.
+    pub base_rtt: Time,
+    /// Record events.
+    pub record: bool,
+    /// Period of flow samples, and the least size of a sampled flow.
+    pub rates: Option<(Time, u64)>,
+}
+
+/// A flow class, resolved.
+#[derive(Debug)]
+pub struct Class {
+    /// The law and its parameters.
+    pub law: LawParameters,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Priority of its data.
+    pub priority: u8,
+    /// Priority of its acknowledgements.
+    pub ack_priority: u8,
+    /// Stage between flow and NIC.
+    pub underlay: Underlay,
+    /// Its packets are ECN-capable.
+    pub ecn_capable: bool,
+    /// Sizes on the wire.
+    pub format: Format,
+    /// What the law knows of the path.
+    pub path: Path,
+}

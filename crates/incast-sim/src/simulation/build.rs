@@ -1,0 +1,274 @@
+//! From a configuration to domains that are ready to run.
+
+use super::{
+    base_path,
+    domain::{Domain, Node},
+    partition::Partition,
+};
+use crate::{
+    config::{Config, ConfigError, FlowSpec, LinkEvent, Ties},
+    engine::{Event, Executor, domain::Names, queue::TieBreak},
+    fabric::{
+        link::{Peer, Receiver, Transmitter},
+        node::class,
+        packet::GAP,
+        routing::{self, Rule},
+        switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
+        topology::{Ports, Topology},
+    },
+    host::{Host, format::Format},
+    settings::{Class, Settings},
+};
+use incast_units::{Bytes, Time};
+
+/// The largest payload of a packet.
+const MOST_PAYLOAD: u32 = 60_000;
+
+fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
+    ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
+}
+
+/// Refuses configurations that cannot be run. What a scenario would say of them is the scenario's business; this
+/// protects the simulator from whoever calls it.
+pub fn check(config: &Config) -> Result<(), ConfigError> {
+    let (topology, host, switch) = (&config.topology, &config.host, &config.switch);
+    if !(1..=MOST_PAYLOAD).contains(&host.mtu) {
+        return Err(refuse("host.mtu", host.mtu, "1 to 60000 bytes of payload"));
+    }
+    if !(1..=8).contains(&switch.priorities) {
+        return Err(refuse("switch.priorities", switch.priorities, "1 to 8"));
+    }
+    if config.classes.len() > 256 {
+        return Err(refuse("the number of flow classes", config.classes.len(), "at most 256"));
+    }
+    for class in &config.classes {
+        for priority in [Some(class.priority), class.ack_priority].into_iter().flatten() {
+            if priority >= switch.priorities {
+                return Err(refuse(
+                    &format!("priority of class {}", class.name),
+                    priority,
+                    &format!("below the {} priorities of the switches", switch.priorities),
+                ));
+            }
+        }
+    }
+    for flow in &config.flows {
+        let known = |host: u32| host < topology.hosts;
+        if !known(flow.source) || !known(flow.destination) || flow.source == flow.destination {
+            return Err(refuse("a flow", format!("{} to {}", flow.source, flow.destination), "two different hosts"));
+        }
+        if flow.bytes == 0 || flow.bytes.div_ceil(u64::from(host.mtu)) > u64::from(u32::MAX) {
+            return Err(refuse("the size of a flow", flow.bytes, "1 byte to 2^32 packets"));
+        }
+        if usize::from(flow.class) >= config.classes.len() {
+            return Err(refuse("the class of a flow", flow.class, "the index of a class"));
+        }
+    }
+    if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
+        return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
+    }
+    for (what, every) in [
+        ("the period of port samples", config.probes.ports.as_ref().map(|ports| ports.0)),
+        ("the period of rate samples", config.probes.rates.map(|rates| rates.0)),
+    ] {
+        if every == Some(Time::ZERO) {
+            return Err(refuse(what, "zero", "at least 1ps"));
+        }
+    }
+    Ok(())
+}
+
+/// What is worked out before the nodes exist.
+pub struct Plan {
+    /// Who shares a domain.
+    pub partition: Partition,
+    /// Ports of every node.
+    pub ports: Ports,
+    /// First entity of each node in its domain.
+    pub base: Vec<u32>,
+}
+
+impl Plan {
+    pub fn new(config: &Config) -> Self {
+        let partition = Partition::of(&config.topology);
+        let ports = config.topology.ports();
+        let mut base = vec![0; config.topology.nodes() as usize];
+        for nodes in &partition.nodes {
+            let mut next = 0;
+            for node in nodes {
+                base[*node as usize] = next;
+                next += ports.of(*node).len() as u32;
+            }
+        }
+        Self { partition, ports, base }
+    }
+
+    /// Resolves what all nodes share.
+    pub fn settings(&self, config: &Config) -> Settings {
+        let class = |class: &crate::config::ClassConfig| {
+            let info = class.law.info();
+            Class {
+                law: class.law.clone(),
+                recovery: class.recovery,
+                priority: class.priority,
+                ack_priority: class.ack_priority.unwrap_or(class.priority),
+                underlay: class.underlay.clone(),
+                ecn_capable: info.ecn_capable,
+                format: Format::of(info.framing),
+                path: base_path(&config.topology, config.host.mtu, info.framing),
+            }
+        };
+        let classes: Vec<Class> = config.classes.iter().map(class).collect();
+        Settings {
+            seed: config.seed,
+            switch: config.switch.clone(),
+            host: config.host.clone(),
+            base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),
+            classes,
+            record: config.probes.events,
+            rates: config.probes.rates,
+        }
+    }
+}
+
+/// Routing rules of each epoch: one set for each time at which links change.
+struct Epochs {
+    starts: Vec<Time>,
+    /// By epoch, the first being that before any change; by switch.
+    rules: Vec<Vec<Rule>>,
+}
+
+impl Epochs {
+    fn of(topology: &Topology, events: &[LinkEvent]) -> Self {
+        let mut starts: Vec<Time> = events.iter().map(|event| event.at).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let mut rules = vec![topology.rules.clone()];
+        let mut down = vec![false; topology.cables.len()];
+        for start in &starts {
+            for event in events.iter().filter(|event| event.at == *start) {
+                down[event.cable] = !event.up;
+            }
+            rules.push(if down.contains(&true) {
+                routing::tables(topology, &|cable| down[cable]).into_iter().map(Rule::Table).collect()
+            } else {
+                topology.rules.clone()
+            });
+        }
+        Self { starts, rules }
+    }
+}
+
+/// Makes the nodes and the engine that runs them. Gives the topology back, for the results.
+pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
+    let Config { topology, flows, applications, link_events, probes, seed, ties, switch, .. } = config;
+    let partition = &plan.partition;
+    let epochs = Epochs::of(&topology, &link_events);
+    let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
+    for flow in flows {
+        flows_of[flow.source as usize].push(flow);
+    }
+    let mut flows_of = flows_of.into_iter();
+    let mut applications = applications.into_iter();
+    let ends = |node: u32| -> Vec<(Transmitter, Receiver)> {
+        let ports = plan.ports.of(node).iter().enumerate();
+        let both = ports.map(|(port, end)| {
+            let link = &topology.cables[end.cable as usize].link;
+            let peer = Peer {
+                domain: partition.domain_of[end.peer as usize],
+                entity: plan.base[end.peer as usize] + u32::from(end.peer_port),
+            };
+            (Transmitter::new(link, peer, seed, name(node, port as u32)), Receiver::new(link))
+        });
+        both.collect()
+    };
+    let nodes = (0..topology.nodes()).map(|node| {
+        let base = plan.base[node as usize];
+        if node < topology.hosts {
+            let flows = flows_of.next().unwrap_or_default();
+            let application = applications.next().flatten();
+            let mut ends = ends(node).into_iter();
+            ends.next().map(|(link, input)| {
+                Node::Host(Host::new(settings, node, base, link, input, flows, application))
+            })
+        } else {
+            let rules = epochs.rules.iter().map(|rules| rules[(node - topology.hosts) as usize].clone()).collect();
+            let probe = probes.ports.as_ref().and_then(|(every, ports)| {
+                let mut here: Vec<u16> = ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
+                here.sort_unstable();
+                here.dedup();
+                (!here.is_empty()).then_some((*every, here))
+            });
+            Some(Node::Switch(Switch::new(settings, node, base, ends(node), rules, probe)))
+        }
+    });
+    let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();
+    let mut starts = Vec::new();
+    for (index, node) in nodes.enumerate() {
+        if let Some(node) = node {
+            if let Node::Host(host) = &node {
+                starts.extend(host.first_start().map(|start| (index as u32, start)));
+            }
+            members[partition.domain_of[index] as usize].push(node);
+        }
+    }
+    let domains = members.into_iter().zip(&partition.nodes).map(|(nodes, numbers)| domain(nodes, numbers, plan)).collect();
+    let ties = match ties {
+        Ties::Seeded => TieBreak::Seeded(seed),
+        Ties::PortOrder => TieBreak::Fixed,
+    };
+    let mut executor = Executor::new(domains, partition.lookahead, longest(&topology, settings), ties);
+    let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
+        let entity = plan.base[node as usize] + port;
+        executor.schedule(partition.domain_of[node as usize] as usize, time, Event { class, entity, payload });
+    };
+    for (node, start) in starts {
+        schedule(node, 0, start, class::FLOW_START, 0);
+    }
+    for event in &link_events {
+        let cable = &topology.cables[event.cable];
+        for node in [cable.a, cable.b] {
+            if let Some(port) = plan.ports.at(node, event.cable) {
+                let payload = if event.up { LINK_UP } else { LINK_DOWN };
+                schedule(node, u32::from(port), event.at, class::LINK, payload);
+            }
+        }
+    }
+    for start in &epochs.starts {
+        (topology.hosts..topology.nodes()).for_each(|node| schedule(node, 0, *start, class::LINK, NEW_EPOCH));
+    }
+    if switch.gate.is_some() {
+        for node in topology.hosts..topology.nodes() {
+            (0..plan.ports.of(node).len()).for_each(|port| schedule(node, port as u32, Time::ZERO, class::GATE, 0));
+        }
+    }
+    (topology.clone(), executor)
+}
+
+/// The global name of a port.
+fn name(node: u32, port: u32) -> u64 {
+    u64::from(node) << 20 | u64::from(port)
+}
+
+fn domain<'a>(mut nodes: Vec<Node<'a>>, numbers: &[u32], plan: &Plan) -> (Domain<'a>, Names) {
+    if let ([number], 1) = (numbers, nodes.len()) {
+        return (Domain::Single(nodes.remove(0)), Names::Base(name(*number, 0)));
+    }
+    let mut places = Vec::new();
+    let mut names = Vec::new();
+    for (index, number) in numbers.iter().enumerate() {
+        for port in 0..plan.ports.of(*number).len() as u32 {
+            places.push((index as u32, port));
+            names.push(name(*number, port));
+        }
+    }
+    (Domain::Cluster { nodes, places }, Names::Table(names))
+}
+
+/// The longest time from the start of a transmission to its arrival.
+fn longest(topology: &Topology, settings: &Settings) -> Time {
+    let header = settings.classes.iter().map(|class| class.format.header).max().unwrap_or(0);
+    let largest = Bytes::new(u64::from(settings.host.mtu + header + GAP));
+    let times = topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
+    times.max().unwrap_or(Time::ZERO)
+}

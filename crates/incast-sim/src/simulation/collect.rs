@@ -1,0 +1,237 @@
+//! From finished domains to an outcome.
+
+use super::{
+    build::Plan,
+    digest::digest,
+    domain::{Domain, Node},
+};
+use crate::{
+    config::FlowSpec,
+    engine::{Executor, Statistics},
+    fabric::{
+        ideal::{self, Packets},
+        packet::GAP,
+        switch,
+        topology::{Link, Tier, Topology},
+    },
+    host::{self, Host, Sent},
+    outcome::{Cost, FlowRecord, Outcome, Totals},
+    settings::Settings,
+};
+use incast_units::Time;
+use std::time::Duration;
+
+/// Collects what a run leaves behind.
+///
+/// # Panics
+/// If bytes were lost or made up anywhere: a bug in the simulator, whose results must not be used.
+pub fn outcome(
+    topology: &Topology,
+    plan: &Plan,
+    settings: &Settings,
+    mut executor: Executor<Domain<'_>>,
+    statistics: &Statistics,
+    wall: Duration,
+    end: Time,
+) -> Outcome {
+    let on_the_way = in_flight(&mut executor, plan);
+    let mut domains = executor.into_domains();
+    let mut outcome = Outcome::default();
+    for node in domains.iter_mut().flat_map(|domain| domain.nodes_mut()) {
+        match node {
+            Node::Switch(switch) => {
+                outcome.ports.append(&mut switch.take_samples());
+                outcome.events.append(&mut switch.recorder.records);
+            }
+            Node::Host(host) => {
+                outcome.rates.append(&mut host.take_samples());
+                outcome.events.append(&mut host.recorder.records);
+            }
+        }
+    }
+    outcome.ports.sort_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority));
+    outcome.rates.sort_by_key(|sample| (sample.time, sample.source, sample.sequence));
+    outcome.events.sort();
+    let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
+    check_links(topology, plan, &nodes, &on_the_way);
+    outcome.flows = flows(topology, plan, settings, &nodes);
+    outcome.ended_at = outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
+    let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
+    outcome.complete = unstarted == 0 && outcome.flows.iter().all(|flow| flow.acked.is_some() && flow.delivered.is_some());
+    if !outcome.complete {
+        outcome.ended_at = end;
+    }
+    outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
+    outcome.totals.events = statistics.events;
+    outcome.digest = digest(&outcome);
+    outcome.cost = Cost {
+        cpu_s: statistics.cpu.as_secs_f64(),
+        wall_s: wall.as_secs_f64(),
+        windows: statistics.windows,
+    };
+    outcome
+}
+
+fn hosts<'n, 'a: 'n>(nodes: &'n [&'n Node<'a>]) -> impl Iterator<Item = &'n Host<'a>> {
+    nodes.iter().filter_map(|node| match node {
+        Node::Host(host) => Some(host),
+        Node::Switch(_) => None,
+    })
+}
+
+/// Frame bytes on the way to each port, ports of all nodes numbered through.
+fn in_flight(executor: &mut Executor<Domain<'_>>, plan: &Plan) -> Vec<u64> {
+    let mut bytes = vec![0; plan.ports.total()];
+    let first = first_ports(plan);
+    for (domain, entity, packet) in executor.pending() {
+        let nodes = &plan.partition.nodes[domain as usize];
+        let index = nodes.partition_point(|node| plan.base[*node as usize] <= entity) - 1;
+        let node = nodes[index] as usize;
+        bytes[first[node] + (entity - plan.base[node]) as usize] += u64::from(packet.wire);
+    }
+    bytes
+}
+
+/// The number of each node's first port when the ports of all nodes are numbered through.
+fn first_ports(plan: &Plan) -> Vec<usize> {
+    let mut next = 0;
+    (0..plan.base.len())
+        .map(|node| {
+            let first = next;
+            next += plan.ports.of(node as u32).len();
+            first
+        })
+        .collect()
+}
+
+/// Conservation: on each link what was sent has arrived, was lost or is on the way; in each node what came in went
+/// out, waits or was dropped.
+fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], on_the_way: &[u64]) {
+    let mut sent = vec![0; plan.ports.total()];
+    let mut arrived = vec![0; plan.ports.total()];
+    let first = first_ports(plan);
+    for node in nodes {
+        let (number, conserves, links): (u32, bool, Vec<_>) = match node {
+            Node::Switch(switch) => (switch.node(), switch.conserves(), switch.links().collect()),
+            Node::Host(host) => (host.node(), host.conserves(), vec![host.link()]),
+        };
+        assert!(conserves, "conservation of bytes is broken in {}", topology.names[number as usize]);
+        for (port, (transmitter, receiver)) in links.into_iter().enumerate() {
+            let place = first[number as usize] + port;
+            sent[place] = transmitter.sent_bytes - transmitter.lost.1;
+            arrived[place] = receiver.bytes + receiver.lost.1;
+        }
+    }
+    for node in 0..plan.base.len() {
+        for (port, end) in plan.ports.of(node as u32).iter().enumerate() {
+            let peer = first[end.peer as usize] + usize::from(end.peer_port);
+            assert_eq!(
+                sent[first[node] + port],
+                arrived[peer] + on_the_way[peer],
+                "conservation of bytes is broken from {} to {}",
+                topology.names[node],
+                topology.names[end.peer as usize]
+            );
+        }
+    }
+}
+
+/// Joins what senders and receivers know.
+fn flows(topology: &Topology, plan: &Plan, settings: &Settings, nodes: &[&Node<'_>]) -> Vec<FlowRecord> {
+    let mut received: Vec<_> = hosts(nodes).flat_map(|host| host.received().iter().copied()).collect();
+    received.sort_unstable_by_key(|arrived| (arrived.source, arrived.sequence));
+    let mut records = Vec::new();
+    for host in hosts(nodes) {
+        let mut sent = host.sent();
+        sent.sort_unstable_by_key(|sent| sent.sequence);
+        for sent in sent {
+            let mut record = FlowRecord {
+                source: host.node(),
+                sequence: sent.sequence,
+                destination: sent.spec.destination,
+                class: sent.spec.class,
+                request: sent.spec.request,
+                bytes: sent.spec.bytes,
+                start: sent.spec.start,
+                acked: sent.acked,
+                ideal: ideal_time(topology, plan, settings, &sent),
+                retransmitted_bytes: sent.retransmitted_bytes,
+                timeouts: sent.timeouts,
+                held: sent.held,
+                ..FlowRecord::default()
+            };
+            let key = (record.source, record.sequence);
+            if let Ok(index) = received.binary_search_by_key(&key, |arrived| (arrived.source, arrived.sequence)) {
+                let arrived = &received[index];
+                record.delivered = (arrived.delivered != Time::MAX).then_some(arrived.delivered);
+                record.delivered_bytes = arrived.bytes;
+                record.marked_packets = arrived.marked;
+                record.reordered_packets = arrived.reordered;
+                record.deflections = arrived.deflections;
+            }
+            assert!(record.delivered.is_none() || record.delivered_bytes == record.bytes, "a flow was delivered in part");
+            records.push(record);
+        }
+    }
+    records
+}
+
+/// Duration of a flow alone, on its path of the first routing epoch.
+fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent) -> Option<Time> {
+    let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
+    let entropy = host::entropy(settings.seed, source, destination, sent.sequence);
+    let salts = |node| switch::salt(settings.seed, node);
+    let hops = ideal::path(topology, &plan.ports, &topology.rules, &salts, source, destination, entropy)?;
+    let links: Vec<Link> = hops.iter().map(|hop| hop.link).collect();
+    let format = settings.classes[usize::from(class)].format;
+    let mtu = u64::from(settings.host.mtu);
+    let rest = (bytes % mtu) as u32;
+    let packets = Packets {
+        full: format.data(settings.host.mtu) + GAP,
+        count: bytes / mtu,
+        last: (rest > 0).then(|| format.data(rest) + GAP),
+    };
+    Some(ideal::completion(&links, packets))
+}
+
+fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: u64) -> Totals {
+    let mut totals = Totals { left_bytes: on_the_way, ..Totals::default() };
+    let tiers = topology.tiers();
+    for node in nodes {
+        match node {
+            Node::Switch(switch) => {
+                let counters = &switch.counters;
+                totals.packet_hops += counters.arrived;
+                totals.created_bytes += counters.created_bytes;
+                totals.drops += counters.dropped.0;
+                totals.dropped_bytes += counters.dropped.1;
+                totals.lost += counters.lost.0;
+                totals.lost_bytes += counters.lost.1;
+                totals.deflections += counters.deflections;
+                totals.max_queue_bytes = totals.max_queue_bytes.max(counters.max_queue_bytes);
+                totals.left_bytes += switch.waiting_bytes();
+                match tiers[(switch.node() - topology.hosts) as usize] {
+                    Tier::Edge => totals.marks_edge += counters.marks,
+                    Tier::Fabric => totals.marks_fabric += counters.marks,
+                }
+                let (pauses, paused) = switch.pauses(ended_at);
+                totals.pauses += pauses;
+                totals.paused += paused;
+                for (transmitter, receiver) in switch.links() {
+                    totals.lost += transmitter.lost.0 + receiver.lost.0;
+                    totals.lost_bytes += transmitter.lost.1 + receiver.lost.1;
+                }
+            }
+            Node::Host(host) => {
+                let (transmitter, receiver) = host.link();
+                totals.packet_hops += host.arrived;
+                totals.injected_packets += transmitter.sent_packets;
+                totals.injected_bytes += transmitter.sent_bytes;
+                totals.received_bytes += receiver.bytes;
+                totals.lost += transmitter.lost.0 + receiver.lost.0;
+                totals.lost_bytes += transmitter.lost.1 + receiver.lost.1;
+            }
+        }
+    }
+    totals
+}

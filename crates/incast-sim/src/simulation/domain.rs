@@ -1,0 +1,161 @@
+//! A domain of the simulation: one node, or several that are joined by short links.
+
+use crate::{
+    engine::{self, Context, Event},
+    fabric::{
+        link::Peer,
+        node::{NodeContext, class},
+        packet::{Packet, Telemetry},
+        switch::Switch,
+    },
+    host::Host,
+};
+use incast_units::Time;
+
+/// A switch or a host.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum Node<'a> {
+    /// See [`Switch`].
+    Switch(Switch<'a>),
+    /// See [`Host`].
+    Host(Host<'a>),
+}
+
+impl Node<'_> {
+    fn next_sample(&self) -> Time {
+        match self {
+            Self::Switch(switch) => switch.next_sample(),
+            Self::Host(host) => host.next_sample(),
+        }
+    }
+    fn sample(&mut self) {
+        match self {
+            Self::Switch(switch) => switch.sample(),
+            Self::Host(host) => host.sample(),
+        }
+    }
+    fn conserves(&self) -> bool {
+        match self {
+            Self::Switch(switch) => switch.conserves(),
+            Self::Host(host) => host.conserves(),
+        }
+    }
+}
+
+/// See the module. Ports of all its nodes are numbered through: the domain's entities.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum Domain<'a> {
+    /// One node; entity and port are the same.
+    Single(Node<'a>),
+    /// Several nodes.
+    Cluster {
+        /// The nodes.
+        nodes: Vec<Node<'a>>,
+        /// Node index and port of each entity.
+        places: Vec<(u32, u32)>,
+    },
+}
+
+/// The engine's context as nodes see it.
+struct Bridge<'c, 'x, 'a>(&'c mut Context<'x, Domain<'a>>);
+
+impl NodeContext for Bridge<'_, '_, '_> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+    #[inline]
+    fn send(&mut self, peer: Peer, arrival: Time, packet: Packet, telemetry: Option<&Telemetry>) {
+        self.0.send(peer.domain, peer.entity, arrival, packet, telemetry);
+    }
+    #[inline]
+    fn schedule(&mut self, time: Time, event: Event) {
+        self.0.schedule(time, event);
+    }
+}
+
+impl<'a> engine::Domain for Domain<'a> {
+    type Message = Packet;
+    type Attachment = Telemetry;
+    const ARRIVAL: u8 = class::ARRIVAL;
+
+    #[inline]
+    fn on_message(
+        &mut self,
+        entity: u32,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut Context<'_, Self>,
+    ) {
+        let (node, port) = match self {
+            Self::Single(node) => (node, entity),
+            Self::Cluster { nodes, places } => {
+                let (node, port) = places[entity as usize];
+                (&mut nodes[node as usize], port)
+            }
+        };
+        let context = &mut Bridge(context);
+        match node {
+            Node::Switch(switch) => switch.on_packet(port as usize, packet, telemetry, context),
+            Node::Host(host) => host.on_packet(packet, telemetry, context),
+        }
+    }
+
+    #[inline]
+    fn on_event(&mut self, event: Event, context: &mut Context<'_, Self>) {
+        let node = match self {
+            Self::Single(node) => node,
+            Self::Cluster { nodes, places } => &mut nodes[places[event.entity as usize].0 as usize],
+        };
+        let context = &mut Bridge(context);
+        match node {
+            Node::Switch(switch) => switch.on_event(event, context),
+            Node::Host(host) => host.on_event(event, context),
+        }
+    }
+
+    #[inline]
+    fn next_sample(&self) -> Time {
+        match self {
+            Self::Single(node) => node.next_sample(),
+            Self::Cluster { nodes, .. } => nodes.iter().map(Node::next_sample).min().unwrap_or(Time::MAX),
+        }
+    }
+
+    fn sample(&mut self) {
+        let due = self.next_sample();
+        match self {
+            Self::Single(node) => node.sample(),
+            Self::Cluster { nodes, .. } => {
+                nodes.iter_mut().filter(|node| node.next_sample() == due).for_each(Node::sample);
+            }
+        }
+    }
+
+    fn is_consistent(&self) -> bool {
+        match self {
+            Self::Single(node) => node.conserves(),
+            Self::Cluster { nodes, .. } => nodes.iter().all(Node::conserves),
+        }
+    }
+}
+
+impl<'a> Domain<'a> {
+    /// Its nodes.
+    pub fn nodes(&self) -> &[Node<'a>] {
+        match self {
+            Self::Single(node) => std::slice::from_ref(node),
+            Self::Cluster { nodes, .. } => nodes,
+        }
+    }
+
+    /// Its nodes.
+    pub fn nodes_mut(&mut self) -> &mut [Node<'a>] {
+        match self {
+            Self::Single(node) => std::slice::from_mut(node),
+            Self::Cluster { nodes, .. } => nodes,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Puts a simulation together, runs it, and collects what it leaves behind.
+
+mod build;
+mod collect;
+mod digest;
+mod domain;
+mod memory;
+mod partition;
+
+use crate::{
+    config::{Config, ConfigError},
+    fabric::{ideal, packet::GAP, topology::Topology},
+    host::format::Format,
+    outcome::Outcome,
+};
+use incast_cc::{Path, sender::Framing};
+use incast_units::{Rate, Time};
+
+pub use memory::estimate_memory;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Configured end.
+    pub end: Time,
+    /// Link traversals so far.
+    pub packet_hops: u64,
+}
+
+/// What the laws of a fabric may know of it: the fastest NIC and the longest round trip.
+///
+/// `mtu` is the payload of a full packet in bytes.
+pub fn base_path(topology: &Topology, mtu: u32, framing: Framing) -> Path {
+    let format = Format::of(framing);
+    let wire_mss = format.data(mtu) + GAP;
+    let hosts = topology.cables.iter().take(topology.hosts as usize);
+    let rate = hosts.map(|cable| cable.link.rate).max().unwrap_or(Rate::from_gbps(1));
+    let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + GAP);
+    Path { rate, base_rtt, mss: mtu, wire_mss }
+}
+
+/// Runs a simulation.
+///
+/// # Errors
+/// A configuration that cannot be run.
+pub fn simulate(config: Config) -> Result<Outcome, ConfigError> {
+    simulate_observed(config, &mut |_| true)
+}
+
+/// Runs a simulation; `observe` is called now and then, and ends the run by returning false.
+///
+/// # Errors
+/// A configuration that cannot be run.
+pub fn simulate_observed(
+    config: Config,
+    observe: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Outcome, ConfigError> {
+    build::check(&config)?;
+    let (end, threads) = (config.end, config.threads.max(1));
+    let plan = build::Plan::new(&config);
+    let settings = plan.settings(&config);
+    let (topology, mut executor) = build::executor(config, &plan, &settings);
+    let wall = std::time::Instant::now();
+    let statistics = executor.run(end, threads, &mut |reached| {
+        observe(&Progress { now: reached.time, end, packet_hops: reached.messages })
+    });
+    let wall = wall.elapsed();
+    Ok(collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end))
+}
