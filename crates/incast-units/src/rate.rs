@@ -96,6 +96,11 @@ impl Serializer {
         Self { ps_per_byte: whole, owed: 0, rate }
     }
 
+    /// Picoseconds per byte where that is a whole number, else zero.
+    pub fn ps_per_byte(&self) -> u32 {
+        self.ps_per_byte
+    }
+
     /// When `bytes` that start at `start` have left. `continues` says that the link was busy until `start`.
     #[inline]
     pub fn end(&mut self, start: Time, bytes: u32, continues: bool) -> Time {

@@ -50,6 +50,18 @@ pub trait Domain: Send {
     /// Takes the sample of [`Self::next_sample`]. Every event before that time has happened, none at or after it.
     fn sample(&mut self) {}
 
+    /// This event will come soon: a chance to ask for the memory that it needs, in two steps: first (`near` false)
+    /// what this domain's struct points to, then what that points to.
+    fn prefetch_event(&self, _event: Event, _near: bool) {}
+
+    /// This message will be handled soon: a chance to ask for the memory that it will need.
+    fn prefetch_message(&self, _entity: u32, _message: &Self::Message) {}
+
+    /// The domain to which this message will probably be passed on.
+    fn next_domain(&self, _entity: u32, _message: &Self::Message) -> Option<u32> {
+        None
+    }
+
     /// Nothing was lost or made up; asserted after each window in debug builds.
     fn is_consistent(&self) -> bool {
         true
@@ -164,29 +176,43 @@ impl<D: Domain> Context<'_, D> {
     ///
     /// # Panics
     /// If `time` is in the past, or nearer than the lookahead for another domain.
-    #[inline]
+    #[inline(always)]
     pub fn send(
         &mut self,
         domain: u32,
         entity: u32,
         time: Time,
-        mut message: D::Message,
+        message: &D::Message,
         attachment: Option<&D::Attachment>,
     ) {
-        message.set_attachment(D::Message::NO_ATTACHMENT);
-        let envelope = Envelope { time, entity, message };
-        if domain == self.domain {
-            assert!(time >= self.now, "message sent into the past: {time} before {}", self.now);
-            let payload = self.held.put(domain, envelope, attachment.copied());
-            self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
-            return;
+        if domain != self.domain {
+            assert!(time >= self.window.end, "message to another domain within the lookahead");
+            let ahead = self.window.ahead(time);
+            if ahead < self.post.horizon() {
+                self.post.push(self.thread, self.window.index + ahead, domain, time, entity, message, attachment);
+                return;
+            }
         }
-        assert!(time >= self.window.end, "message to another domain within the lookahead");
-        let ahead = self.window.ahead(time);
-        if ahead < self.post.horizon() {
-            self.post.push(self.thread, self.window.index + ahead, domain, envelope, attachment);
+        self.hold(domain, entity, time, message, attachment);
+    }
+
+    /// Keeps a message that stays in this domain, or that is too far ahead to be posted.
+    #[inline(never)]
+    fn hold(
+        &mut self,
+        domain: u32,
+        entity: u32,
+        time: Time,
+        message: &D::Message,
+        attachment: Option<&D::Attachment>,
+    ) {
+        let mut message = *message;
+        message.set_attachment(D::Message::NO_ATTACHMENT);
+        let payload = self.held.put(domain, Envelope { time, entity, message }, attachment.copied());
+        if domain == self.domain {
+            self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
         } else {
-            let payload = self.held.put(domain, envelope, attachment.copied());
+            let ahead = self.window.ahead(time);
             let near = Time::from_ps((self.window.index + ahead + 2 - self.post.horizon()) * self.window.length.ps());
             self.queue.push(near, Key::new(Event { class: POSTING, entity: 0, payload }, 0));
         }
@@ -196,6 +222,7 @@ impl<D: Domain> Context<'_, D> {
     pub(super) fn post_held(&mut self, index: u32) {
         let (domain, envelope, attachment) = self.held.take(index);
         let ahead = self.window.ahead(envelope.time);
-        self.post.push(self.thread, self.window.index + ahead, domain, envelope, attachment.as_ref());
+        let Envelope { time, entity, message } = envelope;
+        self.post.push(self.thread, self.window.index + ahead, domain, time, entity, &message, attachment.as_ref());
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{
     domain::{Context, Domain, Held, Message, Names, POSTING, Window},
-    mailbox::PostOffice,
+    mailbox::{Envelope, PostOffice},
+    prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     schedule::{ActiveSet, collect},
     sync::Barrier,
@@ -28,19 +29,26 @@ const MOST_SLOTS: usize = 64;
 /// Windows between two looks at the observer.
 const OBSERVE_EVERY: u64 = 256;
 
+/// From this many domains on their state no longer fits a core's cache.
+const WORTH_PREFETCHING: usize = 512;
+
+/// Pending events of a domain that are looked at beforehand.
+const PREFETCHED_EVENTS: usize = 32;
+
 /// What the leader publishes instead of a window to end the run.
 const STOP: u64 = u64::MAX - 1;
 
-/// A domain with what the engine keeps for it.
+/// A domain with what the engine keeps for it, what is needed most first.
+#[repr(C)]
 struct Cell<D: Domain> {
-    domain: D,
     queue: EventQueue,
-    held: Held<D::Message, D::Attachment>,
-    names: Names,
     /// The window for which a wake-up is registered; earlier than the window being executed means none.
     wake: u64,
     /// Events handled, the measure by which work is balanced.
     cost: u64,
+    domain: D,
+    names: Names,
+    held: Held<D::Message, D::Attachment>,
     /// Messages of the last window that arrive at the end of the run or later.
     leftover: Vec<(u32, D::Message)>,
 }
@@ -85,6 +93,7 @@ pub struct Executor<D: Domain> {
     lookahead: Time,
     slots: usize,
     ties: TieBreak,
+    attachments: bool,
 }
 
 // SAFETY: a cell is touched only by the thread whose worker's range holds it; ranges change only between barriers.
@@ -107,11 +116,17 @@ unsafe impl<D: Domain> Sync for Shared<'_, D> {}
 
 impl<D: Domain> Executor<D> {
     /// Domains with the names of their entities. `lookahead` is the least time between sending a message to another
-    /// domain and its arrival; `longest` the greatest.
+    /// domain and its arrival; `longest` the greatest. `attachments` says whether messages will have any.
     ///
     /// # Panics
     /// If `lookahead` is zero.
-    pub fn new(domains: Vec<(D, Names)>, lookahead: Time, longest: Time, ties: TieBreak) -> Self {
+    pub fn new(
+        domains: Vec<(D, Names)>,
+        lookahead: Time,
+        longest: Time,
+        ties: TieBreak,
+        attachments: bool,
+    ) -> Self {
         let lookahead = lookahead.min(LONGEST_WINDOW);
         assert!(lookahead > Time::ZERO, "domains need a lookahead");
         let reach = (longest.ps() / lookahead.ps()).saturating_add(3);
@@ -127,7 +142,7 @@ impl<D: Domain> Executor<D> {
                 leftover: Vec::new(),
             })
         };
-        Self { cells: domains.into_iter().map(cell).collect(), lookahead, slots, ties }
+        Self { cells: domains.into_iter().map(cell).collect(), lookahead, slots, ties, attachments }
     }
 
     /// Schedules an event of a domain before the run.
@@ -162,7 +177,7 @@ impl<D: Domain> Executor<D> {
         };
         let next = || (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect();
         let shared: Shared<'_, D> = Shared {
-            post: PostOffice::new(domains, threads, self.slots),
+            post: PostOffice::new(domains, threads, self.slots, self.attachments),
             workers: (0..threads).map(worker).collect(),
             barrier: Barrier::new(threads),
             next: [next(), next()],
@@ -211,9 +226,9 @@ impl<D: Domain> Executor<D> {
 
     /// Collects what was still on its way when the run ended.
     fn leftover(&mut self, post: PostOffice<D::Message, D::Attachment>) {
-        for (domain, envelope) in post.into_messages() {
-            self.cells[domain].get_mut().leftover.push((envelope.entity, envelope.message));
-        }
+        post.leftover(|domain, envelope| {
+            self.cells[domain as usize].get_mut().leftover.push((envelope.entity, envelope.message));
+        });
     }
 
     /// Messages that were on their way when the run ended, with the domain and entity where they would have arrived.
@@ -356,7 +371,11 @@ impl<D: Domain> Shared<'_, D> {
             collect(&sets[..=self.workers.len()], worker.range.start, worker.range.end, &mut active);
         }
         worker.near[slot].clear();
-        for domain in &active {
+        let large = self.executor.cells.len() >= WORTH_PREFETCHING;
+        for (turn, domain) in active.iter().enumerate() {
+            if large {
+                self.look_ahead(thread, &active[turn..], window);
+            }
             // SAFETY: the domain lies in this worker's range.
             let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
             let (handled, messages) = self.run_domain(thread, &mut worker.keys, *domain, cell, window);
@@ -376,6 +395,50 @@ impl<D: Domain> Shared<'_, D> {
         self.messages[thread].store(worker.statistics.messages, Ordering::Relaxed);
     }
 
+    /// Asks for the memory of the domains that run next, in steps, each of which knows where to look only when the
+    /// one before has arrived.
+    #[inline]
+    fn look_ahead(&self, thread: usize, active: &[u32], window: Window) {
+        let threads = self.workers.len();
+        if let Some(domain) = active.get(5) {
+            prefetch(self.executor.cells[*domain as usize].get().cast_const(), 8);
+            (0..threads).for_each(|from| self.post.prefetch_list(from, window.index, *domain));
+        }
+        // SAFETY: the domains lie in this worker's range.
+        let cell = |domain: u32| unsafe { &*self.executor.cells[domain as usize].get() };
+        if let Some(domain) = active.get(4) {
+            cell(*domain).queue.prefetch();
+            // SAFETY: as above, and the messages of this window are complete.
+            (0..threads).for_each(|from| unsafe { self.post.prefetch_messages(from, window.index, *domain) });
+        }
+        if let Some(index) = active.get(2) {
+            let Cell { queue, domain, .. } = cell(*index);
+            queue.near(PREFETCHED_EVENTS).for_each(|event| domain.prefetch_event(event, false));
+            for from in 0..threads {
+                // SAFETY: as above.
+                unsafe {
+                    self.post.visit(from, window.index, *index, |_, envelope| {
+                        domain.prefetch_message(envelope.entity, &envelope.message);
+                    });
+                }
+            }
+        }
+        if let Some(index) = active.get(1) {
+            let Cell { queue, domain, .. } = cell(*index);
+            queue.near(PREFETCHED_EVENTS).for_each(|event| domain.prefetch_event(event, true));
+            for from in 0..threads {
+                // SAFETY: as above, and this is the posting thread.
+                unsafe {
+                    self.post.visit(from, window.index, *index, |_, envelope| {
+                        if let Some(next) = domain.next_domain(envelope.entity, &envelope.message) {
+                            self.post.prefetch_next_line(thread, window.index + 1, next);
+                        }
+                    });
+                }
+            }
+        }
+    }
+
     /// Runs one domain's events of a window. Returns the number of events, and how many of them were messages.
     #[inline]
     fn run_domain(
@@ -389,16 +452,15 @@ impl<D: Domain> Shared<'_, D> {
         let limit = window.end.min(self.end);
         keys.clear();
         for from in 0..self.workers.len() {
-            // SAFETY: this thread runs the domain in this window; the reference is dropped at once.
-            let inbox = unsafe { self.post.inbox(from, window.index, index) };
-            let from = (from as u64) << 27;
-            let relative = |time: Time| (time - window.start).ps() << 32;
-            keys.extend(inbox.messages.iter().enumerate().map(|(i, e)| relative(e.time) | from | i as u64));
+            // SAFETY: this thread runs the domain in this window.
+            unsafe {
+                self.post.visit(from, window.index, index, |line, envelope| {
+                    keys.push((envelope.time - window.start).ps() << 32 | u64::from(line));
+                });
+            }
         }
-        // Runs of each sender are nearly sorted already.
-        keys.sort_unstable();
-        if keys.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32) {
-            self.break_ties(keys, index, cell, window);
+        if keys.len() > 1 && sort(keys) {
+            self.break_ties(keys, cell, window);
         }
         let (mut handled, mut messages) = (0, 0);
         let mut sample = cell.domain.next_sample();
@@ -413,24 +475,14 @@ impl<D: Domain> Shared<'_, D> {
             names: &cell.names,
             ties: self.executor.ties,
         };
-        let mut arrivals = keys.iter().map(|key| {
-            (window.start + Time::from_ps(key >> 32), (*key as u32 >> 27) as usize, (*key as u32 & ((1 << 27) - 1)) as usize)
-        });
-        let mut arrival = arrivals.next();
+        let time_of = |key: Option<&u64>| key.map_or(Time::MAX, |key| window.start + Time::from_ps(key >> 32));
+        let mut arrivals = keys.iter();
+        let mut arrival = time_of(arrivals.as_slice().first());
         loop {
-            let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::new(LAST, 0)));
-            let message_first = match arrival {
-                None => false,
-                Some((time, ..)) if time != event_time => time < event_time,
-                Some((time, from, i)) => {
-                    // SAFETY: as above.
-                    let inbox = unsafe { self.post.inbox(from, window.index, index) };
-                    let entity = inbox.messages[i].entity;
-                    let tie = self.executor.ties.of(context.names.of(entity), time);
-                    Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event_key
-                }
-            };
-            let now = if message_first { arrival.map_or(Time::MAX, |next| next.0) } else { event_time };
+            let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
+            let message_first = arrival < event_time
+                || arrival == event_time && arrival < limit && self.arrives_first(arrivals.as_slice(), event_key, &context);
+            let now = if message_first { arrival } else { event_time };
             if now >= limit {
                 break;
             }
@@ -440,14 +492,13 @@ impl<D: Domain> Shared<'_, D> {
             }
             context.now = now;
             handled += 1;
-            if let (true, Some((_, from, i))) = (message_first, arrival) {
-                // SAFETY: as above. The domain only pushes into inboxes of later windows.
-                let inbox = unsafe { self.post.inbox(from, window.index, index) };
-                let envelope = &inbox.messages[i];
-                let attachment = inbox.attachments.get(envelope.message.attachment() as usize);
+            if message_first {
+                let Some(key) = arrivals.next() else { break };
+                // SAFETY: visited above. The domain only pushes into lists of later windows.
+                let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
                 messages += 1;
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
-                arrival = arrivals.next();
+                arrival = time_of(arrivals.as_slice().first());
             } else {
                 context.queue.pop();
                 let event = event_key.event();
@@ -462,31 +513,38 @@ impl<D: Domain> Shared<'_, D> {
                 }
             }
         }
-        while let Some((_, from, i)) = arrival {
-            // SAFETY: as above.
-            let envelope = unsafe { self.post.inbox(from, window.index, index) }.messages[i];
+        for key in arrivals {
+            // SAFETY: visited above.
+            let envelope = unsafe { self.post.read(*key as u32) }.0;
             cell.leftover.push((envelope.entity, envelope.message));
-            arrival = arrivals.next();
         }
         debug_assert!(cell.domain.is_consistent(), "conservation broken in domain {index} before {limit}");
         for from in 0..self.workers.len() {
-            // SAFETY: as above.
-            let inbox = unsafe { self.post.inbox(from, window.index, index) };
-            inbox.messages.clear();
-            inbox.attachments.clear();
+            // SAFETY: the domain has run, and nothing refers to its messages any more.
+            unsafe { self.post.clear(thread, from, window.index, index) };
         }
         (handled, messages)
     }
 
+    /// Whether the next message comes before an event of the same instant.
+    #[cold]
+    fn arrives_first(&self, arrivals: &[u64], event: Key, context: &Context<'_, D>) -> bool {
+        arrivals.first().is_some_and(|key| {
+            // SAFETY: visited in this window by this thread.
+            let Envelope { time, entity, .. } = *unsafe { self.post.read(*key as u32) }.0;
+            let tie = self.executor.ties.of(context.names.of(entity), time);
+            Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event
+        })
+    }
+
     /// Orders messages that arrive at the same instant.
     #[cold]
-    fn break_ties(&self, keys: &mut [u64], index: u32, cell: &Cell<D>, window: Window) {
+    fn break_ties(&self, keys: &mut [u64], cell: &Cell<D>, window: Window) {
         for run in keys.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
             let time = window.start + Time::from_ps(run[0] >> 32);
             run.sort_by_cached_key(|key| {
-                let (from, i) = ((*key as u32 >> 27) as usize, (*key as u32 & ((1 << 27) - 1)) as usize);
-                // SAFETY: this thread runs the domain in this window; the reference is dropped at once.
-                let entity = unsafe { self.post.inbox(from, window.index, index) }.messages[i].entity;
+                // SAFETY: visited in this window by this thread.
+                let entity = unsafe { self.post.read(*key as u32) }.0.entity;
                 (self.executor.ties.of(cell.names.of(entity), time), entity)
             });
         }
@@ -498,8 +556,30 @@ fn thread_cpu_time() -> Duration {
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
-/// Later than any event.
-const LAST: Event = Event { class: Key::CLASSES - 1, entity: Key::ENTITIES - 1, payload: Key::PAYLOADS - 1 };
+/// Sorts keys by time, and says whether two of them have the same.
+///
+/// Messages of one sender come nearly sorted, and most lists are short.
+#[inline]
+fn sort(keys: &mut [u64]) -> bool {
+    if keys.len() > 24 {
+        keys.sort_unstable();
+    } else {
+        for i in 1..keys.len() {
+            let key = keys[i];
+            let mut place = i;
+            while place > 0 && keys[place - 1] > key {
+                keys[place] = keys[place - 1];
+                place -= 1;
+            }
+            keys[place] = key;
+        }
+    }
+    let mut ties = false;
+    for pair in keys.windows(2) {
+        ties |= pair[0] >> 32 == pair[1] >> 32;
+    }
+    ties
+}
 
 impl Worker {
     /// Registers that `domain` has an event in window `due`.

@@ -12,6 +12,7 @@
 pub mod domain;
 pub mod executor;
 mod mailbox;
+pub mod prefetch;
 pub mod queue;
 pub mod random;
 mod schedule;

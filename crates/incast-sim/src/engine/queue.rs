@@ -1,6 +1,6 @@
 //! The few pending events of one domain, and the order of events.
 
-use super::random::mix;
+use super::{prefetch::prefetch, random::mix};
 use incast_units::Time;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -31,6 +31,9 @@ impl Key {
     pub const ENTITIES: u32 = 1 << 20;
     /// Number of payload values.
     pub const PAYLOADS: u32 = 1 << 24;
+
+    /// Later than any event.
+    pub const LAST: Self = Self(u64::MAX);
 
     /// Packs an event; `tie` is the hash.
     #[inline]
@@ -69,11 +72,14 @@ impl TieBreak {
     #[inline]
     pub fn of(self, name: u64, time: Time) -> u16 {
         match self {
-            Self::Seeded(seed) => (mix(seed ^ mix(name) ^ time.ps()) >> 48) as u16,
+            Self::Seeded(seed) => (mix(seed ^ name.wrapping_mul(SPREAD) ^ time.ps()) >> 48) as u16,
             Self::Fixed => 0,
         }
     }
 }
+
+/// Spreads names over 64 bits before they meet the time (the golden ratio).
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Pending events of a domain.
 #[derive(Debug, Default)]
@@ -98,6 +104,18 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Key)> {
         self.heap.pop().map(|next| next.0)
+    }
+
+    /// Asks for the memory of the next few events.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(self.heap.as_slice().as_ptr(), 2);
+    }
+
+    /// Some of the next events, in no order.
+    #[inline]
+    pub fn near(&self, count: usize) -> impl Iterator<Item = Event> {
+        self.heap.as_slice().iter().take(count).map(|entry| entry.0.1.event())
     }
 
     /// All pending events, in no order.

@@ -1,4 +1,4 @@
-//! The sending end of a link: it serialises one packet at a time and delivers it a propagation delay later.
+//! The two ends of a link: it serialises one packet at a time and delivers it a propagation delay later.
 
 use super::{
     node::NodeContext,
@@ -6,7 +6,7 @@ use super::{
     topology,
 };
 use crate::engine::random::Stream;
-use incast_units::{Rate, Serializer, Time};
+use incast_units::{Bytes, Rate, Serializer, Time};
 
 /// Where a link ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,30 +17,32 @@ pub struct Peer {
     pub entity: u32,
 }
 
-/// The transmitter of one direction of a link.
-#[derive(Clone, Debug)]
+/// The sending end of one direction of a link. What every packet needs lies together, in 48 bytes.
+#[derive(Debug)]
+#[repr(C)]
 pub struct Transmitter {
     /// The link is busy until here.
-    pub free_at: Time,
-    serializer: Serializer,
+    free_at: Time,
     delay: Time,
+    sent_bytes: u64,
+    rare: Box<Rare>,
     peer: Peer,
+    /// Picoseconds per byte, or zero where a packet's time is not so simple or may be lost.
+    ps_per_byte: u32,
     /// Frame bytes of the packet in service.
-    in_service: u32,
+    in_service: u16,
     /// Its priority.
     service_priority: u8,
-    /// The link is up.
-    pub up: bool,
-    /// Frame bytes sent.
-    pub sent_bytes: u64,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Its rate.
-    pub rate: Rate,
-    /// Random loss, where the link has any.
-    loss: Option<Box<(f64, Stream)>>,
-    /// Packets and bytes lost on the wire.
-    pub lost: (u64, u64),
+    up: bool,
+}
+
+/// What few packets need.
+#[derive(Debug)]
+struct Rare {
+    rate: Rate,
+    serializer: Serializer,
+    loss: Option<(f64, Stream)>,
+    lost: (u64, u64),
 }
 
 /// Purpose of the random stream of losses.
@@ -49,20 +51,47 @@ const LOSS_STREAM: u32 = 0x4c4f_5353;
 impl Transmitter {
     /// One direction of `link`; `name` is unique among transmitters.
     pub fn new(link: &topology::Link, peer: Peer, seed: u64, name: u64) -> Self {
+        let serializer = Serializer::new(link.rate);
+        let lossy = link.loss > 0.0;
         Self {
             free_at: Time::ZERO,
-            serializer: Serializer::new(link.rate),
             delay: link.delay,
+            sent_bytes: 0,
             peer,
+            ps_per_byte: if lossy { 0 } else { serializer.ps_per_byte() },
             in_service: 0,
             service_priority: 0,
             up: true,
-            sent_bytes: 0,
-            sent_packets: 0,
-            rate: link.rate,
-            loss: (link.loss > 0.0).then(|| Box::new((link.loss, Stream::new(seed, LOSS_STREAM, name)))),
-            lost: (0, 0),
+            rare: Box::new(Rare {
+                rate: link.rate,
+                serializer,
+                loss: lossy.then(|| (link.loss, Stream::new(seed, LOSS_STREAM, name))),
+                lost: (0, 0),
+            }),
         }
+    }
+
+    /// Its rate.
+    #[inline]
+    pub fn rate(&self) -> Rate {
+        self.rare.rate
+    }
+
+    /// Where it ends.
+    #[inline]
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Its propagation delay.
+    pub fn delay(&self) -> Time {
+        self.delay
+    }
+
+    /// When the link is free again.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.free_at
     }
 
     /// Nothing is in service at `now`.
@@ -74,7 +103,7 @@ impl Transmitter {
     /// Bytes in service at `now`, if they are of `priority`.
     #[inline]
     pub fn in_service(&self, now: Time, priority: u8) -> u64 {
-        if self.free_at > now && self.service_priority == priority { u64::from(self.in_service) } else { 0 }
+        if self.service_priority == priority { self.in_service_any(now) } else { 0 }
     }
 
     /// Bytes in service at `now`.
@@ -83,73 +112,132 @@ impl Transmitter {
         if self.free_at > now { u64::from(self.in_service) } else { 0 }
     }
 
-    /// Starts to send. The link must be idle. Returns whether the packet will arrive: it may be lost on the wire.
+    /// Frame bytes sent.
     #[inline]
-    pub fn send(&mut self, packet: Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) -> bool {
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Packets and bytes lost on the wire.
+    pub fn lost(&self) -> (u64, u64) {
+        self.rare.lost
+    }
+
+    /// The link is up.
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// The link goes down or comes up.
+    pub fn switch(&mut self, up: bool) {
+        self.up = up;
+    }
+
+    /// Starts to send; the link must be idle. The packet may be lost on the wire.
+    #[inline(always)]
+    pub fn send(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         let now = context.now();
         debug_assert!(self.idle(now), "one packet at a time");
-        let wire = u32::from(packet.wire);
-        self.free_at = self.serializer.end(now, wire + GAP, self.free_at == now);
-        self.in_service = wire;
+        let bytes = u32::from(packet.wire) + GAP;
+        let mut lost = false;
+        self.free_at = if self.ps_per_byte != 0 {
+            now + Time::from_ps(u64::from(bytes) * u64::from(self.ps_per_byte))
+        } else {
+            lost = self.rare.loses(packet);
+            self.rare.serializer.end(now, bytes, self.free_at == now)
+        };
+        self.in_service = packet.wire;
         self.service_priority = packet.priority;
-        self.sent_bytes += u64::from(wire);
-        self.sent_packets += 1;
-        if let Some(loss) = &mut self.loss
-            && loss.1.uniform() < loss.0
-        {
-            self.lost.0 += 1;
-            self.lost.1 += u64::from(wire);
-            return false;
+        self.sent_bytes += u64::from(packet.wire);
+        if !lost {
+            context.send(self.peer, self.free_at + self.delay, packet, telemetry);
         }
-        context.send(self.peer, self.free_at + self.delay, packet, telemetry);
-        true
+    }
+}
+
+impl Rare {
+    fn loses(&mut self, packet: &Packet) -> bool {
+        let Some((probability, stream)) = &mut self.loss else { return false };
+        let lost = stream.uniform() < *probability;
+        if lost {
+            self.lost.0 += 1;
+            self.lost.1 += u64::from(packet.wire);
+        }
+        lost
     }
 }
 
 /// The receiving end of a link: knows whether what arrives survived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 pub struct Receiver {
-    /// Frame bytes that arrived.
-    pub bytes: u64,
-    /// Time from the start of the transmission of a byte to its arrival is at least this.
-    delay: Time,
-    rate: Rate,
-    /// When the link last went down; [`Time::MAX`] for never.
+    bytes: u64,
+    failure: Option<Box<Failure>>,
+}
+
+/// What is known of a link that has failed at least once.
+#[derive(Debug, Default)]
+struct Failure {
+    /// When it last went down.
     down_at: Time,
     up: bool,
-    /// Packets and bytes that were on the link when it went down, or came while it was.
-    pub lost: (u64, u64),
+    lost: (u64, u64),
 }
 
 impl Receiver {
-    /// The other end of a direction of `link`.
-    pub fn new(link: &topology::Link) -> Self {
-        Self { bytes: 0, delay: link.delay, rate: link.rate, down_at: Time::MAX, up: true, lost: (0, 0) }
+    /// Frame bytes that arrived.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    /// Takes an arrived packet; false if the link failed while it was on the way.
+    /// Packets and bytes that were on the link when it went down, or came while it was.
+    pub fn lost(&self) -> (u64, u64) {
+        self.failure.as_ref().map_or((0, 0), |failure| failure.lost)
+    }
+
+    /// Takes an arrived packet; false if the link failed while it was on the way. `reverse` is the other direction
+    /// of the same link, which has the same rate and delay.
     #[inline]
-    pub fn accept(&mut self, now: Time, packet: &Packet) -> bool {
-        if self.down_at != Time::MAX && !self.survived(now, packet) {
-            self.lost.0 += 1;
-            self.lost.1 += u64::from(packet.wire);
+    pub fn accept(&mut self, now: Time, packet: &Packet, reverse: &Transmitter) -> bool {
+        if let Some(failure) = &mut self.failure
+            && !failure.spares(now, packet, reverse)
+        {
             return false;
         }
         self.bytes += u64::from(packet.wire);
         true
     }
 
-    #[cold]
-    fn survived(&self, now: Time, packet: &Packet) -> bool {
-        let on_the_way = self.delay + self.rate.time_of(incast_units::Bytes::new(u64::from(u32::from(packet.wire) + GAP)));
-        self.up && self.down_at <= now.saturating_sub(on_the_way)
-    }
-
     /// The link goes down or comes up.
     pub fn switch(&mut self, now: Time, up: bool) {
-        self.up = up;
+        let failure = self.failure.get_or_insert_default();
+        failure.up = up;
         if !up {
-            self.down_at = now;
+            failure.down_at = now;
         }
+    }
+}
+
+impl Failure {
+    #[cold]
+    fn spares(&mut self, now: Time, packet: &Packet, reverse: &Transmitter) -> bool {
+        let serialisation = reverse.rate().time_of(Bytes::new(u64::from(packet.wire) + u64::from(GAP)));
+        let started = now.saturating_sub(reverse.delay() + serialisation);
+        let survived = self.up && self.down_at <= started;
+        if !survived {
+            self.lost.0 += 1;
+            self.lost.1 += u64::from(packet.wire);
+        }
+        survived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_packet_needs_lies_together() {
+        assert_eq!((size_of::<Transmitter>(), size_of::<Receiver>()), (48, 16));
     }
 }

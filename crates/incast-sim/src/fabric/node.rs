@@ -12,7 +12,7 @@ pub trait NodeContext {
     /// Simulated time.
     fn now(&self) -> Time;
     /// A packet will arrive at the far end of a link of this node.
-    fn send(&mut self, peer: Peer, arrival: Time, packet: Packet, telemetry: Option<&Telemetry>);
+    fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>);
     /// Wakes this node.
     fn schedule(&mut self, time: Time, event: Event);
 }

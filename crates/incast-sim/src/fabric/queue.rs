@@ -1,20 +1,21 @@
 //! Egress queues of a switch: lists through one pool of packets, so that a shallow queue stays in cache.
 
 use super::packet::{Packet, Telemetry};
-use crate::engine::Message;
+use crate::engine::{Message, prefetch::prefetch};
 
 const NONE: u32 = u32::MAX;
 
+/// A cache line each.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    packet: Packet,
-    next: u32,
-}
+#[repr(C, align(64))]
+struct Entry(Packet);
 
 /// The packets that wait in one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     entries: Vec<Entry>,
+    /// The next entry of the same queue; apart from the packets, whose lines have left the cache.
+    next: Vec<u32>,
     /// Parallel to `entries` where the fabric has telemetry, else empty.
     telemetry: Vec<Telemetry>,
     free: Vec<u32>,
@@ -44,16 +45,29 @@ impl Queue {
 }
 
 impl Pool {
+    /// The packet at the head of a queue.
+    #[inline]
+    pub fn front(&self, queue: &Queue) -> Option<&Packet> {
+        self.entries.get(queue.head as usize).map(|entry| &entry.0)
+    }
+
+    /// The head of a queue will be needed soon.
+    #[inline]
+    pub fn prefetch(&self, queue: &Queue) {
+        prefetch(self.entries.as_ptr().wrapping_add(queue.head as usize), 1);
+    }
+
     /// Appends to a queue.
     #[inline]
-    pub fn push(&mut self, queue: &mut Queue, mut packet: Packet, telemetry: Option<&Telemetry>) {
+    pub fn push(&mut self, queue: &mut Queue, packet: &mut Packet, telemetry: Option<&Telemetry>) {
         packet.set_attachment(if telemetry.is_some() { 0 } else { Packet::NO_ATTACHMENT });
-        let entry = Entry { packet, next: NONE };
         let index = if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = entry;
+            self.entries[index as usize] = Entry(*packet);
+            self.next[index as usize] = NONE;
             index
         } else {
-            self.entries.push(entry);
+            self.entries.push(Entry(*packet));
+            self.next.push(NONE);
             self.entries.len() as u32 - 1
         };
         if let Some(telemetry) = telemetry {
@@ -65,28 +79,40 @@ impl Pool {
         if queue.tail == NONE {
             queue.head = index;
         } else {
-            self.entries[queue.tail as usize].next = index;
+            self.next[queue.tail as usize] = index;
         }
         queue.tail = index;
         queue.bytes += u64::from(packet.wire);
     }
 
-    /// Removes the head of a queue, with its telemetry.
+    /// Removes the head of a queue.
     #[inline]
-    pub fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, Option<Telemetry>)> {
+    pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
         if queue.head == NONE {
             return None;
         }
         let index = queue.head;
-        let Entry { packet, next } = self.entries[index as usize];
+        let (Entry(mut packet), next) = (self.entries[index as usize], self.next[index as usize]);
+        if next != NONE {
+            // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
+            prefetch(&raw const self.entries[next as usize], 1);
+        }
         queue.head = next;
         if next == NONE {
             queue.tail = NONE;
         }
         queue.bytes -= u64::from(packet.wire);
         self.free.push(index);
-        let has_telemetry = packet.attachment() != Packet::NO_ATTACHMENT;
-        Some((packet, has_telemetry.then(|| self.telemetry[index as usize])))
+        if packet.attachment() != Packet::NO_ATTACHMENT {
+            packet.set_attachment(index);
+        }
+        Some(packet)
+    }
+
+    /// The telemetry of a packet that was just removed.
+    #[inline]
+    pub fn telemetry(&self, packet: &Packet) -> Option<Telemetry> {
+        self.telemetry.get(packet.attachment() as usize).copied()
     }
 }
 
@@ -107,10 +133,10 @@ mod tests {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
-                    pool.push(&mut queues[which], packet, None);
+                    pool.push(&mut queues[which], &mut packet, None);
                     model[which].push_back(wire);
                 } else {
-                    let popped = pool.pop(&mut queues[which]).map(|entry| entry.0.wire);
+                    let popped = pool.pop(&mut queues[which]).map(|packet| packet.wire);
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {

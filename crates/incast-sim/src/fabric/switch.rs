@@ -5,7 +5,7 @@ use super::{
     link::{Receiver, Transmitter},
     node::{NodeContext, class},
     packet::{Kind, Packet, Telemetry},
-    permission::Permission,
+    permission::{PauseRecord, Permission},
     queue::{Pool, Queue},
     routing::{self, Rule},
 };
@@ -13,6 +13,7 @@ use crate::{
     config::{Ecn, LoadBalancing, MarkAt},
     engine::{
         Event,
+        prefetch::prefetch,
         random::{Stream, mix},
     },
     host::format::SMALLEST_FRAME,
@@ -25,21 +26,28 @@ use incast_cc::{
 };
 use incast_units::{Rate, Time};
 
-/// One port: its link in both directions, and what waits for it.
+/// The egress side of a port: what every packet that leaves needs, in one cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Port {
     link: Transmitter,
-    /// Priorities with something waiting, one bit each.
-    waiting: u8,
-    /// A departure event is pending.
-    departure: bool,
-    permission: Permission,
-    marking: Marking,
     /// Frame bytes waiting, all priorities.
     waiting_bytes: u64,
-    input: Receiver,
+    /// Priorities with something waiting, one bit each.
+    waiting: u8,
+    permission: Permission,
+    /// A departure event is pending.
+    departure: bool,
+    /// Index into the switch's list of marking rules.
+    marking: u8,
+}
+
+/// Counts of one port.
+#[derive(Clone, Copy, Debug, Default)]
+struct PortRecord {
     marks: u64,
     drops: u64,
+    pauses: PauseRecord,
 }
 
 /// Sums of one switch.
@@ -66,11 +74,17 @@ pub struct Counters {
 pub struct Switch<'a> {
     settings: &'a Settings,
     ports: Vec<Port>,
-    /// By port and priority.
+    /// Ingress, by port.
+    inputs: Vec<Receiver>,
+    /// By priority, then port.
     queues: Vec<Queue>,
-    /// Frame bytes sent, by port and priority; only where probes want it.
+    /// Frame bytes sent, indexed like the queues; only where probes want it.
     sent_by_priority: Vec<u64>,
     priorities: usize,
+    /// The different marking rules of the ports: one for each rate.
+    markings: Vec<Marking>,
+    /// By port.
+    records: Vec<PortRecord>,
     pool: Pool,
     memory: Memory,
     rule: Rule,
@@ -123,23 +137,34 @@ impl<'a> Switch<'a> {
     ) -> Self {
         let priorities = usize::from(settings.switch.priorities);
         let queues = links.len() * priorities;
-        let port = |(link, input): (Transmitter, Receiver)| Port {
-            marking: marking(&settings.switch.ecn, link.rate, settings.base_rtt),
-            link,
-            input,
-            waiting: 0,
-            departure: false,
-            permission: Permission::default(),
-            waiting_bytes: 0,
-            marks: 0,
-            drops: 0,
-        };
+        let mut markings: Vec<Marking> = Vec::new();
+        let (mut ports, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
+        for (link, input) in links {
+            let marking = marking(&settings.switch.ecn, link.rate(), settings.base_rtt);
+            // A switch with more than 256 different rates shares the last rule among the rest.
+            let known = markings.iter().position(|other| *other == marking).unwrap_or_else(|| {
+                markings.push(marking);
+                markings.len() - 1
+            });
+            inputs.push(input);
+            ports.push(Port {
+                link,
+                waiting_bytes: 0,
+                waiting: 0,
+                permission: Permission::default(),
+                departure: false,
+                marking: u8::try_from(known).unwrap_or(u8::MAX),
+            });
+        }
         let mut later_rules = rules;
         later_rules.reverse();
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
         Self {
             settings,
-            ports: links.into_iter().map(port).collect(),
+            records: vec![PortRecord::default(); ports.len()],
+            ports,
+            inputs,
+            markings,
             queues: vec![Queue::default(); queues],
             sent_by_priority: if probe.is_some() { vec![0; queues] } else { Vec::new() },
             priorities,
@@ -159,6 +184,11 @@ impl<'a> Switch<'a> {
         }
     }
 
+    #[inline]
+    fn index(&self, port: usize, priority: u8) -> usize {
+        usize::from(priority) * self.ports.len() + port
+    }
+
     /// Ingress: a packet arrived at `port`.
     #[inline]
     pub fn on_packet(
@@ -169,21 +199,22 @@ impl<'a> Switch<'a> {
         context: &mut impl NodeContext,
     ) {
         self.counters.arrived += 1;
-        if self.ports[port].input.accept(context.now(), packet) {
-            self.forward(*packet, telemetry, context);
+        if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
+            let mut packet = *packet;
+            self.forward(&mut packet, telemetry, context);
         }
     }
 
     /// Routing: which of the equal-cost ports.
     #[inline]
-    fn forward(&mut self, packet: Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
+    fn forward(&mut self, packet: &mut Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
         };
         match self.rule.pick(packet.destination, entropy) {
             Some(port) => self.enqueue(usize::from(port), packet, telemetry, context),
-            None => self.lose(0, &packet, context.now()),
+            None => self.lose(0, packet, context.now()),
         }
     }
 
@@ -192,12 +223,13 @@ impl<'a> Switch<'a> {
     fn enqueue(
         &mut self,
         port: usize,
-        mut packet: Packet,
+        packet: &mut Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
         let now = context.now();
-        let port = if self.agent.is_none() { port } else { self.consult_enqueue(port, &mut packet, context) };
+        let port = if self.agent.is_none() { port } else { self.consult_enqueue(port, packet, context) };
+        let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
         if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit {
@@ -205,23 +237,22 @@ impl<'a> Switch<'a> {
             self.transmit(port, packet, telemetry, context);
             return;
         }
-        if !out.link.up {
-            self.lose(port, &packet, now);
+        if !out.link.is_up() {
+            self.lose(port, packet, now);
             return;
         }
-        let index = port * self.priorities + usize::from(packet.priority);
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
         if !self.memory.admits(wire, queued, out.waiting_bytes) {
-            out.drops += 1;
+            self.records[port].drops += 1;
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
-            self.recorder.packet(now, self.node, port as u16, EventKind::Drop, &packet);
+            self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
             return;
         }
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
             let occupancy = queued + out.link.in_service(now, packet.priority);
-            if out.marking.mark(occupancy, || self.red.uniform()) {
-                self.mark(port, &mut packet, now);
+            if self.markings[usize::from(out.marking)].mark(occupancy, || self.red.uniform()) {
+                self.mark(port, packet, now);
             }
         }
         let out = &mut self.ports[port];
@@ -240,7 +271,7 @@ impl<'a> Switch<'a> {
         let out = &mut self.ports[port];
         if !out.departure && out.permission.allowed(out.waiting) != 0 {
             out.departure = true;
-            let at = out.link.free_at.max(context.now());
+            let at = out.link.free_at().max(context.now());
             context.schedule(at, Event { class: class::DEPARTURE, entity: self.base + port as u32, payload: 0 });
         }
     }
@@ -254,9 +285,11 @@ impl<'a> Switch<'a> {
         if allowed == 0 || !out.link.idle(context.now()) {
             return;
         }
-        let priority = allowed.trailing_zeros() as usize;
-        let queue = &mut self.queues[port * self.priorities + priority];
-        let Some((mut packet, telemetry)) = self.pool.pop(queue) else { return };
+        let priority = allowed.trailing_zeros() as u8;
+        let index = usize::from(priority) * self.ports.len() + port;
+        let out = &mut self.ports[port];
+        let queue = &mut self.queues[index];
+        let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
         self.memory.leave(u64::from(packet.wire), left);
         out.waiting_bytes -= u64::from(packet.wire);
@@ -265,37 +298,39 @@ impl<'a> Switch<'a> {
         }
         if self.settings.switch.mark_at == MarkAt::Dequeue
             && packet.ecn_capable()
-            && out.marking.mark(left, || self.red.uniform())
+            && self.markings[usize::from(out.marking)].mark(left, || self.red.uniform())
         {
             self.mark(port, &mut packet, context.now());
         }
-        self.transmit(port, packet, telemetry.as_ref(), context);
+        let telemetry = self.pool.telemetry(&packet);
+        self.transmit(port, &mut packet, telemetry.as_ref(), context);
         self.plan_departure(port, context);
     }
 
     /// The packet leaves: agents, telemetry, link.
-    #[inline]
+    #[inline(always)]
     fn transmit(
         &mut self,
         port: usize,
-        mut packet: Packet,
+        packet: &mut Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
         if !self.agent.is_none() {
-            self.consult_dequeue(port, &mut packet, context);
+            self.consult_dequeue(port, packet, context);
         }
         if !self.sent_by_priority.is_empty() {
-            self.sent_by_priority[port * self.priorities + usize::from(packet.priority)] += u64::from(packet.wire);
+            let index = self.index(port, packet.priority);
+            self.sent_by_priority[index] += u64::from(packet.wire);
         }
         let out = &mut self.ports[port];
         if self.settings.switch.telemetry && packet.kind == Kind::Data {
             let mut telemetry = telemetry.copied().unwrap_or_default();
             telemetry.push(HopTelemetry {
                 time: context.now(),
-                sent_bytes: out.link.sent_bytes,
+                sent_bytes: out.link.sent_bytes(),
                 queue_bytes: u32::try_from(out.waiting_bytes).unwrap_or(u32::MAX),
-                rate_mbps: u32::try_from(out.link.rate.bps() / 1_000_000).unwrap_or(u32::MAX),
+                rate_mbps: u32::try_from(out.link.rate().bps() / 1_000_000).unwrap_or(u32::MAX),
             });
             out.link.send(packet, Some(&telemetry), context);
         } else {
@@ -306,7 +341,7 @@ impl<'a> Switch<'a> {
     fn mark(&mut self, port: usize, packet: &mut Packet, now: Time) {
         if !packet.marked() {
             packet.mark();
-            self.ports[port].marks += 1;
+            self.records[port].marks += 1;
             self.counters.marks += 1;
             self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
         }
@@ -324,8 +359,8 @@ impl<'a> Switch<'a> {
             now,
             port: port as u16,
             priority,
-            queue_bytes: self.queues[port * self.priorities + usize::from(priority)].bytes,
-            rate: self.ports[port].link.rate,
+            queue_bytes: self.queues[self.index(port, priority)].bytes,
+            rate: self.ports[port].link.rate(),
         }
     }
 
@@ -373,7 +408,7 @@ impl<'a> Switch<'a> {
             notification.wire = SMALLEST_FRAME as u16;
             notification.class = packet.class;
             self.counters.created_bytes += u64::from(notification.wire);
-            self.forward(notification, None, context);
+            self.forward(&mut notification, None, context);
         }
     }
 
@@ -390,14 +425,14 @@ impl<'a> Switch<'a> {
 
     /// Forbids a port to send the priorities of `mask`.
     fn pause(&mut self, port: usize, mask: u8, now: Time) {
-        let paused = self.ports[port].permission.pause(now, mask);
+        let paused = self.ports[port].permission.pause(now, mask, &mut self.records[port].pauses);
         self.report_edges(port, paused, EventKind::Pause, now);
     }
 
     /// Allows it again.
     fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
-        let resumed = self.ports[port].permission.resume(now, mask);
+        let resumed = self.ports[port].permission.resume(now, mask, &mut self.records[port].pauses);
         self.report_edges(port, resumed, EventKind::Resume, now);
         self.plan_departure(port, context);
     }
@@ -439,16 +474,16 @@ impl<'a> Switch<'a> {
             return;
         }
         let (now, up) = (context.now(), payload == LINK_UP);
-        self.ports[port].link.up = up;
-        self.ports[port].input.switch(now, up);
+        self.ports[port].link.switch(up);
+        self.inputs[port].switch(now, up);
         if up {
             self.resume(port, u8::MAX, context);
             return;
         }
         // What waits for a dead link is lost; what is on it is lost at its far end.
         for priority in 0..self.priorities {
-            let index = port * self.priorities + priority;
-            while let Some((packet, _)) = self.pool.pop(&mut self.queues[index]) {
+            let index = self.index(port, priority as u8);
+            while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
                 self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
                 self.lose(port, &packet, now);
             }
@@ -456,6 +491,47 @@ impl<'a> Switch<'a> {
         self.ports[port].waiting = 0;
         self.ports[port].waiting_bytes = 0;
         self.pause(port, u8::MAX, now);
+    }
+
+    /// A departure will come soon: asks for its port and queue, and when those are `near`, for the packet.
+    #[inline]
+    pub fn prefetch_event(&self, event: Event, near: bool) {
+        let port = (event.entity - self.base) as usize;
+        if event.class != class::DEPARTURE {
+            return;
+        }
+        let out = &self.ports[port];
+        if near {
+            self.pool.prefetch(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
+        } else {
+            prefetch(std::ptr::from_ref(out), 1);
+            prefetch(self.queues.as_ptr().wrapping_add(port), 1);
+        }
+    }
+
+    /// A packet will arrive at `port` soon: asks for that and for its egress port.
+    #[inline]
+    pub fn prefetch_packet(&self, port: usize, packet: &Packet) {
+        prefetch(self.inputs.as_ptr().wrapping_add(port), 1);
+        if let Some(port) = self.expected_port(packet) {
+            prefetch(self.ports.as_ptr().wrapping_add(usize::from(port)), 1);
+            prefetch(self.queues.as_ptr().wrapping_add(self.index(usize::from(port), packet.priority)), 1);
+        }
+    }
+
+    /// The neighbour to which a packet will be sent.
+    #[inline]
+    pub fn next_domain(&self, packet: &Packet) -> Option<u32> {
+        self.expected_port(packet).map(|port| self.ports[usize::from(port)].link.peer().domain)
+    }
+
+    /// Where a packet goes if nobody sprays or deflects it.
+    #[inline]
+    fn expected_port(&self, packet: &Packet) -> Option<u16> {
+        match self.settings.switch.load_balancing {
+            LoadBalancing::Ecmp => self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt)),
+            LoadBalancing::Spray => None,
+        }
     }
 
     /// When the next sample is due.
@@ -469,9 +545,9 @@ impl<'a> Switch<'a> {
         let Some(probe) = &mut self.probe else { return };
         let now = probe.next;
         for port in &probe.ports {
-            let out = &self.ports[usize::from(*port)];
+            let (out, record) = (&self.ports[usize::from(*port)], &self.records[usize::from(*port)]);
             for priority in 0..self.priorities {
-                let index = usize::from(*port) * self.priorities + priority;
+                let index = priority * self.ports.len() + usize::from(*port);
                 let queue_bytes = self.queues[index].bytes + out.link.in_service(now, priority as u8);
                 if priority == 0 || queue_bytes > 0 || self.sent_by_priority[index] > 0 {
                     probe.samples.push(PortSample {
@@ -481,9 +557,9 @@ impl<'a> Switch<'a> {
                         priority: priority as u8,
                         queue_bytes,
                         tx_bytes: self.sent_by_priority[index],
-                        paused: out.permission.paused(now),
-                        marks: out.marks,
-                        drops: out.drops,
+                        paused: record.pauses.paused(now),
+                        marks: record.marks,
+                        drops: record.drops,
                         trims: 0,
                     });
                 }
@@ -509,20 +585,20 @@ impl<'a> Switch<'a> {
 
     /// Transmitter and receiver of each port.
     pub fn links(&self) -> impl Iterator<Item = (&Transmitter, &Receiver)> {
-        self.ports.iter().map(|port| (&port.link, &port.input))
+        self.ports.iter().map(|port| &port.link).zip(&self.inputs)
     }
 
     /// Pause edges and paused time of all ports, until `now`.
     pub fn pauses(&self, now: Time) -> (u64, Time) {
-        self.ports.iter().fold((0, Time::ZERO), |(edges, paused), port| {
-            (edges + port.permission.edges(), paused + port.permission.paused(now))
+        self.records.iter().fold((0, Time::ZERO), |(edges, paused), record| {
+            (edges + record.pauses.edges(), paused + record.pauses.paused(now))
         })
     }
 
     /// Every byte that came in has gone out, or waits, or was dropped.
     pub fn conserves(&self) -> bool {
-        let received: u64 = self.ports.iter().map(|port| port.input.bytes).sum();
-        let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes).sum();
+        let received: u64 = self.inputs.iter().map(Receiver::bytes).sum();
+        let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes()).sum();
         let counters = &self.counters;
         self.memory.used() == self.waiting_bytes()
             && received + counters.created_bytes

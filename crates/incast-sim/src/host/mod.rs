@@ -19,7 +19,7 @@ use self::{
 pub use self::sending::entropy;
 use crate::{
     config::FlowSpec,
-    engine::{Event, queue::Key},
+    engine::{Event, prefetch::prefetch, queue::Key},
     fabric::{
         link::{Receiver, Transmitter},
         node::{NodeContext, class},
@@ -77,6 +77,8 @@ pub struct Host<'a> {
     sent: Vec<Sent>,
     /// Packets that arrived.
     pub arrived: u64,
+    /// Packets sent.
+    pub injected: u64,
     /// Recorded events.
     pub recorder: Recorder,
     next_sample: Time,
@@ -118,6 +120,7 @@ impl<'a> Host<'a> {
             base,
             sent: Vec::new(),
             arrived: 0,
+            injected: 0,
             recorder: Recorder { on: settings.record, records: Vec::new() },
             next_sample: settings.rates.map_or(Time::MAX, |_| Time::ZERO),
             samples: Vec::new(),
@@ -141,7 +144,7 @@ impl<'a> Host<'a> {
     #[inline]
     pub fn on_packet(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         self.arrived += 1;
-        if !self.nic.input.accept(context.now(), packet) {
+        if !self.nic.input.accept(context.now(), packet, &self.nic.link) {
             return;
         }
         match packet.kind {
@@ -192,9 +195,7 @@ impl<'a> Host<'a> {
             if let Some(progress) = self.receiving.progress(arrival.flow) {
                 progress.pending = (0, 0);
             }
-            // The acknowledgement echoes the telemetry of the data.
-            let _ = telemetry;
-            self.answer(Kind::Ack, packet, arrival.expected, arrival.report, context.now());
+            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, context.now());
             return;
         }
         let due = context.now() + host.ack_delay;
@@ -213,13 +214,21 @@ impl<'a> Host<'a> {
         let Some(progress) = self.receiving.progress(arrival.flow) else { return };
         let report = std::mem::take(&mut progress.pending);
         if !std::mem::replace(&mut progress.nacked, true) {
-            self.answer(Kind::Nack, packet, arrival.expected, report, context.now());
+            self.answer(Kind::Nack, packet, None, arrival.expected, report, context.now());
         }
     }
 
-    /// Queues an answer to a data packet.
+    /// Queues an answer to a data packet, which echoes the telemetry.
     #[inline]
-    fn answer(&mut self, kind: Kind, data: &Packet, expected: u32, report: (u32, u32), now: Time) {
+    fn answer(
+        &mut self,
+        kind: Kind,
+        data: &Packet,
+        telemetry: Option<&Telemetry>,
+        expected: u32,
+        report: (u32, u32),
+        now: Time,
+    ) {
         let class = &self.settings.classes[usize::from(data.class)];
         let mut answer = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
         answer.position = data.position;
@@ -231,13 +240,13 @@ impl<'a> Host<'a> {
         answer.priority = class.ack_priority;
         answer.class = data.class;
         answer.set_report(report.0, report.1);
-        self.push_control(answer);
+        self.push_control(answer, telemetry);
     }
 
     #[inline]
-    fn push_control(&mut self, packet: Packet) {
+    fn push_control(&mut self, mut packet: Packet, telemetry: Option<&Telemetry>) {
         self.created_bytes += u64::from(packet.wire);
-        self.nic.push_control(packet);
+        self.nic.push_control(&mut packet, telemetry);
     }
 
     fn on_delayed_ack(&mut self, flow: u32, context: &mut impl NodeContext) {
@@ -250,7 +259,7 @@ impl<'a> Host<'a> {
         let report = std::mem::take(&mut progress.pending);
         let expected = progress.expected();
         if let (true, Some(packet)) = (report.0 > 0, progress.last.take()) {
-            self.answer(Kind::Ack, &packet, expected, report, now);
+            self.answer(Kind::Ack, &packet, None, expected, report, now);
         }
         self.pump(context);
     }
@@ -387,7 +396,7 @@ impl<'a> Host<'a> {
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         packet.class = about.class;
-        self.push_control(packet);
+        self.push_control(packet, None);
     }
 
     fn plan_scheduler(&mut self, context: &mut impl NodeContext) {
@@ -498,7 +507,9 @@ impl<'a> Host<'a> {
         }
         if self.nic.link.idle(now) {
             if let Some(packet) = self.nic.pop_control() {
-                self.nic.link.send(packet, None, context);
+                self.injected += 1;
+                let telemetry = self.nic.telemetry(&packet);
+                self.nic.link.send(&packet, telemetry.as_ref(), context);
             } else {
                 while let Some(slot) = self.nic.pop_flow() {
                     if self.send_from(slot, context) {
@@ -509,7 +520,7 @@ impl<'a> Host<'a> {
         }
         if self.nic.has_work() {
             self.nic.departure = true;
-            context.schedule(self.nic.link.free_at.max(now), self.event(class::DEPARTURE, 0));
+            context.schedule(self.nic.link.free_at().max(now), self.event(class::DEPARTURE, 0));
         }
     }
 
@@ -525,7 +536,8 @@ impl<'a> Host<'a> {
             && let Some(packet) = flow.take(now, self.node, slot, settings)
         {
             self.created_bytes += u64::from(packet.wire);
-            self.nic.link.send(packet, None, context);
+            self.injected += 1;
+            self.nic.link.send(&packet, None, context);
             sent = true;
         }
         self.offer(slot, context);
@@ -622,17 +634,27 @@ impl<'a> Host<'a> {
             return;
         }
         let (now, up) = (context.now(), payload == LINK_UP);
-        self.nic.link.up = up;
+        self.nic.link.switch(up);
         self.nic.input.switch(now, up);
         if up {
-            self.nic.permission.resume(now, u8::MAX);
+            self.nic.permission.resume(now, u8::MAX, &mut self.nic.pauses);
             self.pump(context);
             return;
         }
-        self.nic.permission.pause(now, u8::MAX);
+        self.nic.permission.pause(now, u8::MAX, &mut self.nic.pauses);
         for packet in self.nic.drain_control() {
             self.lost.0 += 1;
             self.lost.1 += u64::from(packet.wire);
+        }
+    }
+
+    /// A packet will arrive soon: asks for its flow.
+    #[inline]
+    pub fn prefetch_packet(&self, packet: &Packet) {
+        if packet.kind == Kind::Data {
+            self.receiving.prefetch();
+        } else if let Some(flow) = self.flows.get(packet.slot as usize) {
+            prefetch(std::ptr::from_ref(flow), 6);
         }
     }
 
@@ -709,7 +731,7 @@ impl<'a> Host<'a> {
     /// Every byte that was made was sent, or waits, or was lost.
     pub fn conserves(&self) -> bool {
         // Packets in an underlay's stage are not made before they reach the NIC.
-        self.created_bytes == self.nic.link.sent_bytes + self.nic.waiting_bytes() + self.lost.1
+        self.created_bytes == self.nic.link.sent_bytes() + self.nic.waiting_bytes() + self.lost.1
     }
 }
 

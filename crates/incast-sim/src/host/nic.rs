@@ -2,8 +2,9 @@
 
 use crate::fabric::{
     link::{Receiver, Transmitter},
-    packet::Packet,
-    permission::Permission,
+    packet::{Packet, Telemetry},
+    permission::{PauseRecord, Permission},
+    queue::{Pool, Queue},
 };
 use std::collections::VecDeque;
 
@@ -19,9 +20,12 @@ pub struct Nic {
     pub input: Receiver,
     /// What may be sent.
     pub permission: Permission,
+    /// For how long that was nothing.
+    pub pauses: PauseRecord,
     /// A departure event is pending.
     pub departure: bool,
-    control: VecDeque<Packet>,
+    control: Queue,
+    pool: Pool,
     /// Flows with a packet to send, by priority.
     ready: [VecDeque<u32>; PRIORITIES],
     /// Priorities with a ready flow, one bit each.
@@ -35,8 +39,10 @@ impl Nic {
             link,
             input,
             permission: Permission::default(),
+            pauses: PauseRecord::default(),
             departure: false,
-            control: VecDeque::new(),
+            control: Queue::default(),
+            pool: Pool::default(),
             ready: Default::default(),
             ready_mask: 0,
         }
@@ -50,19 +56,25 @@ impl Nic {
 
     #[inline]
     fn next_control_allowed(&self) -> bool {
-        self.control.front().is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
+        self.pool.front(&self.control).is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
     }
 
     /// Queues a control packet.
     #[inline]
-    pub fn push_control(&mut self, packet: Packet) {
-        self.control.push_back(packet);
+    pub fn push_control(&mut self, packet: &mut Packet, telemetry: Option<&Telemetry>) {
+        self.pool.push(&mut self.control, packet, telemetry);
     }
 
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
-        if self.next_control_allowed() { self.control.pop_front() } else { None }
+        if self.next_control_allowed() { self.pool.pop(&mut self.control) } else { None }
+    }
+
+    /// The telemetry that a control packet which was just taken echoes.
+    #[inline]
+    pub fn telemetry(&self, packet: &Packet) -> Option<Telemetry> {
+        self.pool.telemetry(packet)
     }
 
     /// A flow has a packet to send.
@@ -89,11 +101,11 @@ impl Nic {
 
     /// Removes all control packets.
     pub fn drain_control(&mut self) -> impl Iterator<Item = Packet> {
-        self.control.drain(..)
+        std::iter::from_fn(|| self.pool.pop(&mut self.control))
     }
 
     /// Frame bytes of control packets that wait.
     pub fn waiting_bytes(&self) -> u64 {
-        self.control.iter().map(|packet| u64::from(packet.wire)).sum()
+        self.control.bytes
     }
 }

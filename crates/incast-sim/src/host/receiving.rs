@@ -4,7 +4,7 @@ use super::{
     reliability::{Receive, Received},
     table::FlowTable,
 };
-use crate::fabric::packet::Packet;
+use crate::{engine::prefetch::prefetch, fabric::packet::Packet};
 use incast_units::Time;
 
 /// What a receiver knows of a flow; stays after the flow is complete, for its record.
@@ -65,6 +65,8 @@ pub struct Receiving {
     free: Vec<u32>,
     /// The flow of the last packet: packets of a flow often come in a row.
     recent: (u32, u32, u32),
+    /// Its slot.
+    recent_slot: u32,
 }
 
 /// What an arrived data packet means.
@@ -116,6 +118,13 @@ impl Receiving {
         index
     }
 
+    /// A data packet will arrive soon, probably of the same flow as the last one.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(self.records.as_ptr().wrapping_add(self.recent.2 as usize), 1);
+        prefetch(self.progress.as_ptr().wrapping_add(self.recent_slot as usize), 2);
+    }
+
     /// Takes a data packet.
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: &Packet, in_order_only: bool) -> Arrival {
@@ -134,6 +143,7 @@ impl Receiving {
                 mark_changes: false,
             };
         }
+        self.recent_slot = record.slot;
         let progress = &mut self.progress[record.slot as usize];
         record.reordered += u32::from(packet.position + 1 < progress.receive.highest());
         let received = progress.receive.on_packet(packet.position, in_order_only);

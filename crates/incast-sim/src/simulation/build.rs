@@ -178,7 +178,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 domain: partition.domain_of[end.peer as usize],
                 entity: plan.base[end.peer as usize] + u32::from(end.peer_port),
             };
-            (Transmitter::new(link, peer, seed, name(node, port as u32)), Receiver::new(link))
+            (Transmitter::new(link, peer, seed, name(node, port as u32)), Receiver::default())
         });
         both.collect()
     };
@@ -217,7 +217,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
         Ties::Seeded => TieBreak::Seeded(seed),
         Ties::PortOrder => TieBreak::Fixed,
     };
-    let mut executor = Executor::new(domains, partition.lookahead, longest(&topology, settings), ties);
+    let mut executor = Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
         executor.schedule(partition.domain_of[node as usize] as usize, time, Event { class, entity, payload });

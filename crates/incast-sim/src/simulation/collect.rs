@@ -118,8 +118,8 @@ fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], on_the_way
         assert!(conserves, "conservation of bytes is broken in {}", topology.names[number as usize]);
         for (port, (transmitter, receiver)) in links.into_iter().enumerate() {
             let place = first[number as usize] + port;
-            sent[place] = transmitter.sent_bytes - transmitter.lost.1;
-            arrived[place] = receiver.bytes + receiver.lost.1;
+            sent[place] = transmitter.sent_bytes() - transmitter.lost().1;
+            arrived[place] = receiver.bytes() + receiver.lost().1;
         }
     }
     for node in 0..plan.base.len() {
@@ -218,18 +218,18 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 totals.pauses += pauses;
                 totals.paused += paused;
                 for (transmitter, receiver) in switch.links() {
-                    totals.lost += transmitter.lost.0 + receiver.lost.0;
-                    totals.lost_bytes += transmitter.lost.1 + receiver.lost.1;
+                    totals.lost += transmitter.lost().0 + receiver.lost().0;
+                    totals.lost_bytes += transmitter.lost().1 + receiver.lost().1;
                 }
             }
             Node::Host(host) => {
                 let (transmitter, receiver) = host.link();
                 totals.packet_hops += host.arrived;
-                totals.injected_packets += transmitter.sent_packets;
-                totals.injected_bytes += transmitter.sent_bytes;
-                totals.received_bytes += receiver.bytes;
-                totals.lost += transmitter.lost.0 + receiver.lost.0;
-                totals.lost_bytes += transmitter.lost.1 + receiver.lost.1;
+                totals.injected_packets += host.injected;
+                totals.injected_bytes += transmitter.sent_bytes();
+                totals.received_bytes += receiver.bytes();
+                totals.lost += transmitter.lost().0 + receiver.lost().0;
+                totals.lost_bytes += transmitter.lost().1 + receiver.lost().1;
             }
         }
     }

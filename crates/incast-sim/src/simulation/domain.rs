@@ -67,7 +67,7 @@ impl NodeContext for Bridge<'_, '_, '_> {
         self.0.now()
     }
     #[inline]
-    fn send(&mut self, peer: Peer, arrival: Time, packet: Packet, telemetry: Option<&Telemetry>) {
+    fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>) {
         self.0.send(peer.domain, peer.entity, arrival, packet, telemetry);
     }
     #[inline]
@@ -131,6 +131,31 @@ impl<'a> engine::Domain for Domain<'a> {
             Self::Cluster { nodes, .. } => {
                 nodes.iter_mut().filter(|node| node.next_sample() == due).for_each(Node::sample);
             }
+        }
+    }
+
+    #[inline]
+    fn prefetch_event(&self, event: Event, near: bool) {
+        if let Self::Single(Node::Switch(switch)) = self {
+            switch.prefetch_event(event, near);
+        }
+    }
+
+    #[inline]
+    fn prefetch_message(&self, entity: u32, packet: &Packet) {
+        if let Self::Single(node) = self {
+            match node {
+                Node::Switch(switch) => switch.prefetch_packet(entity as usize, packet),
+                Node::Host(host) => host.prefetch_packet(packet),
+            }
+        }
+    }
+
+    #[inline]
+    fn next_domain(&self, _entity: u32, packet: &Packet) -> Option<u32> {
+        match self {
+            Self::Single(Node::Switch(switch)) => switch.next_domain(packet),
+            _ => None,
         }
     }
 

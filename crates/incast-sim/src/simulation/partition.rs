@@ -8,7 +8,8 @@ use incast_units::Time;
 pub struct Partition {
     /// The domain of each node.
     pub domain_of: Vec<u32>,
-    /// The nodes of each domain, ascending; domains are ordered by their first node.
+    /// The nodes of each domain, ascending; domains that are near each other in the fabric have near numbers, so that
+    /// threads, which take ranges of domains, exchange little.
     pub nodes: Vec<Vec<u32>>,
     /// The least delay between domains, at most the longest window.
     pub lookahead: Time,
@@ -45,20 +46,47 @@ impl Partition {
             // The smaller number stays the root, so that domains are ordered by their first node.
             parent[a.max(b) as usize] = a.min(b);
         }
-        let mut index = vec![u32::MAX; nodes as usize];
-        let mut members: Vec<Vec<u32>> = Vec::new();
-        let mut domain_of = Vec::with_capacity(nodes as usize);
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); nodes as usize];
         for node in 0..nodes {
-            let root = root(&mut parent, node) as usize;
-            if index[root] == u32::MAX {
-                index[root] = members.len() as u32;
-                members.push(Vec::new());
-            }
-            domain_of.push(index[root]);
-            members[index[root] as usize].push(node);
+            members[root(&mut parent, node) as usize].push(node);
+        }
+        members.retain(|domain| !domain.is_empty());
+        let places = places(topology);
+        members.sort_by(|a, b| places[a[0] as usize].total_cmp(&places[b[0] as usize]).then(a[0].cmp(&b[0])));
+        let mut domain_of = vec![0; nodes as usize];
+        for (index, domain) in members.iter().enumerate() {
+            domain.iter().for_each(|node| domain_of[*node as usize] = index as u32);
         }
         let between = topology.cables.iter().filter(|cable| domain_of[cable.a as usize] != domain_of[cable.b as usize]);
         let lookahead = between.map(|cable| cable.link.delay).min().unwrap_or(LONGEST_WINDOW).min(LONGEST_WINDOW);
         Self { domain_of, nodes: members, lookahead }
     }
+}
+
+/// Where each node stands if the hosts stand in a row: a switch stands in the middle of what it joins below.
+fn places(topology: &Topology) -> Vec<f64> {
+    let (hosts, nodes) = (topology.hosts as usize, topology.nodes() as usize);
+    let ports = topology.ports();
+    let mut places: Vec<f64> = (0..nodes).map(|node| if node < hosts { node as f64 } else { f64::NAN }).collect();
+    let mut level: Vec<usize> = (0..hosts).collect();
+    while !level.is_empty() {
+        let mut above: Vec<usize> = level
+            .iter()
+            .flat_map(|node| ports.of(*node as u32).iter().map(|end| end.peer as usize))
+            .filter(|peer| places[*peer].is_nan())
+            .collect();
+        above.sort_unstable();
+        above.dedup();
+        let middle = |switch: &usize| {
+            let below = ports.of(*switch as u32).iter().map(|end| places[end.peer as usize]).filter(|place| !place.is_nan());
+            let (sum, count) = below.fold((0.0, 0.0), |(sum, count), place| (sum + place, count + 1.0));
+            sum / count
+        };
+        let middles: Vec<f64> = above.iter().map(middle).collect();
+        above.iter().zip(middles).for_each(|(switch, place)| places[*switch] = place);
+        level = above;
+    }
+    // A switch without any way to a host stands at the end.
+    places.iter_mut().filter(|place| place.is_nan()).for_each(|place| *place = hosts as f64);
+    places
 }

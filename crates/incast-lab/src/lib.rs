@@ -1,0 +1,13 @@
+//! Scenarios, workloads, runs and results.
+//!
+//! - [`scenario`]: reads, checks and expands scenario files into runs.
+//! - [`workload`]: turns a description of traffic into flows.
+//! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
+//! - [`results`]: files, statistics and tables of results.
+//! - [`bench`]: cost of the engine on the canonical cases.
+
+pub mod bench;
+pub mod results;
+pub mod run;
+pub mod scenario;
+pub mod workload;

@@ -1,0 +1,351 @@
+//! Published numbers beside ours, with a status by fixed rules.
+//!
+//! - *reproduced*: within 15% of the published value, or the value lies inside our confidence interval. A bound
+//!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%.
+//! - *same direction*: the effect has the published sign (a ratio is on the same side of 1), or the schemes that were
+//!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
+//! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.
+
+use super::{
+    statistics::{Interval, confidence},
+    summary::{Row, is_sum},
+};
+use crate::scenario::Claim;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// How far off still counts as the published value.
+const TOLERANCE: f64 = 0.15;
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Within 15% of the value, or inside our confidence interval.
+    Reproduced,
+    /// The ordering or sign of the effect holds.
+    SameDirection,
+    /// Neither.
+    NotReproduced,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reproduced => "reproduced",
+            Self::SameDirection => "same direction",
+            Self::NotReproduced => "not reproduced",
+        })
+    }
+}
+
+/// One claim at one grid point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// What is claimed.
+    pub claim: String,
+    /// The grid point.
+    pub grid: Map<String, Value>,
+    /// The published value or bound.
+    pub published: f64,
+    /// `""`, `"at most"` or `"at least"`.
+    pub relation: &'static str,
+    /// Ours.
+    pub measured: Option<f64>,
+    /// Our confidence interval over seeds.
+    pub interval: Option<Interval>,
+    /// By the rules.
+    pub status: Status,
+    /// One line why.
+    pub why: String,
+}
+
+/// A published number at one grid point.
+struct Target<'a> {
+    claim: &'a Claim,
+    grid: &'a Map<String, Value>,
+    relation: Relation,
+    value: f64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Relation {
+    Equal,
+    AtMost,
+    AtLeast,
+}
+
+/// Judges every claim at every grid point that it is about.
+pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
+    let mut points: Vec<&Map<String, Value>> = Vec::new();
+    for row in rows {
+        if !points.contains(&&row.grid) {
+            points.push(&row.grid);
+        }
+    }
+    let targets: Vec<Target<'_>> =
+        claims.iter().flat_map(|claim| points.iter().flat_map(move |grid| targets(claim, grid))).collect();
+    targets.iter().map(|target| judge_one(target, &targets, rows)).collect()
+}
+
+/// The numbers that a claim names for a grid point.
+fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target<'a>> {
+    let fits = claim.grid.iter().all(|(path, wanted)| {
+        let wanted = serde_json::to_value(wanted).unwrap_or_default();
+        grid.get(path).is_some_and(|found| same(found, &wanted))
+    });
+    if !fits {
+        return Vec::new();
+    }
+    let target = |relation, value| Target { claim, grid, relation, value };
+    let mut all = Vec::new();
+    all.extend(claim.value.map(|value| target(Relation::Equal, value)));
+    all.extend(claim.at_most.map(|value| target(Relation::AtMost, value)));
+    all.extend(claim.at_least.map(|value| target(Relation::AtLeast, value)));
+    if let Some(x) = axis(claim, grid) {
+        let points = claim.points.iter().flatten();
+        all.extend(
+            points
+                .filter(|(at, _)| (at - x).abs() <= 1e-9 * x.abs().max(1.0))
+                .map(|(_, value)| target(Relation::Equal, *value)),
+        );
+    }
+    all
+}
+
+/// The grid's value along the axis of a curve: the one number that the claim does not fix.
+fn axis(claim: &Claim, grid: &Map<String, Value>) -> Option<f64> {
+    grid.iter()
+        .filter(|(path, _)| !claim.grid.contains_key(path.as_str()))
+        .find_map(|(_, value)| value.as_f64())
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    a == b || a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a == b)
+}
+
+/// What we measured for a target: the pooled value, and its interval over seeds.
+fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>) {
+    let claim = target.claim;
+    let find = |scheme: &str| -> Vec<&Row> {
+        rows.iter()
+            .filter(|row| row.scheme == scheme && row.class == claim.class && row.grid == *target.grid)
+            .collect()
+    };
+    let value = |row: &Row| {
+        let value = row.number(&claim.metric)?;
+        Some(if is_sum(&claim.metric) { value / row.runs.max(1) as f64 } else { value })
+    };
+    let ours = find(&claim.scheme);
+    let base = claim.ratio_to.as_deref().map(find);
+    // Pair rows of the two schemes by seed, the pooled one with the pooled one.
+    let of = |row: &Row| match &base {
+        None => value(row),
+        Some(base) => {
+            let other = value(base.iter().find(|other| other.seed == row.seed)?)?;
+            let own = value(row)?;
+            (own != 0.0).then_some(other / own)
+        }
+    };
+    let pooled = ours.iter().find(|row| row.is_pooled()).and_then(|row| of(row));
+    let by_seed: Vec<Option<f64>> = ours.iter().filter(|row| !row.is_pooled()).map(|row| of(row)).collect();
+    (pooled, confidence(&by_seed))
+}
+
+fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement {
+    let (value, interval) = measured(target, rows);
+    let (status, why) = match value {
+        None => (Status::NotReproduced, "not measured: no such row, or flows did not finish".to_owned()),
+        Some(value) => status(target, value, interval, all, rows),
+    };
+    let claim = target.claim;
+    let ratio = claim.ratio_to.as_ref().map(|base| format!("{base} / ")).unwrap_or_default();
+    let class =
+        if claim.class == super::summary::ALL { String::new() } else { format!(" of {}", claim.class) };
+    Judgement {
+        claim: format!("{}{class}: {ratio}{}", claim.metric, claim.scheme),
+        grid: target.grid.clone(),
+        published: target.value,
+        relation: match target.relation {
+            Relation::Equal => "",
+            Relation::AtMost => "at most",
+            Relation::AtLeast => "at least",
+        },
+        measured: value,
+        interval,
+        status,
+        why,
+    }
+}
+
+fn status(
+    target: &Target<'_>,
+    value: f64,
+    interval: Option<Interval>,
+    all: &[Target<'_>],
+    rows: &[Row],
+) -> (Status, String) {
+    let published = target.value;
+    let deviation = if published == 0.0 { f64::INFINITY } else { (value - published) / published.abs() };
+    let percent = format!("{:+.0}%", deviation * 100.0);
+    let holds = match target.relation {
+        Relation::Equal => value == published,
+        Relation::AtMost => value <= published,
+        Relation::AtLeast => value >= published,
+    };
+    if holds {
+        return (
+            Status::Reproduced,
+            if target.relation == Relation::Equal { "equal" } else { "the bound holds" }.into(),
+        );
+    }
+    if deviation.abs() <= TOLERANCE {
+        return (Status::Reproduced, format!("{percent}, within 15%"));
+    }
+    if interval.is_some_and(|interval| interval.contains(published)) {
+        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
+    }
+    if target.claim.ratio_to.is_some() && (value - 1.0) * (published - 1.0) > 0.0 {
+        return (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"));
+    }
+    match ordering(target, value, all, rows) {
+        Some((true, with)) => (Status::SameDirection, format!("{percent}; {with} as published")),
+        Some((false, with)) => (Status::NotReproduced, format!("{percent}; {with} not as published")),
+        None => (Status::NotReproduced, percent),
+    }
+}
+
+/// Whether the value stands to the other published values of the same metric as it does in print: to other schemes at
+/// the same grid point, or along the curve to other grid points. `None` if there is nothing to compare with.
+fn ordering(
+    target: &Target<'_>,
+    value: f64,
+    all: &[Target<'_>],
+    rows: &[Row],
+) -> Option<(bool, &'static str)> {
+    let comparable = |other: &&Target<'_>| {
+        let (a, b) = (target.claim, other.claim);
+        let same_point = other.grid == target.grid;
+        let same_scheme = a.scheme == b.scheme;
+        a.metric == b.metric
+            && a.class == b.class
+            && a.ratio_to == b.ratio_to
+            && other.relation == target.relation
+            && same_point != same_scheme
+            && other.value != target.value
+    };
+    let mut order = None;
+    for other in all.iter().filter(comparable) {
+        let along = if other.claim.scheme == target.claim.scheme {
+            "the curve runs"
+        } else {
+            "the schemes are ordered"
+        };
+        let holds = measured(other, rows)
+            .0
+            .is_some_and(|theirs| (value - theirs) * (target.value - other.value) > 0.0);
+        if !holds {
+            return Some((false, along));
+        }
+        order = Some((true, along));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::summary::Seed;
+
+    fn row(scheme: &str, load: f64, seed: Option<u64>, p99: f64) -> Row {
+        let text = serde_json::json!({
+            "scheme": scheme, "class": "all", "seed": seed.map_or(Value::from("all"), Value::from),
+            "grid": {"load": load}, "runs": 1, "flows": 1, "completed": 1, "by_size": [],
+            "fct_us": {"mean": p99, "p50": p99, "p95": p99, "p99": p99, "p999": p99, "max": p99},
+            "slowdown": {"mean": null, "p50": null, "p95": null, "p99": null, "p999": null, "max": null},
+            "rct_us": {"mean": null, "p50": null, "p95": null, "p99": null, "p999": null, "max": null},
+            "goodput_gbps": null, "long_flow_gbps": null, "drops": 4, "trims": null, "marks": null,
+            "retransmitted_bytes": 0, "timeouts": 0, "pfc_pauses": null, "pfc_paused_us": null,
+            "max_queue_bytes": null, "jain": null, "convergence_us": null, "packet_hops": null, "cpu_s": null,
+            "ns_per_packet_hop": null,
+        });
+        serde_json::from_value(text).expect("a row")
+    }
+
+    /// Pooled rows of two schemes at two loads.
+    fn rows() -> Vec<Row> {
+        [("a", 0.2, 100.0), ("a", 0.4, 200.0), ("b", 0.2, 150.0), ("b", 0.4, 420.0)]
+            .map(|(scheme, load, p99)| row(scheme, load, None, p99))
+            .to_vec()
+    }
+
+    fn claim(scheme: &str, at: Option<f64>) -> Claim {
+        let mut claim: Claim = serde_json::from_value(serde_json::json!({
+            "metric": "fct_us.p99", "scheme": scheme, "value": 1.0,
+        }))
+        .expect("a claim");
+        claim.value = None;
+        claim.grid = at.map(|load| ("load".to_owned(), toml::Value::Float(load))).into_iter().collect();
+        claim
+    }
+
+    fn statuses(claims: &[Claim]) -> Vec<Status> {
+        judge(claims, &rows()).iter().map(|judgement| judgement.status).collect()
+    }
+
+    #[test]
+    fn values_are_reproduced_within_fifteen_percent() {
+        let at = |value| Claim { value: Some(value), ..claim("a", Some(0.2)) };
+        assert_eq!(statuses(&[at(87.0)]), [Status::Reproduced]);
+        assert_eq!(statuses(&[at(80.0)]), [Status::NotReproduced]);
+        // Without a grid point, at all of them.
+        assert_eq!(
+            statuses(&[Claim { value: Some(100.0), ..claim("a", None) }]),
+            [Status::Reproduced, Status::NotReproduced]
+        );
+    }
+
+    #[test]
+    fn values_inside_our_interval_are_reproduced() {
+        let mut all = vec![row("a", 0.2, None, 100.0)];
+        all.extend([(1, 60.0), (2, 100.0), (3, 140.0)].map(|(seed, p99)| row("a", 0.2, Some(seed), p99)));
+        assert_eq!(all[1].seed, Seed::One(1));
+        let judged = judge(&[Claim { value: Some(150.0), ..claim("a", None) }], &all);
+        assert_eq!(judged[0].status, Status::Reproduced);
+        assert!(judged[0].interval.expect("three seeds").contains(150.0));
+    }
+
+    #[test]
+    fn ratios_compare_with_one() {
+        let ratio = |value| Claim { ratio_to: Some("b".into()), value: Some(value), ..claim("a", Some(0.4)) };
+        // Measured: 420 / 200.
+        assert_eq!(statuses(&[ratio(2.0)]), [Status::Reproduced]);
+        assert_eq!(statuses(&[ratio(5.0)]), [Status::SameDirection]);
+        assert_eq!(statuses(&[ratio(0.5)]), [Status::NotReproduced]);
+    }
+
+    #[test]
+    fn bounds_hold_or_are_narrowly_missed() {
+        let most = |value| Claim { at_most: Some(value), ..claim("a", Some(0.2)) };
+        assert_eq!(statuses(&[most(120.0), most(90.0), most(50.0)])[..2], [Status::Reproduced; 2]);
+        let least = |value| Claim { at_least: Some(value), ..claim("a", Some(0.2)) };
+        assert_eq!(statuses(&[least(90.0)]), [Status::Reproduced]);
+        assert_eq!(statuses(&[least(190.0)]), [Status::NotReproduced]);
+    }
+
+    #[test]
+    fn published_orders_of_schemes_and_curves_are_directions() {
+        let value = |scheme, value| Claim { value: Some(value), ..claim(scheme, Some(0.2)) };
+        assert_eq!(statuses(&[value("a", 10.0), value("b", 20.0)]), [Status::SameDirection; 2]);
+        assert_eq!(statuses(&[value("a", 20.0), value("b", 10.0)]), [Status::NotReproduced; 2]);
+        let curve = Claim { points: Some(vec![(0.2, 100.0), (0.4, 500.0)]), ..claim("a", None) };
+        assert_eq!(statuses(&[curve]), [Status::Reproduced, Status::SameDirection]);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_reproduced() {
+        let judged = judge(&[Claim { value: Some(1.0), ..claim("c", Some(0.2)) }], &rows());
+        assert_eq!((judged[0].status, judged[0].measured), (Status::NotReproduced, None));
+    }
+}

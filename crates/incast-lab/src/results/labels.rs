@@ -1,0 +1,48 @@
+//! Names of nodes and ports in results.
+
+use incast_sim::fabric::topology::{Tier, Topology};
+
+/// Names that outlive the topology, which the simulation consumes.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    hosts: u32,
+    names: Vec<String>,
+    /// For each node, the node at the other end of each port.
+    peers: Vec<Vec<u32>>,
+}
+
+impl Labels {
+    /// Of a topology: ports are numbered in the order of its cables.
+    pub fn new(topology: &Topology) -> Self {
+        let mut peers = vec![Vec::new(); topology.names.len()];
+        for cable in &topology.cables {
+            for (node, peer) in [(cable.a, cable.b), (cable.b, cable.a)] {
+                if let Some(ports) = peers.get_mut(node as usize) {
+                    ports.push(peer);
+                }
+            }
+        }
+        Self { hosts: topology.hosts, names: topology.names.clone(), peers }
+    }
+
+    /// Name of a node.
+    pub fn node(&self, node: u32) -> &str {
+        self.names.get(node as usize).map_or("?", String::as_str)
+    }
+
+    /// Name of an egress port, `s0->h0`. Parallel cables to one peer share it.
+    pub fn port(&self, node: u32, port: u16) -> String {
+        let peer = self.peers.get(node as usize).and_then(|ports| ports.get(usize::from(port)));
+        format!("{}->{}", self.node(node), peer.map_or("?", |peer| self.node(*peer)))
+    }
+
+    /// Where a switch stands; `None` for a host.
+    pub fn tier(&self, node: u32) -> Option<Tier> {
+        if node < self.hosts {
+            return None;
+        }
+        let edge =
+            self.peers.get(node as usize).is_some_and(|ports| ports.iter().any(|peer| *peer < self.hosts));
+        Some(if edge { Tier::Edge } else { Tier::Fabric })
+    }
+}

@@ -1,0 +1,23 @@
+//! What a run leaves on disk and on the terminal.
+//!
+//! - [`parquet`]: the Parquet tables of a run, written and read back.
+//! - [`record`]: the file `run.json`.
+//! - [`statistics`]: percentiles, means and confidence intervals that never leave out an unfinished flow.
+//! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
+//! - [`table`]: the comparison on the terminal; [`claims`]: published numbers beside it.
+
+pub mod atomic;
+pub mod claims;
+pub mod convergence;
+pub mod csv;
+pub mod host;
+pub mod labels;
+pub mod parquet;
+pub mod record;
+pub mod requests;
+pub mod statistics;
+pub mod summary;
+pub mod table;
+
+pub use record::RunRecord;
+pub use summary::{Row, Seed};

@@ -1,0 +1,110 @@
+//! `run.json`: what a run was, what it cost and how it ended.
+
+use super::{
+    atomic,
+    host::Host,
+    summary::{Row, ns_per_packet_hop},
+};
+use incast_sim::outcome::{Cost, Totals};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{fs, io, path::Path};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// To its end; see [`RunRecord::complete`] for whether every flow did too.
+    Done,
+    /// With an error: there are no tables.
+    Failed,
+}
+
+/// What a run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunCost {
+    /// Link traversals.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU seconds, user and system, without set-up.
+    pub cpu_s: f64,
+    /// Elapsed seconds of the same.
+    pub wall_s: f64,
+    /// CPU nanoseconds per link traversal.
+    pub ns_per_packet_hop: Option<f64>,
+    /// Largest resident memory of the process up to the end of this run; runs beside it are included.
+    pub peak_rss_bytes: u64,
+}
+
+impl RunCost {
+    /// From the counters of a run.
+    pub fn new(totals: &Totals, cost: &Cost, peak_rss_bytes: u64) -> Self {
+        Self {
+            packet_hops: totals.packet_hops,
+            events: totals.events,
+            cpu_s: cost.cpu_s,
+            wall_s: cost.wall_s,
+            ns_per_packet_hop: ns_per_packet_hop(cost.cpu_s, totals.packet_hops),
+            peak_rss_bytes,
+        }
+    }
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Version of incast.
+    pub version: String,
+    /// Hash of the scenario's effective values; results of equal hash and version are interchangeable.
+    pub scenario_hash: String,
+    /// How it ended.
+    pub status: Status,
+    /// What went wrong, if anything.
+    pub error: Option<String>,
+    /// Every flow was delivered and acknowledged before the end.
+    pub complete: bool,
+    /// Name of the scheme.
+    pub scheme: String,
+    /// The seed.
+    pub seed: u64,
+    /// The grid point.
+    pub grid: Map<String, Value>,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Hash of the results.
+    pub digest: String,
+    /// Simulated time at the end, in picoseconds.
+    pub ended_at_ps: u64,
+    /// What it cost.
+    pub cost: RunCost,
+    /// The machine.
+    pub host: Host,
+    /// The run's rows of the summary.
+    pub rows: Vec<Row>,
+    /// The scenario as run, with effective values.
+    pub scenario: Value,
+}
+
+impl RunRecord {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        atomic::write(path, |file| {
+            let mut buffer = io::BufWriter::new(file);
+            serde_json::to_writer_pretty(&mut buffer, self)?;
+            io::Write::write_all(&mut buffer, b"\n")?;
+            io::Write::flush(&mut buffer)
+        })
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// Those of the file system, and a file of another form.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
+    }
+}

@@ -1,0 +1,582 @@
+//! The rows of `summary.json`.
+
+use super::{
+    convergence::convergence,
+    parquet::slowdown,
+    requests::{self, Request},
+    statistics::{Distribution, Interval, Sample, confidence, jain, size_bin},
+};
+use incast_sim::{
+    Outcome,
+    outcome::{FlowRecord, Totals},
+};
+use incast_units::Time;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Name of the class that stands for all of them.
+pub const ALL: &str = "all";
+
+/// Which seeds a row covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Seed {
+    /// One run.
+    One(u64),
+    /// All of them, pooled: the string `"all"`.
+    Pooled(String),
+}
+
+/// Packets marked, by where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marks {
+    /// By switches that have hosts.
+    pub edge: u64,
+    /// By the others.
+    pub fabric: u64,
+}
+
+/// Slowdown of the flows of a size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeBin {
+    /// Largest size of the bin, in bytes.
+    pub upto_bytes: u64,
+    /// Flows in it.
+    pub flows: u64,
+    /// Mean slowdown.
+    pub mean: Option<f64>,
+    /// Median slowdown.
+    pub p50: Option<f64>,
+    /// 95th percentile of the slowdown.
+    pub p95: Option<f64>,
+    /// 99th percentile of the slowdown.
+    pub p99: Option<f64>,
+    /// Lower bound of an unknown mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_at_least: Option<f64>,
+    /// Lower bound of an unknown median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_at_least: Option<f64>,
+    /// Lower bound of an unknown 95th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_at_least: Option<f64>,
+    /// Lower bound of an unknown 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_at_least: Option<f64>,
+}
+
+/// One row: a grid point, a scheme, a class, and a seed or all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Name of the class, or `all`.
+    pub class: String,
+    /// The seed, or `"all"`.
+    pub seed: Seed,
+    /// The grid point.
+    pub grid: Map<String, Value>,
+    /// Runs pooled; 1 for a row of one seed.
+    pub runs: u64,
+    /// Counted flows: those that start from `warmup` on and before `duration`.
+    pub flows: u64,
+    /// Those of them that were delivered.
+    pub completed: u64,
+    /// Time to delivery, in microseconds.
+    pub fct_us: Distribution,
+    /// Time to delivery over that of the same flow alone.
+    pub slowdown: Distribution,
+    /// Slowdown by flow size.
+    pub by_size: Vec<SizeBin>,
+    /// Time until the last flow of a request was delivered, in microseconds.
+    pub rct_us: Distribution,
+    /// Payload of counted flows delivered, over the time from `warmup` to the last of these deliveries.
+    pub goodput_gbps: Option<f64>,
+    /// Mean payload rate of a flow of the `long` workloads over its life.
+    pub long_flow_gbps: Option<f64>,
+    /// Packets dropped for lack of buffer, in the whole run. This and the other sums over the fabric are `null` in rows of a class.
+    pub drops: Option<u64>,
+    /// Packets trimmed.
+    pub trims: Option<u64>,
+    /// Packets marked.
+    pub marks: Option<Marks>,
+    /// Payload that counted flows sent again, in bytes.
+    pub retransmitted_bytes: u64,
+    /// Retransmission timeouts of counted flows.
+    pub timeouts: u64,
+    /// Pause edges.
+    pub pfc_pauses: Option<u64>,
+    /// Time ports were paused, added up, in microseconds.
+    pub pfc_paused_us: Option<f64>,
+    /// Longest egress queue.
+    pub max_queue_bytes: Option<u64>,
+    /// Jain's index of flow rates: of the long flows, or of flows of one size; `null` otherwise.
+    pub jain: Option<f64>,
+    /// Time until measured rates were shared fairly; `null` where rates were not measured or never settled.
+    pub convergence_us: Option<f64>,
+    /// Link traversals.
+    pub packet_hops: Option<u64>,
+    /// CPU seconds.
+    pub cpu_s: Option<f64>,
+    /// CPU nanoseconds per link traversal.
+    pub ns_per_packet_hop: Option<f64>,
+    /// In pooled rows: 95% confidence intervals over the seeds, by metric; `null` with one seed or where a seed's value is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<BTreeMap<String, Option<Interval>>>,
+}
+
+/// Metrics that a pooled row adds up. The others are pooled over flows, averaged, or the largest.
+const SUMS: [&str; 10] = [
+    "drops",
+    "trims",
+    "marks.edge",
+    "marks.fabric",
+    "retransmitted_bytes",
+    "timeouts",
+    "pfc_pauses",
+    "pfc_paused_us",
+    "packet_hops",
+    "cpu_s",
+];
+
+/// A metric of pooled rows is the sum over their runs.
+pub fn is_sum(metric: &str) -> bool {
+    SUMS.contains(&metric)
+}
+
+impl Row {
+    /// Every number of the row by the name that claims use, in the order of the file.
+    pub fn numbers(&self) -> Vec<(String, Option<f64>)> {
+        let count = |value: Option<u64>| value.map(|value| value as f64);
+        let mut all = vec![
+            ("flows".to_owned(), count(Some(self.flows))),
+            ("completed".to_owned(), count(Some(self.completed))),
+        ];
+        for (group, distribution) in
+            [("fct_us", &self.fct_us), ("slowdown", &self.slowdown), ("rct_us", &self.rct_us)]
+        {
+            all.extend(distribution.values().map(|(name, value)| (format!("{group}.{name}"), value)));
+        }
+        all.extend(
+            [
+                ("goodput_gbps", self.goodput_gbps),
+                ("long_flow_gbps", self.long_flow_gbps),
+                ("drops", count(self.drops)),
+                ("trims", count(self.trims)),
+                ("marks.edge", count(self.marks.map(|marks| marks.edge))),
+                ("marks.fabric", count(self.marks.map(|marks| marks.fabric))),
+                ("retransmitted_bytes", count(Some(self.retransmitted_bytes))),
+                ("timeouts", count(Some(self.timeouts))),
+                ("pfc_pauses", count(self.pfc_pauses)),
+                ("pfc_paused_us", self.pfc_paused_us),
+                ("max_queue_bytes", count(self.max_queue_bytes)),
+                ("jain", self.jain),
+                ("convergence_us", self.convergence_us),
+                ("packet_hops", count(self.packet_hops)),
+                ("cpu_s", self.cpu_s),
+                ("ns_per_packet_hop", self.ns_per_packet_hop),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        all
+    }
+
+    /// One of [`Row::numbers`].
+    pub fn number(&self, metric: &str) -> Option<f64> {
+        self.numbers().into_iter().find(|(name, _)| name == metric)?.1
+    }
+
+    /// The confidence interval of a metric in a pooled row.
+    pub fn interval(&self, metric: &str) -> Option<Interval> {
+        *self.ci95.as_ref()?.get(metric)?
+    }
+
+    /// The row pools all seeds.
+    pub fn is_pooled(&self) -> bool {
+        matches!(self.seed, Seed::Pooled(_))
+    }
+}
+
+/// What identifies a run's rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// The grid point.
+    pub grid: Map<String, Value>,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Which of them are workloads of long flows.
+    pub long: Vec<bool>,
+    /// Flows that start earlier do not count.
+    pub counted_from: Time,
+    /// Flows that start then or later do not count.
+    pub counted_until: Time,
+}
+
+impl Key {
+    fn counts(&self, start: Time) -> bool {
+        self.counted_from <= start && start < self.counted_until
+    }
+
+    /// The classes of rows: each by index, and all.
+    fn row_classes(&self) -> impl Iterator<Item = (Option<u16>, &str)> {
+        let each = self.classes.iter().enumerate().map(|(index, name)| (Some(index as u16), name.as_str()));
+        each.chain([(None, ALL)])
+    }
+
+    fn is_long(&self, class: u16) -> bool {
+        self.long.get(usize::from(class)).copied().unwrap_or(false)
+    }
+}
+
+/// Flows of one run, and when it ended.
+#[derive(Clone, Copy, Debug)]
+pub struct RunFlows<'a> {
+    /// All flows.
+    pub flows: &'a [FlowRecord],
+    /// Their groups.
+    pub requests: &'a [Request],
+    /// What was not delivered took at least until then.
+    pub ended_at: Time,
+}
+
+/// What is computed from the flows of one or several runs alone.
+struct FlowStatistics {
+    flows: u64,
+    completed: u64,
+    fct_us: Distribution,
+    slowdown: Distribution,
+    by_size: Vec<SizeBin>,
+    rct_us: Distribution,
+}
+
+fn flow_statistics(key: &Key, class: Option<u16>, runs: &[RunFlows<'_>]) -> FlowStatistics {
+    let (mut fct, mut slow, mut rct) = (Sample::default(), Sample::default(), Sample::default());
+    let mut bins: BTreeMap<u64, Sample> = BTreeMap::new();
+    let mut completed = 0;
+    let belongs = |of: u16, start: Time| class.is_none_or(|class| class == of) && key.counts(start);
+    for run in runs {
+        for flow in run.flows.iter().filter(|flow| belongs(flow.class, flow.start)) {
+            let bin = bins.entry(size_bin(flow.bytes)).or_default();
+            match flow.delivered {
+                Some(delivered) => {
+                    completed += 1;
+                    fct.add(delivered.saturating_sub(flow.start).as_us_f64());
+                }
+                None => fct.add_at_least(run.ended_at.saturating_sub(flow.start).as_us_f64()),
+            }
+            match slowdown(flow) {
+                Some(value) => {
+                    slow.add(value);
+                    bin.add(value);
+                }
+                None => {
+                    // Nothing is faster than alone, even where no route says how fast that is.
+                    let so_far = run.ended_at.saturating_sub(flow.start).ps() as f64;
+                    let bound = flow.ideal.map_or(1.0, |ideal| so_far / ideal.ps().max(1) as f64);
+                    slow.add_at_least(bound.max(1.0));
+                    bin.add_at_least(bound.max(1.0));
+                }
+            }
+        }
+        for request in run.requests.iter().filter(|request| belongs(request.class, request.start)) {
+            match request.completion {
+                Some(completion) => rct.add(completion.saturating_sub(request.start).as_us_f64()),
+                None => rct.add_at_least(run.ended_at.saturating_sub(request.start).as_us_f64()),
+            }
+        }
+    }
+    let by_size = bins.into_iter().map(|(upto_bytes, sample)| size_row(upto_bytes, sample)).collect();
+    FlowStatistics {
+        flows: fct.len() as u64,
+        completed,
+        fct_us: fct.distribution(),
+        slowdown: slow.distribution(),
+        by_size,
+        rct_us: rct.distribution(),
+    }
+}
+
+fn size_row(upto_bytes: u64, sample: Sample) -> SizeBin {
+    let flows = sample.len() as u64;
+    let d = sample.distribution();
+    SizeBin {
+        upto_bytes,
+        flows,
+        mean: d.mean,
+        p50: d.p50,
+        p95: d.p95,
+        p99: d.p99,
+        mean_at_least: d.mean_at_least,
+        p50_at_least: d.p50_at_least,
+        p95_at_least: d.p95_at_least,
+        p99_at_least: d.p99_at_least,
+    }
+}
+
+/// Rows of one run: one per class, then `all`.
+pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]) -> Vec<Row> {
+    let run = RunFlows { flows: &outcome.flows, requests, ended_at: outcome.ended_at };
+    key.row_classes()
+        .map(|(class, name)| {
+            let of_class: Vec<&FlowRecord> =
+                outcome.flows.iter().filter(|flow| class.is_none_or(|class| class == flow.class)).collect();
+            let counted: Vec<&FlowRecord> =
+                of_class.iter().copied().filter(|flow| key.counts(flow.start)).collect();
+            let long: Vec<&FlowRecord> =
+                of_class.iter().copied().filter(|flow| key.is_long(flow.class)).collect();
+            let statistics = flow_statistics(key, class, &[run]);
+            let fabric = class.is_none().then_some(&outcome.totals);
+            let cost = fabric.map(|_| outcome.cost.cpu_s);
+            let convergence = convergence(if long.is_empty() { &counted } else { &long }, &outcome.rates);
+            let mut row = row(key, name, Seed::One(seed), 1, statistics, fabric, cost);
+            row.goodput_gbps = goodput_gbps(key, &counted, outcome.ended_at);
+            row.long_flow_gbps =
+                mean(&long.iter().map(|flow| rate_gbps(flow, outcome.ended_at)).collect::<Vec<_>>());
+            row.retransmitted_bytes = counted.iter().map(|flow| flow.retransmitted_bytes).sum();
+            row.timeouts = counted.iter().map(|flow| u64::from(flow.timeouts)).sum();
+            row.jain = fairness(&long, &counted, outcome.ended_at);
+            row.convergence_us = convergence.map(Time::as_us_f64);
+            row
+        })
+        .collect()
+}
+
+fn row(
+    key: &Key,
+    class: &str,
+    seed: Seed,
+    runs: u64,
+    flows: FlowStatistics,
+    fabric: Option<&Totals>,
+    cpu_s: Option<f64>,
+) -> Row {
+    let hops = fabric.map(|totals| totals.packet_hops);
+    Row {
+        scheme: key.scheme.clone(),
+        class: class.to_owned(),
+        seed,
+        grid: key.grid.clone(),
+        runs,
+        flows: flows.flows,
+        completed: flows.completed,
+        fct_us: flows.fct_us,
+        slowdown: flows.slowdown,
+        by_size: flows.by_size,
+        rct_us: flows.rct_us,
+        goodput_gbps: None,
+        long_flow_gbps: None,
+        drops: fabric.map(|totals| totals.drops),
+        trims: fabric.map(|totals| totals.trims),
+        marks: fabric.map(|totals| Marks { edge: totals.marks_edge, fabric: totals.marks_fabric }),
+        retransmitted_bytes: 0,
+        timeouts: 0,
+        pfc_pauses: fabric.map(|totals| totals.pauses),
+        pfc_paused_us: fabric.map(|totals| totals.paused.as_us_f64()),
+        max_queue_bytes: fabric.map(|totals| totals.max_queue_bytes),
+        jain: None,
+        convergence_us: None,
+        packet_hops: hops,
+        cpu_s,
+        ns_per_packet_hop: cpu_s.zip(hops).and_then(|(cpu_s, hops)| ns_per_packet_hop(cpu_s, hops)),
+        ci95: None,
+    }
+}
+
+/// CPU nanoseconds per link traversal.
+pub fn ns_per_packet_hop(cpu_s: f64, packet_hops: u64) -> Option<f64> {
+    (packet_hops > 0).then(|| cpu_s * 1e9 / packet_hops as f64)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn delivered_bytes(flow: &FlowRecord) -> u64 {
+    if flow.delivered.is_some() { flow.bytes } else { flow.delivered_bytes }
+}
+
+/// Payload rate of a flow over its life, in Gbit/s.
+fn rate_gbps(flow: &FlowRecord, ended_at: Time) -> f64 {
+    let life = flow.delivered.unwrap_or(ended_at).saturating_sub(flow.start);
+    if life == Time::ZERO { 0.0 } else { delivered_bytes(flow) as f64 * 8000.0 / life.ps() as f64 }
+}
+
+fn goodput_gbps(key: &Key, counted: &[&FlowRecord], ended_at: Time) -> Option<f64> {
+    let last = counted.iter().map(|flow| flow.delivered.unwrap_or(ended_at)).max()?;
+    let span = last.saturating_sub(key.counted_from);
+    let bytes: u64 = counted.iter().map(|flow| delivered_bytes(flow)).sum();
+    (span > Time::ZERO).then(|| bytes as f64 * 8000.0 / span.ps() as f64)
+}
+
+/// Jain's index over the rates of long flows, or of counted flows that all have one size: rates of flows of different
+/// sizes differ even under perfect sharing.
+fn fairness(long: &[&FlowRecord], counted: &[&FlowRecord], ended_at: Time) -> Option<f64> {
+    let same_size = counted.windows(2).all(|pair| pair[0].bytes == pair[1].bytes);
+    let flows = match (long.len() >= 2, same_size) {
+        (true, _) => long,
+        (false, true) => counted,
+        (false, false) => return None,
+    };
+    jain(&flows.iter().map(|flow| rate_gbps(flow, ended_at)).collect::<Vec<_>>())
+}
+
+/// Rows that pool the runs of one grid point and scheme: `rows` are those of the single runs, `flows` their flows.
+pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], flows: &[RunFlows<'_>]) -> Vec<Row> {
+    key.row_classes()
+        .map(|(class, name)| {
+            let single: Vec<&Row> =
+                rows.iter().filter_map(|run| run.iter().find(|row| row.class == name)).collect();
+            pooled_row(key, class, name, &single, flows)
+        })
+        .collect()
+}
+
+fn pooled_row(key: &Key, class: Option<u16>, name: &str, single: &[&Row], flows: &[RunFlows<'_>]) -> Row {
+    let statistics = flow_statistics(key, class, flows);
+    let seed = Seed::Pooled(ALL.to_owned());
+    let mut pooled = row(key, name, seed, single.len() as u64, statistics, None, None);
+    let averaged = |of: fn(&Row) -> Option<f64>| -> Option<f64> {
+        mean(&single.iter().map(|row| of(row)).collect::<Option<Vec<_>>>()?)
+    };
+    let summed = |of: fn(&Row) -> Option<u64>| -> Option<u64> {
+        (!single.is_empty()).then(|| single.iter().map(|row| of(row)).sum::<Option<u64>>()).flatten()
+    };
+    let summed_real = |of: fn(&Row) -> Option<f64>| -> Option<f64> {
+        (!single.is_empty()).then(|| single.iter().map(|row| of(row)).sum::<Option<f64>>()).flatten()
+    };
+    pooled.goodput_gbps = averaged(|row| row.goodput_gbps);
+    pooled.long_flow_gbps = averaged(|row| row.long_flow_gbps);
+    pooled.drops = summed(|row| row.drops);
+    pooled.trims = summed(|row| row.trims);
+    let edge = summed(|row| row.marks.map(|marks| marks.edge));
+    let fabric = summed(|row| row.marks.map(|marks| marks.fabric));
+    pooled.marks = edge.zip(fabric).map(|(edge, fabric)| Marks { edge, fabric });
+    pooled.retransmitted_bytes = single.iter().map(|row| row.retransmitted_bytes).sum();
+    pooled.timeouts = single.iter().map(|row| row.timeouts).sum();
+    pooled.pfc_pauses = summed(|row| row.pfc_pauses);
+    pooled.pfc_paused_us = summed_real(|row| row.pfc_paused_us);
+    pooled.max_queue_bytes = single.iter().filter_map(|row| row.max_queue_bytes).max();
+    pooled.jain = averaged(|row| row.jain);
+    pooled.convergence_us = averaged(|row| row.convergence_us);
+    pooled.packet_hops = summed(|row| row.packet_hops);
+    pooled.cpu_s = summed_real(|row| row.cpu_s);
+    pooled.ns_per_packet_hop =
+        pooled.cpu_s.zip(pooled.packet_hops).and_then(|(cpu_s, hops)| ns_per_packet_hop(cpu_s, hops));
+    pooled.ci95 = Some(intervals(single));
+    pooled
+}
+
+/// Confidence intervals of every metric over the runs; those of sums are of the sum.
+fn intervals(single: &[&Row]) -> BTreeMap<String, Option<Interval>> {
+    let numbers: Vec<_> = single.iter().map(|row| row.numbers()).collect();
+    let names = numbers.first().map_or(&[][..], Vec::as_slice).iter().map(|(name, _)| name.clone());
+    names
+        .enumerate()
+        .filter(|(_, name)| name != "flows" && name != "completed")
+        .map(|(index, name)| {
+            let values: Vec<Option<f64>> = numbers.iter().map(|row| row[index].1).collect();
+            let scale = if is_sum(&name) { values.len() as f64 } else { 1.0 };
+            (name, confidence(&values).map(|Interval(low, high)| Interval(low * scale, high * scale)))
+        })
+        .collect()
+}
+
+/// Groups flows into requests and computes the rows of a run.
+pub fn measure(key: &Key, seed: u64, outcome: &Outcome) -> (Vec<Request>, Vec<Row>) {
+    let requests = requests::group(&outcome.flows);
+    let rows = rows_of_run(key, seed, outcome, &requests);
+    (requests, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key {
+            scheme: "dctcp".into(),
+            grid: Map::new(),
+            classes: vec!["a".into(), "b".into()],
+            long: vec![false, false],
+            counted_from: Time::from_us(10),
+            counted_until: Time::from_us(100),
+        }
+    }
+
+    fn flow(class: u16, start: u64, fct: Option<u64>) -> FlowRecord {
+        FlowRecord {
+            class,
+            bytes: 1000,
+            delivered_bytes: if fct.is_some() { 1000 } else { 500 },
+            start: Time::from_us(start),
+            delivered: fct.map(|fct| Time::from_us(start + fct)),
+            ideal: Some(Time::from_us(2)),
+            request: incast_sim::FlowSpec::NO_REQUEST,
+            ..FlowRecord::default()
+        }
+    }
+
+    fn outcome(flows: Vec<FlowRecord>) -> Outcome {
+        let totals = Totals { packet_hops: 100, drops: 3, ..Totals::default() };
+        Outcome { flows, totals, ended_at: Time::from_us(1000), ..Outcome::default() }
+    }
+
+    #[test]
+    fn only_flows_between_warmup_and_duration_count() {
+        let all = outcome(vec![
+            flow(0, 9, Some(4)),
+            flow(0, 10, Some(4)),
+            flow(1, 99, None),
+            flow(1, 50, Some(6)),
+            flow(0, 100, Some(4)),
+        ]);
+        let (_, rows) = measure(&key(), 1, &all);
+        assert_eq!(
+            rows.iter().map(|row| (row.class.as_str(), row.flows, row.completed)).collect::<Vec<_>>(),
+            [("a", 1, 1), ("b", 2, 1), ("all", 3, 2)]
+        );
+        assert_eq!((rows[0].fct_us.mean, rows[0].slowdown.p99), (Some(4.0), Some(2.0)));
+        assert_eq!((rows[1].fct_us.max, rows[1].fct_us.max_at_least), (None, Some(901.0)));
+        assert_eq!(
+            (rows[1].slowdown.mean, rows[1].slowdown.mean_at_least),
+            (None, Some((3.0 + 450.5) / 2.0))
+        );
+        assert_eq!((rows[0].drops, rows[2].drops), (None, Some(3)));
+        // 2,500 bytes in 990 us.
+        assert!((rows[2].goodput_gbps.expect("measured") - 2500.0 * 8.0 / 990e3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn pooling_takes_all_flows_and_adds_up() {
+        let runs: Vec<Outcome> =
+            [[4, 6], [8, 10]].map(|fct| outcome(fct.map(|fct| flow(0, 20, Some(fct))).to_vec())).to_vec();
+        let rows: Vec<Vec<Row>> =
+            runs.iter().enumerate().map(|(seed, run)| measure(&key(), seed as u64, run).1).collect();
+        let flows: Vec<RunFlows<'_>> = runs
+            .iter()
+            .map(|run| RunFlows { flows: &run.flows, requests: &[], ended_at: run.ended_at })
+            .collect();
+        let pooled = pooled_rows(&key(), &rows, &flows);
+        let all = pooled.last().expect("a row for all classes");
+        assert!(all.is_pooled());
+        assert_eq!(
+            (all.flows, all.fct_us.mean, all.fct_us.p50, all.drops),
+            (4, Some(7.0), Some(6.0), Some(6))
+        );
+        let Interval(low, high) = all.interval("fct_us.mean").expect("two seeds");
+        assert!(low < 7.0 && high > 7.0 && (low + high - 14.0).abs() < 1e-9);
+        assert_eq!(all.interval("drops"), Some(Interval(6.0, 6.0)));
+        assert_eq!(pooled[1].flows, 0);
+    }
+
+    #[test]
+    fn rows_survive_the_way_to_the_file_and_back() {
+        let (_, rows) = measure(&key(), 3, &outcome(vec![flow(0, 20, Some(5)), flow(1, 30, None)]));
+        let text = serde_json::to_string(&rows).expect("written");
+        assert_eq!(serde_json::from_str::<Vec<Row>>(&text).expect("read"), rows);
+        assert!(text.contains("\"seed\":3"));
+    }
+}

@@ -1,0 +1,197 @@
+//! The comparison on the terminal.
+
+use super::{
+    claims::Judgement,
+    statistics::Interval,
+    summary::{ALL, Row},
+};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// What stands below the table.
+#[derive(Clone, Debug, Default)]
+pub struct Footer {
+    /// For each scheme, what it changes against the scenario.
+    pub schemes: Vec<(String, Vec<String>)>,
+    /// What the workloads come to.
+    pub workloads: Vec<String>,
+    /// Published numbers and what became of them.
+    pub claims: Vec<Judgement>,
+}
+
+/// The whole text: one table per grid point, then the footer.
+pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
+    let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
+    let mut points: Vec<&Map<String, Value>> = Vec::new();
+    for row in &pooled {
+        if !points.contains(&&row.grid) {
+            points.push(&row.grid);
+        }
+    }
+    let mut text = format!("{title}\n");
+    for point in points {
+        if !point.is_empty() {
+            let _ = writeln!(text, "\n{}", describe_point(point));
+        }
+        let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == *point).collect();
+        let _ = writeln!(text, "{}", comparison(&here));
+    }
+    if pooled.iter().any(|row| row.completed < row.flows) {
+        text.push_str("≥ marks lower bounds: not every flow finished.\n");
+    }
+    if pooled.iter().any(|row| row.runs > 1) {
+        text.push_str("± is half of the 95% confidence interval over seeds.\n");
+    }
+    footer_text(&mut text, footer);
+    cost(&mut text, &pooled);
+    text
+}
+
+/// A grid point in one line.
+pub fn describe_point(point: &Map<String, Value>) -> String {
+    let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    point.iter().map(|(path, at)| format!("{path} = {}", value(at))).collect::<Vec<_>>().join(", ")
+}
+
+fn comparison(rows: &[&Row]) -> Table {
+    let classes = rows.iter().filter(|row| row.class != ALL).map(|row| row.class.as_str());
+    let several = classes.collect::<std::collections::BTreeSet<_>>().len() > 1;
+    let requests = rows.iter().any(|row| row.rct_us.max.or(row.rct_us.max_at_least).is_some());
+    let long = rows.iter().any(|row| row.long_flow_gbps.is_some());
+    let mut header = vec!["scheme"];
+    if several {
+        header.push("class");
+    }
+    header.extend(["flows", "FCT p50 us", "p99 us", "slowdown", "p99"]);
+    if requests {
+        header.push("RCT p99 us");
+    }
+    if long {
+        header.push("long Gbps");
+    }
+    header.extend(["drops", "retransmitted", "timeouts", "marks"]);
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    for row in rows.iter().filter(|row| several || row.class == ALL) {
+        let mut cells = vec![Cell::new(&row.scheme)];
+        if several {
+            cells.push(Cell::new(&row.class));
+        }
+        let with_interval = |metric: &str, value, bound| measured(value, bound, row.interval(metric));
+        cells.push(right(format!("{}/{}", row.completed, row.flows)));
+        cells.push(right(measured(row.fct_us.p50, row.fct_us.p50_at_least, None)));
+        cells.push(right(with_interval("fct_us.p99", row.fct_us.p99, row.fct_us.p99_at_least)));
+        cells.push(right(measured(row.slowdown.mean, row.slowdown.mean_at_least, None)));
+        cells.push(right(with_interval("slowdown.p99", row.slowdown.p99, row.slowdown.p99_at_least)));
+        if requests {
+            cells.push(right(with_interval("rct_us.p99", row.rct_us.p99, row.rct_us.p99_at_least)));
+        }
+        if long {
+            cells.push(right(row.long_flow_gbps.map_or_else(String::new, number)));
+        }
+        cells.push(right(count(row.drops)));
+        cells.push(right(bytes(row.retransmitted_bytes)));
+        cells.push(right(row.timeouts.to_string()));
+        cells.push(right(count(row.marks.map(|marks| marks.edge + marks.fabric))));
+        table.add_row(cells);
+    }
+    table
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// A value, or its lower bound, with half its confidence interval.
+fn measured(value: Option<f64>, bound: Option<f64>, interval: Option<Interval>) -> String {
+    match (value, bound, interval) {
+        (Some(value), _, Some(Interval(low, high))) => {
+            format!("{} ±{}", number(value), number((high - low) / 2.0))
+        }
+        (Some(value), _, None) => number(value),
+        (None, Some(bound), _) => format!("≥{}", number(bound)),
+        (None, None, _) => "–".to_owned(),
+    }
+}
+
+/// About four significant digits.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if size >= 1000.0 => format!("{value:.0}"),
+        _ if size >= 100.0 => format!("{value:.1}"),
+        _ if size >= 1.0 => format!("{value:.2}"),
+        _ if size == 0.0 => "0".to_owned(),
+        _ => format!("{value:.4}"),
+    }
+}
+
+fn count(value: Option<u64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Bytes for people: powers of ten, as everywhere in incast.
+pub fn bytes(count: u64) -> String {
+    let value = count as f64;
+    match count {
+        0 => "0".to_owned(),
+        1..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} KB", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", value / 1e6),
+        _ => format!("{:.2} GB", value / 1e9),
+    }
+}
+
+fn footer_text(text: &mut String, footer: &Footer) {
+    if !footer.claims.is_empty() {
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
+            "published",
+            "at",
+            "value",
+            "measured",
+            "95% CI",
+            "status",
+            "why",
+        ]);
+        for claim in &footer.claims {
+            let interval = claim.interval.map(|i| format!("{} to {}", number(i.0), number(i.1)));
+            table.add_row(vec![
+                Cell::new(&claim.claim),
+                Cell::new(describe_point(&claim.grid)),
+                right(format!("{} {}", claim.relation, number(claim.published)).trim().to_owned()),
+                right(claim.measured.map_or_else(|| "–".to_owned(), number)),
+                right(interval.unwrap_or_else(|| "–".to_owned())),
+                Cell::new(claim.status.to_string()),
+                Cell::new(&claim.why),
+            ]);
+        }
+        let _ = writeln!(text, "\n{table}");
+    }
+    if !footer.workloads.is_empty() {
+        text.push_str("\nworkloads\n");
+        for line in &footer.workloads {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    let changed: Vec<_> = footer.schemes.iter().filter(|(_, notes)| !notes.is_empty()).collect();
+    if !changed.is_empty() {
+        text.push_str("\nwhat schemes change\n");
+        for (scheme, notes) in changed {
+            let _ = writeln!(text, "  {scheme}: {}", notes.join("; "));
+        }
+    }
+}
+
+fn cost(text: &mut String, pooled: &[&Row]) {
+    let hops: u64 = pooled.iter().filter_map(|row| row.packet_hops).sum();
+    let cpu_s: f64 = pooled.iter().filter_map(|row| row.cpu_s).sum();
+    if let Some(cost) = super::summary::ns_per_packet_hop(cpu_s, hops) {
+        let runs: u64 = pooled.iter().filter(|row| row.class == ALL).map(|row| row.runs).sum();
+        let _ = writeln!(
+            text,
+            "\n{runs} runs, {hops} packet-hops, {cpu_s:.2} s of CPU, {cost:.1} ns per packet-hop"
+        );
+    }
+}

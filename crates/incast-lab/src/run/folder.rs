@@ -1,0 +1,169 @@
+//! The folder of a scenario's results: `OUT/NAME/`.
+//!
+//! A run is written to `<run>.partial` and renamed when it is whole, so a folder without that ending is finished.
+
+use super::RunError;
+use crate::results::{RunRecord, atomic, record::Status};
+use std::{
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+};
+
+/// Ending of the folders of runs that are not finished.
+const PARTIAL: &str = ".partial";
+/// Files that belong to the scenario as a whole.
+const SUMMARIES: [&str; 4] = ["summary.json", "summary.csv", "summary.json.tmp", "summary.csv.tmp"];
+
+/// What identifies results that may be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Version of incast.
+    pub version: String,
+    /// Hash of the scenario.
+    pub scenario_hash: String,
+}
+
+/// What to do with results that are there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse.
+    Refuse,
+    /// Keep what is finished, if it is of the same scenario and version.
+    Resume,
+    /// Remove.
+    Overwrite,
+}
+
+/// An open results folder. The lock is released when it is dropped or the process ends.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Opens `out/name` for writing, making it if needed.
+    ///
+    /// # Errors
+    /// It holds results that must not be touched, another process writes there, or the file system refuses.
+    pub fn open(out: &Path, name: &str, existing: Existing, identity: &Identity) -> Result<Self, RunError> {
+        let path = out.join(name);
+        fs::create_dir_all(&path).map_err(RunError::files(&path))?;
+        let lock = File::open(&path).map_err(RunError::files(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = "another incast is writing here; wait for it, or choose another --out".into();
+                return Err(RunError::Occupied { folder: path, message });
+            }
+            Err(TryLockError::Error(error)) => return Err(RunError::files(&path)(error)),
+        }
+        let folder = Self { path, _lock: lock };
+        folder.prepare(existing, identity)?;
+        Ok(folder)
+    }
+
+    fn prepare(&self, existing: Existing, identity: &Identity) -> Result<(), RunError> {
+        let (runs, partial, summaries) = self.contents()?;
+        let occupied = |message: String| Err(RunError::Occupied { folder: self.path.clone(), message });
+        match existing {
+            Existing::Refuse if !(runs.is_empty() && partial.is_empty() && summaries.is_empty()) => {
+                return occupied(
+                    "holds results already; use --resume to keep what is finished, --force to overwrite, or another --out"
+                        .into(),
+                );
+            }
+            Existing::Refuse => {}
+            Existing::Resume => {
+                for run in &runs {
+                    let Ok(record) = RunRecord::read(&run.join("run.json")) else { continue };
+                    if record.version != identity.version {
+                        return occupied(format!(
+                            "holds results of incast {}, this is {}; use --force to overwrite, or another --out",
+                            record.version, identity.version
+                        ));
+                    }
+                    if record.scenario_hash != identity.scenario_hash {
+                        return occupied(
+                            "holds results of another scenario of this name; use --force to overwrite, or another --out"
+                                .into(),
+                        );
+                    }
+                }
+            }
+            Existing::Overwrite => {
+                for run in &runs {
+                    fs::remove_dir_all(run).map_err(RunError::files(run))?;
+                }
+                for file in &summaries {
+                    fs::remove_file(file).map_err(RunError::files(file))?;
+                }
+            }
+        }
+        for run in &partial {
+            fs::remove_dir_all(run).map_err(RunError::files(run))?;
+        }
+        Ok(())
+    }
+
+    /// Folders of finished runs, of unfinished ones, and summaries. Whatever else lies there is not ours.
+    #[allow(clippy::type_complexity, reason = "three lists of the same kind, named where they are bound")]
+    fn contents(&self) -> Result<(Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>), RunError> {
+        let (mut runs, mut partial, mut summaries) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in fs::read_dir(&self.path).map_err(RunError::files(&self.path))? {
+            let path = entry.map_err(RunError::files(&self.path))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && name.ends_with(PARTIAL) {
+                partial.push(path);
+            } else if path.join("run.json").is_file() {
+                runs.push(path);
+            } else if SUMMARIES.contains(&name.as_str()) {
+                summaries.push(path);
+            }
+        }
+        Ok((runs, partial, summaries))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The finished run of this name, if there is one that ended well and can be read.
+    pub fn finished(&self, run: &str) -> Option<RunRecord> {
+        let record = RunRecord::read(&self.path.join(run).join("run.json")).ok()?;
+        (record.status == Status::Done).then_some(record)
+    }
+
+    /// An empty folder to write a run to.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn begin(&self, run: &str) -> Result<PathBuf, RunError> {
+        let partial = self.path.join(format!("{run}{PARTIAL}"));
+        if partial.exists() {
+            fs::remove_dir_all(&partial).map_err(RunError::files(&partial))?;
+        }
+        fs::create_dir_all(&partial).map_err(RunError::files(&partial))?;
+        Ok(partial)
+    }
+
+    /// Makes a written run visible, in place of an earlier one.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn commit(&self, run: &str, partial: &Path) -> Result<PathBuf, RunError> {
+        let whole = self.path.join(run);
+        if whole.exists() {
+            fs::remove_dir_all(&whole).map_err(RunError::files(&whole))?;
+        }
+        atomic::rename_folder(partial, &whole).map_err(RunError::files(&whole))?;
+        Ok(whole)
+    }
+
+    /// Removes what was written of a run that did not end.
+    pub fn abandon(&self, partial: &Path) {
+        // What cannot be removed now is removed by the next run: its name says that it is not finished.
+        let _ = fs::remove_dir_all(partial);
+    }
+}

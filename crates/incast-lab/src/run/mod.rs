@@ -1,0 +1,74 @@
+//! Runs the grid points of a scenario and writes their results.
+//!
+//! - [`only`]: which of the runs are wanted.
+//! - [`folder`]: the folder of a scenario: what is finished, what is half-written, who else writes there.
+//! - [`memory`]: refuses what does not fit before it starts.
+//! - [`one`]: one run, from its configuration to its files.
+//! - [`driver`]: all of them, in parallel.
+
+pub mod driver;
+pub mod folder;
+pub mod memory;
+pub mod one;
+pub mod only;
+#[cfg(test)]
+mod testing;
+
+pub use driver::{Finished, Observer, Options, Plan, execute};
+
+use crate::scenario::ScenarioError;
+use std::{io, path::PathBuf};
+use thiserror::Error;
+
+/// Why runs did not start, or their results could not be written.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The scenario cannot be simulated.
+    #[error(transparent)]
+    Scenario(Box<ScenarioError>),
+    /// `--only` names nothing.
+    #[error("--only {found}: {message}")]
+    Only {
+        /// The argument.
+        found: String,
+        /// What is allowed.
+        message: String,
+    },
+    /// The folder holds results that would be overwritten.
+    #[error("{}: {message}", folder.display())]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+        /// What it holds and what to do.
+        message: String,
+    },
+    /// The machine is too small.
+    #[error("{0}")]
+    Memory(String),
+    /// The results could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Files {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl From<ScenarioError> for RunError {
+    fn from(error: ScenarioError) -> Self {
+        Self::Scenario(Box::new(error))
+    }
+}
+
+impl RunError {
+    /// The input is at fault, not the machine: exit code 2 instead of 1.
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(self, Self::Files { .. })
+    }
+
+    pub(crate) fn files(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Files { path, source }
+    }
+}

@@ -1,0 +1,248 @@
+//! One run: from its configuration to its files.
+
+use super::{
+    RunError,
+    folder::{Folder, Identity},
+};
+use crate::{
+    results::{
+        host::{Host, peak_rss_bytes},
+        labels::Labels,
+        parquet,
+        record::{RunCost, RunRecord, Status},
+        summary::{Key, measure},
+    },
+    scenario::Run,
+};
+use incast_sim::{Config, Outcome, Progress, simulate_observed};
+use serde_json::{Map, Value};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+/// What all runs of a scenario have in common.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Where results go.
+    pub folder: &'a Folder,
+    /// What identifies them.
+    pub identity: &'a Identity,
+    /// Classes of long flows.
+    pub long: &'a [String],
+    /// The machine.
+    pub host: &'a Host,
+    /// Threads of one simulation.
+    pub threads: usize,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// Its results are in its folder.
+    Done(Box<RunRecord>),
+    /// With an error.
+    Failed(String),
+    /// It was told to stop; nothing of it is kept.
+    Stopped,
+}
+
+/// Simulates a run and writes its folder. `observe` says whether to go on.
+///
+/// # Errors
+/// The results could not be written. What the simulation does wrong, panics included, is an [`Ending`].
+pub fn run_one(
+    run: &Run,
+    context: &Context<'_>,
+    observe: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Ending, RunError> {
+    let mut stopped = false;
+    let simulated = catch_unwind(AssertUnwindSafe(|| {
+        simulate(run, context.threads, &mut |progress| {
+            stopped |= !observe(progress);
+            !stopped
+        })
+    }));
+    if stopped {
+        return Ok(Ending::Stopped);
+    }
+    let message = match simulated {
+        Ok(Ok(simulated)) => {
+            return write_run(run, context, &simulated).map(|record| Ending::Done(Box::new(record)));
+        }
+        Ok(Err(message)) => message,
+        Err(payload) => format!("the simulator panicked: {}", panic_message(payload.as_ref())),
+    };
+    let mut record = record(run, context);
+    record.error = Some(message.clone());
+    let partial = context.folder.begin(&run.folder)?;
+    record.write(&partial.join("run.json")).map_err(RunError::files(&partial))?;
+    context.folder.commit(&run.folder, &partial)?;
+    Ok(Ending::Failed(message))
+}
+
+/// What is kept of a configuration that the simulation consumed, and its outcome.
+struct Simulated {
+    outcome: Outcome,
+    labels: Labels,
+    classes: Vec<String>,
+    measured: Measured,
+}
+
+/// Which tables there are.
+struct Measured {
+    ports: bool,
+    rates: bool,
+    events: bool,
+}
+
+fn simulate(
+    run: &Run,
+    threads: usize,
+    observe: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Simulated, String> {
+    let config: Config = run.config(threads).map_err(|error| error.to_string())?;
+    let labels = Labels::new(&config.topology);
+    let classes = config.classes.iter().map(|class| class.name.clone()).collect();
+    let probes = &config.probes;
+    let measured =
+        Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
+    let outcome = simulate_observed(config, observe).map_err(|error| error.to_string())?;
+    Ok(Simulated { outcome, labels, classes, measured })
+}
+
+fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<RunRecord, RunError> {
+    let outcome = &simulated.outcome;
+    let key = key(run, simulated.classes.clone(), context.long);
+    let (requests, rows) = measure(&key, run.seed, outcome);
+    let partial = context.folder.begin(&run.folder)?;
+    let file = |name: &str| partial.join(name);
+    let written = (|| {
+        let labels = &simulated.labels;
+        parquet::write_flows(&file("flows.parquet"), &outcome.flows, &simulated.classes, labels)?;
+        if !requests.is_empty() {
+            parquet::write_requests(&file("requests.parquet"), &requests, &simulated.classes)?;
+        }
+        if simulated.measured.ports {
+            parquet::write_ports(&file("ports.parquet"), &outcome.ports, labels)?;
+        }
+        if simulated.measured.rates {
+            parquet::write_rates(&file("rates.parquet"), &outcome.rates)?;
+        }
+        if simulated.measured.events {
+            parquet::write_events(&file("events.parquet"), &outcome.events, labels)?;
+        }
+        let record = RunRecord {
+            status: Status::Done,
+            complete: outcome.complete,
+            classes: simulated.classes.clone(),
+            digest: outcome.digest.clone(),
+            ended_at_ps: outcome.ended_at.ps(),
+            cost: RunCost::new(&outcome.totals, &outcome.cost, peak_rss_bytes()),
+            rows,
+            ..record(run, context)
+        };
+        record.write(&file("run.json"))?;
+        Ok(record)
+    })();
+    match written {
+        Ok(record) => {
+            context.folder.commit(&run.folder, &partial)?;
+            Ok(record)
+        }
+        Err(error) => {
+            context.folder.abandon(&partial);
+            Err(RunError::files(&partial)(error))
+        }
+    }
+}
+
+/// What `run.json` says of a run before anything is known of its end.
+fn record(run: &Run, context: &Context<'_>) -> RunRecord {
+    RunRecord {
+        version: context.identity.version.clone(),
+        scenario_hash: context.identity.scenario_hash.clone(),
+        status: Status::Failed,
+        error: None,
+        complete: false,
+        scheme: run.scheme.clone(),
+        seed: run.seed,
+        grid: grid(run),
+        classes: run.classes.clone(),
+        digest: String::new(),
+        ended_at_ps: 0,
+        cost: RunCost::default(),
+        host: context.host.clone(),
+        rows: Vec::new(),
+        scenario: serde_json::to_value(run.effective()).unwrap_or_default(),
+    }
+}
+
+/// What identifies a run's rows.
+pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
+    Key {
+        scheme: run.scheme.clone(),
+        grid: grid(run),
+        long: classes.iter().map(|class| long.contains(class)).collect(),
+        classes,
+        counted_from: run.counted_from,
+        counted_until: run.counted_until,
+    }
+}
+
+fn grid(run: &Run) -> Map<String, Value> {
+    run.grid
+        .iter()
+        .map(|(path, value)| (path.clone(), serde_json::to_value(value).unwrap_or_default()))
+        .collect()
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
+
+/// The file of flows in a run's folder.
+pub fn flows_file(folder: &Path, run: &str) -> std::path::PathBuf {
+    folder.join(run).join("flows.parquet")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::folder::Existing;
+    use std::fs;
+
+    #[test]
+    fn a_run_that_panics_fails_alone() {
+        let out = std::env::temp_dir().join(format!("incast-one-{}", std::process::id()));
+        let identity = Identity { version: "0".into(), scenario_hash: "0".into() };
+        let folder = Folder::open(&out, "testing", Existing::Refuse, &identity).expect("a fresh folder");
+        let context =
+            Context { folder: &folder, identity: &identity, long: &[], host: &Host::default(), threads: 1 };
+        let runs = super::super::testing::runs();
+
+        let panicked = run_one(&runs[0], &context, &mut |_| panic!("on purpose")).expect("written");
+        assert_eq!(panicked, Ending::Failed("the simulator panicked: on purpose".into()));
+        assert!(folder.finished(&runs[0].folder).is_none());
+        let record =
+            RunRecord::read(&folder.path().join(&runs[0].folder).join("run.json")).expect("a record");
+        assert_eq!((record.status, record.error.is_some()), (Status::Failed, true));
+
+        assert_eq!(run_one(&runs[1], &context, &mut |_| false).expect("nothing to write"), Ending::Stopped);
+        assert!(!folder.path().join(&runs[1].folder).exists());
+
+        // The failed one is run again.
+        let Ok(Ending::Done(done)) = run_one(&runs[0], &context, &mut |_| true) else { panic!("not done") };
+        assert_eq!(folder.finished(&runs[0].folder).as_ref(), Some(&*done));
+        assert!(done.rows.iter().any(|row| row.class == "all" && row.flows > 0));
+        let flows =
+            parquet::read_flows(&flows_file(folder.path(), &runs[0].folder), &done.classes).expect("flows");
+        assert_eq!(flows.len() as u64, done.rows.last().map_or(0, |row| row.flows));
+        fs::remove_dir_all(&out).expect("removed");
+    }
+}

@@ -1,0 +1,163 @@
+//! `--only scheme=marimo,load=0.4`: which of a scenario's runs are wanted.
+
+use super::RunError;
+use crate::scenario::Run;
+use std::collections::BTreeMap;
+
+/// Conditions of `--only`. Values of one key are alternatives; all keys must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    conditions: BTreeMap<String, Vec<String>>,
+}
+
+impl Only {
+    /// Reads `key=value,key=value`; a value without a key belongs to the key before it.
+    ///
+    /// # Errors
+    /// The first part has no `=`, or a key or value is empty.
+    pub fn parse(arguments: &[String]) -> Result<Self, RunError> {
+        let mut only = Self::default();
+        for argument in arguments {
+            let mut key: Option<String> = None;
+            for part in argument.split(',') {
+                let value = match part.split_once('=') {
+                    Some((name, value)) => {
+                        key = Some(name.trim().to_owned());
+                        value
+                    }
+                    None => part,
+                };
+                let name = key.clone().filter(|name| !name.is_empty() && !value.trim().is_empty());
+                let name = name.ok_or_else(|| RunError::Only {
+                    found: argument.clone(),
+                    message: "expected KEY=VALUE, such as scheme=dctcp or load=0.4".into(),
+                })?;
+                only.conditions.entry(name).or_default().push(value.trim().to_owned());
+            }
+        }
+        Ok(only)
+    }
+
+    /// The runs that are wanted.
+    ///
+    /// # Errors
+    /// A key or value that no run has.
+    pub fn select(&self, runs: Vec<Run>) -> Result<Vec<Run>, RunError> {
+        for (key, values) in &self.conditions {
+            let known = facts(&runs, key);
+            if known.is_empty() {
+                let keys = keys(&runs);
+                let message = format!("no such key; allowed: {}{}", keys.join(", "), nearest(key, &keys));
+                return Err(RunError::Only { found: key.clone(), message });
+            }
+            if let Some(value) = values.iter().find(|value| !known.iter().any(|known| same(known, value))) {
+                let message =
+                    format!("no run has it; there is {}{}", known.join(", "), nearest(value, &known));
+                return Err(RunError::Only { found: format!("{key}={value}"), message });
+            }
+        }
+        let wanted = |run: &Run| {
+            self.conditions.iter().all(|(key, values)| {
+                fact(run, key).iter().any(|fact| values.iter().any(|value| same(fact, value)))
+            })
+        };
+        Ok(runs.into_iter().filter(wanted).collect())
+    }
+}
+
+/// What a run has under a key: `scheme`, `seed`, a grid path or its last part.
+fn fact(run: &Run, key: &str) -> Vec<String> {
+    match key {
+        "scheme" => vec![run.scheme.clone()],
+        "seed" => vec![run.seed.to_string()],
+        _ => {
+            let named = |path: &str| path == key || path.rsplit('.').next() == Some(key);
+            run.grid.iter().filter(|(path, _)| named(path)).map(|(_, value)| plain(value)).collect()
+        }
+    }
+}
+
+fn facts(runs: &[Run], key: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for fact in runs.iter().flat_map(|run| fact(run, key)) {
+        if !all.contains(&fact) {
+            all.push(fact);
+        }
+    }
+    all
+}
+
+fn keys(runs: &[Run]) -> Vec<String> {
+    let grid = runs.first().map(|run| run.grid.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>());
+    ["scheme".to_owned(), "seed".to_owned()].into_iter().chain(grid.unwrap_or_default()).collect()
+}
+
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Equal as text, or as numbers: `0.40` is `0.4`.
+fn same(a: &str, b: &str) -> bool {
+    a == b || a.parse::<f64>().ok().zip(b.parse::<f64>().ok()).is_some_and(|(a, b)| a == b)
+}
+
+fn nearest(found: &str, allowed: &[String]) -> String {
+    let best = allowed.iter().map(|name| (distance(found, name), name)).min();
+    best.filter(|(distance, name)| *distance <= 1 + name.chars().count() / 3)
+        .map_or_else(String::new, |(_, name)| format!(" (did you mean \"{name}\"?)"))
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_without_a_key_belong_to_the_key_before() {
+        let only = Only::parse(&["scheme=a,b,load=0.4".into()]).expect("valid");
+        assert_eq!(only.conditions["scheme"], ["a", "b"]);
+        assert_eq!(only.conditions["load"], ["0.4"]);
+        for wrong in ["", "scheme", "=a", "scheme=", "scheme=a,,"] {
+            assert!(Only::parse(&[wrong.into()]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn typos_find_the_nearest_name() {
+        let names = ["dctcp".to_owned(), "cubic".to_owned()];
+        assert_eq!(nearest("dctpc", &names), " (did you mean \"dctcp\"?)");
+        assert_eq!(nearest("zzzzzzzz", &names), "");
+        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
+    }
+
+    #[test]
+    fn conditions_select_runs() {
+        let runs = super::super::testing::runs;
+        let select = |text: &str| Only::parse(&[text.to_owned()]).and_then(|only| only.select(runs()));
+        let count =
+            |text: &str| select(text).map(|runs| runs.len()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(Only::default().select(runs()).map(|runs| runs.len()).unwrap_or(0), 4);
+        assert_eq!(count("scheme=dctcp"), 2);
+        assert_eq!(count("scheme=dctcp,cubic,load=0.40"), 2);
+        assert_eq!(count("workload.background.load=0.2,scheme=cubic,seed=1"), 1);
+        let message = |text: &str| select(text).map(drop).expect_err("refused").to_string();
+        assert!(message("scheme=dctpc").contains("did you mean \"dctcp\""));
+        assert!(message("load=0.3").contains("0.2, 0.4"));
+        assert!(message("lode=0.4").contains("workload.background.load"));
+    }
+}

@@ -1,0 +1,88 @@
+//! `[[paper.claim]]`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was published.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Numbers to be shown beside the measured ones.
+    #[serde(default)]
+    pub claim: Vec<Claim>,
+}
+
+impl Paper {
+    /// Nothing is claimed.
+    pub fn is_empty(&self) -> bool {
+        self.claim.is_empty()
+    }
+}
+
+/// A published number: exactly one of `value`, `at_most`, `at_least` and `points`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// A number of `summary.json`, such as `fct_us.p99`.
+    pub metric: String,
+    /// Class of the flows, or `all`.
+    #[serde(default = "all")]
+    pub class: String,
+    /// Name of the scheme.
+    pub scheme: String,
+    /// The numbers are ratios to those of this scheme: its metric divided by that of `scheme`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_to: Option<String>,
+    /// The number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// An upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// A lower bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// A curve: value of the grid's axis, and number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<Vec<(f64, f64)>>,
+    /// Grid point that the number belongs to: paths as in `[grid]` with one value each. Default: all points.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub grid: toml::Table,
+    /// Where it is printed, or how it was read off a figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+fn all() -> String {
+    "all".into()
+}
+
+const GROUPS: &[&str] = &["fct_us", "slowdown", "rct_us"];
+const STATISTICS: &[&str] = &["mean", "p50", "p95", "p99", "p999", "max"];
+const SINGLES: &[&str] = &[
+    "flows",
+    "completed",
+    "goodput_gbps",
+    "long_flow_gbps",
+    "drops",
+    "trims",
+    "marks.edge",
+    "marks.fabric",
+    "retransmitted_bytes",
+    "timeouts",
+    "pfc_pauses",
+    "pfc_paused_us",
+    "max_queue_bytes",
+    "jain",
+    "convergence_us",
+    "packet_hops",
+];
+
+/// Every metric that a claim can be about.
+pub fn metrics() -> Vec<String> {
+    let grouped = GROUPS
+        .iter()
+        .flat_map(|group| STATISTICS.iter().map(move |statistic| format!("{group}.{statistic}")));
+    grouped.chain(SINGLES.iter().map(|name| (*name).to_owned())).collect()
+}

@@ -1,0 +1,90 @@
+//! `[host]`.
+
+use super::super::quantity::{Duration, Size};
+use super::no_time;
+use incast_units::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Transport settings of all hosts.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Payload of a full packet, 64 to 9,216 bytes; headers come on top.
+    #[serde(default = "default_mtu")]
+    pub mtu: Size,
+    /// Smallest retransmission timeout.
+    #[serde(default = "default_rto_min")]
+    pub rto_min: Duration,
+    /// One acknowledgement for so many packets. Marks, gaps and the last packet are acknowledged at once.
+    #[serde(default = "one")]
+    pub ack_every: u32,
+    /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<Duration>,
+    /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
+    /// one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<u32>,
+    /// Loss recovery. Default: that of each law's transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
+    /// Clocks of the hosts; only perfect ones in this version.
+    #[serde(default)]
+    pub clock: Clock,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            mtu: default_mtu(),
+            rto_min: default_rto_min(),
+            ack_every: 1,
+            ack_delay: None,
+            reordering: None,
+            recovery: None,
+            clock: Clock::default(),
+        }
+    }
+}
+
+/// What is sent again after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// What was lost.
+    SelectiveRepeat,
+    /// Everything from the first loss on.
+    GoBackN,
+}
+
+/// Deviation of the hosts' clocks.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// Largest offset of a host's clock.
+    #[serde(default = "no_time")]
+    pub offset: Duration,
+    /// Largest drift in parts per million.
+    #[serde(default)]
+    pub drift_ppm: f64,
+    /// Largest error of a reading.
+    #[serde(default = "no_time")]
+    pub noise: Duration,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self { offset: no_time(), drift_ppm: 0.0, noise: no_time() }
+    }
+}
+
+fn default_mtu() -> Size {
+    Size(Bytes::new(4096))
+}
+fn default_rto_min() -> Duration {
+    Duration(Time::from_ms(1))
+}
+fn one() -> u32 {
+    1
+}

@@ -1,0 +1,52 @@
+//! `[measure]`.
+
+use super::super::quantity::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is sampled besides the flows, which always are.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Queues of egress ports (`ports.parquet`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Ports>,
+    /// Rates of flows (`rates.parquet`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
+    /// Record each drop, mark, timeout and deflection (`events.parquet`).
+    #[serde(default)]
+    pub traces: bool,
+}
+
+/// Samples of ports.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ports {
+    /// Period.
+    pub every: Duration,
+    /// Ports, each as its node and the node it leads to: `"s0->h0"`; `*` stands for any characters: `"leaf*->spine*"`.
+    pub which: Vec<String>,
+}
+
+/// Samples of flows.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Period.
+    pub every: Duration,
+    /// Which flows.
+    #[serde(default)]
+    pub flows: Which,
+}
+
+/// Which flows are sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// Those as large as the smallest flow of a workload of kind `long`; without one, those of at least 1 MB.
+    #[default]
+    Long,
+    /// All.
+    All,
+}

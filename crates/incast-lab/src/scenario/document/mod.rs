@@ -1,0 +1,90 @@
+//! The scenario file as types: the single source of parser, JSON schema and reference page.
+
+pub mod claim;
+pub mod event;
+pub mod grid;
+pub mod host;
+pub mod measure;
+pub mod scheme;
+pub mod switch;
+pub mod topology;
+pub mod workload;
+
+use super::quantity::Duration;
+use incast_units::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A scenario.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "incast scenario")]
+pub struct Document {
+    /// Name, also of the results folder: letters, digits, `.`, `_`, `-`, `+`.
+    pub name: String,
+    /// What it shows, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub describe: String,
+    /// Paper, table or figure that it follows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Flows arrive from 0 until this time.
+    pub duration: Duration,
+    /// Flows that start earlier are simulated but not counted.
+    #[serde(default = "no_time")]
+    pub warmup: Duration,
+    /// The run ends when every flow is done, and at most this long after `duration`.
+    #[serde(default = "default_drain")]
+    pub drain: Duration,
+    /// One run for each seed.
+    #[serde(default = "default_seeds")]
+    pub seeds: Vec<u64>,
+    /// The fabric.
+    pub topology: topology::Topology,
+    /// All switches. `buffer` must be given.
+    #[serde(default)]
+    pub switch: switch::Switch,
+    /// All hosts.
+    #[serde(default)]
+    pub host: host::Host,
+    /// Traffic, one table for each class of flows.
+    #[serde(default)]
+    pub workload: Vec<workload::Workload>,
+    /// What is compared: one table for each congestion control.
+    #[serde(default)]
+    pub scheme: Vec<scheme::Scheme>,
+    /// Paths of keys, each with a list of values; every combination is run.
+    #[serde(default, skip_serializing_if = "grid::Axes::is_empty")]
+    pub grid: grid::Axes,
+    /// Paths of keys, each with a list of values; the lists of one table are of one length and advance together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zip: Vec<grid::Axes>,
+    /// Links that go down and up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub event: Vec<event::Event>,
+    /// What is sampled.
+    #[serde(default)]
+    pub measure: measure::Measure,
+    /// Published numbers.
+    #[serde(default, skip_serializing_if = "claim::Paper::is_empty")]
+    pub paper: claim::Paper,
+}
+
+pub(crate) fn no_time() -> Duration {
+    Duration(Time::ZERO)
+}
+fn default_drain() -> Duration {
+    Duration(Time::from_ms(500))
+}
+fn default_seeds() -> Vec<u64> {
+    vec![1]
+}
+
+/// Adds a value to the alternatives of a schema.
+pub(crate) fn also(schema: &mut schemars::Schema, value: impl Into<serde_json::Value>) {
+    let alternatives = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
+    if let Some(alternatives) = alternatives {
+        let value: serde_json::Value = value.into();
+        alternatives.push(serde_json::json!({ "const": value, "description": "The same." }));
+    }
+}

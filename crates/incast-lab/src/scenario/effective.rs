@@ -1,0 +1,99 @@
+//! The effective values of a scenario: defaults filled in, formulas of laws evaluated.
+
+use super::document::scheme::Scheme;
+use super::resolve::{
+    Point,
+    scheme::{Resolved, toml_value},
+};
+use toml::{Table, Value};
+
+/// The document at a grid point with every default spelled out.
+pub fn table(point: &Point) -> Table {
+    // Serialisation of these types cannot fail: they hold nothing that TOML does not.
+    let mut table = Table::try_from(&point.document).unwrap_or_default();
+    flatten(table.get_mut("topology"));
+    flatten(table.get_mut("switch").and_then(|switch| switch.get_mut("ecn")));
+    if let Some(Value::Array(workloads)) = table.get_mut("workload") {
+        for (workload, described) in workloads.iter_mut().zip(&point.document.workload) {
+            flatten(Some(workload));
+            if let Value::Table(table) = workload {
+                // The class comes right behind the kind, given or not.
+                let rest = std::mem::take(table);
+                table.extend(rest.get("kind").map(|kind| ("kind".to_owned(), kind.clone())));
+                table.insert("class".into(), Value::String(described.class().to_owned()));
+                table.extend(rest.into_iter().filter(|(key, _)| key != "kind" && key != "class"));
+            }
+        }
+    }
+    let schemes = point.schemes.iter().zip(&point.document.scheme);
+    table.insert(
+        "scheme".into(),
+        Value::Array(schemes.map(|(resolved, described)| scheme(resolved, described)).collect()),
+    );
+    table
+}
+
+/// A scheme with all parameters of its law as resolved.
+fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
+    let mut table = Table::new();
+    table.insert("law".into(), Value::String(described.law.clone()));
+    table.insert("name".into(), Value::String(resolved.name.clone()));
+    let own = resolved.classes.iter().find(|class| {
+        class.law.info().name == described.law
+            && !described.by_class.iter().any(|(name, _)| *name == class.name)
+    });
+    if let Some(class) = own {
+        table.insert("priority".into(), Value::Integer(class.priority.into()));
+        table.insert(
+            "ack_priority".into(),
+            Value::Integer(class.ack_priority.unwrap_or(class.priority).into()),
+        );
+        for (key, raw) in class.law.values() {
+            table.insert(key.into(), toml_value(&raw));
+        }
+    }
+    let mut by_class = Table::new();
+    for class in
+        resolved.classes.iter().filter(|class| described.by_class.iter().any(|(name, _)| *name == class.name))
+    {
+        let mut refined = Table::new();
+        refined.insert("law".into(), Value::String(class.law.info().name.into()));
+        refined.insert("priority".into(), Value::Integer(class.priority.into()));
+        refined.insert(
+            "ack_priority".into(),
+            Value::Integer(class.ack_priority.unwrap_or(class.priority).into()),
+        );
+        for (key, raw) in class.law.values() {
+            refined.insert(key.into(), toml_value(&raw));
+        }
+        by_class.insert(class.name.clone(), Value::Table(refined));
+    }
+    if !by_class.is_empty() {
+        table.insert("by_class".into(), Value::Table(by_class));
+    }
+    if described.switch.is_some() {
+        let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
+        flatten(switch.get_mut("ecn"));
+        table.insert("switch".into(), switch);
+    }
+    if described.host.is_some() {
+        table.insert(
+            "host".into(),
+            Value::try_from(&resolved.merged.1).unwrap_or_else(|_| Value::Table(Table::new())),
+        );
+    }
+    Value::Table(table)
+}
+
+/// Writes `{ leaf-spine = { … } }` as `{ kind = "leaf-spine", … }`.
+fn flatten(value: Option<&mut Value>) {
+    let Some(Value::Table(table)) = value else { return };
+    let Some((kind, _)) = table.iter().next() else { return };
+    let kind = kind.clone();
+    if let Some(Value::Table(content)) = table.remove(&kind) {
+        let mut flat = Table::new();
+        flat.insert("kind".into(), Value::String(kind));
+        flat.extend(content);
+        *table = flat;
+    }
+}

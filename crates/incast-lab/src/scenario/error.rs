@@ -1,0 +1,257 @@
+//! What is wrong with a scenario, and where.
+
+use super::{
+    nearest::nearest,
+    tree::{Node, Origin, Step},
+};
+use serde::de::{self, Expected, Unexpected};
+use std::{
+    fmt,
+    ops::Deref,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// Why a scenario was refused; its parts are those of [`Fault`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(transparent)]
+pub struct ScenarioError(Box<Fault>);
+
+impl From<Fault> for ScenarioError {
+    fn from(fault: Fault) -> Self {
+        Self(Box::new(fault))
+    }
+}
+
+impl Deref for ScenarioError {
+    type Target = Fault;
+    fn deref(&self) -> &Fault {
+        &self.0
+    }
+}
+
+/// One place, one message.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct Fault {
+    /// The file that holds the fault.
+    pub file: PathBuf,
+    /// Line, from 1; `None` if the file could not be read or the fault is in an argument.
+    pub line: Option<usize>,
+    /// Column, from 1, in characters.
+    pub column: Option<usize>,
+    /// The `--set` argument that holds the fault.
+    pub argument: Option<String>,
+    /// The key, such as `switch.ecn.kind`; empty for the file as a whole.
+    pub key: String,
+    /// What was found, as a phrase: `found "stpe"`, `unknown key`.
+    pub what: String,
+    /// What is allowed.
+    pub allowed: Option<String>,
+    /// The valid name nearest to what was found.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.argument, self.line) {
+            (Some(argument), _) => write!(f, "--set {argument}: ")?,
+            (None, Some(line)) => write!(f, "{}:{line}: ", self.file.display())?,
+            (None, None) => write!(f, "{}: ", self.file.display())?,
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.what)?;
+        if let Some(allowed) = &self.allowed {
+            write!(f, ", allowed is {allowed}")?;
+        }
+        if let Some(nearest) = &self.nearest {
+            write!(f, " (did you mean \"{nearest}\"?)")?;
+        }
+        Ok(())
+    }
+}
+
+/// A fault whose place is known as a path of keys, not yet as a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// From the root to the faulty value.
+    pub path: Vec<Step>,
+    /// See [`Fault::what`].
+    pub what: String,
+    /// See [`Fault::allowed`].
+    pub allowed: Option<String>,
+    /// See [`Fault::nearest`].
+    pub nearest: Option<String>,
+    /// The fault is in this place whatever the path says.
+    pub origin: Option<Origin>,
+}
+
+impl Problem {
+    /// A fault described by a whole sentence.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { path: Vec::new(), what: what.into(), allowed: None, nearest: None, origin: None }
+    }
+    /// A value that is not allowed.
+    pub fn value(found: impl fmt::Display, allowed: impl Into<String>) -> Self {
+        Self { allowed: Some(allowed.into()), ..Self::new(format!("found {found}")) }
+    }
+    /// A name that does not exist among `names`.
+    pub fn unknown<'a>(
+        what: impl Into<String>,
+        found: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let names: Vec<&str> = names.into_iter().collect();
+        Self {
+            nearest: nearest(found, names.iter().copied()).map(str::to_owned),
+            allowed: Some(list(&names, false)),
+            ..Self::new(what)
+        }
+    }
+    /// Of these keys one must be given and no more; each with whether it is.
+    pub fn exactly_one(keys: &[(&str, bool)]) -> Self {
+        let names: Vec<String> = keys.iter().map(|(key, _)| format!("`{key}`")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let given: Vec<&str> = keys.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
+        let rule = format!("exactly one of {} must be given", list(&names, false).replace(" or ", " and "));
+        match given.as_slice() {
+            [first, .., last] => Self::new(format!("`{first}` is given too: {rule}")).under(*last),
+            _ => Self::new(rule),
+        }
+    }
+    /// The same fault, one level further up.
+    #[must_use]
+    pub fn under(mut self, step: impl Into<Step>) -> Self {
+        self.path.insert(0, step.into());
+        self
+    }
+    /// The same fault below a dotted path.
+    #[must_use]
+    pub fn at(mut self, path: &[Step]) -> Self {
+        self.path.splice(0..0, path.iter().cloned());
+        self
+    }
+    /// The same fault in a known place.
+    #[must_use]
+    pub fn from(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Gives the fault its line in `text`, read from `file`, looking its path up in `root`.
+    pub fn locate(self, root: &Node, file: &Path, text: &str, arguments: &[String]) -> ScenarioError {
+        let origin = self.origin.unwrap_or_else(|| root.origin_of(&self.path));
+        let (line, column, argument) = match origin {
+            Origin::File(offset) => {
+                let (line, column) = line_and_column(text, offset as usize);
+                (Some(line), Some(column), None)
+            }
+            Origin::Argument(index) => (None, None, arguments.get(index as usize).cloned()),
+        };
+        Fault {
+            file: file.to_owned(),
+            line,
+            column,
+            argument,
+            key: root.describe(&self.path),
+            what: self.what,
+            allowed: self.allowed,
+            nearest: self.nearest,
+        }
+        .into()
+    }
+}
+
+/// Line and column of a byte offset, both from 1.
+pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
+}
+
+/// "a, b or c".
+pub fn list(names: &[&str], quoted: bool) -> String {
+    let names: Vec<String> =
+        names.iter().map(|name| if quoted { format!("\"{name}\"") } else { (*name).to_owned() }).collect();
+    match names.as_slice() {
+        [] => "nothing".into(),
+        [one] => one.clone(),
+        [head @ .., last] => format!("{} or {last}", head.join(", ")),
+    }
+}
+
+/// Names that the contract promises and this version does not know yet.
+const LATER: &[&str] = &["flowlet", "iofd", "collective", "onramp"];
+
+impl de::StdError for Problem {}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl de::Error for Problem {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::value(found_text(found), expected_text(expected))
+    }
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::value(found_text(found), expected_text(expected))
+    }
+    fn unknown_variant(found: &str, names: &'static [&'static str]) -> Self {
+        let later = if LATER.contains(&found) { ", which comes with a later version" } else { "" };
+        Self {
+            nearest: nearest(found, names.iter().copied()).map(str::to_owned),
+            allowed: Some(list(names, true)),
+            ..Self::new(format!("found {found:?}{later}"))
+        }
+    }
+    fn unknown_field(found: &str, names: &'static [&'static str]) -> Self {
+        Self::unknown("unknown key", found, names.iter().copied())
+    }
+    fn missing_field(name: &'static str) -> Self {
+        Self::new(format!("the key `{name}` is missing"))
+    }
+    fn duplicate_field(name: &'static str) -> Self {
+        Self::new(format!("the key `{name}` is given twice"))
+    }
+}
+
+fn found_text(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Str(text) => format!("{text:?}"),
+        Unexpected::Signed(number) => number.to_string(),
+        Unexpected::Unsigned(number) => number.to_string(),
+        Unexpected::Float(number) => number.to_string(),
+        Unexpected::Bool(flag) => flag.to_string(),
+        Unexpected::Map => "a table".into(),
+        Unexpected::Seq => "a list".into(),
+        other => other.to_string(),
+    }
+}
+
+fn expected_text(expected: &dyn Expected) -> String {
+    let text = expected.to_string();
+    match text.as_str() {
+        "u8" => "a whole number from 0 to 255".into(),
+        "u16" => "a whole number from 0 to 65535".into(),
+        "u32" => "a whole number from 0 to 4294967295".into(),
+        "u64" | "usize" => "a whole number, not negative".into(),
+        "i64" => "a whole number".into(),
+        "f64" => "a number".into(),
+        "a boolean" => "true or false".into(),
+        "a string" => "a text in quotes".into(),
+        "a sequence" => "a list".into(),
+        "a map" => "a table".into(),
+        _ if text.starts_with("struct ") || text.starts_with("enum ") => "a table".into(),
+        _ => text,
+    }
+}

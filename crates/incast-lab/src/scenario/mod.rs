@@ -1,0 +1,172 @@
+//! Scenario files: reading, checking, and expanding them into runs.
+//!
+//! The file is parsed into a [`tree`] that remembers the place of every value. `--set` arguments and grid points
+//! change the tree; the config structs of [`document`] are read from it; [`resolve`] checks them against one another
+//! and builds what the simulator wants. A fault anywhere is a path of keys, and the tree gives it its line.
+
+mod de;
+pub mod document;
+mod effective;
+pub mod error;
+mod folder;
+pub mod nearest;
+mod overrides;
+mod path;
+pub mod quantity;
+pub mod reference;
+mod resolve;
+mod run;
+pub mod source;
+pub mod tree;
+
+pub use document::claim::Claim;
+pub use error::{Fault, ScenarioError};
+pub use reference::{reference_markdown, schema};
+pub use run::Run;
+pub use source::Source;
+
+use document::Document;
+use error::Problem;
+use folder::Folders;
+use incast_units::Time;
+use resolve::{Point, files::Files};
+use std::{path::Path, sync::Arc};
+use tree::Node;
+
+/// A scenario, read and checked for every scheme at every grid point.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub describe: String,
+    /// What it follows.
+    pub source: String,
+    /// Flows arrive until here.
+    pub duration: Time,
+    /// Flows that start earlier are not counted.
+    pub warmup: Time,
+    /// The run ends at most this long after `duration`.
+    pub drain: Time,
+    /// One run for each.
+    pub seeds: Vec<u64>,
+    /// Published numbers.
+    pub claims: Vec<Claim>,
+    /// Look at these before you trust the results.
+    pub warnings: Vec<String>,
+    /// The file as read.
+    pub file: Source,
+    /// Every value, defaults spelled out, at the first grid point.
+    pub effective: toml::Table,
+    points: Vec<Arc<Point>>,
+}
+
+impl Scenario {
+    /// Reads a file and applies `--set` arguments, each a path and a value.
+    ///
+    /// # Errors
+    /// The first fault found, with its place.
+    pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Self, ScenarioError> {
+        Self::parse(Source::read(path)?, sets)
+    }
+
+    /// The same for a text at hand; paths in it are relative to the folder of `source.path`.
+    ///
+    /// # Errors
+    /// The first fault found, with its place.
+    pub fn parse(source: Source, sets: &[(String, String)]) -> Result<Self, ScenarioError> {
+        let arguments: Vec<String> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let locate =
+            |root: &Node, problem: Problem| problem.locate(root, &source.path, &source.text, &arguments);
+        let mut root = Node::parse(&source.text).map_err(|problem| locate(&tree::empty(), problem))?;
+        overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;
+        let document: Document = de::read(&root).map_err(|problem| locate(&root, problem))?;
+        let grid = overrides::grid_points(&root, &document).map_err(|problem| locate(&root, problem))?;
+
+        let mut files = Files::beside(&source.path);
+        let mut points = Vec::new();
+        let mut warnings: Vec<String> = Vec::new();
+        for point in &grid {
+            let tree = overrides::at_point(&root, point).map_err(|problem| locate(&root, problem))?;
+            let values =
+                point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
+            let resolved = de::read(&tree)
+                .and_then(|document| resolve::resolve(document, &tree, values, &mut files))
+                .map_err(|problem| locate(&tree, problem))?;
+            for warning in &resolved.warnings {
+                if !warnings.contains(warning) {
+                    warnings.push(warning.clone());
+                }
+            }
+            points.push(Arc::new(resolved));
+        }
+        for (key, value) in sets {
+            if grid.first().is_some_and(|point| point.iter().any(|(axis, _)| axis == key)) {
+                warnings.push(format!("--set {key}={value} has no effect: the grid sets it for every run"));
+            }
+        }
+        let effective = points.first().map(|point| effective::table(point)).unwrap_or_default();
+        Ok(Self {
+            name: document.name,
+            describe: document.describe,
+            source: document.source,
+            duration: document.duration.0,
+            warmup: document.warmup.0,
+            drain: document.drain.0,
+            seeds: document.seeds,
+            claims: document.paper.claim,
+            warnings,
+            file: source,
+            effective,
+            points,
+        })
+    }
+
+    /// Every run: grid point by grid point, scheme by scheme, seed by seed.
+    pub fn runs(&self) -> Vec<Run> {
+        let mut folders = Folders::default();
+        let mut runs = Vec::new();
+        for point in &self.points {
+            for resolved in &point.schemes {
+                for seed in &self.seeds {
+                    runs.push(Run {
+                        scheme: resolved.name.clone(),
+                        seed: *seed,
+                        grid: point.grid.clone(),
+                        folder: folders.name(&point.grid, &resolved.name, *seed),
+                        classes: point.traffic.classes.clone(),
+                        counted_from: point.document.warmup.0,
+                        counted_until: point.document.duration.0,
+                        end: point.traffic.end,
+                        point: Arc::clone(point),
+                        resolved: Arc::clone(resolved),
+                    });
+                }
+            }
+        }
+        runs
+    }
+
+    /// Names of the schemes, in their order.
+    pub fn schemes(&self) -> Vec<String> {
+        self.points
+            .first()
+            .map_or_else(Vec::new, |point| point.schemes.iter().map(|scheme| scheme.name.clone()).collect())
+    }
+
+    /// The axes of the grid, in the order in which [`Run::grid`] has them.
+    pub fn axes(&self) -> Vec<String> {
+        self.points
+            .first()
+            .map_or_else(Vec::new, |point| point.grid.iter().map(|(path, _)| path.clone()).collect())
+    }
+
+    /// [`Scenario::effective`] as a TOML document.
+    pub fn effective_toml(&self) -> String {
+        // A table of texts and finite numbers is always TOML.
+        toml::to_string(&self.effective).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

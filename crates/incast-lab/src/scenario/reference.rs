@@ -1,0 +1,193 @@
+//! The JSON schema of scenarios and the reference page, both from the config structs.
+
+use super::document::Document;
+use incast_cc::sender::LAWS;
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// The JSON schema of a scenario, for editors.
+pub fn schema() -> Value {
+    schemars::schema_for!(Document).to_value()
+}
+
+/// The reference page: every table and key with its type, default and meaning; then every law and its parameters.
+pub fn reference_markdown() -> String {
+    let schema = schema();
+    let mut page =
+        String::from("# Scenario reference\n\nGenerated from the config structs; do not edit.\n\n");
+    let empty = Map::new();
+    let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&empty);
+    section(&mut page, "The file", &schema);
+    for (name, definition) in definitions {
+        section(&mut page, name, definition);
+    }
+    page.push_str(
+        "# Laws\n\nDefaults are formulas of the host's rate, the fabric's base RTT and the MSS.\n\n",
+    );
+    for law in LAWS {
+        let _ = writeln!(page, "## `{}`: {}\n\n{}.\n", law.name, law.title, law.source.trim_end_matches('.'));
+        if law.parameters.is_empty() {
+            page.push_str("No parameters.\n\n");
+            continue;
+        }
+        page.push_str("| key | kind | default | allowed | meaning | source |\n|---|---|---|---|---|---|\n");
+        for row in law.parameters {
+            let cells = [row.kind, row.default, row.allowed, row.describe, row.source].map(cell);
+            let _ = writeln!(page, "| `{}` | {} |", row.name, cells.join(" | "));
+        }
+        page.push('\n');
+    }
+    page
+}
+
+fn section(page: &mut String, name: &str, schema: &Value) {
+    let _ = writeln!(page, "## {name}\n");
+    if let Some(text) = schema.get("description").and_then(Value::as_str) {
+        let _ = writeln!(page, "{}\n", paragraph(text));
+    }
+    let alternatives = ["oneOf", "anyOf"].iter().find_map(|key| schema.get(key)?.as_array());
+    if let Some(alternatives) = alternatives {
+        for alternative in alternatives {
+            let kind = alternative
+                .pointer("/properties/kind/const")
+                .or_else(|| alternative.get("const"))
+                .and_then(Value::as_str);
+            let text = alternative.get("description").and_then(Value::as_str).unwrap_or_default();
+            match (kind, alternative.get("$ref").and_then(Value::as_str)) {
+                (Some(kind), Some(other)) => {
+                    let _ = writeln!(page, "- `{kind}`: {} Keys: {}.", paragraph(text), link(other));
+                }
+                (Some(kind), None) => {
+                    let _ = writeln!(page, "- `{kind}`: {}", paragraph(text));
+                    keys(page, alternative);
+                }
+                (None, _) => {
+                    let _ = writeln!(page, "- {}: {}", type_of(alternative), paragraph(text));
+                }
+            }
+        }
+        page.push('\n');
+    }
+    keys(page, schema);
+}
+
+fn keys(page: &mut String, schema: &Value) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    if properties.keys().all(|key| key == "kind") {
+        return;
+    }
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map_or_else(Vec::new, |keys| keys.iter().filter_map(Value::as_str).collect());
+    page.push_str("\n| key | type | default | meaning |\n|---|---|---|---|\n");
+    for (key, property) in properties.iter().filter(|(key, _)| *key != "kind") {
+        let default = match property.get("default") {
+            Some(Value::Null) | None if required.contains(&key.as_str()) => "required".into(),
+            Some(Value::Null) | None => String::new(),
+            Some(Value::Object(_)) => "see there".into(),
+            Some(value) => format!("`{value}`"),
+        };
+        let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "| `{key}` | {} | {} | {} |",
+            cell(&type_of(property)),
+            cell(&default),
+            cell(text)
+        );
+    }
+    page.push('\n');
+}
+
+/// What a value can be.
+fn type_of(schema: &Value) -> String {
+    if let Some(other) = schema.get("$ref").and_then(Value::as_str) {
+        return link(other);
+    }
+    if let Some(alternatives) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(key)?.as_array())
+    {
+        let kinds = alternatives
+            .iter()
+            .filter(|one| one.get("type").and_then(Value::as_str) != Some("null"))
+            .map(type_of);
+        return kinds.collect::<Vec<_>>().join(" or ");
+    }
+    if let Some(value) = schema.get("const") {
+        return format!("`{value}`");
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
+    }
+    match schema.get("type") {
+        Some(Value::String(kind)) if kind == "array" => {
+            format!("list of {}", schema.get("items").map_or_else(|| "values".into(), type_of))
+        }
+        Some(Value::String(kind)) => kind.clone(),
+        Some(Value::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|kind| *kind != "null")
+            .collect::<Vec<_>>()
+            .join(" or "),
+        _ => "any".into(),
+    }
+}
+
+fn link(reference: &str) -> String {
+    let name = reference.rsplit('/').next().unwrap_or(reference);
+    format!("[{name}](#{})", name.to_lowercase())
+}
+
+fn paragraph(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn cell(text: &str) -> String {
+    paragraph(text).replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_described() {
+        fn walk(value: &Value, path: &str) {
+            if let Some(properties) = value.get("properties").and_then(Value::as_object) {
+                for (key, property) in properties {
+                    let described = property.get("description").is_some()
+                        || property.get("$ref").is_some()
+                        || key == "kind";
+                    assert!(described, "{path}.{key} has no description: {property}");
+                }
+            }
+            match value {
+                Value::Object(map) => {
+                    map.iter().for_each(|(key, value)| walk(value, &format!("{path}.{key}")))
+                }
+                Value::Array(items) => items.iter().for_each(|value| walk(value, path)),
+                _ => {}
+            }
+        }
+        walk(&schema(), "");
+    }
+
+    #[test]
+    fn short_forms_are_in_the_schema() {
+        let schema = schema().to_string();
+        for value in ["{\"const\":\"off\"", "{\"const\":false", "{\"const\":\"none\""] {
+            assert!(schema.contains(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_page_names_every_kind_and_law() {
+        let page = reference_markdown();
+        for name in
+            ["leaf-spine", "clos3", "all-to-all", "load_of", "per_port", "ratio_to", "`dctcp`", "gain"]
+        {
+            assert!(page.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Checks of `[[paper.claim]]`.
+
+use super::{
+    super::{
+        document::{Document, claim::metrics},
+        error::{Problem, list},
+        tree::keys,
+    },
+    traffic::Traffic,
+};
+
+/// Every claim is about something that the scenario has.
+pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
+    let metrics = metrics();
+    let schemes: Vec<&str> = document.scheme.iter().map(|scheme| scheme.name()).collect();
+    let axes: Vec<&str> = document
+        .zip
+        .iter()
+        .chain([&document.grid])
+        .flat_map(|axes| axes.0.iter().map(|(path, _)| path.as_str()))
+        .collect();
+    for (index, claim) in document.paper.claim.iter().enumerate() {
+        let at = |key: &str, problem: Problem| Err(problem.at(&keys!["paper", "claim", index, key]));
+        if !metrics.contains(&claim.metric) {
+            let problem = Problem::unknown(
+                format!("found {:?}", claim.metric),
+                &claim.metric,
+                metrics.iter().map(String::as_str),
+            );
+            return at("metric", problem);
+        }
+        if claim.class != "all" && !traffic.classes.contains(&claim.class) {
+            let names = traffic.classes.iter().map(String::as_str).chain(["all"]);
+            return at(
+                "class",
+                Problem::unknown(format!("there is no class {:?}", claim.class), &claim.class, names),
+            );
+        }
+        for (key, name) in [("scheme", Some(&claim.scheme)), ("ratio_to", claim.ratio_to.as_ref())] {
+            if let Some(name) = name.filter(|name| !schemes.contains(&name.as_str())) {
+                return at(
+                    key,
+                    Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied()),
+                );
+            }
+        }
+        let forms = [
+            ("value", claim.value.is_some()),
+            ("at_most", claim.at_most.is_some()),
+            ("at_least", claim.at_least.is_some()),
+            ("points", claim.points.is_some()),
+        ];
+        if forms.iter().filter(|(_, given)| *given).count() != 1 {
+            return Err(Problem::exactly_one(&forms).at(&keys!["paper", "claim", index]));
+        }
+        if let Some(points) = &claim.points {
+            if points.is_empty() {
+                return at("points", Problem::value("no points", "at least one [x, y]"));
+            }
+            let free = axes.iter().filter(|axis| !claim.grid.contains_key(**axis)).count();
+            if free != 1 {
+                let problem = Problem::new(format!(
+                    "a curve needs one grid axis that its `grid` leaves open, found {free}"
+                ));
+                return at("points", problem);
+            }
+        }
+        if let Some(unknown) = claim.grid.keys().find(|key| !axes.contains(&key.as_str())) {
+            let problem = Problem::unknown("not an axis of the grid", unknown, axes.iter().copied());
+            return Err(problem.at(&keys!["paper", "claim", index, "grid", unknown.as_str()]));
+        }
+        for (key, value) in &claim.grid {
+            let values = document
+                .zip
+                .iter()
+                .chain([&document.grid])
+                .flat_map(|axes| &axes.0)
+                .filter(|(path, _)| path == key);
+            let values: Vec<String> =
+                values.flat_map(|(_, values)| values).map(ToString::to_string).collect();
+            if !values.contains(&value.to_string()) {
+                let allowed = list(&values.iter().map(String::as_str).collect::<Vec<_>>(), false);
+                return Err(Problem::value(value, allowed).at(&keys![
+                    "paper",
+                    "claim",
+                    index,
+                    "grid",
+                    key.as_str()
+                ]));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Files that a scenario names, read once however many runs need them, and what is computed from them.
+
+use super::super::{
+    document::{topology, workload::Interpolation},
+    error::Problem,
+    nearest::nearest,
+    source::Source,
+};
+use crate::workload::{
+    builtin,
+    distribution::Table,
+    trace::{self, Row},
+};
+use incast_cc::{Path as NetworkPath, sender::Framing};
+use incast_sim::fabric::topology::Topology;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What is kept while a scenario is loaded.
+#[derive(Debug, Default)]
+pub struct Files {
+    base: PathBuf,
+    tables: BTreeMap<String, (Table, Interpolation)>,
+    traces: BTreeMap<String, Arc<Vec<Row>>>,
+    topologies: Vec<(String, Arc<Topology>)>,
+    paths: Vec<(Arc<Topology>, u32, Framing, NetworkPath)>,
+}
+
+impl Files {
+    /// Paths are relative to the folder of `scenario`.
+    pub fn beside(scenario: &Path) -> Self {
+        Self { base: scenario.parent().map(Path::to_owned).unwrap_or_default(), ..Self::default() }
+    }
+
+    /// A distribution by its bundled name or its path, and how its file wants to be read.
+    pub fn table(&mut self, name: &str) -> Result<(Table, Interpolation), Problem> {
+        if let Some(known) = self.tables.get(name) {
+            return Ok(known.clone());
+        }
+        let names = || builtin::BUILTIN.iter().map(|(name, _)| *name);
+        let parsed = match builtin::text(name) {
+            Some(text) => Table::parse(text),
+            None => {
+                let path = self.base.join(name);
+                let looks_like_a_path = name.contains(['/', '\\']) || name.contains(".csv");
+                if !looks_like_a_path && !path.is_file() {
+                    return Err(Problem {
+                        nearest: nearest(name, names()).map(str::to_owned),
+                        allowed: Some(format!(
+                            "the path of a CSV or one of {}",
+                            names().collect::<Vec<_>>().join(", ")
+                        )),
+                        ..Problem::new(format!("found {name:?}"))
+                    });
+                }
+                Table::parse(&Source::read(&path).map_err(|error| Problem::new(error.to_string()))?.text)
+            }
+        };
+        let table = parsed.map_err(|error| {
+            let place = if error.line == 0 { String::new() } else { format!(" line {}", error.line) };
+            Problem::new(format!("{name:?}{place}: {}", error.message))
+        })?;
+        let interpolation = if table.step { Interpolation::Step } else { Interpolation::Linear };
+        self.tables.insert(name.to_owned(), (table.clone(), interpolation));
+        Ok((table, interpolation))
+    }
+
+    /// The rows of a trace.
+    pub fn trace(&mut self, name: &str) -> Result<Arc<Vec<Row>>, Problem> {
+        if let Some(known) = self.traces.get(name) {
+            return Ok(Arc::clone(known));
+        }
+        let rows = trace::read(&self.base.join(name)).map_err(|error| {
+            let place = if error.line == 0 { String::new() } else { format!(" line {}", error.line) };
+            Problem::new(format!("{name:?}{place}: {}", error.message))
+        })?;
+        let rows = Arc::new(rows);
+        self.traces.insert(name.to_owned(), Arc::clone(&rows));
+        Ok(rows)
+    }
+
+    /// A fabric.
+    pub fn topology(&mut self, described: &topology::Topology) -> Result<Arc<Topology>, Problem> {
+        let key = format!("{described:?}");
+        if let Some((_, known)) = self.topologies.iter().find(|(other, _)| *other == key) {
+            return Ok(Arc::clone(known));
+        }
+        let topology = Arc::new(super::fabric::build(described, &self.base)?);
+        self.topologies.push((key, Arc::clone(&topology)));
+        Ok(topology)
+    }
+
+    /// The constants from which the defaults of laws are computed.
+    pub fn path(&mut self, topology: &Arc<Topology>, mtu: u32, framing: Framing) -> NetworkPath {
+        let known = self.paths.iter().find(|(other, other_mtu, other_framing, _)| {
+            Arc::ptr_eq(other, topology) && *other_mtu == mtu && *other_framing == framing
+        });
+        if let Some((_, _, _, path)) = known {
+            return *path;
+        }
+        let path = incast_sim::base_path(topology, mtu, framing);
+        self.paths.push((Arc::clone(topology), mtu, framing, path));
+        path
+    }
+}

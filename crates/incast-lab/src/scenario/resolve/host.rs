@@ -1,0 +1,68 @@
+//! `[host]` to what the simulator wants.
+
+use super::super::{
+    document::host::{self as described, Clock, Host},
+    error::Problem,
+    tree::keys,
+};
+use incast_cc::{Path, receiver::Scheduler, sender::Recovery};
+use incast_sim::config::{HostConfig, LoadBalancing};
+use incast_units::Time;
+
+/// Payload of a full packet, checked.
+pub fn mtu(host: &Host) -> Result<u32, Problem> {
+    match host.mtu.0.get() {
+        bytes @ 64..=9216 => Ok(bytes as u32),
+        _ => Err(Problem::value(host.mtu, "64B to 9216B").at(&keys!["host", "mtu"])),
+    }
+}
+
+/// Checks and converts.
+pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<HostConfig, Problem> {
+    let at = |key: &str, found: &dyn std::fmt::Display, allowed: &str| {
+        Err(Problem::value(found, allowed).at(&keys!["host", key]))
+    };
+    if host.clock != Clock::default() {
+        return Err(Problem::new("clocks that deviate come with a later version, allowed is zero")
+            .at(&keys!["host", "clock"]));
+    }
+    if host.rto_min.0 == Time::ZERO {
+        return at("rto_min", &host.rto_min, "a time above 0");
+    }
+    if host.ack_every == 0 {
+        return at("ack_every", &0, "1 or more packets");
+    }
+    if host.reordering == Some(0) {
+        return at("reordering", &0, "1 or more packets");
+    }
+    if host.ack_delay.is_some_and(|delay| delay.0 == Time::ZERO) && host.ack_every > 1 {
+        return at("ack_delay", &"0ps", "a time above 0");
+    }
+    Ok(HostConfig {
+        mtu: mtu(host)?,
+        rto_min: host.rto_min.0,
+        ack_every: host.ack_every,
+        ack_delay: host.ack_delay.map_or(network.base_rtt, |delay| delay.0),
+        reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
+        scheduler: Scheduler::None,
+    })
+}
+
+/// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.
+pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
+    match balancing {
+        LoadBalancing::Ecmp => 3,
+        LoadBalancing::Spray => {
+            let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
+            u32::try_from(packets).unwrap_or(u32::MAX).max(3)
+        }
+    }
+}
+
+/// Loss recovery.
+pub fn recovery(recovery: described::Recovery) -> Recovery {
+    match recovery {
+        described::Recovery::SelectiveRepeat => Recovery::SelectiveRepeat,
+        described::Recovery::GoBackN => Recovery::GoBackN,
+    }
+}

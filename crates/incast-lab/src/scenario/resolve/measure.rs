@@ -1,0 +1,154 @@
+//! `[measure]` and `[[event]]` to probes and link events.
+
+use super::{
+    super::{
+        document::{Document, measure::Which},
+        error::Problem,
+        nearest::nearest,
+        tree::keys,
+    },
+    traffic::Traffic,
+};
+use incast_sim::{
+    config::{LinkEvent, Probes},
+    fabric::topology::Topology,
+};
+use incast_units::Time;
+
+/// Without long flows, those of at least 1 MB count as long.
+const LONG: u64 = 1_000_000;
+
+/// What is sampled.
+pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Result<Probes, Problem> {
+    let period = |key: &str, every: Time| {
+        if every == Time::ZERO {
+            return Err(Problem::value("0ps", "a time above 0").at(&keys!["measure", key, "every"]));
+        }
+        Ok(every)
+    };
+    let ports = match &document.measure.ports {
+        None => None,
+        Some(ports) => Some((period("ports", ports.every.0)?, which_ports(&ports.which, topology)?)),
+    };
+    let rates = match &document.measure.rates {
+        None => None,
+        Some(rates) => {
+            let smallest = match rates.flows {
+                Which::All => 0,
+                Which::Long => {
+                    traffic.generators.iter().filter_map(|one| one.smallest_long_flow()).min().unwrap_or(LONG)
+                }
+            };
+            Some((period("rates", rates.every.0)?, smallest))
+        }
+    };
+    Ok(Probes { ports, rates, events: document.measure.traces })
+}
+
+fn which_ports(which: &[String], topology: &Topology) -> Result<Vec<(u32, u16)>, Problem> {
+    let at = |index: usize, problem: Problem| problem.at(&keys!["measure", "ports", "which", index]);
+    let list = topology.ports();
+    let end = |node: u32| list.of(node).iter().enumerate();
+    let mut found = Vec::new();
+    for (index, pattern) in which.iter().enumerate() {
+        let allowed = "ports such as \"s0->h0\", with * for any characters";
+        let Some((from, to)) = pattern.split_once("->") else {
+            return Err(at(index, Problem::value(format!("{pattern:?}"), allowed)));
+        };
+        let before = found.len();
+        for (node, name) in topology.names.iter().enumerate().filter(|(_, name)| matches(from.trim(), name)) {
+            let node = node as u32;
+            debug_assert_eq!(topology.names[node as usize], *name);
+            found.extend(
+                end(node)
+                    .filter(|(_, end)| matches(to.trim(), &topology.names[end.peer as usize]))
+                    .map(|(port, _)| (node, port as u16)),
+            );
+        }
+        if found.len() == before {
+            let names = || topology.names.iter().map(String::as_str);
+            let unknown = [from.trim(), to.trim()]
+                .into_iter()
+                .find(|name| !name.contains('*') && !names().any(|other| other == *name));
+            let problem = Problem::value(format!("{pattern:?}, which matches no port"), allowed);
+            let nearest = unknown.and_then(|name| nearest(name, names())).map(str::to_owned);
+            return Err(at(index, Problem { nearest, ..problem }));
+        }
+    }
+    if found.is_empty() {
+        return Err(Problem::value("no ports", "at least one").at(&keys!["measure", "ports", "which"]));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// `*` matches any characters, all else itself.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(found) => rest = &rest[found + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// Links that go down and up, and what is odd about them.
+pub fn events(
+    document: &Document,
+    topology: &Topology,
+    end: Time,
+) -> Result<(Vec<LinkEvent>, Vec<String>), Problem> {
+    let (mut events, mut warnings) = (Vec::new(), Vec::new());
+    for (index, event) in document.event.iter().enumerate() {
+        let (key, name, up) = match (&event.link_down, &event.link_up) {
+            (Some(name), None) => ("link_down", name, false),
+            (None, Some(name)) => ("link_up", name, true),
+            (down, up) => {
+                return Err(Problem::exactly_one(&[
+                    ("link_down", down.is_some()),
+                    ("link_up", up.is_some()),
+                ])
+                .at(&keys!["event", index]));
+            }
+        };
+        let cable = topology.find_cable(name).ok_or_else(|| {
+            let names: Vec<String> = (0..topology.cables.len().min(20_000))
+                .filter_map(|cable| topology.cable_name(cable))
+                .collect();
+            let first = names.iter().rev().take(3).cloned().collect::<Vec<_>>().join(", ");
+            Problem {
+                nearest: nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
+                ..Problem::value(format!("{name:?}"), format!("the two ends of a link, such as {first}"))
+            }
+            .at(&keys!["event", index, key])
+        })?;
+        if event.at.0 >= end {
+            warnings.push(format!("event {}: {} is not before the run's end, {end}", index + 1, event.at));
+        }
+        events.push(LinkEvent { at: event.at.0, cable, up });
+    }
+    Ok((events, warnings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_match() {
+        for (pattern, text) in
+            [("s0", "s0"), ("*", ""), ("leaf*", "leaf12"), ("*a*b", "xaxxb"), ("a*a", "aba")]
+        {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("s0", "s01"), ("leaf*", "spine1"), ("*a*b", "ba"), ("a*a", "a"), ("", "a")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}

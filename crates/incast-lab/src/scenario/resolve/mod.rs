@@ -1,0 +1,120 @@
+//! From a document to everything a simulation needs, one file for each table of the scenario.
+
+mod claims;
+mod fabric;
+pub mod files;
+mod host;
+mod measure;
+pub mod scheme;
+mod sizes;
+mod switch;
+pub mod traffic;
+
+use super::{
+    document::Document,
+    error::Problem,
+    tree::{Node, keys},
+};
+use files::Files;
+use incast_sim::{
+    config::{LinkEvent, Probes},
+    fabric::topology::Topology,
+};
+use incast_units::Time;
+use scheme::{Context, Resolved};
+use std::sync::Arc;
+use traffic::Traffic;
+
+/// A scenario at one grid point: all schemes, checked.
+#[derive(Debug)]
+pub struct Point {
+    /// The axes' values.
+    pub grid: Vec<(String, toml::Value)>,
+    /// The document with those values.
+    pub document: Document,
+    /// The fabric.
+    pub topology: Arc<Topology>,
+    /// The traffic.
+    pub traffic: Traffic,
+    /// The schemes in their order.
+    pub schemes: Vec<Arc<Resolved>>,
+    /// Links that go down and up.
+    pub events: Vec<LinkEvent>,
+    /// What is sampled.
+    pub probes: Probes,
+    /// Look at this before you trust the results.
+    pub warnings: Vec<String>,
+}
+
+/// Checks and converts a document.
+pub fn resolve(
+    document: Document,
+    root: &Node,
+    grid: Vec<(String, toml::Value)>,
+    files: &mut Files,
+) -> Result<Point, Problem> {
+    basics(&document)?;
+    let topology = files.topology(&document.topology)?;
+    let traffic = traffic::resolve(&document, &topology, files)?;
+    let context = Context { document: &document, root, topology: &topology, traffic: &traffic };
+    let mut schemes = Vec::new();
+    for index in 0..document.scheme.len() {
+        schemes.push(Arc::new(scheme::resolve(&context, index, files)?));
+    }
+    claims::check(&document, &traffic)?;
+    let probes = measure::probes(&document, &topology, &traffic)?;
+    let (events, of_events) = measure::events(&document, &topology, traffic.end)?;
+    let mut warnings = traffic.warnings.clone();
+    warnings.extend(scheme::warnings(&context, &schemes));
+    warnings.extend(of_events);
+    if !topology.is_connected() {
+        warnings.push("some hosts cannot reach one another: their flows will not complete".into());
+    }
+    Ok(Point { grid, topology, traffic, schemes, events, probes, warnings, document })
+}
+
+/// What can be said without the fabric.
+fn basics(document: &Document) -> Result<(), Problem> {
+    let name = &document.name;
+    let legal = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(legal) {
+        let allowed = "1 to 100 letters, digits, `.`, `_`, `-`, `+`, not starting with a dot";
+        return Err(Problem::value(format!("{name:?}"), allowed).under("name"));
+    }
+    if document.duration.0 == Time::ZERO {
+        return Err(Problem::value(document.duration, "a time above 0").under("duration"));
+    }
+    if document.warmup.0 >= document.duration.0 {
+        let allowed =
+            format!("a time before the duration, {}: otherwise no flow is counted", document.duration);
+        return Err(Problem::value(document.warmup, allowed).under("warmup"));
+    }
+    if document.seeds.is_empty() {
+        return Err(Problem::value("no seeds", "at least one").under("seeds"));
+    }
+    for (index, seed) in document.seeds.iter().enumerate() {
+        if document.seeds[..index].contains(seed) {
+            return Err(Problem::new(format!("the seed {seed} is given twice")).at(&keys!["seeds", index]));
+        }
+    }
+    if document.scheme.is_empty() {
+        return Err(Problem::new("there is no [[scheme]]: at least one is needed"));
+    }
+    for (index, scheme) in document.scheme.iter().enumerate() {
+        let name = scheme.name();
+        if name.trim().is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
+            let problem = Problem::value(format!("{name:?}"), "1 to 100 characters on one line");
+            return Err(problem.at(&keys!["scheme", index, "name"]));
+        }
+        if document.scheme[..index].iter().any(|other| other.name() == name) {
+            let problem =
+                Problem::new(format!("there are two schemes {name:?}: give each a `name` of its own"));
+            return Err(problem.at(&keys![
+                "scheme",
+                index,
+                if scheme.name.is_some() { "name" } else { "law" }
+            ]));
+        }
+    }
+    Ok(())
+}

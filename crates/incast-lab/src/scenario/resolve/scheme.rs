@@ -1,0 +1,291 @@
+//! `[[scheme]]` to switches, hosts and classes.
+
+use super::{
+    super::{
+        document::{
+            Document,
+            host::Host,
+            scheme::{self as described, Parameters, Scheme},
+            switch::{Ecn, Switch, Ties},
+        },
+        error::{Problem, list},
+        nearest::nearest,
+        tree::{Node, Step, Value, inline, keys},
+    },
+    files::Files,
+    host, switch,
+    traffic::Traffic,
+};
+use crate::scenario::de;
+use incast_cc::{
+    Path,
+    parameters::{ParameterError, Raw},
+    receiver::{Scheduler, window_credit::WindowCredit},
+    sender::{LAWS, LawInfo, LawParameters},
+    underlay::Underlay,
+};
+use incast_sim::{
+    config::{self, ClassConfig, HostConfig, SwitchConfig},
+    fabric::topology::Topology,
+};
+use std::sync::Arc;
+
+/// A scheme at one grid point, ready to be simulated.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Name of the row.
+    pub name: String,
+    /// All switches.
+    pub switch: SwitchConfig,
+    /// All hosts.
+    pub host: HostConfig,
+    /// Classes by index.
+    pub classes: Vec<ClassConfig>,
+    /// Order of simultaneous arrivals.
+    pub ties: config::Ties,
+    /// What the scheme's own law knows of the network.
+    pub path: Path,
+    /// The switch and host tables as merged.
+    pub merged: (Switch, Host),
+    /// What the scheme changes.
+    pub footnotes: Vec<String>,
+}
+
+/// The scenario around a scheme.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The document.
+    pub document: &'a Document,
+    /// The document with the places of its values.
+    pub root: &'a Node,
+    /// The fabric.
+    pub topology: &'a Arc<Topology>,
+    /// The traffic.
+    pub traffic: &'a Traffic,
+}
+
+/// Checks and converts the scheme at `index`.
+pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result<Resolved, Problem> {
+    let scheme = &context.document.scheme[index];
+    let written = context.root.get("scheme").and_then(|schemes| schemes.items().get(index));
+    let at = |problem: Problem| problem.at(&keys!["scheme", index]);
+    // Faults in a merged table are looked up in the merged table, where every value still knows its own place.
+    let merged = |key: &str| merge(context.root.get(key), written.and_then(|scheme| scheme.get(key)));
+    let (switch_node, host_node) = (merged("switch"), merged("host"));
+    let place = |problem: Problem| {
+        let found = match problem.path.first() {
+            Some(Step::Key(key)) if key == "switch" => switch_node.origin_of(&problem.path[1..]),
+            Some(Step::Key(key)) if key == "host" => host_node.origin_of(&problem.path[1..]),
+            _ => return problem,
+        };
+        Problem { origin: problem.origin.or(Some(found)), ..problem }
+    };
+    let switch_table: Switch = de::read(&switch_node).map_err(|problem| place(problem.under("switch")))?;
+    let host_table: Host = de::read(&host_node).map_err(|problem| place(problem.under("host")))?;
+
+    let law = find_law(&scheme.law).map_err(|problem| at(problem.under("law")))?;
+    let mtu = host::mtu(&host_table).map_err(place)?;
+    let network = files.path(context.topology, mtu, law.framing);
+    let switch = switch::resolve(&switch_table, context.topology, network.wire_mss, network.base_rtt)
+        .map_err(place)?;
+    let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
+
+    for (class, _) in &scheme.by_class {
+        if !context.traffic.classes.contains(class) {
+            let names = context.traffic.classes.iter().map(String::as_str);
+            let problem = Problem::unknown(format!("there is no class {class:?}"), class, names);
+            return Err(at(problem.at(&keys!["by_class", class.as_str()])));
+        }
+    }
+    let mut classes = Vec::new();
+    for name in &context.traffic.classes {
+        let refinement =
+            scheme.by_class.iter().find(|(class, _)| class == name).map(|(_, refinement)| refinement);
+        let place = match refinement {
+            Some(_) => vec!["by_class".into(), Step::from(name.as_str())],
+            None => Vec::new(),
+        };
+        let class = class_config(scheme, refinement, name, &switch, &host_table, &mut |framing| {
+            files.path(context.topology, mtu, framing)
+        });
+        classes.push(class.map_err(|problem| at(problem.at(&place)))?);
+    }
+    // What a receiver-driven law sends blindly is also what its receivers keep ahead of what has arrived.
+    let credit = classes.iter().find_map(|class| match &class.law {
+        LawParameters::Credit(parameters) => Some(parameters.unscheduled.get()),
+        _ => None,
+    });
+    if let Some(ahead) = credit {
+        host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead });
+    }
+    Ok(Resolved {
+        name: scheme.name().to_owned(),
+        ties: match switch_table.ties {
+            Ties::Seeded => config::Ties::Seeded,
+            Ties::PortOrder => config::Ties::PortOrder,
+        },
+        switch,
+        host,
+        classes,
+        path: network,
+        merged: (switch_table, host_table),
+        footnotes: footnotes(scheme, written, context.root),
+    })
+}
+
+/// The top-level table with the keys of the scheme's own in place of its own.
+fn merge(base: Option<&Node>, own: Option<&Node>) -> Node {
+    let empty = || Node { origin: super::super::tree::Origin::File(0), value: Value::Table(Vec::new()) };
+    let mut merged = base.cloned().unwrap_or_else(empty);
+    if let Some(own) = own {
+        for entry in own.entries() {
+            merged.insert(&entry.key, entry.node.clone());
+        }
+    }
+    merged
+}
+
+/// A law by name.
+pub fn find_law(name: &str) -> Result<&'static LawInfo, Problem> {
+    let names: Vec<&str> = LAWS.iter().map(|law| law.name).collect();
+    LAWS.iter().find(|law| law.name == name).ok_or_else(|| Problem {
+        nearest: nearest(name, names.iter().copied()).map(str::to_owned),
+        allowed: Some(list(&names, true)),
+        ..Problem::new(format!("found {name:?}"))
+    })
+}
+
+fn class_config(
+    scheme: &Scheme,
+    refinement: Option<&described::Refinement>,
+    name: &str,
+    switch: &SwitchConfig,
+    host: &Host,
+    path: &mut dyn FnMut(incast_cc::sender::Framing) -> Path,
+) -> Result<ClassConfig, Problem> {
+    let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
+    let law = own_law.unwrap_or(&scheme.law);
+    let info = find_law(law).map_err(|problem| problem.under("law"))?;
+    // A class of another law starts from that law's defaults, one of the same law from the scheme's parameters.
+    let mut given: Parameters = if law == scheme.law { scheme.parameters.clone() } else { Vec::new() };
+    for (key, raw) in refinement.map_or(&[][..], |refinement| &refinement.parameters) {
+        given.retain(|(other, _)| other != key);
+        given.push((key.clone(), raw.clone()));
+    }
+    let resolved = match LawParameters::resolve(law, &path(info.framing), &given) {
+        Some(Ok(resolved)) => resolved,
+        Some(Err(error)) => return Err(parameter_problem(error, refinement.is_some(), info)),
+        None => return Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
+    };
+    let highest = switch.priorities.saturating_sub(1);
+    let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
+        Some(priority) if priority > highest => {
+            let allowed = format!("0 to {highest}: switches have {} priorities", switch.priorities);
+            Err(Problem::value(priority, allowed).under(key))
+        }
+        given => Ok(given),
+    };
+    let data = priority("priority", refinement.and_then(|refinement| refinement.priority), scheme.priority)?;
+    let acks = priority(
+        "ack_priority",
+        refinement.and_then(|refinement| refinement.ack_priority),
+        scheme.ack_priority,
+    )?;
+    Ok(ClassConfig {
+        name: name.to_owned(),
+        recovery: host.recovery.map_or(info.recovery, host::recovery),
+        law: resolved,
+        priority: data.unwrap_or(0),
+        ack_priority: acks,
+        underlay: Underlay::None,
+    })
+}
+
+fn parameter_problem(error: ParameterError, refined: bool, law: &LawInfo) -> Problem {
+    match error {
+        ParameterError::Unknown { name, allowed } => {
+            let other: &[&str] =
+                if refined { &["law", "priority", "ack_priority", "underlay"] } else { described::keys() };
+            let problem = Problem::unknown(
+                format!("unknown key for the law {}", law.name),
+                &name,
+                allowed.into_iter().chain(other.iter().copied()),
+            );
+            problem.under(name)
+        }
+        ParameterError::Value { name, message } => Problem::new(message).under(name),
+    }
+}
+
+/// What a scheme gives for switches, hosts and priorities that the scenario does not, one line each.
+fn footnotes(scheme: &Scheme, written: Option<&Node>, root: &Node) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(written) = written else { return notes };
+    let name = scheme.name();
+    for table in ["switch", "host"] {
+        for entry in written.get(table).map_or(&[][..], Node::entries) {
+            let before = root.get(table).and_then(|base| base.get(&entry.key)).map(inline);
+            let after = inline(&entry.node);
+            match before {
+                Some(before) if before == after => {}
+                Some(before) => {
+                    notes.push(format!("{name}: {table}.{} = {after} instead of {before}", entry.key))
+                }
+                None => notes.push(format!("{name}: {table}.{} = {after}", entry.key)),
+            }
+        }
+    }
+    for key in ["priority", "ack_priority", "by_class"] {
+        if let Some(node) = written.get(key) {
+            notes.push(format!("{name}: {key} = {}", inline(node)));
+        }
+    }
+    notes
+}
+
+/// Things that have no effect or look wrong in one scheme.
+pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.info().ecn_capable);
+    let on = |switch: &Switch| switch.ecn != Ecn::Off;
+    if on(&context.document.switch) && !schemes.iter().any(|scheme| capable(scheme)) {
+        warnings.push("switch.ecn has no effect: no scheme has a law that uses ECN".into());
+    }
+    for (scheme, described) in schemes.iter().zip(&context.document.scheme) {
+        let name = &scheme.name;
+        if described.switch.as_ref().is_some_and(on) && !capable(scheme) {
+            warnings.push(format!("scheme {name}: switch.ecn has no effect, as its law does not use ECN"));
+        }
+        if capable(scheme) && !on(&scheme.merged.0) {
+            warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
+        }
+        let host = &scheme.merged.1;
+        if host.ack_delay.is_some() && host.ack_every == 1 {
+            warnings.push(format!(
+                "scheme {name}: host.ack_delay has no effect, as every packet is acknowledged at once"
+            ));
+        }
+        let laws: Vec<&str> = scheme.classes.iter().map(|class| class.law.info().name).collect();
+        if !described.parameters.is_empty() && !laws.contains(&described.law.as_str()) {
+            warnings.push(format!("scheme {name}: the parameters of {} have no effect, as by_class gives every class another law", described.law));
+        }
+        let wire = f64::from(scheme.path.wire_mss) / f64::from(scheme.path.mss.max(1));
+        if context.traffic.busiest <= 1.0 && context.traffic.busiest * wire > 1.0 {
+            warnings.push(format!(
+                "scheme {name}: with headers the busiest link is loaded {:.3}",
+                context.traffic.busiest * wire
+            ));
+        }
+    }
+    warnings
+}
+
+/// A parameter as TOML.
+pub fn toml_value(raw: &Raw) -> toml::Value {
+    match raw {
+        Raw::Text(text) => toml::Value::String(text.clone()),
+        Raw::Integer(number) => toml::Value::Integer(*number),
+        Raw::Float(number) => toml::Value::Float(*number),
+        Raw::Flag(flag) => toml::Value::Boolean(*flag),
+    }
+}

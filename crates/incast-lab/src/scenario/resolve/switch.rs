@@ -1,0 +1,136 @@
+//! `[switch]` to what the simulator wants.
+
+use super::super::{
+    document::switch::{self as described, Switch},
+    error::Problem,
+    tree::keys,
+};
+use incast_cc::switch::Agent;
+use incast_sim::{
+    config::{Buffer, Ecn, LoadBalancing, MarkAt, Size, SwitchConfig},
+    fabric::topology::Topology,
+};
+use incast_units::{Rate, Time};
+
+/// Checks and converts; the base RTT is for comparing thresholds with the memory.
+pub fn resolve(
+    switch: &Switch,
+    topology: &Topology,
+    wire_mtu: u32,
+    base_rtt: Time,
+) -> Result<SwitchConfig, Problem> {
+    if !(1..=8).contains(&switch.priorities) {
+        return Err(Problem::value(switch.priorities, "1 to 8").at(&keys!["switch", "priorities"]));
+    }
+    Ok(SwitchConfig {
+        buffer: buffer(switch, topology, wire_mtu)?,
+        ecn: ecn(&switch.ecn, base_rtt)?,
+        mark_at: match switch.ecn_at {
+            described::EcnAt::Enqueue => MarkAt::Enqueue,
+            described::EcnAt::Dequeue => MarkAt::Dequeue,
+        },
+        priorities: switch.priorities,
+        load_balancing: match switch.load_balancing {
+            described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
+            described::LoadBalancing::Spray => LoadBalancing::Spray,
+        },
+        agent: Agent::default(),
+        telemetry: false,
+        gate: None,
+    })
+}
+
+fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer, Problem> {
+    let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "buffer", key]);
+    let Some(buffer) = &switch.buffer else {
+        return Err(Problem {
+            allowed: Some("{ total = \"4MB\" } or { per_port = \"86KB\" }".into()),
+            ..Problem::new("the key `buffer` is missing")
+        }
+        .under("switch"));
+    };
+    let least = u64::from(wire_mtu);
+    let room = |key: &str, bytes: u64| {
+        if bytes < least {
+            Err(at(key, Problem::value(format!("{bytes} B"), format!("at least one full packet, {least} B"))))
+        } else {
+            Ok(bytes)
+        }
+    };
+    match (buffer.total, buffer.per_port) {
+        (Some(total), None) => {
+            let total = room("total", total.0.get())?;
+            let alpha = buffer.alpha();
+            if !(alpha > 0.0 && alpha <= 1024.0) {
+                return Err(at("alpha", Problem::value(alpha, "above 0 and at most 1024")));
+            }
+            let reserve = buffer.reserve().get();
+            let ports = topology.ports();
+            let most = (topology.hosts..topology.hosts + topology.rules.len() as u32)
+                .map(|node| ports.of(node).len() as u64)
+                .max();
+            let queues = most.unwrap_or(0) * u64::from(switch.priorities);
+            if reserve.saturating_mul(queues) > total {
+                let allowed = format!("at most {} B: {queues} queues share {total} B", total / queues.max(1));
+                return Err(at("reserve", Problem::value(format!("{reserve} B"), allowed)));
+            }
+            Ok(Buffer::Shared { total, alpha: fraction(alpha), reserve })
+        }
+        (None, Some(bytes)) => {
+            for (key, given) in [("alpha", buffer.alpha.is_some()), ("reserve", buffer.reserve.is_some())] {
+                if given {
+                    return Err(at(
+                        key,
+                        Problem::new("only a memory of `total` bytes has this key, not `per_port`"),
+                    ));
+                }
+            }
+            Ok(Buffer::PerPort { bytes: room("per_port", bytes.0.get())? })
+        }
+        (total, per_port) => {
+            Err(Problem::exactly_one(&[("total", total.is_some()), ("per_port", per_port.is_some())])
+                .at(&keys!["switch", "buffer"]))
+        }
+    }
+}
+
+/// The nearest fraction with a denominator of at most 2^20, in lowest terms.
+fn fraction(alpha: f64) -> (u32, u32) {
+    const DENOMINATOR: u32 = 1 << 20;
+    let numerator = ((alpha * f64::from(DENOMINATOR)).round() as u32).max(1);
+    let shift = numerator.trailing_zeros().min(20);
+    (numerator >> shift, DENOMINATOR >> shift)
+}
+
+fn ecn(ecn: &described::Ecn, base_rtt: Time) -> Result<Ecn, Problem> {
+    let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "ecn", key]);
+    match ecn {
+        described::Ecn::Off => Ok(Ecn::Off),
+        described::Ecn::Step(step) => Ok(Ecn::Step { at: step.at.0 }),
+        described::Ecn::Red(red) => {
+            if !(red.p > 0.0 && red.p <= 1.0) {
+                return Err(at("p", Problem::value(red.p, "above 0 and at most 1")));
+            }
+            let (min, max) = (red.min.0, red.max.0);
+            let comparable = |size: Size| size.bytes(Rate::from_gbps(100), base_rtt);
+            if comparable(min) > comparable(max) {
+                return Err(at("min", Problem::value(red.min, format!("at most max, {}", red.max))));
+            }
+            Ok(Ecn::Red { min, max, p: red.p })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alphas_are_exact_where_they_are_binary() {
+        assert_eq!(fraction(1.0), (1, 1));
+        assert_eq!(fraction(0.125), (1, 8));
+        assert_eq!(fraction(8.0), (8, 1));
+        let (numerator, denominator) = fraction(0.3);
+        assert!((f64::from(numerator) / f64::from(denominator) - 0.3).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,556 @@
+//! `[[workload]]` to generators, and whether the fabric can carry them.
+
+use super::{
+    super::{
+        document::{
+            Document,
+            workload::{self as described, LoadOf, Workload},
+        },
+        error::Problem,
+        tree::{Step, keys},
+    },
+    files::Files,
+    sizes,
+};
+use crate::workload::{
+    Generate,
+    all_to_all::AllToAll,
+    incast::{Incast, Receiver},
+    loads::{Demand, Fluid},
+    long::{Long, Pairs},
+    permutation::Permutation,
+    poisson::Poisson,
+    rpc::Rpc,
+    trace::{self, Trace},
+};
+use incast_sim::fabric::topology::Topology;
+use incast_units::{Bytes, Rate, Time};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// All traffic of a scenario at one grid point.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Class names, by index.
+    pub classes: Vec<String>,
+    /// What makes the flows.
+    pub generators: Vec<Arc<dyn Generate>>,
+    /// The run ends here.
+    pub end: Time,
+    /// The most loaded direction of any link by payload, where loads are known beforehand.
+    pub busiest: f64,
+    /// Links that a packet crosses on average.
+    pub mean_hops: f64,
+    /// Look at this before you trust the results.
+    pub warnings: Vec<String>,
+}
+
+/// More flows than anyone waits for.
+const MOST_FLOWS: f64 = 1e8;
+
+/// A demand with the key that sets its height, and whether it may exceed what links carry.
+struct Steady {
+    demand: Demand,
+    key: [Step; 3],
+    overload: bool,
+}
+
+struct Builder<'a> {
+    document: &'a Document,
+    topology: &'a Topology,
+    fluid: Fluid<'a>,
+    files: &'a mut Files,
+    traffic: Traffic,
+    steady: Vec<Steady>,
+}
+
+/// Checks and converts all workloads.
+pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> Result<Traffic, Problem> {
+    if document.workload.is_empty() {
+        return Err(Problem::new("there is no [[workload]]: at least one is needed"));
+    }
+    let duration = document.duration.0;
+    let endless = |workload: &Workload| matches!(workload, Workload::Long(long) if long.size.is_none());
+    let forever = document.workload.iter().filter(|workload| endless(workload)).count();
+    let end = if forever == document.workload.len() {
+        duration
+    } else {
+        duration.checked_add(document.drain.0).ok_or_else(|| {
+            Problem::value(document.drain, "a duration and a drain of at most 213 days together")
+                .under("drain")
+        })?
+    };
+    let fluid = Fluid::new(topology);
+    let mut builder = Builder {
+        document,
+        topology,
+        fluid,
+        files,
+        traffic: Traffic { end, ..Traffic::default() },
+        steady: Vec::new(),
+    };
+    if forever > 0 && forever < document.workload.len() {
+        builder.warn(format!("flows of kind long without a size never end, so every run lasts until {end}"));
+    }
+    for (index, workload) in document.workload.iter().enumerate() {
+        builder.add(index, workload).map_err(|problem| problem.at(&keys!["workload", index]))?;
+    }
+    builder.check_loads()?;
+    Ok(builder.traffic)
+}
+
+impl Builder<'_> {
+    fn warn(&mut self, text: String) {
+        self.traffic.warnings.push(text);
+    }
+
+    fn class(&mut self, name: &str) -> Result<u16, Problem> {
+        let legal = !name.is_empty()
+            && name.chars().all(|c| c.is_alphanumeric() || "._-+ ".contains(c))
+            && name.len() <= 64;
+        if !legal || name == "all" {
+            return Err(Problem::value(
+                format!("{name:?}"),
+                "up to 64 letters, digits, `.`, `_`, `-`, `+` and blanks, but not \"all\"",
+            )
+            .under("class"));
+        }
+        if self.traffic.classes.iter().any(|other| other == name) {
+            return Err(Problem::new(format!(
+                "there are two classes {name:?}: give each [[workload]] a `class` of its own"
+            ))
+            .under("class"));
+        }
+        let index = u16::try_from(self.traffic.classes.len())
+            .map_err(|_| Problem::new("found more than 65,536 classes"))?;
+        self.traffic.classes.push(name.to_owned());
+        Ok(index)
+    }
+
+    fn add(&mut self, index: usize, workload: &Workload) -> Result<(), Problem> {
+        let name = workload.class().to_owned();
+        let class = self.class(&name)?;
+        let generator: Arc<dyn Generate> = match workload {
+            Workload::Poisson(poisson) => Arc::new(self.poisson(index, class, name.clone(), poisson)?),
+            Workload::Incast(incast) => Arc::new(self.incast(index, class, name.clone(), incast)?),
+            Workload::Permutation(one) => Arc::new(Permutation {
+                class,
+                name: name.clone(),
+                hosts: self.topology.hosts,
+                size: some_bytes("size", one.size.0)?,
+                start: self.before_the_end("start", one.start.0)?,
+            }),
+            Workload::AllToAll(one) => Arc::new(AllToAll {
+                class,
+                name: name.clone(),
+                hosts: self.topology.hosts,
+                size: some_bytes("size", one.size.0)?,
+                start: self.before_the_end("start", one.start.0)?,
+            }),
+            Workload::Long(long) => Arc::new(self.long(class, name.clone(), long)?),
+            Workload::Trace(trace) => Arc::new(self.trace(class, name.clone(), trace)?),
+            Workload::Rpc(rpc) => Arc::new(self.rpc(class, name.clone(), rpc)?),
+        };
+        let expected = generator.expected();
+        if expected.flows.is_nan() || expected.flows > MOST_FLOWS {
+            let key = match workload {
+                Workload::Poisson(_) => "load",
+                Workload::Incast(incast) if incast.every.is_some() => "every",
+                Workload::Incast(_) => "load",
+                Workload::Long(_) => "flows",
+                _ => "class",
+            };
+            return Err(Problem::value(
+                format!("about {:.0} flows", expected.flows),
+                format!("at most {MOST_FLOWS:.0}"),
+            )
+            .under(key));
+        }
+        let (first, last) = generator.starts();
+        let duration = self.document.duration.0.ps();
+        if expected.flows < 0.5 {
+            self.warn(format!(
+                "class {name}: fewer than one flow is to be expected before {}",
+                self.document.duration
+            ));
+        } else if last < self.document.warmup.0.ps() {
+            self.warn(format!(
+                "class {name}: all flows start before the end of the warm-up ({}), so none is counted",
+                self.document.warmup
+            ));
+        } else if first >= duration {
+            self.warn(format!("class {name}: no flow starts before {}", self.document.duration));
+        }
+        self.traffic.generators.push(generator);
+        Ok(())
+    }
+
+    fn before_the_end(&self, key: &str, start: Time) -> Result<Time, Problem> {
+        if start < self.document.duration.0 {
+            Ok(start)
+        } else {
+            Err(Problem::value(start, format!("a time before the duration, {}", self.document.duration))
+                .under(key))
+        }
+    }
+
+    fn poisson(
+        &mut self,
+        index: usize,
+        class: u16,
+        name: String,
+        poisson: &described::Poisson,
+    ) -> Result<Poisson, Problem> {
+        let distribution =
+            sizes::distribution(&poisson.sizes, self.files).map_err(|problem| problem.under("sizes"))?;
+        let from =
+            sizes::hosts(poisson.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
+        let to = sizes::hosts(poisson.to.as_ref(), self.topology).map_err(|problem| problem.under("to"))?;
+        if let ([only], true) = (to.as_slice(), to.iter().any(|host| from.contains(host))) {
+            let found = &self.topology.names[*only as usize];
+            return Err(Problem::value(
+                format!("{found} as the only destination of itself"),
+                "at least one other host",
+            )
+            .under("to"));
+        }
+        let load = poisson.load;
+        if !is_load(load, poisson.overload) {
+            return Err(
+                Problem::value(load, "above 0 and at most 1 (more with overload = true)").under("load")
+            );
+        }
+        let hosts = self.topology.hosts as usize;
+        let mut demand = Demand { sources: vec![0.0; hosts], destinations: vec![0.0; hosts] };
+        for host in &from {
+            demand.sources[*host as usize] = self.fluid.host_rate(*host);
+        }
+        for host in &to {
+            demand.destinations[*host as usize] = 1.0;
+        }
+        let scale = match poisson.load_of {
+            LoadOf::Host => load,
+            LoadOf::Bottleneck if self.fluid.is_too_large() => {
+                return Err(Problem::value("a fabric too large to find its busiest link", "\"host\"")
+                    .under("load_of"));
+            }
+            LoadOf::Bottleneck => {
+                let (busiest, _) = self.fluid.busiest(&self.fluid.loads(&demand)).unwrap_or((0.0, 0));
+                load / busiest
+            }
+            LoadOf::Bisection => load * self.fluid.bisection() / self.fluid.crossing(&demand),
+        };
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(
+                Problem::value("no traffic there", "what this class's traffic crosses").under("load_of")
+            );
+        }
+        demand.sources.iter_mut().for_each(|rate| *rate *= scale);
+        let mean = distribution.mean();
+        let sources = from
+            .iter()
+            .map(|host| (*host, mean * 8e12 / demand.sources[*host as usize]))
+            .collect::<Vec<(u32, f64)>>();
+        let of = match poisson.load_of {
+            LoadOf::Host => "each source's link",
+            LoadOf::Bisection => "the bisection",
+            LoadOf::Bottleneck => "the busiest link",
+        };
+        let label = format!(
+            "load {load} of {of} in payload bytes, sizes {}",
+            sizes::label(&poisson.sizes, &distribution)
+        );
+        self.steady.push(Steady {
+            demand,
+            key: keys!["workload", index, "load"],
+            overload: poisson.overload,
+        });
+        Ok(Poisson {
+            class,
+            name,
+            sources,
+            destinations: to,
+            sizes: distribution,
+            duration: self.document.duration.0,
+            label,
+        })
+    }
+
+    fn incast(
+        &mut self,
+        index: usize,
+        class: u16,
+        name: String,
+        incast: &described::Incast,
+    ) -> Result<Incast, Problem> {
+        let size = some_bytes("size", incast.size.0)?;
+        let hosts = self.topology.hosts;
+        let senders =
+            sizes::hosts(incast.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
+        let receiver = match incast.receiver.as_str() {
+            "rotate" => Receiver::Rotate,
+            "random" => Receiver::Random,
+            name => Receiver::Host(sizes::host(name, self.topology).map_err(|mut problem| {
+                problem.allowed =
+                    problem.allowed.map(|allowed| format!("\"rotate\", \"random\" or {allowed}"));
+                problem.under("receiver")
+            })?),
+        };
+        let also_receives = match receiver {
+            Receiver::Host(host) => senders.contains(&host),
+            _ => true,
+        };
+        let most = senders.len() - usize::from(also_receives);
+        if incast.fan_in == 0 || incast.fan_in as usize > most {
+            let allowed = format!("1 to {most}, the senders other than the receiver");
+            return Err(Problem::value(incast.fan_in, allowed).under("fan_in"));
+        }
+        let mut demand =
+            Demand { sources: vec![0.0; hosts as usize], destinations: vec![0.0; hosts as usize] };
+        match receiver {
+            Receiver::Host(host) => demand.destinations[host as usize] = 1.0,
+            _ => demand.destinations.fill(1.0),
+        }
+        let capacity: f64 = (0..hosts)
+            .filter(|host| demand.destinations[*host as usize] > 0.0)
+            .map(|host| self.fluid.host_rate(host))
+            .sum();
+        let group_bits = f64::from(incast.fan_in) * size as f64 * 8.0;
+        let (key, every) = match (incast.every, incast.load) {
+            (Some(every), None) if every.0 > Time::ZERO => ("every", every.0),
+            (Some(every), None) => return Err(Problem::value(every, "a time above 0").under("every")),
+            (None, Some(load)) => {
+                if !is_load(load, incast.overload) {
+                    return Err(Problem::value(load, "above 0 and at most 1 (more with overload = true)")
+                        .under("load"));
+                }
+                let every = Time::from_secs_f64(group_bits / (load * capacity));
+                if every == Time::ZERO || every == Time::MAX {
+                    return Err(Problem::value(
+                        load,
+                        format!("a load at which groups are between 1ps and 213 days apart, not {every}"),
+                    )
+                    .under("load"));
+                }
+                ("load", every)
+            }
+            (every, load) => {
+                return Err(Problem::exactly_one(&[("every", every.is_some()), ("load", load.is_some())]));
+            }
+        };
+        if incast.jitter.0 > every {
+            self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
+        }
+        let average = group_bits / every.as_secs_f64();
+        let may_send: Vec<u32> = match receiver {
+            Receiver::Host(host) => senders.iter().copied().filter(|sender| *sender != host).collect(),
+            _ => senders.clone(),
+        };
+        for host in &may_send {
+            demand.sources[*host as usize] = average / may_send.len() as f64;
+        }
+        self.steady.push(Steady { demand, key: keys!["workload", index, key], overload: incast.overload });
+        Ok(Incast {
+            class,
+            name,
+            hosts,
+            senders,
+            fan_in: incast.fan_in,
+            size,
+            every,
+            jitter: incast.jitter.0,
+            receiver,
+            duration: self.document.duration.0,
+        })
+    }
+
+    fn long(&mut self, class: u16, name: String, long: &described::Long) -> Result<Long, Problem> {
+        let pairs = match (&long.flows, &long.pairs) {
+            (Some(0), None) => return Err(Problem::value(0, "at least 1 flow").under("flows")),
+            (Some(count), None) if f64::from(*count) > MOST_FLOWS => {
+                return Err(Problem::value(count, format!("at most {MOST_FLOWS:.0} flows")).under("flows"));
+            }
+            (Some(count), None) => Pairs::Random(*count),
+            (None, Some(pairs)) if !pairs.is_empty() => {
+                let mut given = Vec::new();
+                for (index, (source, destination)) in pairs.iter().enumerate() {
+                    let at = |problem: Problem, end: usize| problem.at(&keys!["pairs", index, end]);
+                    let source_host = sizes::host(source, self.topology).map_err(|problem| at(problem, 0))?;
+                    let destination_host =
+                        sizes::host(destination, self.topology).map_err(|problem| at(problem, 1))?;
+                    if source_host == destination_host {
+                        return Err(at(
+                            Problem::value(format!("{destination:?}, the sender itself"), "another host"),
+                            1,
+                        ));
+                    }
+                    given.push((source_host, destination_host));
+                }
+                Pairs::Given(given)
+            }
+            (None, Some(_)) => {
+                return Err(Problem::value("no pairs", "at least one pair of hosts").under("pairs"));
+            }
+            (flows, pairs) => {
+                return Err(Problem::exactly_one(&[("flows", flows.is_some()), ("pairs", pairs.is_some())]));
+            }
+        };
+        let fastest =
+            self.topology.cables.iter().map(|cable| cable.link.rate).max().unwrap_or(Rate::from_bps(0));
+        let senders = match &pairs {
+            Pairs::Random(count) => u64::from((*count).min(self.topology.hosts)),
+            Pairs::Given(pairs) => pairs.len().min(self.topology.hosts as usize) as u64,
+        };
+        let count = match &pairs {
+            Pairs::Random(count) => u64::from(*count),
+            Pairs::Given(pairs) => pairs.len() as u64,
+        };
+        let start = self.before_the_end("start", long.start.0)?;
+        let last = start.saturating_add(long.stagger.0.saturating_mul(count - 1));
+        if last >= self.document.duration.0 {
+            self.warn(format!(
+                "class {name}: the last flow starts at {last}, not before {}",
+                self.document.duration
+            ));
+        }
+        let end = self.traffic.end;
+        // A margin of 1 MB: what is sent before the end is certainly less.
+        let endless = Bytes::new(fastest.bytes_in(end).get().saturating_add(1_000_000));
+        let rate = self.fluid.host_rate(0);
+        let capacity =
+            Bytes::new((rate / 8.0 * end.saturating_sub(start).as_secs_f64() * senders as f64) as u64);
+        let size = match long.size {
+            Some(size) => some_bytes("size", size.0)?,
+            None => endless.get(),
+        };
+        Ok(Long {
+            class,
+            name,
+            hosts: self.topology.hosts,
+            pairs,
+            size,
+            endless: long.size.is_none(),
+            start,
+            stagger: long.stagger.0,
+            capacity,
+        })
+    }
+
+    fn trace(&mut self, class: u16, name: String, described: &described::Trace) -> Result<Trace, Problem> {
+        let at = |problem: Problem| problem.under("path");
+        let rows = self.files.trace(&described.path).map_err(at)?;
+        let mut classes: BTreeMap<String, u16> = BTreeMap::new();
+        for row in rows.iter() {
+            if let Some(other) =
+                row.class.as_deref().filter(|other| *other != name && !classes.contains_key(*other))
+            {
+                let index =
+                    self.class(other).map_err(|problem| at(Problem { path: Vec::new(), ..problem }))?;
+                classes.insert(other.to_owned(), index);
+            }
+        }
+        let hosts = self.topology.names[..self.topology.hosts as usize]
+            .iter()
+            .zip(0..)
+            .map(|(name, host)| (name.as_str(), host));
+        let class_of = |row: Option<&str>| row.and_then(|name| classes.get(name)).copied().unwrap_or(class);
+        let mut flows = trace::resolve(&rows, self.topology.hosts, &hosts.collect(), &class_of)
+            .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
+        let all = flows.len();
+        flows.retain(|flow| flow.start < self.document.duration.0);
+        if flows.len() < all {
+            self.warn(format!(
+                "class {name}: {} of {all} flows of the trace start after {} and are left out",
+                all - flows.len(),
+                self.document.duration
+            ));
+        }
+        Ok(Trace { name, flows })
+    }
+
+    fn rpc(&mut self, class: u16, name: String, rpc: &described::Rpc) -> Result<Rpc, Problem> {
+        let clients =
+            sizes::hosts(rpc.clients.as_ref(), self.topology).map_err(|problem| problem.under("clients"))?;
+        let servers =
+            sizes::hosts(rpc.servers.as_ref(), self.topology).map_err(|problem| problem.under("servers"))?;
+        if servers.len() == 1 && clients == servers {
+            return Err(
+                Problem::value("one host that is client and server", "at least two hosts").under("servers")
+            );
+        }
+        if !(1..=100_000).contains(&rpc.outstanding) {
+            return Err(Problem::value(rpc.outstanding, "1 to 100000").under("outstanding"));
+        }
+        let request =
+            sizes::distribution(&rpc.request, self.files).map_err(|problem| problem.under("request"))?;
+        let response =
+            sizes::distribution(&rpc.response, self.files).map_err(|problem| problem.under("response"))?;
+        let request_class = self.class(&format!("{name}-request"))?;
+        // As many calls as pauses, propagation and the slower of the two sides allow.
+        let rate = |hosts: &[u32]| hosts.iter().map(|host| self.fluid.host_rate(*host)).sum::<f64>();
+        let delay =
+            4.0 * self.topology.cables.iter().map(|cable| cable.link.delay.as_secs_f64()).fold(0.0, f64::max);
+        let bits = (request.mean() + response.mean()) * 8.0;
+        let link = self.fluid.host_rate(clients[0]).max(1.0);
+        let cycle = rpc.think.0.as_secs_f64() + 2.0 * delay + bits / link;
+        let open = clients.len() as f64 * f64::from(rpc.outstanding);
+        let per_second = (open / cycle.max(1e-12)).min(rate(&clients).min(rate(&servers)) / bits.max(1.0));
+        Ok(Rpc {
+            request_class,
+            response_class: class,
+            name,
+            clients,
+            servers,
+            outstanding: rpc.outstanding,
+            request,
+            response,
+            think: rpc.think.0,
+            duration: self.document.duration.0,
+            calls: per_second * self.document.duration.0.as_secs_f64(),
+        })
+    }
+
+    /// Adds up what is steady and looks for links that cannot carry it.
+    fn check_loads(&mut self) -> Result<(), Problem> {
+        let hosts = self.topology.hosts as usize;
+        let uniform = Demand {
+            sources: (0..self.topology.hosts).map(|host| self.fluid.host_rate(host)).collect(),
+            destinations: vec![1.0; hosts],
+        };
+        self.traffic.mean_hops = self.fluid.mean_hops(&uniform);
+        if self.fluid.is_too_large() && !self.steady.is_empty() {
+            self.warn("the fabric is so large that only the loads of host links were checked".into());
+        }
+        let mut total = vec![[0.0; 2]; self.topology.cables.len()];
+        for steady in &self.steady {
+            for (sum, load) in total.iter_mut().zip(self.fluid.loads(&steady.demand)) {
+                sum[0] += load[0];
+                sum[1] += load[1];
+            }
+        }
+        let Some((busiest, cable)) = self.fluid.busiest(&total) else { return Ok(()) };
+        self.traffic.busiest = busiest;
+        if busiest > 1.0 + 1e-9 && self.steady.iter().all(|steady| !steady.overload) {
+            let Some(last) = self.steady.last() else { return Ok(()) };
+            let link = self.topology.cable_name(cable).unwrap_or_default();
+            let together = if self.steady.len() > 1 { " with all workloads together" } else { "" };
+            let allowed = "at most 1 on every link (more with overload = true)";
+            return Err(
+                Problem::value(format!("a load of {busiest:.4} on {link}{together}"), allowed).at(&last.key)
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A part of a capacity, above 0; more than all of it only on request.
+fn is_load(load: f64, overload: bool) -> bool {
+    load > 0.0 && load <= if overload { 1e6 } else { 1.0 }
+}
+
+fn some_bytes(key: &str, size: Bytes) -> Result<u64, Problem> {
+    match size.get() {
+        0 => Err(Problem::value("0B", "at least 1B").under(key)),
+        bytes if bytes > 1 << 53 => Err(Problem::value(size, "at most 2^53 bytes").under(key)),
+        bytes => Ok(bytes),
+    }
+}

@@ -1,0 +1,160 @@
+//! One simulation of a scenario.
+
+use super::{
+    effective,
+    error::ScenarioError,
+    resolve::{Point, scheme::Resolved},
+};
+use crate::workload::rpc::Several;
+use incast_sim::{Config, config::Probes};
+use incast_units::Time;
+use std::sync::Arc;
+
+// What things take, in bytes; the same numbers as in `incast_sim::estimate_memory`, which needs the flows.
+const PER_PROCESS: f64 = 16e6;
+const PER_NODE: f64 = 6_000.0;
+const PER_PORT: f64 = 700.0;
+const PER_PACKET: f64 = 192.0;
+const PER_FLOW: f64 = 420.0;
+
+/// One scheme at one grid point with one seed.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Paths and values of the grid's axes.
+    pub grid: Vec<(String, toml::Value)>,
+    /// Name of the run's folder: safe in file systems and unique within the scenario.
+    pub folder: String,
+    /// Names of the classes, by the index that flows name.
+    pub classes: Vec<String>,
+    /// Flows that start earlier are not counted.
+    pub counted_from: Time,
+    /// Nor are those that start from here on.
+    pub counted_until: Time,
+    /// The simulation ends here at the latest.
+    pub end: Time,
+    pub(super) point: Arc<Point>,
+    pub(super) resolved: Arc<Resolved>,
+}
+
+impl Run {
+    /// Everything that the simulator needs, with `threads` threads: the fabric and the flows are made here.
+    ///
+    /// # Errors
+    /// None at present: whatever can be wrong with a scenario is found when it is loaded.
+    pub fn config(&self, threads: usize) -> Result<Config, ScenarioError> {
+        let point = &*self.point;
+        let mut flows = Vec::new();
+        for generator in &point.traffic.generators {
+            generator.flows(self.seed, &mut flows);
+        }
+        let applications = (0..point.topology.hosts).map(|host| {
+            let mut own: Vec<_> = point
+                .traffic
+                .generators
+                .iter()
+                .filter_map(|generator| generator.application(self.seed, host))
+                .collect();
+            if own.len() > 1 { Some(Box::new(Several(own)) as Box<_>) } else { own.pop() }
+        });
+        let mut applications: Vec<_> = applications.collect();
+        while applications.last().is_some_and(Option::is_none) {
+            applications.pop();
+        }
+        Ok(Config {
+            topology: (*point.topology).clone(),
+            switch: self.resolved.switch.clone(),
+            host: self.resolved.host.clone(),
+            classes: self.resolved.classes.clone(),
+            flows,
+            applications,
+            link_events: point.events.clone(),
+            probes: point.probes.clone(),
+            seed: self.seed,
+            end: self.end,
+            threads,
+            ties: self.resolved.ties,
+        })
+    }
+
+    /// Flows and their packets, with acknowledgements, that are to be expected.
+    fn expected_flows_and_packets(&self) -> (f64, f64) {
+        let mtu = f64::from(self.resolved.host.mtu);
+        let mut sum = (0.0, 0.0);
+        for generator in &self.point.traffic.generators {
+            let expected = generator.expected();
+            // The last packet of a flow is half full on average.
+            let data = expected.bytes / mtu + expected.flows * 0.5;
+            sum.0 += expected.flows;
+            sum.1 += data + (data / f64::from(self.resolved.host.ack_every)).max(expected.flows);
+        }
+        sum
+    }
+
+    /// Link traversals of data and acknowledgements that are to be expected, retransmissions left out. An estimate
+    /// for progress and cost: sources and destinations count as uniform.
+    pub fn expected_packet_hops(&self) -> f64 {
+        self.expected_flows_and_packets().1 * self.point.traffic.mean_hops
+    }
+
+    /// Bytes of memory that the run will need at most, roughly: fabric, flows, packets in flight, samples.
+    pub fn estimated_memory(&self) -> u64 {
+        let point = &*self.point;
+        let (flows, _) = self.expected_flows_and_packets();
+        let hosts = f64::from(point.topology.hosts);
+        let ports = point.topology.cables.len() as f64 * 2.0;
+        // Data and acknowledgements of a window and a queue of the same size, from every host.
+        let mss = f64::from(self.resolved.path.mss.max(1));
+        let in_flight = hosts * (self.resolved.path.bdp().get() as f64 / mss + 2.0) * 4.0;
+        let samples = sampled(&point.probes, self.end, f64::from(self.resolved.switch.priorities), flows);
+        let total = PER_PROCESS
+            + f64::from(point.topology.nodes()) * PER_NODE
+            + ports * PER_PORT
+            + in_flight * PER_PACKET
+            + flows * PER_FLOW
+            + samples;
+        total.min(1e18) as u64
+    }
+
+    /// What this scheme changes against the scenario, one line each, for the table's footer.
+    pub fn footnotes(&self) -> Vec<String> {
+        self.resolved.footnotes.clone()
+    }
+
+    /// One line for each workload: the mean size that `load` refers to, arrivals, flows to be expected.
+    pub fn describe_workloads(&self) -> Vec<String> {
+        self.point.traffic.generators.iter().map(|generator| generator.describe()).collect()
+    }
+
+    /// What the scheme's law knows of the network: the numbers that its defaults are computed from.
+    pub fn path(&self) -> incast_cc::Path {
+        self.resolved.path
+    }
+
+    /// The scenario as this run has it: its grid point, its scheme, its seed, every default spelled out.
+    pub fn effective(&self) -> toml::Table {
+        let mut table = effective::table(&self.point);
+        table.remove("grid");
+        table.remove("zip");
+        table.insert("seeds".into(), toml::Value::Array(vec![toml::Value::Integer(self.seed as i64)]));
+        if let Some(toml::Value::Array(schemes)) = table.get_mut("scheme") {
+            schemes.retain(|scheme| scheme.get("name").and_then(toml::Value::as_str) == Some(&self.scheme));
+        }
+        table
+    }
+}
+
+/// Bytes of the samples that a run collects.
+fn sampled(probes: &Probes, end: Time, priorities: f64, flows: f64) -> f64 {
+    let count = |every: Time| end.ps() as f64 / every.ps().max(1) as f64;
+    let ports = probes
+        .ports
+        .as_ref()
+        .map_or(0.0, |(every, ports)| count(*every) * ports.len() as f64 * priorities * 72.0);
+    // Of short flows few are alive at a time.
+    let rates = probes.rates.as_ref().map_or(0.0, |(every, _)| count(*every) * flows.min(1000.0) * 48.0);
+    ports + rates
+}

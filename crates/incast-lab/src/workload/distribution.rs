@@ -1,0 +1,313 @@
+//! Distributions of flow sizes: sampling by inverting the CDF, and exact means.
+
+use crate::scenario::document::workload::Interpolation;
+use incast_sim::engine::random::Stream;
+
+/// What is wrong with a table, and in which line (from 1; 0 for the table as a whole).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableError {
+    /// The line.
+    pub line: usize,
+    /// What was found and what is allowed.
+    pub message: String,
+}
+
+/// Points of a cumulative distribution: sizes in bytes, both columns ascending, the last probability 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    points: Vec<(f64, f64)>,
+    /// The file asks for step sampling.
+    pub step: bool,
+}
+
+/// Sizes of at most this many bytes are exact in floating point.
+const LARGEST: f64 = (1u64 << 53) as f64;
+
+impl Table {
+    /// Reads lines `size_bytes,cdf`; `#` starts a comment line, and a comment that speaks of step sampling asks for it.
+    ///
+    /// # Errors
+    /// Anything else, sizes below 0, a column that falls, probabilities outside [0, 1] or not ending at 1.
+    pub fn parse(text: &str) -> Result<Self, TableError> {
+        let fail = |line: usize, message: String| Err(TableError { line, message });
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut step = false;
+        let mut header = true;
+        let mut last_line = 0;
+        for (index, line) in text.lines().enumerate() {
+            let (number, line) = (index + 1, line.trim().trim_start_matches('\u{feff}'));
+            if let Some(comment) = line.strip_prefix('#') {
+                let comment = comment.to_ascii_lowercase();
+                step |= comment.contains("step sampling")
+                    || comment.replace(' ', "").contains("interpolation:step");
+                continue;
+            }
+            if line.is_empty() || (std::mem::take(&mut header) && line.replace(' ', "") == "size_bytes,cdf") {
+                continue;
+            }
+            last_line = number;
+            let shown: String = line.chars().take(40).collect();
+            let Some((size, probability)) = line.split_once(',') else {
+                return fail(number, format!("found {shown:?}, allowed is size_bytes,cdf"));
+            };
+            let (Ok(size), Ok(probability)) = (size.trim().parse::<f64>(), probability.trim().parse::<f64>())
+            else {
+                return fail(number, format!("found {shown:?}, allowed are two numbers: size_bytes,cdf"));
+            };
+            if !(0.0..=LARGEST).contains(&size) {
+                return fail(number, format!("found size {size}, allowed is 0 to 2^53 bytes"));
+            }
+            if !(0.0..=1.0 + 1e-9).contains(&probability) {
+                return fail(number, format!("found probability {probability}, allowed is 0 to 1"));
+            }
+            let probability = probability.min(1.0);
+            if let Some((size_before, probability_before)) = points.last() {
+                if size < *size_before {
+                    return fail(
+                        number,
+                        format!("found size {size} after {size_before}, allowed are sizes that do not fall"),
+                    );
+                }
+                if probability < *probability_before {
+                    return fail(
+                        number,
+                        format!(
+                            "found probability {probability} after {probability_before}, allowed are probabilities that do not fall"
+                        ),
+                    );
+                }
+            }
+            points.push((size, probability));
+        }
+        match points.last_mut() {
+            None => fail(0, "found no points, allowed are lines size_bytes,cdf".into()),
+            Some((_, last)) if (*last - 1.0).abs() > 1e-6 => {
+                fail(last_line, format!("found {last} as the last probability, allowed is 1"))
+            }
+            Some((size, _)) if *size < 1.0 => {
+                fail(last_line, format!("found {size} as the largest size, allowed is at least 1"))
+            }
+            Some((_, last)) => {
+                *last = 1.0;
+                Ok(Self { points, step })
+            }
+        }
+    }
+
+    /// The size at probability `u` in [0, 1), on straight lines; below the first point, its size.
+    fn invert_lines(&self, u: f64) -> f64 {
+        let above =
+            self.points.partition_point(|(_, probability)| *probability <= u).min(self.points.len() - 1);
+        let (size, probability) = self.points[above];
+        if above == 0 {
+            return size;
+        }
+        let (size_before, probability_before) = self.points[above - 1];
+        if probability <= probability_before {
+            return size;
+        }
+        size_before
+            + (size - size_before)
+                * ((u - probability_before) / (probability - probability_before)).clamp(0.0, 1.0)
+    }
+
+    /// The size of the first point whose probability is above `u`.
+    fn invert_step(&self, u: f64) -> f64 {
+        let above =
+            self.points.partition_point(|(_, probability)| *probability <= u).min(self.points.len() - 1);
+        self.points[above].0
+    }
+
+    /// Mean of min(size, max) on straight lines.
+    pub fn mean_of_lines(&self, max: u64) -> f64 {
+        let max = max as f64;
+        let (first, mass) = self.points[0];
+        let lines = self.points.windows(2).map(|pair| {
+            let ((a, from), (b, to)) = (pair[0], pair[1]);
+            let average = if max >= b {
+                (a + b) / 2.0
+            } else if max <= a {
+                max
+            } else {
+                ((max - a) * (a + max) / 2.0 + (b - max) * max) / (b - a)
+            };
+            average * (to - from)
+        });
+        first.min(max) * mass + lines.sum::<f64>()
+    }
+
+    /// Mean of min(size, max) with only the sizes of the points.
+    pub fn mean_of_step(&self, max: u64) -> f64 {
+        let mut before = 0.0;
+        let mut mean = 0.0;
+        for (size, probability) in &self.points {
+            mean += size.min(max as f64) * (probability - before);
+            before = *probability;
+        }
+        mean
+    }
+}
+
+/// A distribution of flow sizes. Samples are whole and at least 1 byte.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always the same.
+    Fixed(u64),
+    /// Log-normal, cut at `max`.
+    Lognormal {
+        /// Mean of the natural logarithm of the size.
+        mu: f64,
+        /// Its standard deviation.
+        sigma: f64,
+        /// Larger flows have this size.
+        max: u64,
+    },
+    /// From a table, cut at `max`.
+    Table {
+        /// The points.
+        table: Table,
+        /// How it is read.
+        interpolation: Interpolation,
+        /// Larger flows have this size.
+        max: u64,
+    },
+}
+
+impl Distribution {
+    /// Draws a size.
+    pub fn sample(&self, stream: &mut Stream) -> u64 {
+        let (size, max) = match self {
+            Self::Fixed(size) => return *size,
+            Self::Lognormal { mu, sigma, max } => (libm::exp(mu + sigma * normal(stream)), *max),
+            Self::Table { table, interpolation: Interpolation::Linear, max } => {
+                (table.invert_lines(stream.uniform()), *max)
+            }
+            Self::Table { table, interpolation: Interpolation::Step, max } => {
+                (table.invert_step(stream.uniform()), *max)
+            }
+        };
+        (size.round() as u64).clamp(1, max.max(1))
+    }
+
+    /// Mean in bytes: that of the curve, before sizes are rounded to whole bytes of at least 1.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(size) => *size as f64,
+            Self::Lognormal { mu, sigma, max } => lognormal_mean(*mu, *sigma, *max),
+            Self::Table { table, interpolation: Interpolation::Linear, max } => table.mean_of_lines(*max),
+            Self::Table { table, interpolation: Interpolation::Step, max } => table.mean_of_step(*max),
+        }
+    }
+}
+
+/// A standard normal draw (Box and Muller 1958): always two uniform ones, so that streams stay in step.
+fn normal(stream: &mut Stream) -> f64 {
+    let radius = (-2.0 * libm::log(1.0 - stream.uniform())).sqrt();
+    radius * libm::cos(std::f64::consts::TAU * stream.uniform())
+}
+
+/// Mean of min(X, max): E[X] Φ((ln max − μ − σ²)/σ) + max (1 − Φ((ln max − μ)/σ)).
+fn lognormal_mean(mu: f64, sigma: f64, max: u64) -> f64 {
+    let (mean, max) = (libm::exp(mu + sigma * sigma / 2.0), max as f64);
+    if sigma == 0.0 {
+        return mean.min(max);
+    }
+    let below = |z: f64| 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2);
+    let z = (libm::log(max) - mu) / sigma;
+    mean * below(z - sigma) + max * below(-z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::builtin;
+
+    fn table(text: &str) -> Result<Table, TableError> {
+        Table::parse(text)
+    }
+
+    #[test]
+    fn bad_tables_are_refused_with_their_line() {
+        for (text, line) in [
+            ("size_bytes,cdf\n10,0.5\n5,1.0\n", 3),
+            ("size_bytes,cdf\n10,0.5\n20,0.4\n30,1\n", 3),
+            ("# x\n10,0.5\n20,0.9\n", 3),
+            ("-10,0.5\n20,1\n", 1),
+            ("10,NaN\n20,1\n", 1),
+            ("inf,0.5\n", 1),
+            ("10,1.5\n", 1),
+            ("10;1\n", 1),
+            ("\u{0}\u{1}\u{2}PNG\n", 1),
+            ("0,1\n", 1),
+            ("", 0),
+        ] {
+            assert_eq!(table(text).expect_err(text).line, line, "{text}");
+        }
+    }
+
+    #[test]
+    fn samples_follow_the_curve() {
+        // Kolmogorov and Smirnov: 20,000 draws stay within 1.63/sqrt(n) with 99% probability.
+        for name in ["websearch", "fb_hadoop_fine", "google_rpc2008"] {
+            let table = table(builtin::text(name).expect("bundled")).expect("valid");
+            let curve = table.clone();
+            let distribution =
+                Distribution::Table { table, interpolation: Interpolation::Linear, max: u64::MAX };
+            let mut stream = Stream::new(7, 1, 1);
+            let mut draws: Vec<u64> = (0..20_000).map(|_| distribution.sample(&mut stream)).collect();
+            draws.sort_unstable();
+            for quantile in [0.1, 0.25, 0.5, 0.75, 0.9, 0.99] {
+                let expected = curve.invert_lines(quantile);
+                let below = draws.partition_point(|size| (*size as f64) < expected) as f64 / 20_000.0;
+                let up_to = draws.partition_point(|size| (*size as f64) <= expected + 1.0) as f64 / 20_000.0;
+                assert!(
+                    below - 0.012 <= quantile && quantile <= up_to + 0.012,
+                    "{name} {quantile}: {below} {up_to}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn step_draws_only_the_points() {
+        let table = table(builtin::text("homa_w1").expect("bundled")).expect("valid");
+        assert!(table.step);
+        let sizes: Vec<u64> = table.points.iter().map(|(size, _)| *size as u64).collect();
+        let distribution = Distribution::Table { table, interpolation: Interpolation::Step, max: u64::MAX };
+        let mut stream = Stream::new(7, 1, 1);
+        let draws: Vec<u64> = (0..50_000).map(|_| distribution.sample(&mut stream)).collect();
+        assert!(draws.iter().all(|draw| sizes.contains(draw)));
+        let small = draws.iter().filter(|draw| **draw == 8).count() as f64 / 50_000.0;
+        assert!((small - 0.31094).abs() < 0.01, "{small}");
+    }
+
+    #[test]
+    fn means_are_those_of_the_samples() {
+        let websearch = table(builtin::text("websearch").expect("bundled")).expect("valid");
+        let distributions = [
+            Distribution::Table {
+                table: websearch.clone(),
+                interpolation: Interpolation::Linear,
+                max: u64::MAX,
+            },
+            Distribution::Table {
+                table: websearch.clone(),
+                interpolation: Interpolation::Linear,
+                max: 1_500_000,
+            },
+            Distribution::Table { table: websearch, interpolation: Interpolation::Step, max: 1_500_000 },
+            Distribution::Lognormal { mu: 9.0, sigma: 1.0, max: u64::MAX },
+            Distribution::Lognormal { mu: 9.0, sigma: 1.0, max: 20_000 },
+            Distribution::Fixed(77),
+        ];
+        for distribution in distributions {
+            let mut stream = Stream::new(3, 1, 9);
+            let mean = (0..200_000).map(|_| distribution.sample(&mut stream) as f64).sum::<f64>() / 200_000.0;
+            assert!(
+                (mean / distribution.mean() - 1.0).abs() < 0.02,
+                "{distribution:?}: {mean} {}",
+                distribution.mean()
+            );
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Incast: groups of flows from many hosts to one.
+
+use super::{
+    Expected, Generate, request_id,
+    streams::{Purpose, draw_to_front, stream},
+};
+use incast_sim::FlowSpec;
+use incast_units::Time;
+
+/// Who receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// Each host in turn.
+    Rotate,
+    /// Drawn for each group.
+    Random,
+    /// One host.
+    Host(u32),
+}
+
+/// Groups at regular times.
+#[derive(Clone, Debug)]
+pub struct Incast {
+    /// Class index of the flows.
+    pub class: u16,
+    /// Class name, for the random streams.
+    pub name: String,
+    /// Hosts of the fabric.
+    pub hosts: u32,
+    /// Hosts that may send.
+    pub senders: Vec<u32>,
+    /// Senders of a group.
+    pub fan_in: u32,
+    /// Bytes of each flow.
+    pub size: u64,
+    /// Time between groups.
+    pub every: Time,
+    /// Largest delay of a flow after its group's time.
+    pub jitter: Time,
+    /// Who receives.
+    pub receiver: Receiver,
+    /// Groups start before this time.
+    pub duration: Time,
+}
+
+impl Incast {
+    fn groups(&self) -> u64 {
+        self.duration.ps().div_ceil(self.every.ps().max(1))
+    }
+}
+
+impl Generate for Incast {
+    fn flows(&self, seed: u64, flows: &mut Vec<FlowSpec>) {
+        for group in 0..self.groups() {
+            // A stream for each group: a longer run starts with the same groups as a shorter one.
+            let mut stream = stream(seed, Purpose::Incast, &self.name, group);
+            let receiver = match self.receiver {
+                Receiver::Rotate => (group % u64::from(self.hosts)) as u32,
+                Receiver::Random => stream.below(u64::from(self.hosts)) as u32,
+                Receiver::Host(host) => host,
+            };
+            let mut senders: Vec<u32> =
+                self.senders.iter().copied().filter(|host| *host != receiver).collect();
+            draw_to_front(&mut stream, &mut senders, self.fan_in as usize);
+            for source in senders.into_iter().take(self.fan_in as usize) {
+                let jitter = if self.jitter == Time::ZERO {
+                    0
+                } else {
+                    stream.below(self.jitter.ps().saturating_add(1))
+                };
+                flows.push(FlowSpec {
+                    start: (self.every * group).saturating_add(Time::from_ps(jitter)),
+                    source,
+                    destination: receiver,
+                    bytes: self.size,
+                    class: self.class,
+                    request: request_id(self.class, group),
+                });
+            }
+        }
+    }
+
+    fn expected(&self) -> Expected {
+        let flows = self.groups() as f64 * f64::from(self.fan_in);
+        Expected { flows, bytes: flows * self.size as f64 }
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "{}: {} groups of {} × {} B, one every {}; {} flows",
+            self.name,
+            self.groups(),
+            self.fan_in,
+            self.size,
+            self.every,
+            self.expected().flows
+        )
+    }
+
+    fn starts(&self) -> (u64, u64) {
+        (
+            0,
+            (self.groups().saturating_sub(1))
+                .saturating_mul(self.every.ps())
+                .saturating_add(self.jitter.ps()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn groups_rotate_and_senders_differ() {
+        let incast = Incast {
+            class: 3,
+            name: "incast".into(),
+            hosts: 8,
+            senders: (0..8).collect(),
+            fan_in: 5,
+            size: 1000,
+            every: Time::from_us(100),
+            jitter: Time::from_us(10),
+            receiver: Receiver::Rotate,
+            duration: Time::from_ms(1),
+        };
+        let mut flows = Vec::new();
+        incast.flows(1, &mut flows);
+        assert_eq!(flows.len() as f64, incast.expected().flows);
+        for (group, flows) in flows.chunks(5).enumerate() {
+            let senders: BTreeSet<u32> = flows.iter().map(|flow| flow.source).collect();
+            assert_eq!(senders.len(), 5);
+            for flow in flows {
+                assert_eq!(flow.destination as usize, group % 8);
+                assert_ne!(flow.destination, flow.source);
+                assert_eq!(flow.request, request_id(3, group as u64));
+                let offset = flow.start - Time::from_us(100) * group as u64;
+                assert!(offset <= Time::from_us(10));
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Workloads: what a scenario's `[[workload]]` tables turn into. One file per kind.
+
+pub mod all_to_all;
+pub mod builtin;
+pub mod distribution;
+pub mod incast;
+pub mod loads;
+pub mod long;
+pub mod permutation;
+pub mod poisson;
+pub mod rpc;
+pub mod streams;
+pub mod trace;
+mod trace_parquet;
+
+use incast_sim::{FlowSpec, host::app::Application};
+use std::fmt::Debug;
+
+/// How much traffic is to be expected.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// Flows.
+    pub flows: f64,
+    /// Payload bytes of all of them.
+    pub bytes: f64,
+}
+
+/// Traffic of one `[[workload]]` table, ready to be generated.
+pub trait Generate: Debug + Send + Sync {
+    /// Adds the flows that are known beforehand.
+    fn flows(&self, seed: u64, flows: &mut Vec<FlowSpec>);
+    /// How much is to be expected.
+    fn expected(&self) -> Expected;
+    /// One line for people: what `load` came to, how many flows.
+    fn describe(&self) -> String;
+    /// What opens flows during the run at `host`.
+    fn application(&self, _seed: u64, _host: u32) -> Option<Box<dyn Application>> {
+        None
+    }
+    /// The smallest flow, for those kinds whose flows are long.
+    fn smallest_long_flow(&self) -> Option<u64> {
+        None
+    }
+    /// The earliest and latest start that is possible, in picoseconds.
+    fn starts(&self) -> (u64, u64);
+}
+
+/// Request ids of groups that are known beforehand lie above all those that hosts give out.
+pub fn request_id(class: u16, group: u64) -> u64 {
+    1 << 62 | u64::from(class) << 40 | (group & ((1 << 40) - 1))
+}

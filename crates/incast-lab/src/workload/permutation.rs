@@ -1,0 +1,85 @@
+//! A permutation: each host sends one flow to another, each host receives one.
+
+use super::{
+    Expected, Generate,
+    streams::{Purpose, draw_to_front, stream},
+};
+use incast_sim::FlowSpec;
+use incast_units::Time;
+
+/// One flow from each host.
+#[derive(Clone, Debug)]
+pub struct Permutation {
+    /// Class index of the flows.
+    pub class: u16,
+    /// Class name, for the random streams.
+    pub name: String,
+    /// Hosts of the fabric, at least 2.
+    pub hosts: u32,
+    /// Bytes of each flow.
+    pub size: u64,
+    /// When all start.
+    pub start: Time,
+}
+
+impl Permutation {
+    /// Each host's destination: a uniformly drawn permutation in which no host keeps its place.
+    fn destinations(&self, seed: u64) -> Vec<u32> {
+        let mut stream = stream(seed, Purpose::Permutation, &self.name, 0);
+        let mut order: Vec<u32> = (0..self.hosts).collect();
+        // About one permutation in e has no fixed point: 200 failures in a row do not happen, and if they did, a
+        // rotation would do.
+        for _ in 0..200 {
+            draw_to_front(&mut stream, &mut order, self.hosts as usize);
+            if order.iter().enumerate().all(|(host, other)| host as u32 != *other) {
+                return order;
+            }
+        }
+        (0..self.hosts).map(|host| (host + 1) % self.hosts).collect()
+    }
+}
+
+impl Generate for Permutation {
+    fn flows(&self, seed: u64, flows: &mut Vec<FlowSpec>) {
+        for (source, destination) in self.destinations(seed).into_iter().enumerate() {
+            flows.push(FlowSpec {
+                start: self.start,
+                source: source as u32,
+                destination,
+                bytes: self.size,
+                class: self.class,
+                request: FlowSpec::NO_REQUEST,
+            });
+        }
+    }
+
+    fn expected(&self) -> Expected {
+        Expected { flows: f64::from(self.hosts), bytes: f64::from(self.hosts) * self.size as f64 }
+    }
+
+    fn describe(&self) -> String {
+        format!("{}: {} flows of {} B at {}", self.name, self.hosts, self.size, self.start)
+    }
+
+    fn starts(&self) -> (u64, u64) {
+        (self.start.ps(), self.start.ps())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_sends_to_itself_and_everybody_receives() {
+        for hosts in [2, 3, 128] {
+            let permutation = Permutation { class: 0, name: "p".into(), hosts, size: 1, start: Time::ZERO };
+            for seed in 0..50 {
+                let mut order = permutation.destinations(seed);
+                assert!(order.iter().enumerate().all(|(host, other)| host as u32 != *other));
+                order.sort_unstable();
+                assert!(order.iter().enumerate().all(|(host, other)| host as u32 == *other));
+            }
+        }
+    }
+}

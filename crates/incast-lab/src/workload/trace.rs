@@ -1,0 +1,244 @@
+//! Traces: flows from a CSV or Parquet file.
+//!
+//! Columns by name, in any order: `start` (a time such as `"1.5us"`) or `start_ps`; `src` and `dst` (host names or
+//! numbers); `bytes` or `size_bytes`; optionally `class`. Further columns are ignored, so that a `flows.parquet`
+//! of one run can drive another.
+
+use super::{Expected, Generate, trace_parquet};
+use incast_sim::FlowSpec;
+use incast_units::Time;
+use std::{collections::BTreeMap, path::Path};
+
+/// A row as the file holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// When the flow starts.
+    pub start: Time,
+    /// Sender: a host's name or number.
+    pub source: String,
+    /// Receiver.
+    pub destination: String,
+    /// Payload.
+    pub bytes: u64,
+    /// Class, if the file has that column and it is not empty.
+    pub class: Option<String>,
+}
+
+/// What is wrong with a trace, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// Line of a CSV or row of a Parquet file, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What was found and what is allowed.
+    pub message: String,
+}
+
+/// A trace whose hosts and classes are known.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Class name of the workload.
+    pub name: String,
+    /// Its flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// Largest number of rows.
+pub const LIMIT: usize = 50_000_000;
+
+/// Reads a file, Parquet if its name ends so.
+///
+/// # Errors
+/// The file cannot be read, or a row is not a flow.
+pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
+    if path.exists() && !path.is_file() {
+        return Err(TraceError { line: 0, message: format!("{} is not a file", path.display()) });
+    }
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")) {
+        return trace_parquet::read(path);
+    }
+    let file = std::fs::File::open(path).map_err(|error| TraceError {
+        line: 0,
+        message: format!("{} cannot be read: {error}", path.display()),
+    })?;
+    read_csv(std::io::BufReader::new(file))
+}
+
+/// Reads CSV; `#` starts a comment line.
+///
+/// # Errors
+/// See [`read`].
+pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
+    let fail = |line: usize, message: String| TraceError { line, message };
+    let csv_error = |error: csv::Error| {
+        let line = error.position().map_or(0, |position| position.line() as usize);
+        fail(line, error.to_string())
+    };
+    let header = reader.headers().map_err(csv_error)?.clone();
+    let column = |names: &[&str]| header.iter().position(|name| names.contains(&name));
+    let need = |names: &[&str]| {
+        column(names).ok_or_else(|| {
+            fail(
+                1,
+                format!(
+                    "no column `{}`, allowed are start (or start_ps), src, dst, bytes (or size_bytes), class",
+                    names.join("` or `")
+                ),
+            )
+        })
+    };
+    let (start, source, destination) = (need(&["start", "start_ps"])?, need(&["src"])?, need(&["dst"])?);
+    let (bytes, class) = (need(&["bytes", "size_bytes"])?, column(&["class"]));
+    let in_ps = header.get(start) == Some("start_ps");
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(csv_error)?;
+        let line = record.position().map_or(0, |position| position.line() as usize);
+        let field = |index: usize| record.get(index).unwrap_or("");
+        let time = field(start);
+        let time = if in_ps {
+            time.parse::<u64>().map(Time::from_ps).map_err(|_| {
+                fail(line, format!("found start_ps {time:?}, allowed is a whole number of picoseconds"))
+            })?
+        } else {
+            time.parse::<Time>().map_err(|error| fail(line, format!("start: {error}")))?
+        };
+        let size = field(bytes);
+        rows.push(Row {
+            start: time,
+            source: field(source).to_owned(),
+            destination: field(destination).to_owned(),
+            bytes: size
+                .parse::<u64>()
+                .ok()
+                .or_else(|| size.parse::<incast_units::Bytes>().ok().map(incast_units::Bytes::get))
+                .ok_or_else(|| {
+                    fail(line, format!("found bytes {size:?}, allowed is a whole number from 1 on"))
+                })?,
+            class: class.map(field).filter(|class| !class.is_empty()).map(str::to_owned),
+        });
+        if rows.len() > LIMIT {
+            return Err(fail(line, format!("found more than {LIMIT} flows")));
+        }
+    }
+    Ok(rows)
+}
+
+/// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class.
+///
+/// # Errors
+/// An unknown host, a flow from a host to itself, or one of no bytes; the line is the row's number, from 1.
+pub fn resolve(
+    rows: &[Row],
+    hosts: u32,
+    host_of: &BTreeMap<&str, u32>,
+    class_of: &dyn Fn(Option<&str>) -> u16,
+) -> Result<Vec<FlowSpec>, TraceError> {
+    let host = |name: &str| {
+        host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts))
+    };
+    rows.iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let fail = |message: String| TraceError {
+                line: index + 1,
+                message: format!("flow {}: {message}", index + 1),
+            };
+            let find = |name: &str| {
+                host(name).ok_or_else(|| {
+                    fail(format!(
+                        "found host {name:?}, allowed is h0 to h{} or a number",
+                        hosts.saturating_sub(1)
+                    ))
+                })
+            };
+            let (source, destination) = (find(&row.source)?, find(&row.destination)?);
+            if source == destination {
+                return Err(fail(format!("found a flow from {} to itself", row.source)));
+            }
+            if row.bytes == 0 {
+                return Err(fail("found 0 bytes, allowed is 1 and more".into()));
+            }
+            Ok(FlowSpec {
+                start: row.start,
+                source,
+                destination,
+                bytes: row.bytes,
+                class: class_of(row.class.as_deref()),
+                request: FlowSpec::NO_REQUEST,
+            })
+        })
+        .collect()
+}
+
+impl Generate for Trace {
+    fn flows(&self, _seed: u64, flows: &mut Vec<FlowSpec>) {
+        flows.extend_from_slice(&self.flows);
+    }
+
+    fn expected(&self) -> Expected {
+        let bytes = self.flows.iter().map(|flow| flow.bytes as f64).sum();
+        Expected { flows: self.flows.len() as f64, bytes }
+    }
+
+    fn describe(&self) -> String {
+        let expected = self.expected();
+        format!("{}: {} flows of a trace, {:.0} B together", self.name, expected.flows, expected.bytes)
+    }
+
+    fn starts(&self) -> (u64, u64) {
+        let starts = || self.flows.iter().map(|flow| flow.start.ps());
+        (starts().min().unwrap_or(0), starts().max().unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_rows_in_any_column_order() {
+        let rows = read_csv("# mine\nclass,bytes,dst,src,start\na,20KB,h1,0,1.5us\n,7,h0,h1,0s\n".as_bytes())
+            .expect("valid");
+        assert_eq!(
+            rows[0],
+            Row {
+                start: Time::from_ns(1500),
+                source: "0".into(),
+                destination: "h1".into(),
+                bytes: 20_000,
+                class: Some("a".into())
+            }
+        );
+        let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
+        let flows = resolve(&rows, 2, &names, &|class| u16::from(class.is_some())).expect("valid");
+        assert_eq!((flows[0].source, flows[0].destination, flows[0].class, flows[1].class), (0, 1, 1, 0));
+    }
+
+    #[test]
+    fn bad_rows_are_refused_with_their_line() {
+        for (text, line) in [
+            ("start,src,dst\n", 1),
+            ("start,src,dst,bytes\n1us,h0,h1,-5\n", 2),
+            ("start,src,dst,bytes\n1us,h0,h1,5\nlater,h0,h1,5\n", 3),
+            ("start,src,dst,bytes\n1us,h0\n", 2),
+            ("start_ps,src,dst,bytes\n-1,h0,h1,5\n", 2),
+        ] {
+            assert_eq!(read_csv(text.as_bytes()).expect_err(text).line, line, "{text}");
+        }
+        assert!(read_csv(&b"start,src,dst,bytes\n\xff\xfe,h0,h1,5\n"[..]).is_err());
+        assert!(read(Path::new("no-such-file.csv")).is_err());
+        assert!(read(Path::new("no-such-file.parquet")).is_err());
+        let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
+        let row = |source: &str, destination: &str, bytes| Row {
+            start: Time::ZERO,
+            source: source.into(),
+            destination: destination.into(),
+            bytes,
+            class: None,
+        };
+        for bad in [row("h0", "h9", 1), row("h0", "h0", 1), row("h0", "h1", 0), row("2", "h1", 1)] {
+            assert!(resolve(&[bad], 2, &names, &|_| 0).is_err());
+        }
+    }
+}

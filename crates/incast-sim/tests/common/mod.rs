@@ -1,0 +1,189 @@
+//! Configurations in few words, for the integration tests.
+//!
+//! [`config`] gives a run with unlimited buffers, no marking and one class; a test then sets the fields it is about.
+
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
+use incast_cc::{
+    parameters::Raw,
+    receiver::Scheduler,
+    sender::{LAWS, LawInfo, LawParameters},
+    switch::Agent,
+    underlay::Underlay,
+};
+use incast_sim::{
+    Config, FlowSpec, Outcome, base_path,
+    config::{
+        Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, SwitchConfig, Ties,
+    },
+    fabric::topology::{
+        Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
+    },
+    simulate,
+};
+use incast_units::{Rate, Time};
+
+/// Payload bytes of a full packet.
+pub const MTU: u32 = 4096;
+/// What TCP framing, preamble and gap add to a payload on the wire: Ethernet 18, IPv4 20, TCP 32, gap 20.
+pub const OVERHEAD: u64 = 18 + 20 + 32 + 20;
+
+/// A link without loss.
+pub fn link(gbps: u64, delay: Time) -> Link {
+    Link { rate: Rate::from_gbps(gbps), delay, loss: 0.0 }
+}
+
+/// What the registry says about a law.
+pub fn info(name: &str) -> &'static LawInfo {
+    LAWS.iter().find(|law| law.name == name).expect("a known law")
+}
+
+/// A class of flows under a law with some of its parameters given.
+pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw)]) -> ClassConfig {
+    let info = info(name);
+    let given: Vec<_> = parameters.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    let path = base_path(topology, mtu, info.framing);
+    let law = LawParameters::resolve(name, &path, &given).expect("a known law").expect("good parameters");
+    ClassConfig {
+        name: name.to_owned(),
+        law,
+        recovery: info.recovery,
+        priority: 0,
+        ack_priority: None,
+        underlay: Underlay::None,
+    }
+}
+
+/// A parameter that is a size, a rate or a time.
+pub fn text(value: &str) -> Raw {
+    Raw::Text(value.to_owned())
+}
+
+/// A run of flows under one law.
+pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Config {
+    let class = class(&topology, MTU, law, parameters);
+    Config {
+        topology,
+        switch: SwitchConfig {
+            buffer: Buffer::Unlimited,
+            ecn: Ecn::Off,
+            mark_at: MarkAt::Enqueue,
+            priorities: 1,
+            load_balancing: LoadBalancing::Ecmp,
+            agent: Agent::None,
+            telemetry: false,
+            gate: None,
+        },
+        host: HostConfig {
+            mtu: MTU,
+            rto_min: Time::from_ms(1),
+            ack_every: 1,
+            ack_delay: Time::ZERO,
+            reordering: 3,
+            scheduler: Scheduler::None,
+        },
+        classes: vec![class],
+        flows: Vec::new(),
+        applications: Vec::new(),
+        link_events: Vec::new(),
+        probes: Probes::default(),
+        seed: 1,
+        end: Time::from_ms(1000),
+        threads: 1,
+        ties: Ties::Seeded,
+    }
+}
+
+/// A run in which no window ever limits a flow.
+pub fn unlimited(topology: Topology) -> Config {
+    config(topology, "constant-window", &[("window", text("1GB"))])
+}
+
+/// A flow of class 0 from the start on.
+pub fn flow(source: u32, destination: u32, bytes: u64) -> FlowSpec {
+    FlowSpec { start: Time::ZERO, source, destination, bytes, class: 0, request: FlowSpec::NO_REQUEST }
+}
+
+/// A cable, by name, that goes down or up.
+pub fn link_event(topology: &Topology, at: Time, name: &str, up: bool) -> LinkEvent {
+    LinkEvent { at, cable: topology.find_cable(name).expect("a known cable"), up }
+}
+
+/// Runs it and checks what is true of every run.
+pub fn run(config: Config) -> Outcome {
+    let outcome = simulate(config).expect("a configuration that can be run");
+    conserved(&outcome);
+    outcome
+}
+
+/// Every byte that entered the network left it in a known way.
+pub fn conserved(outcome: &Outcome) {
+    let totals = &outcome.totals;
+    assert_eq!(
+        totals.injected_bytes + totals.created_bytes,
+        totals.received_bytes
+            + totals.dropped_bytes
+            + totals.lost_bytes
+            + totals.trimmed_bytes
+            + totals.left_bytes,
+        "{totals:?}"
+    );
+}
+
+/// Every flow was delivered and acknowledged, exactly.
+pub fn delivered(outcome: &Outcome) {
+    assert!(outcome.complete);
+    for flow in &outcome.flows {
+        assert!(flow.delivered.is_some() && flow.delivered <= flow.acked, "{flow:?}");
+        assert_eq!(flow.delivered_bytes, flow.bytes, "{flow:?}");
+    }
+}
+
+/// A small fabric of every kind, at 100 Gbps and 1 us.
+pub fn every_topology() -> Vec<Topology> {
+    let link = link(100, Time::from_us(1));
+    let fast = Link { rate: Rate::from_gbps(400), ..link };
+    let slow = Link { rate: Rate::from_gbps(40), ..link };
+    let built = [
+        SingleSwitch { hosts: 6, link }.build(),
+        Dumbbell { left: 3, right: 3, host_link: link, bottleneck: slow }.build(),
+        LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, host_link: link, fabric_link: link }.build(),
+        FatTree { k: 4, link }.build(),
+        Clos3 {
+            pods: 2,
+            tors_per_pod: 2,
+            aggs_per_pod: 2,
+            cores: 2,
+            hosts_per_tor: 2,
+            host_link: link,
+            tor_agg_link: fast,
+            agg_core_link: fast,
+        }
+        .build(),
+        Chain { switches: 4, hosts_per_switch: 2, host_link: link, fabric_link: link }.build(),
+        Ring { switches: 5, hosts_per_switch: 2, host_link: link, fabric_link: link }.build(),
+        parse(DIAMOND),
+    ];
+    built.into_iter().map(|topology| topology.expect("a good topology")).collect()
+}
+
+/// Two racks with two ways between them, one of 56 Gbps: not a whole number of picoseconds per byte.
+pub const DIAMOND: &str = "
+    host a0
+    host a1
+    host b0
+    host b1
+    switch left
+    switch up
+    switch down
+    switch right
+    link a0 left 100Gbps 1us
+    link a1 left 100Gbps 1us
+    link b0 right 100Gbps 1us
+    link b1 right 100Gbps 1us
+    link left up 56Gbps 2us
+    link up right 56Gbps 2us
+    link left down 100Gbps 1us
+    link down right 100Gbps 1us
+";

@@ -1,0 +1,234 @@
+//! Results are a function of the configuration: not of threads, processes, probes or how nodes share domains.
+
+mod common;
+
+use common::{config, every_topology, flow, link, link_event, text};
+use incast_cc::{
+    parameters::Raw,
+    receiver::{Scheduler, window_credit::WindowCredit},
+    sender::LAWS,
+};
+use incast_sim::{
+    Config, FlowSpec, Outcome,
+    config::{Buffer, Ecn, LoadBalancing, Probes, Size, Ties},
+    engine::random::Stream,
+    fabric::topology::{FatTree, Topology, file::parse},
+};
+use incast_units::Time;
+use std::{collections::BTreeSet, fmt::Write as _, process::Command};
+
+/// A busy run: an incast, random pairs, marks, drops, loss and retransmissions.
+fn busy(topology: Topology, law: &str, seed: u64) -> Config {
+    let parameters: &[(&str, Raw)] = match law {
+        // Otherwise one window would be all that happens.
+        "credit" => &[("unscheduled", text("20KB"))],
+        "constant-rate" => &[("rate", text("30Gbps"))],
+        _ => &[],
+    };
+    let hosts = u64::from(topology.hosts);
+    let mut config = config(topology, law, parameters);
+    let mut random = Stream::new(seed, 1, 2);
+    for source in 1..hosts as u32 {
+        config.flows.push(flow(source, 0, 60_000));
+    }
+    for _ in 0..20 {
+        let source = random.below(hosts) as u32;
+        let destination = (source + 1 + random.below(hosts - 1) as u32) % hosts as u32;
+        let start = Time::from_ps(random.below(50_000_000));
+        let bytes = 1 + random.below(150_000);
+        config.flows.push(FlowSpec { start, ..flow(source, destination, bytes) });
+    }
+    config.topology.cables[0].link.loss = 0.01;
+    config.switch.buffer = Buffer::Shared { total: 150_000, alpha: (1, 1), reserve: 0 };
+    config.switch.ecn = Ecn::Red { min: Size::Bytes(5_000), max: Size::Bytes(50_000), p: 0.5 };
+    config.host.scheduler = match law {
+        "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 60_000 }),
+        _ => Scheduler::None,
+    };
+    config.host.rto_min = Time::from_us(100);
+    config.end = Time::from_ms(20);
+    config.seed = seed;
+    config
+}
+
+/// Everything but the digest that two equal runs must agree on.
+fn compare(one: &Outcome, other: &Outcome, what: &str) {
+    assert_eq!(one.flows, other.flows, "{what}");
+    assert_eq!(one.totals, other.totals, "{what}");
+    assert_eq!(one.digest, other.digest, "{what}");
+    assert_eq!((one.ended_at, one.complete), (other.ended_at, other.complete), "{what}");
+    assert_eq!(one.ports, other.ports, "{what}");
+    assert_eq!(one.rates, other.rates, "{what}");
+    assert_eq!(one.events, other.events, "{what}");
+}
+
+fn on_threads(make: impl Fn() -> Config, what: &str) -> Outcome {
+    let one = common::run(make());
+    for threads in [2, 4] {
+        let other = common::run(Config { threads, ..make() });
+        compare(&one, &other, &format!("{what} on {threads} threads"));
+    }
+    one
+}
+
+#[test]
+fn threads_change_nothing_on_any_topology_under_any_law() {
+    for topology in every_topology() {
+        let mut digests = BTreeSet::new();
+        for law in LAWS {
+            let what = format!("{} on {}", law.name, topology.kind);
+            let outcome = on_threads(|| busy(topology.clone(), law.name, 3), &what);
+            assert!(outcome.totals.lost > 0 || outcome.totals.drops > 0, "{what}: the run is too tame to prove much");
+            digests.insert(outcome.digest);
+        }
+        assert_eq!(digests.len(), LAWS.len(), "laws differ, and so must the digests, on {}", topology.kind);
+    }
+}
+
+#[test]
+fn the_seed_changes_the_run() {
+    let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let digest = |seed| common::run(Config { seed, ..busy(fabric(), "dctcp", 3) }).digest;
+    assert_eq!(digest(3), digest(3));
+    assert_ne!(digest(3), digest(4));
+}
+
+#[test]
+fn threads_change_nothing_with_everything_switched_on() {
+    let make = || {
+        let topology = FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+        let mut config = busy(topology, "dctcp", 5);
+        config.switch.load_balancing = LoadBalancing::Spray;
+        config.switch.telemetry = true;
+        config.host.ack_every = 4;
+        config.host.ack_delay = Time::from_us(20);
+        let event = |us, up| link_event(&config.topology, Time::from_us(us), "edge0-agg1", up);
+        config.link_events = vec![event(20, false), event(60, true), event(61, false), event(90, true)];
+        config.probes = probes(&config.topology);
+        config
+    };
+    let outcome = on_threads(make, "everything");
+    assert!(!outcome.ports.is_empty() && !outcome.rates.is_empty() && !outcome.events.is_empty());
+}
+
+fn probes(topology: &Topology) -> Probes {
+    let ports = topology.ports();
+    let every = (topology.hosts..topology.nodes())
+        .flat_map(|node| (0..ports.of(node).len() as u16).map(move |port| (node, port)));
+    Probes { ports: Some((Time::from_ns(700), every.collect())), rates: Some((Time::from_ns(900), 1)), events: true }
+}
+
+#[test]
+fn probes_change_nothing() {
+    for topology in every_topology() {
+        for law in ["dctcp", "constant-rate", "credit"] {
+            let what = format!("{law} on {}", topology.kind);
+            let make = || busy(topology.clone(), law, 9);
+            let plain = common::run(make());
+            let probed = common::run(Config { probes: probes(&topology), ..make() });
+            assert_eq!(plain.digest, probed.digest, "{what}");
+            assert_eq!((&plain.flows, plain.totals), (&probed.flows, probed.totals), "{what}");
+            assert!(plain.ports.is_empty() && plain.rates.is_empty() && plain.events.is_empty());
+            assert!(!probed.ports.is_empty() && !probed.rates.is_empty(), "{what}");
+            // Not every law meets drops, marks or timeouts here.
+            assert!(!probed.events.is_empty() || law != "dctcp", "{what}");
+            // And each probe alone, at another pace: the digest holds no samples.
+            let Probes { ports, .. } = probes(&topology);
+            let slower = Probes { ports: ports.map(|ports| (Time::from_us(5), ports.1)), ..Probes::default() };
+            assert_eq!(common::run(Config { probes: slower, ..make() }).digest, plain.digest, "{what}");
+        }
+    }
+}
+
+#[test]
+fn samples_tell_the_truth() {
+    let topology = FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let outcome = common::run(Config { probes: probes(&topology), ..busy(topology, "dctcp", 9) });
+    assert!(outcome.ports.is_sorted_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority)));
+    assert!(outcome.rates.is_sorted_by_key(|sample| (sample.time, sample.source, sample.sequence)));
+    assert!(outcome.events.is_sorted());
+    let highest = outcome.ports.iter().map(|sample| sample.queue_bytes).max();
+    assert!(highest > Some(0) && highest <= Some(outcome.totals.max_queue_bytes));
+    use incast_sim::outcome::EventKind;
+    let count = |kind| outcome.events.iter().filter(|event| event.kind == kind).count() as u64;
+    assert_eq!(count(EventKind::Drop), outcome.totals.drops);
+    assert_eq!(count(EventKind::Mark), outcome.totals.marks_edge + outcome.totals.marks_fabric);
+    assert_eq!(count(EventKind::Timeout), outcome.flows.iter().map(|flow| u64::from(flow.timeouts)).sum::<u64>());
+}
+
+/// Delays from 5 ns, which merges nodes into one domain, to 50 us, which is many windows.
+fn mixed_delays() -> Topology {
+    let mut text = String::new();
+    for (rack, delay) in [("a", "5ns"), ("b", "100ns"), ("c", "1us"), ("d", "333ns")] {
+        let _ = writeln!(text, "switch {rack}\nlink {rack} x 200Gbps 50us\nlink {rack} y 200Gbps 7us");
+        for host in 0..4 {
+            let _ = writeln!(text, "host {rack}{host}\nlink {rack}{host} {rack} 100Gbps {delay}");
+        }
+    }
+    text.push_str("switch x\nswitch y\nlink x y 100Gbps 20ns\n");
+    parse(&text).expect("a good topology")
+}
+
+#[test]
+fn delays_of_five_nanoseconds_and_fifty_microseconds_mix() {
+    for law in LAWS {
+        let make = || Config { end: Time::from_ms(100), ..busy(mixed_delays(), law.name, 11) };
+        let outcome = on_threads(make, law.name);
+        assert!(outcome.flows.iter().any(|flow| flow.delivered.is_some()));
+    }
+    // And exactly as long as arithmetic says.
+    for (source, destination) in [(0, 1), (0, 5), (4, 15), (12, 3)] {
+        let mut config = common::unlimited(mixed_delays());
+        config.flows = vec![flow(source, destination, 500_000)];
+        let outcome = common::run(config);
+        let record = &outcome.flows[0];
+        assert_eq!(record.delivered.map(|time| time - record.start), record.ideal, "{source} to {destination}");
+    }
+}
+
+#[test]
+fn whoever_calls_changes_nothing() {
+    // The observer only looks; the configuration moved to a thread is the same.
+    let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let plain = common::run(busy(fabric(), "cubic", 1));
+    let mut seen = Vec::new();
+    let observed = incast_sim::simulate_observed(busy(fabric(), "cubic", 1), &mut |progress| {
+        seen.push(progress.now);
+        true
+    });
+    assert_eq!(observed.expect("a good configuration").digest, plain.digest);
+    assert!(seen.is_sorted() && !seen.is_empty());
+    let moved = std::thread::spawn(move || common::run(busy(fabric(), "cubic", 1)).digest);
+    assert_eq!(moved.join().expect("no panic"), plain.digest);
+}
+
+#[test]
+fn an_order_by_ports_is_deterministic_too() {
+    let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let make = |ties| Config { ties, ..busy(fabric(), "dctcp", 2) };
+    let ordered = on_threads(|| make(Ties::PortOrder), "port order");
+    assert_ne!(ordered.digest, common::run(make(Ties::Seeded)).digest, "an incast is full of ties");
+}
+
+/// Set in the child processes of the test below.
+const CHILD: &str = "INCAST_TEST_DIGEST";
+
+#[test]
+fn processes_agree() {
+    let digests: Vec<String> =
+        every_topology().into_iter().map(|topology| common::run(busy(topology, "dctcp", 6)).digest).collect();
+    let line = format!("digests: {}", digests.join(" "));
+    if std::env::var_os(CHILD).is_some() {
+        println!("{line}");
+        return;
+    }
+    let this = std::env::current_exe().expect("the test knows where it is");
+    for _ in 0..2 {
+        let mut child = Command::new(&this);
+        child.args(["--exact", "processes_agree", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+        let output = child.output().expect("the test can start itself");
+        assert!(output.status.success());
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(&line), "{text}\ndoes not say\n{line}");
+    }
+}

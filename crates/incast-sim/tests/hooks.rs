@@ -1,0 +1,514 @@
+//! Each extension point of the simulator at work, with the implementation that exists for testing it.
+
+mod common;
+
+use common::{DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, link, link_event, text, unlimited};
+use incast_cc::{
+    receiver::{Scheduler, window_credit::WindowCredit},
+    sender::{LAWS, Recovery},
+    switch::{Agent, exerciser::Exerciser},
+    underlay::{Underlay, constant_hold::ConstantHold},
+};
+use incast_sim::{
+    Config, FlowSpec, Outcome,
+    config::{Buffer, ClassConfig},
+    fabric::{
+        permission::Gate,
+        topology::{Dumbbell, LeafSpine, SingleSwitch, Topology, file::parse},
+    },
+    host::app::{Application, FlowInfo},
+    outcome::EventKind,
+    probe::FlowRecord,
+};
+use incast_units::Time;
+
+fn star(hosts: u32) -> Topology {
+    SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
+}
+
+fn dumbbell() -> Topology {
+    let link = link(100, Time::from_us(1));
+    Dumbbell { left: 2, right: 2, host_link: link, bottleneck: link }.build().expect("a good topology")
+}
+
+fn two_spines() -> Topology {
+    let link = link(100, Time::from_us(1));
+    let fabric = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: link, fabric_link: link };
+    fabric.build().expect("a good topology")
+}
+
+fn took(flow: &FlowRecord) -> Time {
+    flow.delivered.expect("it was delivered") - flow.start
+}
+
+fn ideal(flow: &FlowRecord) -> Time {
+    flow.ideal.expect("it has a route")
+}
+
+// ---- Permission to send -------------------------------------------------------------------------------------
+
+#[test]
+fn a_gate_that_is_open_half_of_the_time_halves_the_rate() {
+    let period = Time::from_us(20);
+    let mut config = unlimited(star(2));
+    config.switch.gate = Some(Gate { period, open: Time::from_us(10), priorities: 1 });
+    config.flows = vec![flow(0, 1, 10_000_000)];
+    config.probes.events = true;
+    config.end = Time::from_ms(3);
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let flow = &outcome.flows[0];
+    let ratio = took(flow).as_secs_f64() / ideal(flow).as_secs_f64();
+    assert!((1.95..2.05).contains(&ratio), "{ratio}");
+    let totals = &outcome.totals;
+    println!("{totals:?} {flow:?}");
+    // Half of 10 MB waits at the switch at the end of an input that came at full rate.
+    assert!(totals.max_queue_bytes > 4_500_000, "{}", totals.max_queue_bytes);
+    // Nothing but the gate pauses: both ports, once in each period, for half of it.
+    let edges = |kind| outcome.events.iter().filter(|event| event.kind == kind).count() as u64;
+    assert_eq!(totals.pauses, edges(EventKind::Pause));
+    assert!(edges(EventKind::Pause) - edges(EventKind::Resume) <= 2);
+    for event in outcome.events.iter().filter(|event| event.kind == EventKind::Pause) {
+        assert_eq!(event.time.ps() % period.ps(), Time::from_us(10).ps());
+    }
+}
+
+#[test]
+fn paused_time_is_that_of_the_gate() {
+    // The flow is not done at the end of the run, which is therefore the end of what is counted.
+    let mut config = unlimited(star(2));
+    config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(15), priorities: 1 });
+    config.flows = vec![flow(0, 1, 1 << 40)];
+    config.end = Time::from_us(1000);
+    let outcome = common::run(config);
+    assert!(!outcome.complete);
+    assert_eq!((outcome.totals.pauses, outcome.totals.paused), (2 * 50, Time::from_us(2 * 50 * 5)));
+}
+
+#[test]
+fn a_gate_leaves_other_priorities_alone() {
+    let mut config = unlimited(star(4));
+    config.switch.priorities = 2;
+    let lower = ClassConfig { priority: 1, ..config.classes[0].clone() };
+    config.classes.push(lower);
+    config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(1), priorities: 1 });
+    config.flows = vec![flow(0, 1, 1_000_000), FlowSpec { class: 1, ..flow(2, 3, 1_000_000) }];
+    config.end = Time::from_ms(20);
+    let outcome = common::run(config);
+    delivered(&outcome);
+    assert!(took(&outcome.flows[0]) > ideal(&outcome.flows[0]) * 10);
+    assert_eq!(took(&outcome.flows[1]), ideal(&outcome.flows[1]));
+}
+
+// ---- In-switch agents ---------------------------------------------------------------------------------------
+
+fn with_agent(topology: Topology, law: &str, agent: Exerciser) -> Outcome {
+    let mut config = config(topology, law, &[]);
+    config.switch.agent = Agent::Exerciser(agent);
+    config.flows = vec![flow(0, 1, 100 * u64::from(MTU))];
+    let outcome = common::run(config);
+    delivered(&outcome);
+    outcome
+}
+
+#[test]
+fn an_agent_marks() {
+    let agent = Exerciser { mark_every: 7, ..Exerciser::default() };
+    let outcome = with_agent(star(2), "dctcp", agent.clone());
+    assert_eq!(outcome.flows[0].marked_packets, 100 / 7);
+    assert_eq!(outcome.totals.marks_edge, 100 / 7);
+    // Not what is not ECN-capable.
+    let outcome = with_agent(star(2), "constant-window", agent);
+    assert_eq!((outcome.flows[0].marked_packets, outcome.totals.marks_edge), (0, 0));
+}
+
+#[test]
+fn an_agent_notifies() {
+    let outcome = with_agent(star(2), "constant-window", Exerciser { notify_every: 9, ..Exerciser::default() });
+    // Eleven control packets of the smallest frame's size; a law without an answer to them goes on.
+    assert_eq!(outcome.totals.created_bytes, 100 / 9 * 64);
+    assert_eq!(took(&outcome.flows[0]), ideal(&outcome.flows[0]));
+    let plain = with_agent(star(2), "constant-window", Exerciser::default());
+    assert_eq!(outcome.totals.received_bytes - plain.totals.received_bytes, 100 / 9 * 64);
+    assert_eq!(outcome.totals.injected_bytes, plain.totals.injected_bytes);
+}
+
+#[test]
+fn an_agent_deflects() {
+    let outcome = with_agent(two_spines(), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
+    // Only the first leaf has somewhere else to send to; it does so with every tenth packet.
+    assert_eq!((outcome.totals.deflections, outcome.flows[0].deflections), (10, 10));
+    assert_eq!(outcome.totals.drops, 0);
+    // Where there is one way only, there is nothing to deflect to.
+    let outcome = with_agent(star(2), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
+    assert_eq!((outcome.totals.deflections, outcome.flows[0].deflections), (0, 0));
+}
+
+#[test]
+fn an_agent_that_does_nothing_changes_nothing() {
+    for topology in every_topology() {
+        let make = |agent| {
+            let mut config = config(topology.clone(), "dctcp", &[]);
+            config.switch.agent = agent;
+            config.flows = (1..topology.hosts).map(|host| flow(host, 0, 50_000)).collect();
+            common::run(config)
+        };
+        assert_eq!(make(Agent::None).digest, make(Agent::Exerciser(Exerciser::default())).digest);
+    }
+}
+
+// ---- Telemetry ----------------------------------------------------------------------------------------------
+
+/// No law reads the records yet, so that they must not change anything at all.
+#[test]
+fn telemetry_changes_nothing_for_laws_that_ignore_it() {
+    for topology in every_topology() {
+        for law in LAWS {
+            let make = |telemetry| {
+                let mut config = config(topology.clone(), law.name, &[]);
+                config.switch.telemetry = telemetry;
+                config.switch.buffer = Buffer::PerPort { bytes: 60_000 };
+                config.end = Time::from_ms(20);
+                config.flows = (1..topology.hosts).map(|host| flow(host, 0, 60_000)).collect();
+                common::run(config)
+            };
+            let (without, with) = (make(false), make(true));
+            assert_eq!(without.flows, with.flows, "{} on {}", law.name, topology.kind);
+            assert_eq!(without.digest, with.digest, "{} on {}", law.name, topology.kind);
+        }
+    }
+}
+
+// ---- Underlay -----------------------------------------------------------------------------------------------
+
+#[test]
+fn the_underlay_holds_each_packet_for_its_time_and_keeps_the_order() {
+    let hold = Time::from_us(7);
+    let run = |held: bool| {
+        // At half the link's rate, so that packets never wait for the NIC as well.
+        let mut config = config(dumbbell(), "constant-rate", &[("rate", text("50Gbps"))]);
+        if held {
+            config.classes[0].underlay = Underlay::ConstantHold(ConstantHold { hold, reports: 0 });
+        }
+        config.flows = vec![flow(0, 2, 100 * u64::from(MTU))];
+        let outcome = common::run(config);
+        delivered(&outcome);
+        outcome.flows[0]
+    };
+    let (without, with) = (run(false), run(true));
+    assert_eq!(took(&with), took(&without) + hold);
+    assert_eq!((without.held, with.held), (Time::ZERO, hold * 100));
+    assert_eq!((with.reordered_packets, with.retransmitted_bytes), (0, 0));
+}
+
+#[test]
+fn the_underlay_holds_whole_windows_too() {
+    let hold = Time::from_us(7);
+    for bytes in [1, 10 * u64::from(MTU)] {
+        let mut config = unlimited(dumbbell());
+        config.classes[0].underlay = Underlay::ConstantHold(ConstantHold { hold, reports: 0 });
+        config.flows = vec![flow(0, 2, bytes)];
+        let outcome = common::run(config);
+        delivered(&outcome);
+        assert_eq!(took(&outcome.flows[0]), ideal(&outcome.flows[0]) + hold);
+    }
+}
+
+// ---- Receiver-driven scheduling -----------------------------------------------------------------------------
+
+#[test]
+fn credit_keeps_a_sender_going() {
+    let ahead = 5 * u64::from(MTU);
+    let run = |scheduler| {
+        let mut config = config(dumbbell(), "credit", &[("unscheduled", text(&format!("{ahead}B")))]);
+        config.host.scheduler = scheduler;
+        config.flows = vec![flow(0, 2, 200 * u64::from(MTU))];
+        config.end = Time::from_ms(10);
+        common::run(config)
+    };
+    // Nobody gives credit: the blind window arrives, and no more.
+    let outcome = run(Scheduler::None);
+    assert!(!outcome.complete);
+    assert_eq!(outcome.flows[0].delivered_bytes, ahead);
+    assert_eq!(outcome.flows[0].delivered, None);
+
+    let outcome = run(Scheduler::WindowCredit(WindowCredit { ahead }));
+    delivered(&outcome);
+    assert_eq!(outcome.flows[0].retransmitted_bytes, 0);
+    // Five packets in each round trip: a data packet there, its credit back.
+    let data = (u64::from(MTU) + OVERHEAD) * 80 * 3;
+    let control = (18 + 20 + 32 + 12 + 20) * 80 * 3;
+    let round_trip = Time::from_ps(data + control) + Time::from_us(6);
+    let expected = round_trip * 200 / 5;
+    let ratio = took(&outcome.flows[0]).as_secs_f64() / expected.as_secs_f64();
+    assert!((0.95..1.1).contains(&ratio), "{ratio} of {expected}");
+}
+
+// ---- Links that go down and up ------------------------------------------------------------------------------
+
+#[test]
+fn traffic_moves_to_the_other_way_when_a_link_fails() {
+    let mut moved = 0;
+    for name in ["leaf0-spine0", "leaf0-spine1"] {
+        let topology = two_spines();
+        let fails = Time::from_us(20);
+        let ports = ["leaf0->spine0", "leaf0->spine1"].map(|port| topology.find_port(port).expect("a port"));
+        let mut config = unlimited(topology);
+        config.host.rto_min = Time::from_us(100);
+        config.link_events = vec![link_event(&config.topology, fails, name, false)];
+        config.flows = vec![flow(0, 1, 1_000_000)];
+        config.probes.ports = Some((Time::from_us(1), ports.to_vec()));
+        let outcome = common::run(config);
+        delivered(&outcome);
+        let failed = usize::from(name == "leaf0-spine1");
+        let sent = |port: (u32, u16), from: Time| {
+            let samples = outcome.ports.iter().filter(|sample| (sample.node, sample.port) == port);
+            let bytes: Vec<u64> =
+                samples.filter(|sample| sample.time >= from).map(|sample| sample.tx_bytes).collect();
+            bytes[bytes.len() - 1] - bytes[0]
+        };
+        // Sample times coincide with the failure: one packet may have been in service.
+        assert_eq!(sent(ports[failed], fails + Time::from_us(1)), 0, "{name} carries traffic while it is down");
+        if sent(ports[failed], Time::ZERO) > 0 {
+            moved += 1;
+            let flow = &outcome.flows[0];
+            assert!(sent(ports[1 - failed], fails) > 500_000);
+            // What was on the wire, a microsecond's worth and the packet in service, and nothing else. Acknowledgements may
+            // have been on the cable, too.
+            let again = flow.retransmitted_bytes / u64::from(MTU);
+            assert!((3..=5).contains(&again), "{again} packets sent again");
+            assert!(outcome.totals.lost >= again && outcome.totals.lost <= 2 * again + 2, "{}", outcome.totals.lost);
+            assert!(outcome.totals.lost_bytes >= again * u64::from(MTU));
+        }
+    }
+    assert_eq!(moved, 1, "the flow takes exactly one of the two ways");
+}
+
+#[test]
+fn what_waits_for_a_dead_link_is_lost() {
+    let slow = link(10, Time::from_us(1));
+    let topology =
+        Dumbbell { left: 1, right: 1, host_link: link(100, Time::from_us(1)), bottleneck: slow }.build();
+    let mut config = unlimited(topology.expect("a good topology"));
+    // 100 packets have arrived at 10 us more than they need; nine tenths of them wait.
+    config.flows = vec![flow(0, 1, 100 * u64::from(MTU))];
+    config.link_events = vec![link_event(&config.topology, Time::from_us(45), "s0-s1", false)];
+    config.end = Time::from_us(500);
+    config.probes.events = true;
+    let outcome = common::run(config);
+    assert!(!outcome.complete);
+    assert_eq!(outcome.ended_at, Time::from_us(500));
+    let sent = outcome.flows[0].delivered_bytes / u64::from(MTU);
+    // 3.35 us each, the first at 1.33 us: 13 have left at 45 us, of which the last is cut short and one may be on the wire.
+    assert!((11..=13).contains(&sent), "{sent}");
+    println!("sent {sent} {:?} {:?}", outcome.totals, outcome.flows[0]);
+    assert_eq!(outcome.totals.left_bytes, 0);
+    assert!(outcome.events.iter().any(|event| event.kind == EventKind::Lost && event.time == Time::from_us(45)));
+}
+
+/// 0 when the link is down for good.
+fn interrupted(down: Time, up: Option<Time>, name: &str, recovery: Recovery) -> Outcome {
+    let mut config = unlimited(dumbbell());
+    config.classes[0].recovery = recovery;
+    config.host.rto_min = Time::from_us(200);
+    config.link_events = vec![link_event(&config.topology, down, name, false)];
+    config.link_events.extend(up.map(|up| link_event(&config.topology, up, name, true)));
+    config.flows = vec![flow(0, 2, 1_000_000), flow(1, 0, 1_000_000)];
+    config.end = Time::from_ms(50);
+    common::run(config)
+}
+
+#[test]
+fn a_partitioned_fabric_ends_at_the_end() {
+    for name in ["s0-s1", "h2-s1"] {
+        let outcome = interrupted(Time::from_us(30), None, name, Recovery::SelectiveRepeat);
+        assert!(!outcome.complete, "{name}");
+        assert_eq!(outcome.ended_at, Time::from_ms(50));
+        let cut_off = &outcome.flows[0];
+        assert_eq!((cut_off.delivered, cut_off.acked), (None, None));
+        assert!(cut_off.delivered_bytes > 0 && cut_off.delivered_bytes < cut_off.bytes);
+        assert!(cut_off.timeouts > 3 && outcome.totals.lost > 0);
+        // The other flow does not use that link.
+        assert_eq!(took(&outcome.flows[1]), ideal(&outcome.flows[1]), "{name}");
+    }
+}
+
+#[test]
+fn a_flow_survives_an_outage_anywhere() {
+    for name in ["s0-s1", "h2-s1", "h0-s0"] {
+        for recovery in [Recovery::SelectiveRepeat, Recovery::GoBackN] {
+            let outcome = interrupted(Time::from_us(30), Some(Time::from_us(900)), name, recovery);
+            delivered(&outcome);
+            let ended = outcome.flows[0].delivered;
+            assert!(ended > Some(Time::from_us(900)) && ended < Some(Time::from_ms(3)), "{name}: {ended:?}");
+            assert!(outcome.totals.lost > 0);
+        }
+    }
+}
+
+#[test]
+fn flapping_links_never_hang() {
+    let topologies: [Topology; 2] = [two_spines(), parse(DIAMOND).expect("a good topology")];
+    for topology in topologies {
+        for law in LAWS {
+            for recovery in [Recovery::SelectiveRepeat, Recovery::GoBackN] {
+                let mut config = config(topology.clone(), law.name, &[]);
+                config.classes[0].recovery = recovery;
+                config.host.rto_min = Time::from_us(50);
+                config.host.scheduler = match law.name {
+                    "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 1 << 20 }),
+                    _ => Scheduler::None,
+                };
+                let last = topology.hosts - 1;
+                config.flows = vec![flow(0, last, 300_000), flow(last, 0, 300_000)];
+                // Every cable, hosts' ones too, each at a pace of its own, some faster than packets travel, until 300 us.
+                for cable in 0..topology.cables.len() {
+                    let pace = 700 + 900 * cable as u64;
+                    let times = (1..).map(|flap| Time::from_ns(flap * pace)).take_while(|at| *at < Time::from_us(300));
+                    let flaps = times.enumerate().map(|(flap, at)| (at, flap % 2 == 1));
+                    config.link_events.extend(flaps.map(|(at, up)| incast_sim::config::LinkEvent { at, cable, up }));
+                    let at = Time::from_us(300);
+                    config.link_events.push(incast_sim::config::LinkEvent { at, cable, up: true });
+                }
+                let outcome = common::run(config);
+                assert!(outcome.complete, "{} with {recovery:?} on {}", law.name, topology.kind);
+                delivered(&outcome);
+                assert!(outcome.totals.lost > 0);
+            }
+        }
+    }
+}
+
+// ---- Applications -------------------------------------------------------------------------------------------
+
+const REQUEST: u64 = 100;
+const THINK: Time = Time::from_us(3);
+
+/// Asks the server, waits for the whole answer, thinks, and asks again.
+#[derive(Debug)]
+struct Client {
+    server: u32,
+    left: u32,
+}
+
+impl Client {
+    fn ask(&mut self, at: Time, open: &mut dyn FnMut(FlowSpec)) {
+        if self.left > 0 {
+            self.left -= 1;
+            let request = FlowSpec::OWN_REQUEST;
+            open(FlowSpec { start: at, request, ..flow(u32::MAX, self.server, REQUEST) });
+        }
+    }
+}
+
+impl Application for Client {
+    fn on_start(&mut self, open: &mut dyn FnMut(FlowSpec)) {
+        self.ask(Time::from_us(1), open);
+    }
+    fn on_received(&mut self, now: Time, flow: &FlowInfo, open: &mut dyn FnMut(FlowSpec)) {
+        assert_eq!((flow.source, flow.class), (self.server, 0));
+        self.ask(now + THINK, open);
+    }
+    fn on_acked(&mut self, _now: Time, flow: &FlowInfo, _open: &mut dyn FnMut(FlowSpec)) {
+        assert_eq!((flow.destination, flow.bytes), (self.server, REQUEST));
+    }
+}
+
+/// Answers each request at once.
+#[derive(Debug)]
+struct Server {
+    answer: u64,
+}
+
+impl Application for Server {
+    fn on_start(&mut self, _open: &mut dyn FnMut(FlowSpec)) {}
+    fn on_received(&mut self, now: Time, request: &FlowInfo, open: &mut dyn FnMut(FlowSpec)) {
+        assert_eq!(request.bytes, REQUEST);
+        let group = u64::from(request.source) << 32 | u64::from(request.sequence);
+        open(FlowSpec { start: now, request: group, ..flow(u32::MAX, request.source, self.answer) });
+    }
+    fn on_acked(&mut self, _now: Time, flow: &FlowInfo, _open: &mut dyn FnMut(FlowSpec)) {
+        assert_eq!(flow.bytes, self.answer);
+    }
+}
+
+fn closed_loop(clients: u32, rounds: u32, threads: usize) -> Outcome {
+    let mut config: Config = unlimited(star(clients + 1));
+    let client = |_| -> Option<Box<dyn Application>> { Some(Box::new(Client { server: clients, left: rounds })) };
+    config.applications = (0..clients).map(client).collect();
+    config.applications.push(Some(Box::new(Server { answer: 20_000 })));
+    config.threads = threads;
+    common::run(config)
+}
+
+#[test]
+fn a_closed_loop_opens_flows_during_the_run() {
+    let outcome = closed_loop(1, 50, 1);
+    delivered(&outcome);
+    let (requests, answers) = outcome.flows.split_at(50);
+    assert_eq!((requests.len(), answers.len()), (50, 50));
+    let mut start = Time::from_us(1);
+    for (round, (request, answer)) in requests.iter().zip(answers).enumerate() {
+        assert_eq!((request.source, request.destination, request.bytes), (0, 1, REQUEST));
+        assert_eq!((answer.source, answer.destination, answer.bytes), (1, 0, 20_000));
+        assert_eq!((request.request, answer.request), (round as u64, round as u64));
+        assert_eq!(request.start, start);
+        assert_eq!(Some(answer.start), request.delivered);
+        // The answer waits for the request's acknowledgement, which the server sends first.
+        let ack = Time::from_ps((18 + 20 + 32 + 12 + 20) * 80);
+        assert_eq!((took(request), took(answer)), (ideal(request), ideal(answer) + ack));
+        start = answer.delivered.expect("it was delivered") + THINK;
+    }
+}
+
+#[test]
+fn closed_loops_do_not_depend_on_threads() {
+    let one = closed_loop(7, 20, 1);
+    delivered(&one);
+    assert_eq!(one.flows.len(), 2 * 7 * 20);
+    for threads in [2, 4] {
+        assert_eq!(closed_loop(7, 20, threads).digest, one.digest);
+    }
+}
+
+#[test]
+fn what_an_application_would_start_after_the_end_is_not_lost_silently() {
+    let mut config = unlimited(star(2));
+    config.applications = vec![Some(Box::new(Client { server: 1, left: 1000 })), Some(Box::new(Server { answer: 1 }))];
+    config.end = Time::from_us(100);
+    let outcome = common::run(config);
+    assert!(!outcome.complete);
+    assert_eq!(outcome.ended_at, Time::from_us(100));
+    assert!(outcome.flows.len() > 10);
+}
+
+// ---- Conservation -------------------------------------------------------------------------------------------
+
+/// `common::run` checks conservation of every run; here each term of it is there.
+#[test]
+fn every_way_to_end_is_accounted_for() {
+    let mut config = config(dumbbell(), "dctcp", &[]);
+    config.topology.cables[4].link.loss = 0.05;
+    config.switch.buffer = Buffer::PerPort { bytes: 20_000 };
+    config.switch.agent = Agent::Exerciser(Exerciser { notify_every: 10, ..Exerciser::default() });
+    config.flows = vec![flow(0, 2, 1 << 30), flow(1, 2, 1 << 30), flow(3, 0, 1 << 30)];
+    config.link_events = [(50, false), (60, true)]
+        .map(|(us, up)| link_event(&config.topology, Time::from_us(us), "h3-s1", up))
+        .to_vec();
+    config.end = Time::from_us(500);
+    let outcome = common::run(config);
+    let totals = &outcome.totals;
+    assert!(!outcome.complete && outcome.ended_at == Time::from_us(500));
+    let terms = [
+        totals.injected_bytes,
+        totals.created_bytes,
+        totals.received_bytes,
+        totals.dropped_bytes,
+        totals.lost_bytes,
+        totals.left_bytes,
+    ];
+    assert!(terms.iter().all(|term| *term > 0), "{totals:?}");
+    assert!(totals.drops > 0 && totals.lost > 0 && totals.injected_packets > 0);
+    // Nothing is counted twice.
+    assert!(outcome.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>() < totals.received_bytes);
+}

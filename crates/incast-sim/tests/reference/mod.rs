@@ -1,0 +1,204 @@
+//! A second simulator, as simple as can be, written from the documented rules: what the fast one is compared with.
+//!
+//! One global list of events, one event for everything that happens, queues of packets that are summed up whenever
+//! somebody asks how long they are, loss recovery in maps, timers that are cancelled and set anew. It shares with
+//! the fast simulator the configuration, the topologies (but not their routes), the laws, the random streams and the
+//! hashes. Applications, agents, telemetry, gates, probes and underlays are left out.
+
+mod agenda;
+mod host;
+mod link;
+mod recovery;
+mod routes;
+mod sender;
+mod switch;
+
+use agenda::{Agenda, What};
+use host::Host;
+use incast_sim::{
+    Config, Outcome,
+    outcome::{EventKind, EventRecord, Totals},
+};
+use link::Link;
+pub use routes::base_rtt;
+use routes::Routes;
+use switch::Switch;
+
+/// Picoseconds.
+pub type Ps = u64;
+
+/// What the two simulators must agree on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// By source and sequence.
+    pub flows: Vec<Flow>,
+    /// All that is summed, but the number of events, which is a matter of the engine.
+    pub totals: Totals,
+    /// Drops, marks, timeouts, and packets lost in switches, in order.
+    pub events: Vec<EventRecord>,
+    /// Everything was delivered and acknowledged.
+    pub complete: bool,
+}
+
+/// One flow.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Source and sequence.
+    pub name: (u32, u32),
+    /// Receiving host.
+    pub destination: u32,
+    /// When it started.
+    pub start: Ps,
+    /// When the last byte arrived.
+    pub delivered: Option<Ps>,
+    /// When the sender knew.
+    pub acked: Option<Ps>,
+    /// Payload bytes that arrived.
+    pub delivered_bytes: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Marked packets.
+    pub marked: u32,
+    /// Packets that came after a later one.
+    pub reordered: u32,
+}
+
+impl Summary {
+    /// Of the fast simulator.
+    pub fn of(outcome: &Outcome) -> Self {
+        let flows = outcome.flows.iter().map(|flow| Flow {
+            name: (flow.source, flow.sequence),
+            destination: flow.destination,
+            start: flow.start.ps(),
+            delivered: flow.delivered.map(|time| time.ps()),
+            acked: flow.acked.map(|time| time.ps()),
+            delivered_bytes: flow.delivered_bytes,
+            retransmitted_bytes: flow.retransmitted_bytes,
+            timeouts: flow.timeouts,
+            marked: flow.marked_packets,
+            reordered: flow.reordered_packets,
+        });
+        let kept = |event: &&EventRecord| !matches!(event.kind, EventKind::Pause | EventKind::Resume);
+        Self {
+            flows: flows.collect(),
+            totals: Totals { events: 0, pauses: 0, paused: incast_units::Time::ZERO, ..outcome.totals },
+            events: outcome.events.iter().filter(kept).copied().collect(),
+            complete: outcome.complete,
+        }
+    }
+}
+
+/// Where in its flow a packet stands, or what it says about it.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Payload.
+    Data { position: u32, packets: u32, payload: u32, last: bool },
+    /// Acknowledgement; negative if the receiver refuses what is out of order.
+    Ack { position: u32, expected: u32, packets: u32, marked: u32, delay_ns: u64, negative: bool },
+    /// Credit up to a position.
+    Credit { position: u64 },
+}
+
+/// A packet.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Host that sent it.
+    pub from: u32,
+    /// Host it goes to.
+    pub to: u32,
+    /// Number of the flow at the host that sends its data.
+    pub sequence: u32,
+    /// Class of the flow.
+    pub class: u16,
+    /// Priority.
+    pub priority: u8,
+    /// Frame bytes.
+    pub wire: u32,
+    /// Hash for equal-cost ports.
+    pub entropy: u32,
+    /// When the data left its host; echoed by answers.
+    pub stamp: Ps,
+    /// When its present link began to send it.
+    pub started: Ps,
+    /// It may be marked.
+    pub ecn_capable: bool,
+    /// It is.
+    pub marked: bool,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// A node.
+// Few of them exist.
+#[allow(clippy::large_enum_variant)]
+enum Node<'a> {
+    Host(Host<'a>),
+    Switch(Switch<'a>),
+}
+
+/// Runs a configuration.
+pub fn simulate(config: &Config) -> Summary {
+    let topology = &config.topology;
+    let mut agenda = Agenda::new(config.seed, config.ties);
+    let mut epochs = Routes::of_all_epochs(topology, &config.link_events);
+    let mut nodes: Vec<Node<'_>> = (0..topology.nodes())
+        .map(|node| {
+            let links = Link::all_of(topology, node, config.seed);
+            if node < topology.hosts {
+                Node::Host(Host::new(config, node, links, &mut agenda))
+            } else {
+                Node::Switch(Switch::new(config, node, links))
+            }
+        })
+        .collect();
+    for event in &config.link_events {
+        for (node, port) in link::ends(topology, event.cable) {
+            agenda.add(event.at.ps(), node, port, What::Link { up: event.up });
+        }
+    }
+    let mut routes = epochs.remove(0).1;
+    while let Some((now, node, port, what)) = agenda.next_before(config.end.ps()) {
+        while epochs.first().is_some_and(|epoch| epoch.0 <= now) {
+            routes = epochs.remove(0).1;
+        }
+        match &mut nodes[node as usize] {
+            Node::Host(host) => host.handle(now, what, &mut agenda),
+            Node::Switch(switch) => switch.handle(now, port, what, &routes, &mut agenda),
+        }
+    }
+    collect(config, &nodes, &agenda)
+}
+
+fn collect(config: &Config, nodes: &[Node<'_>], agenda: &Agenda) -> Summary {
+    let mut totals = Totals::default();
+    let mut events = Vec::new();
+    let mut flows = Vec::new();
+    let mut complete = true;
+    for node in nodes {
+        match node {
+            Node::Host(host) => {
+                host.add_to(&mut totals);
+                events.extend(host.events.iter().copied());
+                complete &= host.upcoming.is_empty();
+                flows.extend(host.sent());
+            }
+            Node::Switch(switch) => {
+                switch.add_to(&mut totals);
+                events.extend(switch.events.iter().copied());
+            }
+        }
+    }
+    for flow in &mut flows {
+        if let Node::Host(host) = &nodes[flow.destination as usize] {
+            host.add_arrivals(flow);
+        }
+        complete &= flow.acked.is_some() && flow.delivered.is_some();
+    }
+    flows.sort_by_key(|flow| flow.name);
+    events.sort();
+    totals.left_bytes += agenda.bytes_on_the_way();
+    debug_assert_eq!(config.topology.nodes() as usize, nodes.len());
+    Summary { flows, totals, events, complete }
+}

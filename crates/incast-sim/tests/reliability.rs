@@ -1,0 +1,182 @@
+//! Whatever the network loses, every flow arrives exactly.
+
+mod common;
+
+use common::{MTU, config, delivered, flow, link, link_event, unlimited};
+use incast_cc::{
+    receiver::{Scheduler, window_credit::WindowCredit},
+    sender::{LAWS, Recovery},
+};
+use incast_sim::{
+    Config,
+    config::Buffer,
+    fabric::topology::{Dumbbell, SingleSwitch, Topology, file::parse},
+    outcome::EventKind,
+};
+use incast_units::Time;
+
+const RECOVERIES: [Recovery; 2] = [Recovery::SelectiveRepeat, Recovery::GoBackN];
+
+fn with(topology: &Topology, law: &str, recovery: Recovery) -> Config {
+    let mut config = config(topology.clone(), law, &[]);
+    config.classes[0].recovery = recovery;
+    config.host.rto_min = Time::from_us(100);
+    config.end = Time::from_ms(20_000);
+    if law == "credit" {
+        // Repeating lost credit is up to a receiver-driven protocol; here each one covers the whole flow.
+        config.host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead: 1 << 20 });
+    }
+    config
+}
+
+#[test]
+fn random_loss_delays_but_never_corrupts() {
+    let link = link(100, Time::from_us(1));
+    let topology = Dumbbell { left: 2, right: 2, host_link: link, bottleneck: link }.build();
+    let mut topology = topology.expect("a good topology");
+    let bottleneck = topology.find_cable("s0-s1").expect("the bottleneck");
+    for loss in [0.0, 0.001, 0.01, 0.05, 0.2] {
+        topology.cables[bottleneck].link.loss = loss;
+        for law in LAWS {
+            for recovery in RECOVERIES {
+                for ack_every in [1, 4] {
+                    let mut config = with(&topology, law.name, recovery);
+                    config.host.ack_every = ack_every;
+                    config.host.ack_delay = Time::from_us(20);
+                    config.flows = [1, 300_001, 4 * u64::from(MTU)]
+                        .iter()
+                        .flat_map(|bytes| [flow(0, 2, *bytes), flow(3, 1, *bytes)])
+                        .collect();
+                    let outcome = common::run(config);
+                    let what = format!("{} with {recovery:?}, an ACK for {ack_every}, loss {loss}", law.name);
+                    assert!(outcome.complete, "{what}: {:?}", outcome.flows);
+                    delivered(&outcome);
+                    let again: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
+                    if loss == 0.0 {
+                        assert_eq!((outcome.totals.lost, again), (0, 0), "{what}");
+                    } else if loss >= 0.05 {
+                        assert!(outcome.totals.lost > 0 && again > 0, "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loss_is_as_frequent_as_asked_for() {
+    let lossy = |loss| incast_sim::fabric::topology::Link { loss, ..link(100, Time::from_us(1)) };
+    for loss in [0.01, 0.2] {
+        let topology = SingleSwitch { hosts: 2, link: lossy(loss) }.build().expect("a good topology");
+        let mut config = unlimited(topology);
+        config.flows = vec![flow(0, 1, 40_000_000)];
+        let outcome = common::run(config);
+        delivered(&outcome);
+        let hops = (outcome.totals.packet_hops + outcome.totals.lost) as f64;
+        let share = outcome.totals.lost as f64 / hops;
+        // Four standard deviations.
+        let bound = 4.0 * (loss * (1.0 - loss) / hops).sqrt();
+        assert!((share - loss).abs() < bound, "{share} of packets were lost in place of {loss}");
+    }
+}
+
+/// A sender close to its switch, so that few packets are on its link, and a receiver far away.
+fn near_and_far() -> Topology {
+    parse("host near\nhost far\nswitch s\nlink near s 100Gbps 5ns\nlink far s 100Gbps 10us\n")
+        .expect("a good topology")
+}
+
+/// The sender's link goes down for a moment while packet `lost` (from 0) is on it and nothing else is.
+fn lose_one(lost: u64, packets: u64) -> Config {
+    let mut config = unlimited(near_and_far());
+    // A full packet takes (4096 + 90) * 80 ps.
+    let starts = Time::from_ps((u64::from(MTU) + common::OVERHEAD) * 80 * lost);
+    let event = |ns, up| link_event(&config.topology, starts + Time::from_ns(ns), "near-s", up);
+    config.link_events = vec![event(100, false), event(150, true)];
+    config.flows = vec![flow(0, 1, packets * u64::from(MTU))];
+    config.host.rto_min = Time::from_ms(5);
+    config
+}
+
+#[test]
+fn a_probe_repairs_a_lost_tail_without_a_timeout() {
+    let outcome = common::run(lose_one(9, 10));
+    delivered(&outcome);
+    let flow = &outcome.flows[0];
+    assert_eq!(outcome.totals.lost, 1);
+    assert_eq!((flow.timeouts, flow.retransmitted_bytes), (0, u64::from(MTU)));
+    // Two smoothed RTTs after the last acknowledgement (RFC 8985), far before the timeout of 5 ms.
+    let ended = flow.delivered;
+    assert!(ended > Some(Time::from_us(60)) && ended < Some(Time::from_us(90)), "{ended:?}");
+}
+
+#[test]
+fn three_later_packets_repair_a_loss_at_once() {
+    let outcome = common::run(lose_one(3, 20));
+    delivered(&outcome);
+    let flow = &outcome.flows[0];
+    assert_eq!(outcome.totals.lost, 1);
+    assert_eq!((flow.timeouts, flow.retransmitted_bytes), (0, u64::from(MTU)));
+    // The later 16 came after one with... a higher position: only the repaired one did.
+    assert_eq!(flow.reordered_packets, 1);
+    assert!(flow.delivered < Some(Time::from_us(40)), "{:?}", flow.delivered);
+}
+
+#[test]
+fn go_back_n_starts_again_at_the_gap() {
+    let mut config = lose_one(3, 20);
+    config.classes[0].recovery = Recovery::GoBackN;
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let flow = &outcome.flows[0];
+    assert_eq!((flow.timeouts, flow.reordered_packets), (0, 0));
+    // All sixteen later ones were on their way.
+    assert_eq!(flow.retransmitted_bytes, 17 * u64::from(MTU));
+}
+
+#[test]
+fn the_first_timeout_saves_a_lone_packet() {
+    let outcome = common::run(lose_one(0, 1));
+    delivered(&outcome);
+    let flow = &outcome.flows[0];
+    assert_eq!((flow.timeouts, outcome.totals.lost), (1, 1));
+    let ideal = flow.ideal.expect("it has a route");
+    assert_eq!(flow.delivered, Some(Time::from_ms(5) + ideal));
+}
+
+#[test]
+fn timeouts_double() {
+    let mut config = unlimited(near_and_far());
+    config.host.rto_min = Time::from_ms(1);
+    let event = |ms, up| link_event(&config.topology, Time::from_ms(ms), "far-s", up);
+    config.link_events = vec![event(0, false), event(100, true)];
+    config.flows = vec![flow(0, 1, 1)];
+    config.probes.events = true;
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let timeouts = outcome.events.iter().filter(|event| event.kind == EventKind::Timeout);
+    let times: Vec<Time> = timeouts.map(|event| event.time).collect();
+    // At 1, 1 + 2, 1 + 2 + 4, … ms, and the first one after the repair gets through.
+    assert_eq!(times, [1, 3, 7, 15, 31, 63, 127].map(Time::from_ms));
+    assert_eq!(outcome.flows[0].timeouts, 7);
+    assert_eq!(outcome.totals.lost, 7);
+}
+
+#[test]
+fn an_incast_into_a_tiny_buffer_completes() {
+    let topology = SingleSwitch { hosts: 33, link: link(100, Time::from_us(1)) }.build();
+    let topology = topology.expect("a good topology");
+    for law in LAWS {
+        for recovery in RECOVERIES {
+            let mut config = with(&topology, law.name, recovery);
+            config.switch.buffer = Buffer::PerPort { bytes: 20_000 };
+            config.flows = (1..33).map(|source| flow(source, 0, 100_000)).collect();
+            let outcome = common::run(config);
+            let what = format!("{} with {recovery:?}", law.name);
+            assert!(outcome.complete, "{what}");
+            delivered(&outcome);
+            assert!(outcome.totals.drops > 0, "{what}");
+            assert!(outcome.totals.max_queue_bytes <= 20_000 + 4_200, "{what}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::{num::NonZeroUsize, path::PathBuf};
+
+/// Simulate datacenter networks packet by packet and compare their congestion controls.
+#[derive(Debug, Parser)]
+#[command(name = "incast", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run scenarios and compare their schemes
+    Run(Run),
+    /// Parse and validate scenarios; print the effective values, the runs and the expected cost
+    Check(Check),
+    /// List schemes, workloads, topologies or bundled scenarios
+    List(List),
+    /// Measure what the engine costs on the canonical cases
+    Bench(Bench),
+    /// Measure one case in this process
+    #[command(hide = true)]
+    BenchCase(BenchCase),
+    /// Print the JSON schema of scenarios, or their reference page
+    Schema(Schema),
+}
+
+/// Which runs of which scenarios.
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// Scenario files
+    #[arg(required = true, value_name = "SCENARIO.toml")]
+    pub scenarios: Vec<PathBuf>,
+    /// Change a value: scheme.dctcp.gain=0.1, workload.incast.fan_in=16
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub sets: Vec<(String, String)>,
+    /// Only some of the runs: scheme=dctcp,load=0.4
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub only: Vec<String>,
+    /// Run N seeds: the scenario's first ones, continued upwards
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<NonZeroUsize>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE, such as scheme.dctcp.gain=0.1".to_owned()),
+    }
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// What to run.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Folder of the results; each scenario gets a folder of its name in it
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub out: PathBuf,
+    /// Runs at once [default: cores / threads]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Threads of each simulation; results do not depend on it
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub threads: NonZeroUsize,
+    /// Print what summary.json holds instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Keep the finished runs of an earlier, interrupted command
+    #[arg(long, conflicts_with = "force")]
+    pub resume: bool,
+    /// Overwrite the results that --out holds
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// What to check.
+    #[command(flatten)]
+    pub selection: Selection,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Congestion controls with their parameters
+    Schemes,
+    /// Bundled flow-size distributions
+    Workloads,
+    /// Kinds of fabrics with their keys
+    Topologies,
+    /// Bundled scenarios
+    Scenarios,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: Listed,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Only these cases
+    #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
+    pub cases: Vec<String>,
+    /// With these laws instead of each case's own
+    #[arg(long = "law", value_name = "LAW", value_delimiter = ',')]
+    pub laws: Vec<String>,
+    /// With these numbers of threads
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2")]
+    pub threads: Vec<NonZeroUsize>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `bench-case`.
+#[derive(Debug, Args)]
+pub struct BenchCase {
+    /// The case
+    pub case: String,
+    /// The law
+    pub law: String,
+    /// Threads of each simulation
+    pub threads: NonZeroUsize,
+    /// Seeds of a pass
+    #[arg(long)]
+    pub seeds: Option<u64>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The reference page, as Markdown
+    #[arg(long)]
+    pub reference: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,97 @@
+//! `incast check`: what a scenario comes to, without running it.
+
+use crate::{End, arguments, output, plan};
+use incast_lab::{
+    results::{
+        host::{available_memory, cores},
+        table::bytes,
+    },
+    run::Plan,
+};
+use std::fmt::Write;
+
+/// Cost that a packet-hop is expected to have on one core, in nanoseconds: see `incast bench`.
+const NS_PER_PACKET_HOP: f64 = 60.0;
+
+/// Prints effective values, runs, warnings and the expected cost.
+pub fn check(arguments: &arguments::Check) -> End {
+    match plan::plans(&arguments.selection) {
+        Ok(plans) => {
+            for (_, plan) in &plans {
+                output::data(&describe(plan));
+            }
+            End::Done
+        }
+        Err(error) => {
+            output::error(&error);
+            End::BadInput
+        }
+    }
+}
+
+fn describe(plan: &Plan) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "# effective values\n{}", plan.scenario.effective_toml().trim_end());
+    let _ = writeln!(text, "\n# {} runs", plan.runs.len());
+    for run in &plan.runs {
+        let hops = run.expected_packet_hops();
+        let _ = writeln!(
+            text,
+            "#   {}: about {} packet-hops, {} of memory",
+            run.folder,
+            count(hops),
+            bytes(run.estimated_memory())
+        );
+    }
+    let mut workloads: Vec<String> = Vec::new();
+    for line in plan.runs.iter().flat_map(|run| run.describe_workloads()) {
+        if !workloads.contains(&line) {
+            workloads.push(line);
+        }
+    }
+    if !workloads.is_empty() {
+        let _ = writeln!(text, "\n# workloads");
+        for line in workloads {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
+    let mut schemes: Vec<&str> = Vec::new();
+    for run in &plan.runs {
+        let notes = run.footnotes();
+        if !schemes.contains(&run.scheme.as_str()) && !notes.is_empty() {
+            if schemes.is_empty() {
+                let _ = writeln!(text, "\n# what schemes change");
+            }
+            let _ = writeln!(text, "#   {}: {}", run.scheme, notes.join("; "));
+            schemes.push(&run.scheme);
+        }
+    }
+    let hops: f64 = plan.runs.iter().map(incast_lab::scenario::Run::expected_packet_hops).sum();
+    let cpu_s = hops * NS_PER_PACKET_HOP * 1e-9;
+    let memory = plan.runs.iter().map(incast_lab::scenario::Run::estimated_memory).max().unwrap_or(0);
+    let _ = writeln!(text, "\n# expected cost");
+    let _ = writeln!(
+        text,
+        "#   {} packet-hops; at {NS_PER_PACKET_HOP:.0} ns each, {cpu_s:.1} s of CPU, {:.1} s on {} cores",
+        count(hops),
+        cpu_s / cores().min(plan.runs.len().max(1)) as f64,
+        cores()
+    );
+    let available = available_memory().map(|available| format!("; {} are available", bytes(available)));
+    let _ = writeln!(
+        text,
+        "#   {} of memory for the largest run{}\n",
+        bytes(memory),
+        available.unwrap_or_default()
+    );
+    text
+}
+
+fn count(hops: f64) -> String {
+    match hops {
+        _ if hops >= 1e9 => format!("{:.1} G", hops / 1e9),
+        _ if hops >= 1e6 => format!("{:.1} M", hops / 1e6),
+        _ if hops >= 1e3 => format!("{:.0} k", hops / 1e3),
+        _ => format!("{hops:.0}"),
+    }
+}

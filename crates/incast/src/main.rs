@@ -1,0 +1,42 @@
+//! `incast`: which congestion control should this network run, and with which settings?
+
+mod arguments;
+mod bench;
+mod check;
+mod interrupt;
+mod list;
+mod output;
+mod plan;
+mod progress;
+mod run;
+mod schema;
+
+use arguments::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// How a command ended.
+enum End {
+    /// Done: exit code 0.
+    Done,
+    /// A run failed, or the machine did: exit code 1.
+    Failed,
+    /// The input is at fault: exit code 2.
+    BadInput,
+}
+
+fn main() -> ExitCode {
+    let end = match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::List(arguments) => list::list(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::BenchCase(arguments) => bench::one(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
+    };
+    ExitCode::from(match end {
+        End::Done => 0,
+        End::Failed => 1,
+        End::BadInput => 2,
+    })
+}

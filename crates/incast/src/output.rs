@@ -1,0 +1,29 @@
+//! Data on stdout, messages on stderr. A reader that has seen enough (`| head`) is not an error.
+
+use std::{
+    fmt::Display,
+    io::{self, ErrorKind, Write},
+};
+
+/// Prints data. Once nobody reads, it goes nowhere.
+pub fn data(text: &str) {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            message(&format!("error: stdout: {error}"));
+            std::process::exit(1);
+        }
+    }
+}
+
+/// Prints a line for people. If even that fails there is nobody to tell.
+pub fn message(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Prints what went wrong.
+pub fn error(error: &dyn Display) {
+    message(&format!("error: {error}"));
+}

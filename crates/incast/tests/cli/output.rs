@@ -1,0 +1,163 @@
+//! Data on stdout, messages on stderr, and what is on disk.
+
+use crate::common::{command, folder, incast, json, runs, scenario, stderr, succeed, text};
+use serde_json::Value;
+use std::{fs, process::Stdio};
+
+#[test]
+fn json_is_what_the_summary_holds() {
+    let out = folder("json");
+    let printed = succeed(&["run", "--json", "--out", text(&out), &scenario("small")]);
+    assert_eq!(printed, fs::read_to_string(out.join("small/summary.json")).expect("a summary"));
+    let rows: Value = serde_json::from_str(&printed).expect("JSON");
+    let rows = rows.as_array().expect("a list");
+    // 2 schemes, each with 2 seeds and their pool, each with 2 classes and all.
+    assert_eq!(rows.len(), 2 * 3 * 3);
+    let keys = [
+        "scheme",
+        "class",
+        "seed",
+        "grid",
+        "flows",
+        "completed",
+        "fct_us",
+        "slowdown",
+        "by_size",
+        "rct_us",
+        "goodput_gbps",
+        "long_flow_gbps",
+        "drops",
+        "trims",
+        "marks",
+        "retransmitted_bytes",
+        "timeouts",
+        "pfc_pauses",
+        "pfc_paused_us",
+        "max_queue_bytes",
+        "jain",
+        "convergence_us",
+        "packet_hops",
+        "cpu_s",
+        "ns_per_packet_hop",
+    ];
+    for row in rows {
+        assert!(keys.iter().all(|key| row.get(key).is_some()), "{row}");
+        assert!(row["completed"].as_u64() <= row["flows"].as_u64());
+        assert_eq!(row.get("ci95").is_some(), row["seed"] == "all");
+    }
+    let pooled = rows.iter().find(|row| row["seed"] == "all" && row["class"] == "all").expect("pooled");
+    let single: u64 = rows
+        .iter()
+        .filter(|row| row["scheme"] == pooled["scheme"] && row["class"] == "all" && row["seed"] != "all")
+        .filter_map(|row| row["flows"].as_u64())
+        .sum();
+    assert_eq!(pooled["flows"].as_u64(), Some(single));
+    assert!(pooled["slowdown"]["mean"].as_f64().expect("all flows finished") >= 1.0);
+    let csv = fs::read_to_string(out.join("small/summary.csv")).expect("a CSV");
+    assert_eq!(csv.lines().count(), rows.len() + 1);
+}
+
+#[test]
+fn every_run_has_a_folder() {
+    let out = folder("folders");
+    succeed(&["run", "--quiet", "--out", text(&out), &scenario("small"), "--set", "measure.traces=true"]);
+    let runs = runs(&out.join("small"));
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        let record = json(&run.join("run.json"));
+        assert_eq!(record["status"], "done");
+        for key in ["version", "scenario", "seed", "digest", "host"] {
+            assert!(!record[key].is_null(), "{key}");
+        }
+        for key in ["packet_hops", "events", "cpu_s", "wall_s", "ns_per_packet_hop", "peak_rss_bytes"] {
+            assert!(record["cost"][key].is_number(), "{key}");
+        }
+        let mut files: Vec<String> = fs::read_dir(&run)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        assert_eq!(files, ["events.parquet", "flows.parquet", "requests.parquet", "run.json"]);
+        assert!(fs::read(run.join("flows.parquet")).expect("a file").starts_with(b"PAR1"));
+    }
+}
+
+#[test]
+fn the_table_names_every_scheme_and_class() {
+    let out = folder("table");
+    let table = succeed(&["run", "--quiet", "--out", text(&out), &scenario("small")]);
+    for word in ["dctcp", "cubic", "background", "incast", "all", "ns per packet-hop", "±"] {
+        assert!(table.contains(word), "{word}\n{table}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_jobs_and_threads() {
+    let digests = |name: &str, more: &[&str]| -> Vec<String> {
+        let out = folder(name);
+        let small = scenario("small");
+        let mut all = vec!["run", "--quiet", "--out", text(&out), &small];
+        all.extend(more);
+        succeed(&all);
+        let digest =
+            |run: &std::path::PathBuf| json(&run.join("run.json"))["digest"].as_str().map(str::to_owned);
+        runs(&out.join("small")).iter().map(|run| digest(run).expect("a digest")).collect()
+    };
+    let serial = digests("serial", &["--jobs", "1"]);
+    assert_eq!(serial.len(), 4);
+    assert_eq!(serial, digests("jobs", &["--jobs", "4"]));
+    assert_eq!(serial, digests("threads", &["--jobs", "1", "--threads", "2"]));
+}
+
+#[test]
+fn check_shows_what_would_run() {
+    let text = succeed(&["check", &scenario("small"), "--set", "workload.incast.fan_in=2", "--seeds", "3"]);
+    for word in ["fan_in = 2", "# 6 runs", "packet-hops", "expected cost"] {
+        assert!(text.contains(word), "{word}\n{text}");
+    }
+}
+
+#[test]
+fn lists_are_complete_and_parse() {
+    for (what, known) in [("schemes", "dctcp"), ("workloads", "websearch"), ("topologies", "leaf-spine")] {
+        assert!(succeed(&["list", what]).contains(known), "{what}");
+        let list: Value = serde_json::from_str(&succeed(&["list", what, "--json"])).expect("JSON");
+        let entries = list.as_array().expect("a list");
+        let entry = entries.iter().find(|entry| entry["name"] == known).expect("listed");
+        if what != "workloads" {
+            let parameters = entry["parameters"].as_array().expect("parameters");
+            assert!(
+                !parameters.is_empty() && parameters.iter().all(|row| row["describe"].is_string()),
+                "{entry}"
+            );
+        }
+    }
+    serde_json::from_str::<Value>(&succeed(&["list", "scenarios", "--json"])).expect("JSON");
+    serde_json::from_str::<Value>(&succeed(&["schema"])).expect("JSON");
+    assert!(succeed(&["schema", "--reference"]).contains("topology"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for arguments in [&["list", "schemes", "--json"][..], &["list", "workloads"], &["schema"]] {
+        let mut child = command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn quiet_is_quiet_and_progress_is_lines() {
+    let out = folder("quiet");
+    let small = scenario("small");
+    let quiet = incast(&["run", "--quiet", "--out", text(&out), &small]);
+    assert!(!stderr(&quiet).contains("runs"), "{}", stderr(&quiet));
+    let loud = incast(&["run", "--force", "--out", text(&out), &small]);
+    assert!(stderr(&loud).contains("4/4 runs"), "{}", stderr(&loud));
+}
