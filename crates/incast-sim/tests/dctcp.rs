@@ -1,8 +1,9 @@
 //! Long flows through one bottleneck: full use of the link, DCTCP's saw-tooth, equal shares.
 //!
-//! Theory: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. N synchronised flows with
-//! C·RTT packets in the pipe and a threshold of K packets have a queue between `Qmax = K + N` and `Qmax - A`, with
-//! `A = 1/2 sqrt(2 N (C·RTT + K))`, and go through that once in `T = 1/2 sqrt(2 (C·RTT + K) / N)` round trips.
+//! Theory: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. N synchronised flows
+//! with C·RTT packets in the pipe and a threshold of K packets have a queue between `Qmax = K + N` and `Qmax
+//! - A`, with `A = 1/2 sqrt(2 N (C·RTT + K))`, and go through that once in `T = 1/2 sqrt(2 (C·RTT + K) / N)`
+//! round trips.
 
 mod common;
 
@@ -37,7 +38,8 @@ fn initial_window() -> (&'static str, Raw) {
     ("initial_window", text("14100B"))
 }
 
-/// Flows that never end, each between two hosts of its own, with a sample of the bottleneck every microsecond.
+/// Flows that never end, each between two hosts of its own, with a sample of the bottleneck every
+/// microsecond.
 fn long_flows(law: &str, senders: u32, end: Time) -> Config {
     let topology = bottleneck(senders);
     let port = topology.find_port("s0->s1").expect("the bottleneck");
@@ -92,8 +94,9 @@ fn the_saw_tooth_is_that_of_the_theory() {
         let amplitude = 0.5 * (2.0 * flows * pipe).sqrt();
         let period = 0.5 * (2.0 * pipe / flows).sqrt();
 
-        // The theory takes alpha as constant, which needs g T to be far below 1 (section 3.4): with RFC 8257's 1/16 the
-        // amplitude is up to a fifth smaller where T has 20 round trips. Such an alpha takes 10 ms to settle.
+        // The theory takes alpha as constant, which needs g T to be far below 1 (section 3.4): with RFC
+        // 8257's 1/16 the amplitude is up to a fifth smaller where T has 20 round trips. Such an alpha takes
+        // 10 ms to settle.
         let mut config = dctcp(senders, Time::from_ms(45));
         let slow = [initial_window(), ("gain", Raw::Float(1.0 / 256.0))];
         config.classes = vec![common::class(&config.topology, PAYLOAD, "dctcp", &slow)];
@@ -119,7 +122,10 @@ fn the_saw_tooth_is_that_of_the_theory() {
         assert!((0.0..=2.0).contains(&(top - highest)), "N {senders}: Qmax {top} in place of {highest}");
         // Windows are whole packets, and flows not quite in step.
         let measured = top - bottom;
-        assert!((measured / amplitude - 1.0).abs() <= 0.15, "N {senders}: A {measured} in place of {amplitude}");
+        assert!(
+            (measured / amplitude - 1.0).abs() <= 0.15,
+            "N {senders}: A {measured} in place of {amplitude}"
+        );
         let lowest = highest - amplitude;
         assert!((bottom - lowest).abs() <= 0.1 * highest, "N {senders}: Qmin {bottom} in place of {lowest}");
         let middle = highest - amplitude / 2.0;
@@ -136,15 +142,21 @@ fn dctcp_shares_equally() {
     }
 }
 
-/// Drop-tail punishes whoever meets the full buffer, so that shares are equal only over many losses: fewer than DCTCP
-/// has marks, hence the wider bound. With the RTTs of a datacenter CUBIC is in its Reno-friendly region.
+/// Drop-tail punishes whoever meets the full buffer, so that shares are equal only over many losses: fewer
+/// than DCTCP has marks, hence the wider bound. With the RTTs of a datacenter CUBIC is in its Reno-friendly
+/// region.
 #[test]
 fn cubic_shares_about_equally() {
     for senders in [2, 4, 8] {
         let mut config = long_flows("cubic", senders, Time::from_ms(60));
         config.switch.buffer = Buffer::PerPort { bytes: 125_000 };
         let outcome = common::run(config);
-        println!("{senders} flows: Jain {:.4}, used {:.4}, {} drops", jain(&outcome), utilisation(&outcome), outcome.totals.drops);
+        println!(
+            "{senders} flows: Jain {:.4}, used {:.4}, {} drops",
+            jain(&outcome),
+            utilisation(&outcome),
+            outcome.totals.drops
+        );
         assert!(outcome.totals.drops > 0, "the losses must be what holds them");
         assert!(jain(&outcome) >= 0.9, "{senders} flows: {}", jain(&outcome));
         assert!(utilisation(&outcome) >= 0.95, "{senders} flows: {}", utilisation(&outcome));

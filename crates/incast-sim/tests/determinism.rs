@@ -78,7 +78,10 @@ fn threads_change_nothing_on_any_topology_under_any_law() {
         for law in LAWS {
             let what = format!("{} on {}", law.name, topology.kind);
             let outcome = on_threads(|| busy(topology.clone(), law.name, 3), &what);
-            assert!(outcome.totals.lost > 0 || outcome.totals.drops > 0, "{what}: the run is too tame to prove much");
+            assert!(
+                outcome.totals.lost > 0 || outcome.totals.drops > 0,
+                "{what}: the run is too tame to prove much"
+            );
             digests.insert(outcome.digest);
         }
         assert_eq!(digests.len(), LAWS.len(), "laws differ, and so must the digests, on {}", topology.kind);
@@ -115,7 +118,11 @@ fn probes(topology: &Topology) -> Probes {
     let ports = topology.ports();
     let every = (topology.hosts..topology.nodes())
         .flat_map(|node| (0..ports.of(node).len() as u16).map(move |port| (node, port)));
-    Probes { ports: Some((Time::from_ns(700), every.collect())), rates: Some((Time::from_ns(900), 1)), events: true }
+    Probes {
+        ports: Some((Time::from_ns(700), every.collect())),
+        rates: Some((Time::from_ns(900), 1)),
+        events: true,
+    }
 }
 
 #[test]
@@ -134,7 +141,8 @@ fn probes_change_nothing() {
             assert!(!probed.events.is_empty() || law != "dctcp", "{what}");
             // And each probe alone, at another pace: the digest holds no samples.
             let Probes { ports, .. } = probes(&topology);
-            let slower = Probes { ports: ports.map(|ports| (Time::from_us(5), ports.1)), ..Probes::default() };
+            let slower =
+                Probes { ports: ports.map(|ports| (Time::from_us(5), ports.1)), ..Probes::default() };
             assert_eq!(common::run(Config { probes: slower, ..make() }).digest, plain.digest, "{what}");
         }
     }
@@ -144,7 +152,12 @@ fn probes_change_nothing() {
 fn samples_tell_the_truth() {
     let topology = FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
     let outcome = common::run(Config { probes: probes(&topology), ..busy(topology, "dctcp", 9) });
-    assert!(outcome.ports.is_sorted_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority)));
+    assert!(outcome.ports.is_sorted_by_key(|sample| (
+        sample.time,
+        sample.node,
+        sample.port,
+        sample.priority
+    )));
     assert!(outcome.rates.is_sorted_by_key(|sample| (sample.time, sample.source, sample.sequence)));
     assert!(outcome.events.is_sorted());
     let highest = outcome.ports.iter().map(|sample| sample.queue_bytes).max();
@@ -153,7 +166,10 @@ fn samples_tell_the_truth() {
     let count = |kind| outcome.events.iter().filter(|event| event.kind == kind).count() as u64;
     assert_eq!(count(EventKind::Drop), outcome.totals.drops);
     assert_eq!(count(EventKind::Mark), outcome.totals.marks_edge + outcome.totals.marks_fabric);
-    assert_eq!(count(EventKind::Timeout), outcome.flows.iter().map(|flow| u64::from(flow.timeouts)).sum::<u64>());
+    assert_eq!(
+        count(EventKind::Timeout),
+        outcome.flows.iter().map(|flow| u64::from(flow.timeouts)).sum::<u64>()
+    );
 }
 
 /// Delays from 5 ns, which merges nodes into one domain, to 50 us, which is many windows.
@@ -182,7 +198,11 @@ fn delays_of_five_nanoseconds_and_fifty_microseconds_mix() {
         config.flows = vec![flow(source, destination, 500_000)];
         let outcome = common::run(config);
         let record = &outcome.flows[0];
-        assert_eq!(record.delivered.map(|time| time - record.start), record.ideal, "{source} to {destination}");
+        assert_eq!(
+            record.delivered.map(|time| time - record.start),
+            record.ideal,
+            "{source} to {destination}"
+        );
     }
 }
 
@@ -208,6 +228,30 @@ fn an_order_by_ports_is_deterministic_too() {
     let make = |ties| Config { ties, ..busy(fabric(), "dctcp", 2) };
     let ordered = on_threads(|| make(Ties::PortOrder), "port order");
     assert_ne!(ordered.digest, common::run(make(Ties::Seeded)).digest, "an incast is full of ties");
+}
+
+#[test]
+fn a_run_ends_exactly_at_its_end() {
+    let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let until = |end, threads| {
+        let mut config = common::unlimited(fabric());
+        config.flows = vec![flow(0, 15, 1_000_000), flow(3, 15, 1_000_000), flow(7, 15, 1_000_000)];
+        (config.end, config.threads) = (end, threads);
+        common::run(config)
+    };
+    let whole = until(Time::from_ms(1), 1);
+    common::delivered(&whole);
+    // What happens at the end itself does not happen any more; a picosecond later it would have.
+    for cut in 0..3 {
+        let at = whole.flows[cut].delivered.expect("it was delivered");
+        let (before, after) = (until(at, 1), until(at + Time::from_ps(1), 1));
+        assert_eq!((before.flows[cut].delivered, after.flows[cut].delivered), (None, Some(at)));
+        assert_eq!((before.complete, before.ended_at), (false, at));
+        for (cut, whole) in before.flows.iter().zip(&whole.flows) {
+            assert_eq!(cut.delivered, whole.delivered.filter(|time| *time < at));
+        }
+        assert_eq!(until(at, 4).digest, before.digest);
+    }
 }
 
 /// Set in the child processes of the test below.

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, link, link_event, text, unlimited};
+use common::{
+    DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, link, link_event, text, unlimited,
+};
 use incast_cc::{
     receiver::{Scheduler, window_credit::WindowCredit},
     sender::{LAWS, Recovery},
@@ -45,7 +47,7 @@ fn ideal(flow: &FlowRecord) -> Time {
     flow.ideal.expect("it has a route")
 }
 
-// ---- Permission to send -------------------------------------------------------------------------------------
+// ---- Permission to send -----------------------------------------------------------------------------------
 
 #[test]
 fn a_gate_that_is_open_half_of_the_time_halves_the_rate() {
@@ -61,8 +63,10 @@ fn a_gate_that_is_open_half_of_the_time_halves_the_rate() {
     let ratio = took(flow).as_secs_f64() / ideal(flow).as_secs_f64();
     assert!((1.95..2.05).contains(&ratio), "{ratio}");
     let totals = &outcome.totals;
-    println!("{totals:?} {flow:?}");
-    // Half of 10 MB waits at the switch at the end of an input that came at full rate.
+    assert_eq!((totals.drops, totals.lost, flow.timeouts), (0, 0, 0));
+    // The first closure is longer than a probe timeout of two RTTs: one probe, which was not needed.
+    assert!(flow.retransmitted_bytes <= u64::from(MTU), "{}", flow.retransmitted_bytes);
+    // The sender goes on at full rate, so that in the end half of the flow waits at the switch.
     assert!(totals.max_queue_bytes > 4_500_000, "{}", totals.max_queue_bytes);
     // Nothing but the gate pauses: both ports, once in each period, for half of it.
     let edges = |kind| outcome.events.iter().filter(|event| event.kind == kind).count() as u64;
@@ -100,7 +104,35 @@ fn a_gate_leaves_other_priorities_alone() {
     assert_eq!(took(&outcome.flows[1]), ideal(&outcome.flows[1]));
 }
 
-// ---- In-switch agents ---------------------------------------------------------------------------------------
+/// One edge for each priority that exists, whatever bits are set for others.
+#[test]
+#[ignore = "counts 8 edges: Switch::pause and resume do not mask priorities that do not exist"]
+fn priorities_that_do_not_exist_are_not_paused() {
+    let mut config = unlimited(star(2));
+    config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(15), priorities: 0xff });
+    config.flows = vec![flow(0, 1, 1 << 40)];
+    config.end = Time::from_us(1000);
+    assert_eq!(common::run(config).totals.pauses, 2 * 50);
+}
+
+/// What is reported ends with the last flow, not with the time that was set for the case that flows do not
+/// end.
+#[test]
+#[ignore = "pauses are counted until Config::end, since gates go on after the last flow"]
+fn totals_do_not_depend_on_a_later_end() {
+    let totals = |end| {
+        let mut config = unlimited(star(2));
+        config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(15), priorities: 1 });
+        config.flows = vec![flow(0, 1, 1_000_000)];
+        config.end = end;
+        let outcome = common::run(config);
+        delivered(&outcome);
+        incast_sim::outcome::Totals { events: 0, ..outcome.totals }
+    };
+    assert_eq!(totals(Time::from_ms(1)), totals(Time::from_ms(2)));
+}
+
+// ---- In-switch agents -------------------------------------------------------------------------------------
 
 fn with_agent(topology: Topology, law: &str, agent: Exerciser) -> Outcome {
     let mut config = config(topology, law, &[]);
@@ -124,23 +156,25 @@ fn an_agent_marks() {
 
 #[test]
 fn an_agent_notifies() {
-    let outcome = with_agent(star(2), "constant-window", Exerciser { notify_every: 9, ..Exerciser::default() });
+    let outcome = with_agent(star(2), "constant-rate", Exerciser { notify_every: 9, ..Exerciser::default() });
     // Eleven control packets of the smallest frame's size; a law without an answer to them goes on.
     assert_eq!(outcome.totals.created_bytes, 100 / 9 * 64);
     assert_eq!(took(&outcome.flows[0]), ideal(&outcome.flows[0]));
-    let plain = with_agent(star(2), "constant-window", Exerciser::default());
+    let plain = with_agent(star(2), "constant-rate", Exerciser::default());
     assert_eq!(outcome.totals.received_bytes - plain.totals.received_bytes, 100 / 9 * 64);
     assert_eq!(outcome.totals.injected_bytes, plain.totals.injected_bytes);
 }
 
 #[test]
 fn an_agent_deflects() {
-    let outcome = with_agent(two_spines(), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
+    let outcome =
+        with_agent(two_spines(), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
     // Only the first leaf has somewhere else to send to; it does so with every tenth packet.
     assert_eq!((outcome.totals.deflections, outcome.flows[0].deflections), (10, 10));
     assert_eq!(outcome.totals.drops, 0);
     // Where there is one way only, there is nothing to deflect to.
-    let outcome = with_agent(star(2), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
+    let outcome =
+        with_agent(star(2), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
     assert_eq!((outcome.totals.deflections, outcome.flows[0].deflections), (0, 0));
 }
 
@@ -157,7 +191,7 @@ fn an_agent_that_does_nothing_changes_nothing() {
     }
 }
 
-// ---- Telemetry ----------------------------------------------------------------------------------------------
+// ---- Telemetry --------------------------------------------------------------------------------------------
 
 /// No law reads the records yet, so that they must not change anything at all.
 #[test]
@@ -179,7 +213,7 @@ fn telemetry_changes_nothing_for_laws_that_ignore_it() {
     }
 }
 
-// ---- Underlay -----------------------------------------------------------------------------------------------
+// ---- Underlay ---------------------------------------------------------------------------------------------
 
 #[test]
 fn the_underlay_holds_each_packet_for_its_time_and_keeps_the_order() {
@@ -214,7 +248,7 @@ fn the_underlay_holds_whole_windows_too() {
     }
 }
 
-// ---- Receiver-driven scheduling -----------------------------------------------------------------------------
+// ---- Receiver-driven scheduling ---------------------------------------------------------------------------
 
 #[test]
 fn credit_keeps_a_sender_going() {
@@ -244,7 +278,7 @@ fn credit_keeps_a_sender_going() {
     assert!((0.95..1.1).contains(&ratio), "{ratio} of {expected}");
 }
 
-// ---- Links that go down and up ------------------------------------------------------------------------------
+// ---- Links that go down and up ----------------------------------------------------------------------------
 
 #[test]
 fn traffic_moves_to_the_other_way_when_a_link_fails() {
@@ -268,16 +302,24 @@ fn traffic_moves_to_the_other_way_when_a_link_fails() {
             bytes[bytes.len() - 1] - bytes[0]
         };
         // Sample times coincide with the failure: one packet may have been in service.
-        assert_eq!(sent(ports[failed], fails + Time::from_us(1)), 0, "{name} carries traffic while it is down");
+        assert_eq!(
+            sent(ports[failed], fails + Time::from_us(1)),
+            0,
+            "{name} carries traffic while it is down"
+        );
         if sent(ports[failed], Time::ZERO) > 0 {
             moved += 1;
             let flow = &outcome.flows[0];
             assert!(sent(ports[1 - failed], fails) > 500_000);
-            // What was on the wire, a microsecond's worth and the packet in service, and nothing else. Acknowledgements may
-            // have been on the cable, too.
+            // What was on the wire, a microsecond's worth and the packet in service, and nothing else.
+            // Acknowledgements may have been on the cable, too.
             let again = flow.retransmitted_bytes / u64::from(MTU);
             assert!((3..=5).contains(&again), "{again} packets sent again");
-            assert!(outcome.totals.lost >= again && outcome.totals.lost <= 2 * again + 2, "{}", outcome.totals.lost);
+            assert!(
+                outcome.totals.lost >= again && outcome.totals.lost <= 2 * again + 2,
+                "{}",
+                outcome.totals.lost
+            );
             assert!(outcome.totals.lost_bytes >= again * u64::from(MTU));
         }
     }
@@ -290,7 +332,7 @@ fn what_waits_for_a_dead_link_is_lost() {
     let topology =
         Dumbbell { left: 1, right: 1, host_link: link(100, Time::from_us(1)), bottleneck: slow }.build();
     let mut config = unlimited(topology.expect("a good topology"));
-    // 100 packets have arrived at 10 us more than they need; nine tenths of them wait.
+    // All 100 packets are at the bottleneck after 35 us, and nine tenths of them wait there.
     config.flows = vec![flow(0, 1, 100 * u64::from(MTU))];
     config.link_events = vec![link_event(&config.topology, Time::from_us(45), "s0-s1", false)];
     config.end = Time::from_us(500);
@@ -299,14 +341,21 @@ fn what_waits_for_a_dead_link_is_lost() {
     assert!(!outcome.complete);
     assert_eq!(outcome.ended_at, Time::from_us(500));
     let sent = outcome.flows[0].delivered_bytes / u64::from(MTU);
-    // 3.35 us each, the first at 1.33 us: 13 have left at 45 us, of which the last is cut short and one may be on the wire.
+    // 3.35 us each, the first at 1.33 us: 13 have left at 45 us, of which the last is cut short and one may
+    // be on the wire.
     assert!((11..=13).contains(&sent), "{sent}");
-    println!("sent {sent} {:?} {:?}", outcome.totals, outcome.flows[0]);
+    // Everything that did not arrive, probes for a lost tail included, and an acknowledgement or two on the
+    // cable.
+    let again = outcome.flows[0].retransmitted_bytes / u64::from(MTU);
+    let data = 100 + again - sent;
+    assert!((data..=data + 2).contains(&outcome.totals.lost), "{:?}", outcome.totals);
     assert_eq!(outcome.totals.left_bytes, 0);
-    assert!(outcome.events.iter().any(|event| event.kind == EventKind::Lost && event.time == Time::from_us(45)));
+    assert!(
+        outcome.events.iter().any(|event| event.kind == EventKind::Lost && event.time == Time::from_us(45))
+    );
 }
 
-/// 0 when the link is down for good.
+/// A flow across, whose cable goes down and perhaps up again, and one that stays on the left.
 fn interrupted(down: Time, up: Option<Time>, name: &str, recovery: Recovery) -> Outcome {
     let mut config = unlimited(dumbbell());
     config.classes[0].recovery = recovery;
@@ -328,8 +377,10 @@ fn a_partitioned_fabric_ends_at_the_end() {
         assert_eq!((cut_off.delivered, cut_off.acked), (None, None));
         assert!(cut_off.delivered_bytes > 0 && cut_off.delivered_bytes < cut_off.bytes);
         assert!(cut_off.timeouts > 3 && outcome.totals.lost > 0);
-        // The other flow does not use that link.
-        assert_eq!(took(&outcome.flows[1]), ideal(&outcome.flows[1]), "{name}");
+        // The other flow does not use that link; it shares its way with acknowledgements for a while.
+        let other = &outcome.flows[1];
+        assert!(other.acked.is_some() && other.retransmitted_bytes == 0, "{name}");
+        assert!(took(other) < ideal(other) + Time::from_us(2), "{name}");
     }
 }
 
@@ -361,12 +412,19 @@ fn flapping_links_never_hang() {
                 };
                 let last = topology.hosts - 1;
                 config.flows = vec![flow(0, last, 300_000), flow(last, 0, 300_000)];
-                // Every cable, hosts' ones too, each at a pace of its own, some faster than packets travel, until 300 us.
+                // Every cable, hosts' ones too, each at a pace of its own, some faster than packets travel,
+                // until 300 us.
                 for cable in 0..topology.cables.len() {
                     let pace = 700 + 900 * cable as u64;
-                    let times = (1..).map(|flap| Time::from_ns(flap * pace)).take_while(|at| *at < Time::from_us(300));
+                    let times = (1..)
+                        .map(|flap| Time::from_ns(flap * pace))
+                        .take_while(|at| *at < Time::from_us(300));
                     let flaps = times.enumerate().map(|(flap, at)| (at, flap % 2 == 1));
-                    config.link_events.extend(flaps.map(|(at, up)| incast_sim::config::LinkEvent { at, cable, up }));
+                    config.link_events.extend(flaps.map(|(at, up)| incast_sim::config::LinkEvent {
+                        at,
+                        cable,
+                        up,
+                    }));
                     let at = Time::from_us(300);
                     config.link_events.push(incast_sim::config::LinkEvent { at, cable, up: true });
                 }
@@ -379,7 +437,7 @@ fn flapping_links_never_hang() {
     }
 }
 
-// ---- Applications -------------------------------------------------------------------------------------------
+// ---- Applications -----------------------------------------------------------------------------------------
 
 const REQUEST: u64 = 100;
 const THINK: Time = Time::from_us(3);
@@ -434,7 +492,8 @@ impl Application for Server {
 
 fn closed_loop(clients: u32, rounds: u32, threads: usize) -> Outcome {
     let mut config: Config = unlimited(star(clients + 1));
-    let client = |_| -> Option<Box<dyn Application>> { Some(Box::new(Client { server: clients, left: rounds })) };
+    let client =
+        |_| -> Option<Box<dyn Application>> { Some(Box::new(Client { server: clients, left: rounds })) };
     config.applications = (0..clients).map(client).collect();
     config.applications.push(Some(Box::new(Server { answer: 20_000 })));
     config.threads = threads;
@@ -474,7 +533,8 @@ fn closed_loops_do_not_depend_on_threads() {
 #[test]
 fn what_an_application_would_start_after_the_end_is_not_lost_silently() {
     let mut config = unlimited(star(2));
-    config.applications = vec![Some(Box::new(Client { server: 1, left: 1000 })), Some(Box::new(Server { answer: 1 }))];
+    config.applications =
+        vec![Some(Box::new(Client { server: 1, left: 1000 })), Some(Box::new(Server { answer: 1 }))];
     config.end = Time::from_us(100);
     let outcome = common::run(config);
     assert!(!outcome.complete);
@@ -482,7 +542,7 @@ fn what_an_application_would_start_after_the_end_is_not_lost_silently() {
     assert!(outcome.flows.len() > 10);
 }
 
-// ---- Conservation -------------------------------------------------------------------------------------------
+// ---- Conservation -----------------------------------------------------------------------------------------
 
 /// `common::run` checks conservation of every run; here each term of it is there.
 #[test]

@@ -6,7 +6,8 @@ use common::{DIAMOND, MTU, OVERHEAD, flow, link};
 use incast_sim::{
     Config,
     fabric::topology::{
-        Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, TopologyError, file::parse,
+        Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, TopologyError,
+        file::parse,
     },
 };
 use incast_units::Time;
@@ -55,7 +56,8 @@ fn exact(links: &[Link], bytes: u64) -> u128 {
 }
 const UNIT: u128 = 56;
 
-/// Where the last link is one of the slowest: the first packet's way, then one packet after the other on that link.
+/// Where the last link is one of the slowest: the first packet's way, then one packet after the other on that
+/// link.
 fn closed(links: &[Link], bytes: u64) -> Option<u64> {
     let costs: Vec<u64> = links.iter().map(|link| 8_000_000_000_000 / link.rate.bps()).collect();
     let slowest = costs.iter().copied().max()?;
@@ -180,7 +182,8 @@ fn ring_goes_the_shorter_way() {
 fn file_with_56_gbps() {
     let (host, slow, slow_up) = (of(100, 1000), of(56, 2000), of(56, 2000));
     // Only the way over `up` is left.
-    let text: String = DIAMOND.lines().filter(|line| !line.contains("down")).map(|line| format!("{line}\n")).collect();
+    let text: String =
+        DIAMOND.lines().filter(|line| !line.contains("down")).map(|line| format!("{line}\n")).collect();
     check(parse(&text), vec![(0, 1, vec![host; 2]), (0, 2, vec![host, slow, slow_up, host])]);
 }
 

@@ -44,7 +44,8 @@ fn time_in_which_nothing_happens_is_skipped() {
         (0..20).map(|index| incast_sim::FlowSpec { start: start(index), ..flow(0, 15, 1000) }).collect();
     let outcome = common::run(config);
     common::delivered(&outcome);
-    // Each packet goes over six links, and so does its acknowledgement; then there is the flow's start and its timer.
+    // Each packet goes over six links, and so does its acknowledgement; then there is the flow's start and
+    // its timer.
     assert!(outcome.cost.windows <= 20 * 16, "{} windows", outcome.cost.windows);
     assert!(outcome.cost.windows >= 20 * 12, "{} windows", outcome.cost.windows);
     assert!(outcome.totals.events <= 20 * 16, "{} events", outcome.totals.events);

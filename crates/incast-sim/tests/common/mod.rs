@@ -1,6 +1,7 @@
 //! Configurations in few words, for the integration tests.
 //!
-//! [`config`] gives a run with unlimited buffers, no marking and one class; a test then sets the fields it is about.
+//! [`config`] gives a run with unlimited buffers, no marking and one class; a test then sets the fields it is
+//! about.
 
 // Each test file uses a part of this.
 #![allow(dead_code)]

@@ -1,0 +1,48 @@
+# What README calls "the two commands" are `make demo` and `make test`.
+
+CARGO ?= cargo
+OUT ?= results
+TOOLS := target/tools
+
+.PHONY: all demo test lint bench docs install generate instructions clean
+
+all: demo
+
+## The first comparison: builds a release binary and runs it.
+demo:
+	$(CARGO) build --release --locked -p incast
+	target/release/incast run scenarios/first-light.toml --out $(OUT) --force
+
+## Every test.
+test:
+	$(CARGO) test --workspace --locked
+	scripts/instruction-gate.sh
+
+## Formatting, lints, documentation links, licences.
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	scripts/deny.sh
+
+## Engine cost on the canonical cases (docs/performance.md).
+bench:
+	$(CARGO) build --release --locked -p incast
+	target/release/incast bench
+
+## The book, in docs/book.
+docs: generate
+	scripts/tool.sh mdbook mdbook build docs
+
+## What is generated from the configuration structs and committed: the schema and the reference page.
+generate:
+	$(CARGO) build --release --locked -p incast
+	target/release/incast schema > docs/scenario.schema.json
+	target/release/incast schema --reference > docs/scenario-reference.md
+
+install:
+	$(CARGO) install --locked --path crates/incast
+
+clean:
+	$(CARGO) clean
+	rm -rf $(OUT) docs/book

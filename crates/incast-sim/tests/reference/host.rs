@@ -1,0 +1,421 @@
+//! A host: its NIC, the flows it sends and the flows it receives.
+
+use super::{
+    Content, Flow, Packet, Ps,
+    agenda::{Agenda, What},
+    link::{GAP, Link},
+    sender::{Sender, Turn},
+};
+use incast_cc::{
+    receiver::{Arrival, Control, ReceiverScheduler, Scheduler},
+    sender::{Framing, Recovery},
+};
+use incast_sim::{
+    Config, FlowSpec, base_path,
+    config::ClassConfig,
+    fabric::packet::reverse_entropy,
+    outcome::{EventKind, EventRecord, Totals},
+};
+use incast_units::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Frame bytes of a data packet: Ethernet, IPv4, then TCP with timestamps, or UDP, BTH and ICRC.
+pub fn data_bytes(class: &ClassConfig, payload: u32) -> u32 {
+    let header = match class.law.info().framing {
+        Framing::Tcp => 18 + 20 + 32,
+        Framing::RoceV2 => 18 + 20 + 8 + 16,
+    };
+    (payload + header).max(64)
+}
+
+/// Frame bytes of a control packet: with a SACK block, or AETH.
+pub fn control_bytes(class: &ClassConfig) -> u32 {
+    match class.law.info().framing {
+        Framing::Tcp => 18 + 20 + 32 + 12,
+        Framing::RoceV2 => 18 + 20 + 8 + 16 + 4,
+    }
+}
+
+/// The longest base RTT of all classes.
+pub fn base_rtt(config: &Config) -> Ps {
+    let path = |class: &ClassConfig| base_path(&config.topology, config.host.mtu, class.law.info().framing);
+    config.classes.iter().map(|class| path(class).base_rtt.ps()).max().unwrap_or(0)
+}
+
+/// A flow that arrives here.
+#[derive(Debug, Default)]
+struct Inbox {
+    /// Number in the order of first packets.
+    index: u32,
+    arrived: BTreeSet<u32>,
+    delivered: Option<Ps>,
+    bytes: u64,
+    marked: u32,
+    reordered: u32,
+    /// Packets, and marked ones, that no acknowledgement has reported.
+    unreported: (u32, u32),
+    was_marked: bool,
+    nacked: bool,
+    ack_due: Option<Ps>,
+    latest: Option<Packet>,
+}
+
+impl Inbox {
+    /// All packets below have arrived.
+    fn expected(&self) -> u32 {
+        (0..).find(|packet| !self.arrived.contains(packet)).unwrap_or(0)
+    }
+    /// One past the highest that has arrived.
+    fn highest(&self) -> u32 {
+        self.arrived.last().map_or(0, |packet| packet + 1)
+    }
+}
+
+/// See the module.
+pub struct Host<'a> {
+    config: &'a Config,
+    node: u32,
+    base_rtt: Ps,
+    link: Link,
+    control: VecDeque<Packet>,
+    /// Flows in line, by priority.
+    line: Vec<VecDeque<u32>>,
+    flows: BTreeMap<u32, Sender<'a>>,
+    free_slots: Vec<u32>,
+    slots: u32,
+    next_sequence: u32,
+    /// Flows that are to start.
+    pub upcoming: VecDeque<FlowSpec>,
+    finished: Vec<Flow>,
+    inboxes: BTreeMap<(u32, u32), Inbox>,
+    scheduler: Scheduler,
+    arrived: u64,
+    injected: u64,
+    /// Timeouts.
+    pub events: Vec<EventRecord>,
+}
+
+impl<'a> Host<'a> {
+    /// A host with its link. Its flows start in the order of their times, then in that of the configuration.
+    pub fn new(config: &'a Config, node: u32, mut links: Vec<Link>, agenda: &mut Agenda) -> Self {
+        let mut upcoming: Vec<FlowSpec> = config.flows.iter().filter(|flow| flow.source == node).copied().collect();
+        upcoming.sort_by_key(|flow| flow.start);
+        upcoming.iter().for_each(|flow| agenda.add(flow.start.ps(), node, 0, What::FlowStart));
+        Self {
+            config,
+            node,
+            base_rtt: base_rtt(config),
+            link: links.remove(0),
+            control: VecDeque::new(),
+            line: vec![VecDeque::new(); 8],
+            flows: BTreeMap::new(),
+            free_slots: Vec::new(),
+            slots: 0,
+            next_sequence: 0,
+            upcoming: upcoming.into(),
+            finished: Vec::new(),
+            inboxes: BTreeMap::new(),
+            scheduler: config.host.scheduler.clone(),
+            arrived: 0,
+            injected: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, now: Ps, what: What, agenda: &mut Agenda) {
+        match what {
+            What::Link { up } => {
+                self.link.switch(now, up);
+                if !up {
+                    self.control.clear();
+                }
+            }
+            What::Completion => {}
+            What::Arrival(packet) => {
+                self.arrived += 1;
+                if self.link.receive(&packet) {
+                    self.on_packet(now, &packet, agenda);
+                }
+            }
+            What::Retransmission { sequence, generation, .. } => self.on_deadline(now, sequence, generation, agenda),
+            What::Release { sequence, generation, .. } => {
+                if self.flows.get(&sequence).is_some_and(|flow| flow.release == generation) {
+                    self.offer(now, sequence, agenda);
+                }
+            }
+            What::Law { sequence, generation, .. } => {
+                if let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.law_timer == generation) {
+                    flow.law.on_timer(Time::from_ps(now));
+                    self.offer(now, sequence, agenda);
+                }
+            }
+            What::DelayedAck { flow } => self.on_delayed_ack(now, flow),
+            What::FlowStart => self.on_flow_start(now, agenda),
+        }
+        self.pump(now, agenda);
+    }
+
+    fn class(&self, packet: &Packet) -> &'a ClassConfig {
+        &self.config.classes[usize::from(packet.class)]
+    }
+
+    fn on_packet(&mut self, now: Ps, packet: &Packet, agenda: &mut Agenda) {
+        match packet.content {
+            Content::Data { position, packets, payload, last } => {
+                let name = (packet.from, packet.sequence);
+                let inbox = self.inboxes.get(&name);
+                let duplicate = inbox.is_some_and(|inbox| inbox.arrived.contains(&position));
+                self.on_data(now, packet, position, packets, last, agenda);
+                self.consult_scheduler(now, packet, position, packets, payload, duplicate);
+            }
+            Content::Ack { .. } => {
+                let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
+                let news = flow.on_answer(now, packet);
+                if flow.recovery.is_done() {
+                    self.finished.push(flow.record(Some(now)));
+                    self.free_slots.push(flow.slot);
+                    self.flows.remove(&packet.sequence);
+                    return;
+                }
+                if news {
+                    self.set_deadline(now, packet.sequence, agenda);
+                }
+                self.offer(now, packet.sequence, agenda);
+            }
+            Content::Credit { position } => {
+                let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
+                flow.law.on_credit(Time::from_ps(now), position);
+                self.offer(now, packet.sequence, agenda);
+            }
+        }
+    }
+
+    // ---- Receiver ------------------------------------------------------------------------------------------
+
+    fn on_data(&mut self, now: Ps, packet: &Packet, position: u32, packets: u32, last: bool, agenda: &mut Agenda) {
+        let (node, host) = (self.node, &self.config.host);
+        let count = self.inboxes.len() as u32;
+        let inbox = self.inboxes.entry((packet.from, packet.sequence)).or_insert_with(|| Inbox { index: count, ..Inbox::default() });
+        inbox.marked += u32::from(packet.marked);
+        if inbox.delivered.is_some() {
+            self.answer(now, packet, position, packets, (1, u32::from(packet.marked)), false);
+            return;
+        }
+        let in_order_only = self.config.classes[usize::from(packet.class)].recovery == Recovery::GoBackN;
+        inbox.reordered += u32::from(position + 1 < inbox.highest());
+        inbox.unreported.0 += 1;
+        inbox.unreported.1 += u32::from(packet.marked);
+        let mark_changes = std::mem::replace(&mut inbox.was_marked, packet.marked) != packet.marked;
+        if in_order_only && position > inbox.expected() {
+            let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected());
+            if !std::mem::replace(&mut inbox.nacked, true) {
+                self.answer(now, packet, position, expected, report, true);
+            }
+            return;
+        }
+        if inbox.arrived.insert(position) {
+            let Content::Data { payload, .. } = packet.content else { return };
+            inbox.bytes += u64::from(payload);
+            inbox.nacked = false;
+        }
+        let expected = inbox.expected();
+        if expected == packets {
+            inbox.delivered = Some(now);
+        }
+        let gap = expected != position + 1 || inbox.highest() != expected;
+        let full = inbox.unreported.0 >= host.ack_every;
+        if full || gap || mark_changes || last || expected == packets {
+            let report = std::mem::take(&mut inbox.unreported);
+            self.answer(now, packet, position, expected, report, false);
+            return;
+        }
+        inbox.latest = Some(packet.clone());
+        if inbox.ack_due.is_none() {
+            let due = now + host.ack_delay.ps();
+            inbox.ack_due = Some(due);
+            agenda.add(due, node, 0, What::DelayedAck { flow: inbox.index });
+        }
+    }
+
+    fn on_delayed_ack(&mut self, now: Ps, index: u32) {
+        let Some(inbox) = self.inboxes.values_mut().find(|inbox| inbox.index == index) else { return };
+        if inbox.delivered.is_some() {
+            return;
+        }
+        assert_eq!(inbox.ack_due.take(), Some(now));
+        let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected());
+        if let (true, Some(packet)) = (report.0 > 0, inbox.latest.take())
+            && let Content::Data { position, .. } = packet.content
+        {
+            self.answer(now, &packet, position, expected, report, false);
+        }
+    }
+
+    fn answer(&mut self, now: Ps, data: &Packet, position: u32, expected: u32, report: (u32, u32), negative: bool) {
+        let packets = report.0.min(255);
+        let marked = report.1.min(255);
+        let delay_ns = (now - data.stamp) / 1000;
+        self.push_control(data, Content::Ack { position, expected, packets, marked, delay_ns, negative });
+    }
+
+    fn push_control(&mut self, about: &Packet, content: Content) {
+        let class = self.class(about);
+        self.control.push_back(Packet {
+            from: self.node,
+            to: about.from,
+            sequence: about.sequence,
+            class: about.class,
+            priority: class.ack_priority.unwrap_or(class.priority),
+            wire: control_bytes(class),
+            entropy: reverse_entropy(about.entropy),
+            stamp: about.stamp,
+            started: 0,
+            ecn_capable: false,
+            marked: false,
+            content,
+        });
+    }
+
+    fn consult_scheduler(&mut self, now: Ps, packet: &Packet, position: u32, packets: u32, payload: u32, duplicate: bool) {
+        let Some(inbox) = self.inboxes.get(&(packet.from, packet.sequence)) else { return };
+        let mtu = u64::from(self.config.host.mtu);
+        // While a flow is incomplete its size is known in packets only.
+        let missing = (u64::from(packets) * mtu).saturating_sub(inbox.bytes);
+        let arrival = Arrival {
+            now: Time::from_ps(now),
+            flow: inbox.index,
+            position: u64::from(position) * mtu,
+            bytes: payload,
+            remaining: if inbox.delivered.is_some() { 0 } else { missing },
+            marked: packet.marked,
+            duplicate,
+        };
+        let mut credits = Vec::new();
+        self.scheduler.on_data(&arrival, &mut |control| credits.push(control));
+        for Control::Credit { position, .. } in credits {
+            self.push_control(packet, Content::Credit { position });
+        }
+    }
+
+    // ---- Sender --------------------------------------------------------------------------------------------
+
+    fn on_flow_start(&mut self, now: Ps, agenda: &mut Agenda) {
+        while let Some(spec) = self.upcoming.pop_front_if(|spec| spec.start.ps() <= now) {
+            let sequence = self.next_sequence;
+            self.next_sequence += 1;
+            // The place that was given back last is taken first.
+            let slot = self.free_slots.pop().unwrap_or_else(|| {
+                self.slots += 1;
+                self.slots - 1
+            });
+            self.flows.insert(sequence, Sender::new(self.config, self.base_rtt, spec, sequence, slot));
+            self.set_deadline(now, sequence, agenda);
+            self.offer(now, sequence, agenda);
+        }
+    }
+
+    fn set_deadline(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
+        let Some(flow) = self.flows.get_mut(&sequence) else { return };
+        flow.retransmission += 1;
+        let what = What::Retransmission { slot: flow.slot, sequence, generation: flow.retransmission };
+        agenda.add(flow.deadline(now), self.node, 0, what);
+    }
+
+    fn on_deadline(&mut self, now: Ps, sequence: u32, generation: u64, agenda: &mut Agenda) {
+        let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.retransmission == generation) else {
+            return;
+        };
+        if flow.on_deadline(now) {
+            self.events.push(EventRecord {
+                time: Time::from_ps(now),
+                node: self.node,
+                port: 0,
+                kind: EventKind::Timeout,
+                priority: 0,
+                source: self.node,
+                sequence,
+            });
+        }
+        self.set_deadline(now, sequence, agenda);
+        self.offer(now, sequence, agenda);
+    }
+
+    /// Puts a flow in line, or sets its timers.
+    fn offer(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
+        let Some(flow) = self.flows.get_mut(&sequence) else { return };
+        let slot = flow.slot;
+        flow.law_timer += 1;
+        let due = flow.law.next_timer().ps().max(now);
+        agenda.add(due, self.node, 0, What::Law { slot, sequence, generation: flow.law_timer });
+        if flow.in_line {
+            return;
+        }
+        flow.release += 1;
+        match flow.turn(now) {
+            Turn::Now => {
+                flow.in_line = true;
+                let priority = self.config.classes[usize::from(flow.spec.class)].priority;
+                self.line[usize::from(priority)].push_back(sequence);
+            }
+            Turn::At(time) => {
+                agenda.add(time, self.node, 0, What::Release { slot, sequence, generation: flow.release });
+            }
+            Turn::Blocked => {}
+        }
+    }
+
+    /// Sends what is next if the link is free: control packets first, then flows in turn.
+    fn pump(&mut self, now: Ps, agenda: &mut Agenda) {
+        if self.link.busy(now) || !self.link.up {
+            return;
+        }
+        if let Some(packet) = self.control.pop_front() {
+            self.injected += 1;
+            self.link.send(now, packet, agenda);
+            return;
+        }
+        while let Some(sequence) = self.line.iter_mut().find_map(VecDeque::pop_front) {
+            // A flow that finished while it stood in line is gone.
+            let Some(flow) = self.flows.get_mut(&sequence) else { continue };
+            flow.in_line = false;
+            let packet = if flow.turn(now) == Turn::Now { flow.emit(now) } else { None };
+            self.offer(now, sequence, agenda);
+            if let Some(packet) = packet {
+                debug_assert!(packet.wire + GAP > 0);
+                self.injected += 1;
+                self.link.send(now, packet, agenda);
+                return;
+            }
+        }
+    }
+
+    // ---- Results -------------------------------------------------------------------------------------------
+
+    /// Records of all flows that it started.
+    pub fn sent(&self) -> Vec<Flow> {
+        let open = self.flows.values().map(|flow| flow.record(None));
+        let done = self.finished.iter().map(|flow| Flow { ..*flow });
+        open.chain(done).collect()
+    }
+
+    /// Fills in what it knows of a flow to it.
+    pub fn add_arrivals(&self, flow: &mut Flow) {
+        if let Some(inbox) = self.inboxes.get(&flow.name) {
+            flow.delivered = inbox.delivered;
+            flow.delivered_bytes = inbox.bytes;
+            flow.marked = inbox.marked;
+            flow.reordered = inbox.reordered;
+        }
+    }
+
+    /// Adds its part to the sums of the run.
+    pub fn add_to(&self, totals: &mut Totals) {
+        totals.packet_hops += self.arrived;
+        totals.injected_packets += self.injected;
+        totals.injected_bytes += self.link.sent_bytes;
+        totals.received_bytes += self.link.received_bytes;
+        totals.lost += self.link.lost.0;
+        totals.lost_bytes += self.link.lost.1;
+    }
+}

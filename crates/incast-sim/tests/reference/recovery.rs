@@ -1,0 +1,245 @@
+//! Loss recovery of a sender, with the fate of every packet in a map.
+
+use std::collections::BTreeMap;
+
+/// What is known of a packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// On its way for the first time.
+    Sent,
+    /// On its way again.
+    SentAgain,
+    Arrived,
+    Lost,
+}
+
+/// What an acknowledgement changed: packets that are news.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Arrived.
+    pub arrived: Vec<u32>,
+    /// Presumed lost, in the order in which they will be sent again.
+    pub lost: Vec<u32>,
+}
+
+/// Either kind of recovery.
+#[derive(Debug)]
+pub enum Recovery {
+    /// See [`Selective`].
+    Selective(Selective),
+    /// See [`GoBackN`].
+    GoBackN(GoBackN),
+}
+
+/// Only what was lost is sent again.
+#[derive(Debug)]
+pub struct Selective {
+    total: u32,
+    reordering: u32,
+    fates: BTreeMap<u32, Fate>,
+    /// What the receiver said last: all below have arrived.
+    acked: u32,
+    /// Lost packets, next first.
+    lost: Vec<u32>,
+    /// Packets sent again and on their way, oldest first: packet, when, and arrivals of what was sent later, counted
+    /// since it became the oldest.
+    again: Vec<(u32, u64, u32)>,
+}
+
+impl Selective {
+    fn unsent(&self) -> u32 {
+        self.fates.len() as u32
+    }
+
+    fn flying(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.fates.iter().filter(|(_, fate)| matches!(fate, Fate::Sent | Fate::SentAgain)).map(|(packet, _)| *packet)
+    }
+
+    fn on_ack(&mut self, position: u32, expected: u32, stamp: u64) -> News {
+        let mut news = News::default();
+        self.acked = self.acked.max(expected.min(self.unsent()));
+        for (packet, fate) in &mut self.fates {
+            if (*packet < self.acked || *packet == position) && *fate != Fate::Arrived {
+                *fate = Fate::Arrived;
+                news.arrived.push(*packet);
+            }
+        }
+        let arrived = |fates: &BTreeMap<u32, Fate>, packet: u32| fates[&packet] == Fate::Arrived;
+        self.lost.retain(|packet| !arrived(&self.fates, *packet));
+        // A first transmission is lost when a packet sent `reordering` later has arrived.
+        let highest = self.fates.iter().rev().find(|(_, fate)| **fate == Fate::Arrived).map(|(packet, _)| *packet);
+        for (packet, fate) in &mut self.fates {
+            if *fate == Fate::Sent && highest.is_some_and(|highest| *packet + self.reordering <= highest) {
+                *fate = Fate::Lost;
+                news.lost.push(*packet);
+            }
+        }
+        // A later one when `reordering` acknowledgements of what was sent after it have come.
+        self.again.retain(|again| self.fates[&again.0] == Fate::SentAgain);
+        if let Some((packet, sent, later)) = self.again.first_mut()
+            && stamp > *sent
+        {
+            *later += 1;
+            if *later >= self.reordering {
+                self.fates.insert(*packet, Fate::Lost);
+                news.lost.push(*packet);
+                self.again.remove(0);
+            }
+        }
+        self.lost.extend(&news.lost);
+        news
+    }
+
+    fn sent(&mut self, stamp: u64) {
+        if self.lost.is_empty() {
+            self.fates.insert(self.unsent(), Fate::Sent);
+        } else {
+            let packet = self.lost.remove(0);
+            self.fates.insert(packet, Fate::SentAgain);
+            self.again.push((packet, stamp, 0));
+        }
+    }
+
+    fn on_timeout(&mut self) {
+        self.again.clear();
+        self.lost.clear();
+        for (packet, fate) in &mut self.fates {
+            if *fate != Fate::Arrived {
+                *fate = Fate::Lost;
+                self.lost.push(*packet);
+            }
+        }
+    }
+
+    fn probe(&mut self) -> bool {
+        let Some(packet) = self.flying().next_back() else { return false };
+        self.fates.insert(packet, Fate::Lost);
+        self.lost.insert(0, packet);
+        self.again.retain(|again| again.0 != packet);
+        true
+    }
+}
+
+/// Everything from the first loss on is sent again.
+#[derive(Debug)]
+pub struct GoBackN {
+    total: u32,
+    acked: u32,
+    next: u32,
+    unsent: u32,
+}
+
+impl GoBackN {
+    fn on_ack(&mut self, expected: u32) -> News {
+        let arrived: Vec<u32> = (self.acked..expected.min(self.unsent)).collect();
+        self.acked += arrived.len() as u32;
+        self.next = self.next.max(self.acked);
+        News { arrived, lost: Vec::new() }
+    }
+
+    fn on_nack(&mut self, expected: u32) -> News {
+        let mut news = self.on_ack(expected);
+        // An old one tells nothing.
+        if expected == self.acked {
+            news.lost = (self.acked..self.next).collect();
+            self.next = self.acked;
+        }
+        news
+    }
+}
+
+impl Recovery {
+    /// A flow of so many packets.
+    pub fn new(go_back_n: bool, total: u32, reordering: u32) -> Self {
+        if go_back_n {
+            Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0 })
+        } else {
+            let (fates, lost, again) = Default::default();
+            Self::Selective(Selective { total, reordering: reordering.max(1), fates, acked: 0, lost, again })
+        }
+    }
+
+    /// The next packet, and whether it was sent before.
+    pub fn next(&self) -> Option<(u32, bool)> {
+        match self {
+            Self::Selective(send) => match send.lost.first() {
+                Some(packet) => Some((*packet, true)),
+                None => (send.unsent() < send.total).then_some((send.unsent(), false)),
+            },
+            Self::GoBackN(send) => (send.next < send.total).then_some((send.next, send.next < send.unsent)),
+        }
+    }
+
+    /// It was sent.
+    pub fn sent(&mut self, stamp: u64) {
+        match self {
+            Self::Selective(send) => send.sent(stamp),
+            Self::GoBackN(send) => {
+                send.next += 1;
+                send.unsent = send.unsent.max(send.next);
+            }
+        }
+    }
+
+    /// An answer came.
+    pub fn on_answer(&mut self, negative: bool, position: u32, expected: u32, stamp: u64) -> News {
+        match self {
+            Self::Selective(send) => send.on_ack(position, expected, stamp),
+            Self::GoBackN(send) if negative => send.on_nack(expected),
+            Self::GoBackN(send) => send.on_ack(expected),
+        }
+    }
+
+    /// Everything in flight is presumed lost.
+    pub fn on_timeout(&mut self) {
+        match self {
+            Self::Selective(send) => send.on_timeout(),
+            Self::GoBackN(send) => send.next = send.acked,
+        }
+    }
+
+    /// This kind of recovery sends tail-loss probes.
+    pub fn has_probe(&self) -> bool {
+        matches!(self, Self::Selective(_))
+    }
+
+    /// The last packet in flight is to be sent again. False if there is none.
+    pub fn probe(&mut self) -> bool {
+        match self {
+            Self::Selective(send) => send.probe(),
+            Self::GoBackN(_) => false,
+        }
+    }
+
+    /// Packets in flight.
+    pub fn in_flight(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.flying().count() as u32,
+            Self::GoBackN(send) => send.next - send.acked,
+        }
+    }
+
+    /// All below have arrived.
+    pub fn acked(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.acked,
+            Self::GoBackN(send) => send.acked,
+        }
+    }
+
+    /// The first packet never sent.
+    pub fn unsent(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.unsent(),
+            Self::GoBackN(send) => send.unsent,
+        }
+    }
+
+    /// All have arrived.
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Selective(send) => send.acked == send.total,
+            Self::GoBackN(send) => send.acked == send.total,
+        }
+    }
+}

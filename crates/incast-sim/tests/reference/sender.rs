@@ -1,0 +1,248 @@
+//! One flow at its sender.
+
+use super::{
+    Content, Flow, Packet, Ps, host,
+    link::GAP,
+    recovery::{News, Recovery},
+};
+use incast_cc::{Feedback, Loss, sender::Law};
+use incast_sim::{Config, FlowSpec, base_path, config::ClassConfig, engine::random::mix, host::entropy};
+use incast_units::Time;
+
+/// Whether a flow may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Now,
+    At(Ps),
+    Blocked,
+}
+
+/// See the module.
+pub struct Sender<'a> {
+    config: &'a Config,
+    class: &'a ClassConfig,
+    /// What it is.
+    pub spec: FlowSpec,
+    /// Its number at its host.
+    pub sequence: u32,
+    /// Its place among the open flows of its host.
+    pub slot: u32,
+    packets: u32,
+    /// The longest base RTT of all classes.
+    base_rtt: Ps,
+    /// The law.
+    pub law: Law,
+    /// What has arrived.
+    pub recovery: Recovery,
+    /// It stands in line at the NIC.
+    pub in_line: bool,
+    /// Generations of its timers: events of older ones are cancelled.
+    pub retransmission: u64,
+    pub release: u64,
+    pub law_timer: u64,
+    rtt: Option<(u64, u64)>,
+    limited_until: u32,
+    next_send: Ps,
+    backoff: u32,
+    probed: bool,
+    timeouts: u32,
+    retransmitted_bytes: u64,
+}
+
+impl<'a> Sender<'a> {
+    /// A flow that starts now.
+    pub fn new(config: &'a Config, base_rtt: Ps, spec: FlowSpec, sequence: u32, slot: u32) -> Self {
+        let class = &config.classes[usize::from(spec.class)];
+        let packets = spec.bytes.div_ceil(u64::from(config.host.mtu)) as u32;
+        let path = base_path(&config.topology, config.host.mtu, class.law.info().framing);
+        let stream = mix(0x464c_4f57 << 32 | u64::from(spec.source));
+        let random = mix(config.seed ^ stream ^ u64::from(sequence)) as u32;
+        let go_back_n = class.recovery == incast_cc::sender::Recovery::GoBackN;
+        Self {
+            config,
+            class,
+            spec,
+            sequence,
+            slot,
+            packets,
+            base_rtt,
+            law: class.law.start(&path, spec.start, random),
+            recovery: Recovery::new(go_back_n, packets, config.host.reordering),
+            in_line: false,
+            retransmission: 0,
+            release: 0,
+            law_timer: 0,
+            rtt: None,
+            limited_until: 0,
+            next_send: 0,
+            backoff: 0,
+            probed: false,
+            timeouts: 0,
+            retransmitted_bytes: 0,
+        }
+    }
+
+    fn mtu(&self) -> u64 {
+        u64::from(self.config.host.mtu)
+    }
+
+    fn payload(&self, packet: u32) -> u64 {
+        (self.spec.bytes - u64::from(packet) * self.mtu()).min(self.mtu())
+    }
+
+    fn position(&self, packet: u32) -> u64 {
+        (u64::from(packet) * self.mtu()).min(self.spec.bytes)
+    }
+
+    /// In full packets.
+    fn in_flight(&self) -> u64 {
+        u64::from(self.recovery.in_flight()) * self.mtu()
+    }
+
+    /// Whether the law lets the next packet go.
+    pub fn turn(&mut self, now: Ps) -> Turn {
+        let Some((packet, again)) = self.recovery.next() else { return Turn::Blocked };
+        if !again && self.position(packet) >= self.law.credit() {
+            return Turn::Blocked;
+        }
+        // One packet may always be in flight, unless the window is zero.
+        let window = self.law.window();
+        let fits = u128::from(self.in_flight()) + u128::from(self.mtu()) <= u128::from(window);
+        if !fits && (self.in_flight() > 0 || window == 0) {
+            self.limited_until = self.recovery.unsent();
+            return Turn::Blocked;
+        }
+        if self.next_send > now { Turn::At(self.next_send) } else { Turn::Now }
+    }
+
+    /// Makes the next packet.
+    pub fn emit(&mut self, now: Ps) -> Option<Packet> {
+        let (position, again) = self.recovery.next()?;
+        let payload = self.payload(position) as u32;
+        let wire = host::data_bytes(self.class, payload);
+        if again {
+            self.retransmitted_bytes += u64::from(payload);
+        }
+        self.recovery.sent(now);
+        self.law.on_sent(Time::from_ps(now), payload);
+        if let Some(rate) = self.law.pacing_rate() {
+            let pace = 8e12 / rate.as_f64().max(1.0);
+            self.next_send = now + (f64::from(wire + GAP) * pace) as u64;
+        } else if self.law.window() < self.mtu() {
+            let rtt = self.rtt.map_or(0, |rtt| rtt.0).max(self.base_rtt);
+            let packets = self.mtu() as f64 / self.law.window().max(1) as f64;
+            self.next_send = now + (rtt as f64 * packets).round() as u64;
+        }
+        Some(Packet {
+            from: self.spec.source,
+            to: self.spec.destination,
+            sequence: self.sequence,
+            class: self.spec.class,
+            priority: self.class.priority,
+            wire,
+            entropy: entropy(self.config.seed, self.spec.source, self.spec.destination, self.sequence),
+            stamp: now,
+            started: now,
+            ecn_capable: self.class.law.info().ecn_capable,
+            marked: false,
+            content: Content::Data {
+                position,
+                packets: self.packets,
+                payload,
+                last: position + 1 == self.packets,
+            },
+        })
+    }
+
+    /// An answer came; true if it brought news, so that the retransmission timer starts anew.
+    pub fn on_answer(&mut self, now: Ps, answer: &Packet) -> bool {
+        let Content::Ack { position, expected, packets, marked, delay_ns, negative } = answer.content else {
+            return false;
+        };
+        let acked_before = self.recovery.acked();
+        let News { arrived, lost } = self.recovery.on_answer(negative, position, expected, answer.stamp);
+        let rtt = now - answer.stamp;
+        self.rtt = Some(match self.rtt {
+            None => (rtt, rtt / 2),
+            Some((smoothed, variation)) => (
+                smoothed - smoothed / 8 + rtt / 8,
+                variation - variation / 4 + smoothed.abs_diff(rtt) / 4,
+            ),
+        });
+        let (next, in_flight) = (self.position(self.recovery.unsent()), self.in_flight());
+        self.law.on_ack(&Feedback {
+            now: Time::from_ps(now),
+            acked_bytes: arrived.iter().map(|packet| self.payload(*packet)).sum(),
+            packets,
+            marked,
+            acked: self.position(self.recovery.acked()),
+            next,
+            in_flight,
+            rtt: Time::from_ps(rtt),
+            app_limited: acked_before > self.limited_until,
+            one_way_delay: Some(delay_ns as i64 * 1000),
+            ..Feedback::default()
+        });
+        if let Some(first) = lost.first() {
+            self.law.on_loss(&Loss {
+                now: Time::from_ps(now),
+                lost_bytes: lost.len() as u64 * self.mtu(),
+                position: self.position(*first),
+                next,
+                in_flight,
+            });
+        }
+        if !arrived.is_empty() {
+            (self.backoff, self.probed) = (0, false);
+        }
+        !arrived.is_empty()
+    }
+
+    /// When to act if nothing is heard from `now` on.
+    pub fn deadline(&self, now: Ps) -> Ps {
+        let host = &self.config.host;
+        let timeout = match self.rtt {
+            None => 3 * self.base_rtt,
+            Some((smoothed, variation)) => smoothed + 4 * variation,
+        };
+        let timeout = timeout.max(host.rto_min.ps()) << self.backoff.min(10);
+        let ack_delay = if host.ack_every > 1 { host.ack_delay.ps() } else { 0 };
+        match self.rtt {
+            Some((smoothed, _)) if self.recovery.has_probe() && !self.probed && self.backoff == 0 => {
+                now + timeout.min(2 * smoothed + ack_delay)
+            }
+            _ => now + timeout,
+        }
+    }
+
+    /// Nothing was heard; true if that counts as a timeout.
+    pub fn on_deadline(&mut self, now: Ps) -> bool {
+        if self.recovery.in_flight() == 0 {
+            return false;
+        }
+        if self.rtt.is_some() && !self.probed && self.backoff == 0 && self.recovery.probe() {
+            self.probed = true;
+            return false;
+        }
+        self.timeouts += 1;
+        self.backoff += 1;
+        self.probed = false;
+        let next = self.position(self.recovery.unsent());
+        self.recovery.on_timeout();
+        self.law.on_timeout(Time::from_ps(now), next);
+        true
+    }
+
+    /// Its record.
+    pub fn record(&self, acked: Option<Ps>) -> Flow {
+        Flow {
+            name: (self.spec.source, self.sequence),
+            destination: self.spec.destination,
+            start: self.spec.start.ps(),
+            acked,
+            retransmitted_bytes: self.retransmitted_bytes,
+            timeouts: self.timeouts,
+            ..Flow::default()
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Random small fabrics behave alike in the simulator and in a second, naive one.
+//!
+//! See [`reference`] for what the second one is. `PROPTEST_CASES` sets the number of fabrics.
+
+mod reference;
+
+use incast_cc::{
+    parameters::Raw,
+    receiver::{Scheduler, window_credit::WindowCredit},
+    sender::{LawParameters, Recovery},
+    switch::Agent,
+    underlay::Underlay,
+};
+use incast_sim::{
+    Config, FlowSpec, base_path,
+    config::{
+        Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, Size, SwitchConfig,
+        Ties,
+    },
+    fabric::topology::{
+        Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
+    },
+    host::format::Format,
+    simulate,
+};
+use incast_units::{Rate, Time};
+use proptest::prelude::*;
+use reference::Summary;
+use std::fmt::Write as _;
+
+/// Fabrics in a normal run.
+const CASES: u32 = 150;
+
+/// A flow before the number of hosts is known.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    start: Time,
+    source: u32,
+    offset: u32,
+    bytes: u64,
+    class: u16,
+}
+
+/// A class of flows before the topology is known.
+#[derive(Clone, Debug)]
+struct Kind {
+    law: &'static str,
+    parameters: Vec<(String, Raw)>,
+    go_back_n: bool,
+    priority: u8,
+    ack_priority: Option<u8>,
+}
+
+/// A run, in parts that print and shrink.
+#[derive(Clone, Debug)]
+struct Case {
+    topology: Topology,
+    switch: SwitchConfig,
+    host: HostConfig,
+    kinds: Vec<Kind>,
+    flows: Vec<Wish>,
+    /// Cable, when it goes down, and for how long.
+    failures: Vec<(usize, Time, Time)>,
+    seed: u64,
+    ties: Ties,
+    end: Time,
+}
+
+impl Case {
+    fn config(&self, threads: usize) -> Config {
+        let topology = self.topology.clone();
+        let classes = self.kinds.iter().map(|kind| self.class(kind)).collect();
+        let hosts = topology.hosts;
+        let flow = |wish: &Wish| FlowSpec {
+            start: wish.start,
+            source: wish.source % hosts,
+            destination: (wish.source % hosts + 1 + wish.offset % (hosts - 1)) % hosts,
+            bytes: wish.bytes,
+            class: wish.class % self.kinds.len() as u16,
+            request: FlowSpec::NO_REQUEST,
+        };
+        let mut link_events = Vec::new();
+        let mut failing = Vec::new();
+        for (cable, at, outage) in &self.failures {
+            let cable = cable % topology.cables.len();
+            // A cable fails once: it could not go down twice, or at the time when it comes up.
+            if !failing.contains(&cable) {
+                failing.push(cable);
+                link_events.push(LinkEvent { at: *at, cable, up: false });
+                link_events.push(LinkEvent { at: *at + *outage, cable, up: true });
+            }
+        }
+        Config {
+            switch: self.switch.clone(),
+            host: self.host.clone(),
+            classes,
+            flows: self.flows.iter().map(flow).collect(),
+            applications: Vec::new(),
+            link_events,
+            probes: Probes { events: true, ..Probes::default() },
+            seed: self.seed,
+            end: self.end,
+            threads,
+            ties: self.ties,
+            topology,
+        }
+    }
+
+    fn class(&self, kind: &Kind) -> ClassConfig {
+        let framing = incast_cc::sender::LAWS.iter().find(|law| law.name == kind.law).expect("a law").framing;
+        let path = base_path(&self.topology, self.host.mtu, framing);
+        let law = LawParameters::resolve(kind.law, &path, &kind.parameters);
+        let law = law.expect("a known law").expect("good parameters");
+        let priorities = self.switch.priorities;
+        ClassConfig {
+            name: kind.law.to_owned(),
+            law,
+            recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
+            priority: kind.priority % priorities,
+            ack_priority: kind.ack_priority.map(|priority| priority % priorities),
+            underlay: Underlay::None,
+        }
+    }
+}
+
+fn link() -> impl Strategy<Value = Link> {
+    let rate = prop_oneof![
+        4 => Just(100_000_000_000u64),
+        2 => Just(400_000_000_000),
+        2 => Just(56_000_000_000),
+        1 => Just(10_000_000_000),
+        1 => Just(3_000_000_000),
+        1 => Just(7_777_777_777),
+    ];
+    let delay = prop_oneof![
+        4 => Just(1_000_000u64),
+        1 => Just(5_000),
+        1 => Just(300_000),
+        1 => Just(50_000_000),
+        1 => Just(1),
+        1 => 1u64..5_000_000,
+    ];
+    let loss = prop_oneof![6 => Just(0.0), 1 => Just(0.001), 1 => Just(0.02), 1 => Just(0.3)];
+    (rate, delay, loss).prop_map(|(rate, delay, loss)| Link {
+        rate: Rate::from_bps(rate),
+        delay: Time::from_ps(delay),
+        loss,
+    })
+}
+
+/// A random connected graph of switches, some joined twice, with a host or two at most of them.
+fn file() -> impl Strategy<Value = Topology> {
+    let switch = (0..8usize, link(), proptest::collection::vec(link(), 0..3));
+    let extra = proptest::collection::vec((0..8usize, 0..8usize, link()), 0..5);
+    (proptest::collection::vec(switch, 1..6), extra, link()).prop_map(|(switches, extra, link)| {
+        let mut text = String::from("host first\nhost second\n");
+        let mut join = |a: String, b: String, link: Link| {
+            let _ = writeln!(text, "link {a} {b} {} {} {}", link.rate, link.delay, link.loss);
+        };
+        join("first".into(), "s0".into(), link);
+        join("second".into(), format!("s{}", switches.len() - 1), link);
+        for (index, (parent, link, hosts)) in switches.iter().enumerate() {
+            if index > 0 {
+                join(format!("s{index}"), format!("s{}", parent % index), *link);
+            }
+            hosts.iter().enumerate().for_each(|(host, link)| join(format!("h{index}.{host}"), format!("s{index}"), *link));
+        }
+        for (a, b, link) in extra {
+            let (a, b) = (a % switches.len(), b % switches.len());
+            if a != b {
+                join(format!("s{a}"), format!("s{b}"), link);
+            }
+        }
+        for (index, (_, _, hosts)) in switches.iter().enumerate() {
+            let _ = writeln!(text, "switch s{index}");
+            (0..hosts.len()).for_each(|host| {
+                let _ = writeln!(text, "host h{index}.{host}");
+            });
+        }
+        parse(&text).expect("a good file")
+    })
+}
+
+fn topology() -> impl Strategy<Value = Topology> {
+    let count = || 1u32..4;
+    prop_oneof![
+        2 => (2u32..9, link()).prop_map(|(hosts, link)| SingleSwitch { hosts, link }.build()),
+        2 => (1u32..5, 1u32..5, link(), link())
+            .prop_map(|(left, right, host_link, bottleneck)| Dumbbell { left, right, host_link, bottleneck }.build()),
+        2 => (count(), count(), 2u32..4, link(), link()).prop_map(|(leaves, spines, hosts_per_leaf, host_link, fabric_link)| {
+            LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link }.build()
+        }),
+        1 => link().prop_map(|link| FatTree { k: 4, link }.build()),
+        1 => (count(), count(), count(), 1u32..5, 2u32..4, (link(), link(), link())).prop_map(
+            |(pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, (host_link, tor_agg_link, agg_core_link))| {
+                Clos3 { pods, tors_per_pod, aggs_per_pod, cores, hosts_per_tor, host_link, tor_agg_link, agg_core_link }
+                    .build()
+            }
+        ),
+        1 => (2u32..5, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
+            Chain { switches, hosts_per_switch, host_link, fabric_link }.build()
+        }),
+        1 => (3u32..7, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
+            Ring { switches, hosts_per_switch, host_link, fabric_link }.build()
+        }),
+        2 => file().prop_map(Ok),
+    ]
+    .prop_map(|topology| topology.expect("a good topology"))
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    prop_oneof![(0u64..60_000).prop_map(Size::Bytes), (0.0..0.5f64).prop_map(Size::Bdp)]
+}
+
+fn switch() -> impl Strategy<Value = SwitchConfig> {
+    let alpha = (1u32..9, 1u32..9);
+    let buffer = prop_oneof![
+        1 => Just(Buffer::Unlimited),
+        2 => (2_000u64..100_000).prop_map(|bytes| Buffer::PerPort { bytes }),
+        3 => (5_000u64..200_000, alpha, 0u64..2_000)
+            .prop_map(|(total, alpha, reserve)| Buffer::Shared { total, alpha, reserve }),
+    ];
+    let ecn = prop_oneof![
+        1 => Just(Ecn::Off),
+        2 => size().prop_map(|at| Ecn::Step { at }),
+        2 => (0u64..30_000, 0u64..60_000, 0.0..1.0f64).prop_map(|(min, span, p)| Ecn::Red {
+            min: Size::Bytes(min),
+            max: Size::Bytes(min + span),
+            p
+        }),
+    ];
+    let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
+    let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
+    (buffer, ecn, mark_at, 1u8..9, balancing).prop_map(|(buffer, ecn, mark_at, priorities, load_balancing)| {
+        SwitchConfig {
+            buffer,
+            ecn,
+            mark_at,
+            priorities,
+            load_balancing,
+            agent: Agent::None,
+            telemetry: false,
+            gate: None,
+        }
+    })
+}
+
+fn host() -> impl Strategy<Value = HostConfig> {
+    let mtu = prop_oneof![Just(256u32), Just(1000), Just(1448), Just(4096), Just(8960)];
+    let time = |range: std::ops::Range<u64>| range.prop_map(Time::from_ns);
+    let ack_every = prop_oneof![3 => Just(1u32), 1 => 0u32..5, 1 => Just(300)];
+    (mtu, time(5_000..1_000_000), ack_every, time(0..20_000), 0u32..12, 0u64..100_000).prop_map(
+        |(mtu, rto_min, ack_every, ack_delay, reordering, ahead)| HostConfig {
+            mtu,
+            rto_min,
+            ack_every,
+            ack_delay,
+            reordering,
+            scheduler: Scheduler::WindowCredit(WindowCredit { ahead }),
+        },
+    )
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    let law = prop_oneof![
+        4 => (1u64..100_000).prop_map(|window| ("dctcp", vec![("initial_window", format!("{window}B"))])),
+        2 => Just(("dctcp", vec![("min_window", "100B".to_owned())])),
+        3 => Just(("cubic", vec![])),
+        3 => (1u64..100_000).prop_map(|window| ("constant-window", vec![("window", format!("{window}B"))])),
+        1 => (1u64..200).prop_map(|rate| ("constant-rate", vec![("rate", format!("{}Mbps", rate * 777))])),
+        1 => Just(("constant-rate", vec![])),
+        2 => (0u64..50_000).prop_map(|bytes| ("credit", vec![("unscheduled", format!("{bytes}B"))])),
+    ];
+    let go_back_n = prop_oneof![2 => Just(false), 1 => Just(true)];
+    (law, go_back_n, 0u8..8, proptest::option::of(0u8..8)).prop_map(
+        |((law, parameters), go_back_n, priority, ack_priority)| Kind {
+            law,
+            parameters: parameters.into_iter().map(|(key, value)| (key.to_owned(), Raw::Text(value))).collect(),
+            go_back_n,
+            priority,
+            ack_priority,
+        },
+    )
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    let start = prop_oneof![
+        4 => Just(Time::ZERO),
+        1 => Just(Time::from_us(10)),
+        2 => (0u64..400_000).prop_map(Time::from_ns),
+        1 => (0u64..100_000_000).prop_map(Time::from_ps),
+    ];
+    let bytes = prop_oneof![2 => 1u64..3_000, 3 => 1u64..60_000, 1 => 1u64..300_000];
+    // Few destinations, so that they meet.
+    let offset = prop_oneof![2 => Just(0u32), 1 => 0u32..30];
+    (start, 0u32..30, offset, bytes, 0u16..3).prop_map(|(start, source, offset, bytes, class)| Wish {
+        start,
+        source,
+        offset,
+        bytes,
+        class,
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let kinds = proptest::collection::vec(kind(), 1..4);
+    let flows = proptest::collection::vec(wish(), 2..31);
+    let failure = (0usize..100, (0u64..300).prop_map(Time::from_us), (1u64..200_000).prop_map(Time::from_ns));
+    let failures = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(failure, 1..4)];
+    let ties = prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder)];
+    let end = prop_oneof![(100u64..2_000).prop_map(Time::from_us), Just(Time::from_ms(20))];
+    (topology(), switch(), host(), kinds, flows, failures, any::<u64>(), ties, end).prop_map(
+        |(topology, switch, host, kinds, flows, failures, seed, ties, end)| Case {
+            topology,
+            switch,
+            host,
+            kinds,
+            flows,
+            failures,
+            seed,
+            ties,
+            end,
+        },
+    )
+}
+
+/// Where two lists first differ.
+fn first_difference<T: PartialEq + std::fmt::Debug>(fast: &[T], naive: &[T]) -> Option<String> {
+    let longest = fast.len().max(naive.len());
+    let at = (0..longest).find(|index| fast.get(*index) != naive.get(*index))?;
+    Some(format!("at {at}:\n fast: {:?}\nnaive: {:?}", fast.get(at), naive.get(at)))
+}
+
+fn compare(fast: &Summary, naive: &Summary) -> Result<(), TestCaseError> {
+    if let Some(difference) = first_difference(&fast.events, &naive.events) {
+        return Err(TestCaseError::fail(format!("events differ {difference}")));
+    }
+    if let Some(difference) = first_difference(&fast.flows, &naive.flows) {
+        return Err(TestCaseError::fail(format!("flows differ {difference}")));
+    }
+    prop_assert_eq!(fast, naive);
+    Ok(())
+}
+
+fn cases() -> u32 {
+    if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { CASES }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_with_the_simulator(case in case()) {
+        let outcome = simulate(case.config(1)).expect("a configuration that can be run");
+        let fast = Summary::of(&outcome);
+        compare(&fast, &reference::simulate(&case.config(1)))?;
+        let parallel = simulate(case.config(2)).expect("a configuration that can be run");
+        prop_assert_eq!(&fast, &Summary::of(&parallel));
+        prop_assert_eq!(outcome.digest, parallel.digest);
+    }
+
+    #[test]
+    fn agrees_on_the_base_round_trip(topology in topology(), mtu in 64u32..9000) {
+        for framing in [incast_cc::sender::Framing::Tcp, incast_cc::sender::Framing::RoceV2] {
+            let format = Format::of(framing);
+            let path = base_path(&topology, mtu, framing);
+            let (data, control) = (format.data(mtu) + 20, format.control() + 20);
+            prop_assert_eq!(path.base_rtt.ps(), reference::base_rtt(&topology, data, control));
+        }
+    }
+}

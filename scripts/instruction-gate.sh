@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Guards the engine's cost: instructions per packet-hop of a small perm-128, counted by callgrind, which does not
+# depend on the machine's load. Two runs of different length are subtracted, so that set-up does not count.
+# usage: scripts/instruction-gate.sh [--record]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+limit_file=scripts/instructions-per-hop
+tolerance=3 # percent
+
+if ! command -v valgrind >/dev/null; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get install -qq -y valgrind >/dev/null || { apt-get update -qq && apt-get install -qq -y valgrind >/dev/null; }
+    elif [ "${CI:-}" = true ]; then
+        echo "instruction gate: valgrind is missing" >&2
+        exit 1
+    else
+        echo "skipped: the instruction gate needs valgrind"
+        exit 0
+    fi
+fi
+
+cargo build --release --locked --quiet -p incast
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Prints "instructions packet-hops" of a permutation of flows of $1.
+count() {
+    valgrind --tool=callgrind --cache-sim=no --callgrind-out-file="$work/callgrind" --log-file="$work/log" \
+        target/release/incast bench-count "$1" >"$work/out"
+    echo "$(sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' "$work/log") $(cat "$work/out")"
+}
+read -r short_instructions short_hops <<<"$(count 300KB)"
+read -r long_instructions long_hops <<<"$(count 900KB)"
+measured=$(((long_instructions - short_instructions) / (long_hops - short_hops)))
+
+if [ "${1:-}" = --record ]; then
+    echo "$measured" >"$limit_file"
+fi
+recorded=$(cat "$limit_file")
+echo "instructions per packet-hop: $measured (recorded: $recorded, allowed: +$tolerance%)"
+if [ $((measured * 100)) -gt $((recorded * (100 + tolerance))) ]; then
+    echo "the engine became slower: find out why, or record the new number with a reason in docs/performance.md" >&2
+    exit 1
+fi
