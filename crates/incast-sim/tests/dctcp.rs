@@ -1,9 +1,9 @@
 //! Long flows through one bottleneck: full use of the link, DCTCP's saw-tooth, equal shares.
 //!
 //! Theory: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. N synchronised flows
-//! with C·RTT packets in the pipe and a threshold of K packets have a queue between `Qmax = K + N` and `Qmax
-//! - A`, with `A = 1/2 sqrt(2 N (C·RTT + K))`, and go through that once in `T = 1/2 sqrt(2 (C·RTT + K) / N)`
-//! round trips.
+//! with C·RTT packets in the pipe and a threshold of K packets have a queue between `Qmax = K + N` and
+//! `Qmax - A`, with `A = 1/2 sqrt(2 N (C·RTT + K))`, and go through that once in
+//! `T = 1/2 sqrt(2 (C·RTT + K) / N)` round trips.
 
 mod common;
 
@@ -95,8 +95,8 @@ fn the_saw_tooth_is_that_of_the_theory() {
         let period = 0.5 * (2.0 * pipe / flows).sqrt();
 
         // The theory takes alpha as constant, which needs g T to be far below 1 (section 3.4): with RFC
-        // 8257's 1/16 the amplitude is up to a fifth smaller where T has 20 round trips. Such an alpha takes
-        // 10 ms to settle.
+        // 8257's 1/16 the amplitude is up to a fifth smaller where T has 20 round trips. An alpha with
+        // 1/256 takes 256 round trips to move, hence the long start.
         let mut config = dctcp(senders, Time::from_ms(45));
         let slow = [initial_window(), ("gain", Raw::Float(1.0 / 256.0))];
         config.classes = vec![common::class(&config.topology, PAYLOAD, "dctcp", &slow)];

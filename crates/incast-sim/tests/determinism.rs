@@ -7,15 +7,23 @@ use incast_cc::{
     parameters::Raw,
     receiver::{Scheduler, window_credit::WindowCredit},
     sender::LAWS,
+    switch::{Agent, exerciser::Exerciser},
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, Ecn, LoadBalancing, Probes, Size, Ties},
+    config::{Buffer, ClassConfig, Ecn, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties},
     engine::random::Stream,
-    fabric::topology::{FatTree, Topology, file::parse},
+    fabric::{
+        permission::Gate,
+        topology::{FatTree, Topology, file::parse},
+    },
 };
 use incast_units::Time;
-use std::{collections::BTreeSet, fmt::Write as _, process::Command};
+use std::{
+    collections::BTreeSet,
+    fmt::{Debug, Write as _},
+    process::Command,
+};
 
 /// A busy run: an incast, random pairs, marks, drops, loss and retransmissions.
 fn busy(topology: Topology, law: &str, seed: u64) -> Config {
@@ -53,13 +61,20 @@ fn busy(topology: Topology, law: &str, seed: u64) -> Config {
 
 /// Everything but the digest that two equal runs must agree on.
 fn compare(one: &Outcome, other: &Outcome, what: &str) {
-    assert_eq!(one.flows, other.flows, "{what}");
+    same(&one.flows, &other.flows, what);
     assert_eq!(one.totals, other.totals, "{what}");
     assert_eq!(one.digest, other.digest, "{what}");
     assert_eq!((one.ended_at, one.complete), (other.ended_at, other.complete), "{what}");
-    assert_eq!(one.ports, other.ports, "{what}");
-    assert_eq!(one.rates, other.rates, "{what}");
-    assert_eq!(one.events, other.events, "{what}");
+    same(&one.ports, &other.ports, what);
+    same(&one.rates, &other.rates, what);
+    same(&one.events, &other.events, what);
+}
+
+/// Says where two lists differ, and not all that is in them.
+fn same<T: PartialEq + Debug>(one: &[T], other: &[T], what: &str) {
+    if let Some(index) = (0..one.len().max(other.len())).find(|index| one.get(*index) != other.get(*index)) {
+        panic!("{what}: {index} of {}: {:?} or {:?}", one.len(), one.get(index), other.get(index));
+    }
 }
 
 fn on_threads(make: impl Fn() -> Config, what: &str) -> Outcome {
@@ -170,6 +185,68 @@ fn samples_tell_the_truth() {
         count(EventKind::Timeout),
         outcome.flows.iter().map(|flow| u64::from(flow.timeouts)).sum::<u64>()
     );
+}
+
+/// A plain switch may put off departures that nobody sees; one with an agent has an event for each. An agent
+/// that does nothing must therefore change nothing, whatever else goes on.
+#[test]
+fn departures_that_are_put_off_change_nothing() {
+    type Change = fn(&mut Config);
+    let changes: [(&str, Change); 8] = [
+        ("plain", |_| {}),
+        ("mark at dequeue", |config| config.switch.mark_at = MarkAt::Dequeue),
+        ("reserves", |config| {
+            config.switch.buffer = Buffer::Shared { total: 120_000, alpha: (1, 4), reserve: 5_000 };
+        }),
+        ("tiny ports", |config| config.switch.buffer = Buffer::PerPort { bytes: 12_000 }),
+        ("priorities", |config| {
+            config.switch.priorities = 3;
+            let class =
+                |priority| ClassConfig { priority, ack_priority: Some(0), ..config.classes[0].clone() };
+            config.classes = vec![class(2), class(1), class(0)];
+            config
+                .flows
+                .iter_mut()
+                .zip([0, 1, 2].into_iter().cycle())
+                .for_each(|(flow, class)| flow.class = class);
+        }),
+        ("gate", |config| {
+            let (period, open) = (Time::from_ns(7_777), Time::from_ns(5_001));
+            config.switch.gate = Some(Gate { period, open, priorities: 1 });
+            config.end = Time::from_ms(1);
+        }),
+        ("failures", |config| {
+            for cable in 0..config.topology.cables.len() {
+                let pace = 9_000 + 3_001 * cable as u64;
+                let event = |flap: u64| LinkEvent {
+                    at: Time::from_ns(flap * pace),
+                    cable,
+                    up: flap.is_multiple_of(2),
+                };
+                config.link_events.extend((1..=10).map(event));
+            }
+        }),
+        ("spray and telemetry", |config| {
+            config.switch.load_balancing = LoadBalancing::Spray;
+            config.switch.telemetry = true;
+        }),
+    ];
+    for topology in every_topology() {
+        for law in ["dctcp", "cubic", "constant-rate"] {
+            for (name, change) in changes {
+                let make = |agent| {
+                    let mut config = busy(topology.clone(), law, 4);
+                    config.probes = probes(&topology);
+                    change(&mut config);
+                    config.switch.agent = agent;
+                    common::run(config)
+                };
+                let (lazy, mut eager) = (make(Agent::None), make(Agent::Exerciser(Exerciser::default())));
+                eager.totals.events = lazy.totals.events;
+                compare(&lazy, &eager, &format!("{name}, {law} on {}", topology.kind));
+            }
+        }
+    }
 }
 
 /// Delays from 5 ns, which merges nodes into one domain, to 50 us, which is many windows.

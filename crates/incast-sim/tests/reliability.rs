@@ -117,7 +117,7 @@ fn three_later_packets_repair_a_loss_at_once() {
     let flow = &outcome.flows[0];
     assert_eq!(outcome.totals.lost, 1);
     assert_eq!((flow.timeouts, flow.retransmitted_bytes), (0, u64::from(MTU)));
-    // The later 16 came after one with... a higher position: only the repaired one did.
+    // Only the repaired packet came after one with a later position.
     assert_eq!(flow.reordered_packets, 1);
     assert!(flow.delivered < Some(Time::from_us(40)), "{:?}", flow.delivered);
 }

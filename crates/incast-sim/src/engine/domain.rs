@@ -48,11 +48,24 @@ pub trait Domain: Send {
     }
 
     /// Takes the sample of [`Self::next_sample`]. Every event before that time has happened, none at or after it.
-    fn sample(&mut self) {}
+    fn sample(&mut self, _context: &mut Context<'_, Self>)
+    where
+        Self: Sized,
+    {
+    }
 
-    /// This event will come soon: a chance to ask for the memory that it needs, in two steps: first (`near` false)
-    /// what this domain's struct points to, then what that points to.
-    fn prefetch_event(&self, _event: Event, _near: bool) {}
+    /// All events before `limit` have been handled. A domain that puts off what nobody can see catches up here, and
+    /// says when it must run again even if nothing is scheduled.
+    fn finish_window(&mut self, _limit: Time, _context: &mut Context<'_, Self>) -> Time
+    where
+        Self: Sized,
+    {
+        Time::MAX
+    }
+
+    /// This domain will run soon: a chance to ask for the memory that it will need, in two steps: first (`near` false)
+    /// what its struct points to, then what that points to.
+    fn prefetch(&self, _near: bool) {}
 
     /// This message will be handled soon: a chance to ask for the memory that it will need.
     fn prefetch_message(&self, _entity: u32, _message: &Self::Message) {}

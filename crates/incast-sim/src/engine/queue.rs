@@ -112,12 +112,6 @@ impl EventQueue {
         prefetch(self.heap.as_slice().as_ptr(), 2);
     }
 
-    /// Some of the next events, in no order.
-    #[inline]
-    pub fn near(&self, count: usize) -> impl Iterator<Item = Event> {
-        self.heap.as_slice().iter().take(count).map(|entry| entry.0.1.event())
-    }
-
     /// All pending events, in no order.
     pub fn events(&self) -> impl Iterator<Item = Event> {
         self.heap.iter().map(|entry| entry.0.1.event())

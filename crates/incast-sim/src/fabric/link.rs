@@ -134,10 +134,15 @@ impl Transmitter {
         self.up = up;
     }
 
-    /// Starts to send; the link must be idle. The packet may be lost on the wire.
+    /// Starts to send at `now`; the link must be idle then. The packet may be lost on the wire.
     #[inline(always)]
-    pub fn send(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
-        let now = context.now();
+    pub fn send(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         debug_assert!(self.idle(now), "one packet at a time");
         let bytes = u32::from(packet.wire) + GAP;
         let mut lost = false;

@@ -1,9 +1,14 @@
 //! Egress queues of a switch: lists through one pool of packets, so that a shallow queue stays in cache.
 
 use super::packet::{Packet, Telemetry};
-use crate::engine::{Message, prefetch::prefetch};
+use crate::engine::{
+    Message,
+    prefetch::{prefetch, prefetch_for_writing},
+};
 
 const NONE: u32 = u32::MAX;
+/// Packets that a switch of a busy fabric queues in a window, more or less.
+const PREFETCHED_PLACES: usize = 12;
 
 /// A cache line each.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +58,23 @@ impl Pool {
 
     /// The head of a queue will be needed soon.
     #[inline]
-    pub fn prefetch(&self, queue: &Queue) {
+    pub fn prefetch_head(&self, queue: &Queue) {
         prefetch(self.entries.as_ptr().wrapping_add(queue.head as usize), 1);
+    }
+
+    /// Free places will be needed soon: asks for their list.
+    #[inline]
+    pub fn prefetch_free(&self) {
+        prefetch(self.free.as_ptr().wrapping_add(self.free.len().saturating_sub(PREFETCHED_PLACES)), 1);
+    }
+
+    /// Asks for the next free places themselves.
+    #[inline]
+    pub fn prefetch_places(&self) {
+        for index in self.free.iter().rev().take(PREFETCHED_PLACES) {
+            prefetch_for_writing(self.entries.as_ptr().wrapping_add(*index as usize));
+            prefetch_for_writing(self.next.as_ptr().wrapping_add(*index as usize));
+        }
     }
 
     /// Appends to a queue.

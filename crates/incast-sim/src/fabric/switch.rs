@@ -36,7 +36,7 @@ struct Port {
     /// Priorities with something waiting, one bit each.
     waiting: u8,
     permission: Permission,
-    /// A departure event is pending.
+    /// A departure event is pending, or the port is in the list of busy ones.
     departure: bool,
     /// Index into the switch's list of marking rules.
     marking: u8,
@@ -93,7 +93,12 @@ pub struct Switch<'a> {
     salt: u32,
     agent: Agent,
     spray: Stream,
-    red: Stream,
+    /// By port, where marking draws lots.
+    red: Vec<Stream>,
+    /// Departures are caught up with instead of being events; see [`Switch::drain`].
+    lazy: bool,
+    /// Ports with something waiting, where departures are lazy.
+    busy: Vec<u16>,
     node: u32,
     /// First entity of this node in its domain.
     base: u32,
@@ -126,7 +131,7 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
 
 impl<'a> Switch<'a> {
     /// A switch with its links. `rules` are those of the routing epochs in order, at least one; ports to sample are
-    /// given with their period.
+    /// given with their period. `alone` says that it shares its domain with no other node.
     pub fn new(
         settings: &'a Settings,
         node: u32,
@@ -134,6 +139,7 @@ impl<'a> Switch<'a> {
         links: Vec<(Transmitter, Receiver)>,
         rules: Vec<Rule>,
         probe: Option<(Time, Vec<u16>)>,
+        alone: bool,
     ) -> Self {
         let priorities = usize::from(settings.switch.priorities);
         let queues = links.len() * priorities;
@@ -156,6 +162,12 @@ impl<'a> Switch<'a> {
                 marking: u8::try_from(known).unwrap_or(u8::MAX),
             });
         }
+        let red = if matches!(settings.switch.ecn, Ecn::Red { .. }) {
+            let stream = |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
+            (0..ports.len()).map(stream).collect()
+        } else {
+            Vec::new()
+        };
         let mut later_rules = rules;
         later_rules.reverse();
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
@@ -175,7 +187,9 @@ impl<'a> Switch<'a> {
             salt: salt(settings.seed, node),
             agent: settings.switch.agent.clone(),
             spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
-            red: Stream::new(settings.seed, RED_STREAM, u64::from(node)),
+            red,
+            lazy: alone && settings.switch.agent.is_none(),
+            busy: Vec::new(),
             node,
             base,
             counters: Counters::default(),
@@ -229,12 +243,15 @@ impl<'a> Switch<'a> {
     ) {
         let now = context.now();
         let port = if self.agent.is_none() { port } else { self.consult_enqueue(port, packet, context) };
+        if self.lazy && self.ports[port].waiting != 0 {
+            self.drain(port, now + Time::from_ps(1), context);
+        }
         let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
         if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            self.transmit(port, packet, telemetry, context);
+            self.transmit(port, now, packet, telemetry, context);
             return;
         }
         if !out.link.is_up() {
@@ -242,7 +259,8 @@ impl<'a> Switch<'a> {
             return;
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
-        if !self.memory.admits(wire, queued, out.waiting_bytes) {
+        let port_bytes = out.waiting_bytes;
+        if !self.memory.admits(wire, queued, port_bytes) && !self.admits_after_all(port, index, wire, context) {
             self.records[port].drops += 1;
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
@@ -250,19 +268,74 @@ impl<'a> Switch<'a> {
             return;
         }
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
+            let out = &self.ports[port];
             let occupancy = queued + out.link.in_service(now, packet.priority);
-            if self.markings[usize::from(out.marking)].mark(occupancy, || self.red.uniform()) {
+            if self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform()) {
                 self.mark(port, packet, now);
             }
         }
         let out = &mut self.ports[port];
         self.memory.enter(wire, queued);
         self.pool.push(&mut self.queues[index], packet, telemetry);
+        if self.lazy && !out.departure {
+            out.departure = true;
+            self.busy.push(port as u16);
+        }
         out.waiting |= bit;
         out.waiting_bytes += wire;
         let length = out.waiting_bytes + out.link.in_service_any(now);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
-        self.plan_departure(port, context);
+        if !self.lazy {
+            self.plan_departure(port, context);
+        }
+    }
+
+    /// Whether a packet has room once all departures that are due have happened.
+    #[cold]
+    fn admits_after_all(&mut self, port: usize, queue: usize, wire: u64, context: &mut impl NodeContext) -> bool {
+        if !self.lazy {
+            return false;
+        }
+        let limit = context.now() + Time::from_ps(1);
+        (0..self.busy.len()).for_each(|index| self.drain(usize::from(self.busy[index]), limit, context));
+        self.memory.admits(wire, self.queues[queue].bytes, self.ports[port].waiting_bytes)
+    }
+
+    /// Lets everything leave a port that leaves before `limit`.
+    ///
+    /// An event for each departure would double the events of a loaded fabric. Where a switch has its domain to
+    /// itself and nobody watches departures, only three things can see whether one has happened: the next packet for
+    /// the same port, a packet that finds no room in the shared memory, and the end of the window, after which what
+    /// left must be on its way. Each of these catches up first, so the results are those of one event for each.
+    #[inline]
+    fn drain(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
+        loop {
+            let out = &self.ports[port];
+            let at = out.link.free_at();
+            if at >= limit || out.permission.allowed(out.waiting) == 0 {
+                return;
+            }
+            self.depart(port, at, context);
+        }
+    }
+
+    /// Lets all ports catch up. Returns when the next packet leaves.
+    pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
+        let mut next = Time::MAX;
+        let mut busy = std::mem::take(&mut self.busy);
+        busy.retain(|port| {
+            let port = usize::from(*port);
+            self.drain(port, limit, context);
+            let out = &self.ports[port];
+            if out.permission.allowed(out.waiting) != 0 {
+                next = next.min(out.link.free_at());
+            }
+            let busy = out.waiting != 0;
+            self.ports[port].departure = busy;
+            busy
+        });
+        self.busy = busy;
+        next
     }
 
     /// Sees to it that a port with something to send is looked at when its link is free.
@@ -276,15 +349,22 @@ impl<'a> Switch<'a> {
         }
     }
 
-    /// Dequeue: the link is free, the highest waiting priority that may send goes.
-    #[inline]
-    fn dequeue(&mut self, port: usize, context: &mut impl NodeContext) {
-        let out = &mut self.ports[port];
-        out.departure = false;
-        let allowed = out.permission.allowed(out.waiting);
-        if allowed == 0 || !out.link.idle(context.now()) {
-            return;
+    /// A departure event.
+    fn on_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+        let now = context.now();
+        self.ports[port].departure = false;
+        let out = &self.ports[port];
+        if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
+            self.depart(port, now, context);
         }
+        self.plan_departure(port, context);
+    }
+
+    /// Dequeue: the link is free at `now`, the highest waiting priority that may send goes.
+    #[inline]
+    fn depart(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
+        let out = &mut self.ports[port];
+        let allowed = out.permission.allowed(out.waiting);
         let priority = allowed.trailing_zeros() as u8;
         let index = usize::from(priority) * self.ports.len() + port;
         let out = &mut self.ports[port];
@@ -298,13 +378,12 @@ impl<'a> Switch<'a> {
         }
         if self.settings.switch.mark_at == MarkAt::Dequeue
             && packet.ecn_capable()
-            && self.markings[usize::from(out.marking)].mark(left, || self.red.uniform())
+            && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
         {
-            self.mark(port, &mut packet, context.now());
+            self.mark(port, &mut packet, now);
         }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit(port, &mut packet, telemetry.as_ref(), context);
-        self.plan_departure(port, context);
+        self.transmit(port, now, &mut packet, telemetry.as_ref(), context);
     }
 
     /// The packet leaves: agents, telemetry, link.
@@ -312,6 +391,7 @@ impl<'a> Switch<'a> {
     fn transmit(
         &mut self,
         port: usize,
+        now: Time,
         packet: &mut Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
@@ -327,14 +407,14 @@ impl<'a> Switch<'a> {
         if self.settings.switch.telemetry && packet.kind == Kind::Data {
             let mut telemetry = telemetry.copied().unwrap_or_default();
             telemetry.push(HopTelemetry {
-                time: context.now(),
+                time: now,
                 sent_bytes: out.link.sent_bytes(),
                 queue_bytes: u32::try_from(out.waiting_bytes).unwrap_or(u32::MAX),
                 rate_mbps: u32::try_from(out.link.rate().bps() / 1_000_000).unwrap_or(u32::MAX),
             });
-            out.link.send(packet, Some(&telemetry), context);
+            out.link.send(now, packet, Some(&telemetry), context);
         } else {
-            out.link.send(packet, telemetry, context);
+            out.link.send(now, packet, telemetry, context);
         }
     }
 
@@ -416,7 +496,7 @@ impl<'a> Switch<'a> {
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         let port = (event.entity - self.base) as usize;
         match event.class {
-            class::DEPARTURE => self.dequeue(port, context),
+            class::DEPARTURE => self.on_departure(port, context),
             class::GATE => self.on_gate(port, context),
             class::LINK => self.on_link(port, event.payload, context),
             _ => {}
@@ -434,7 +514,13 @@ impl<'a> Switch<'a> {
         let now = context.now();
         let resumed = self.ports[port].permission.resume(now, mask, &mut self.records[port].pauses);
         self.report_edges(port, resumed, EventKind::Resume, now);
-        self.plan_departure(port, context);
+        let out = &self.ports[port];
+        if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
+            self.depart(port, now, context);
+        }
+        if !self.lazy {
+            self.plan_departure(port, context);
+        }
     }
 
     fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, now: Time) {
@@ -459,6 +545,7 @@ impl<'a> Switch<'a> {
             self.resume(port, gate.priorities, context);
             now + gate.open - Time::from_ps(phase)
         } else {
+            self.drain(port, now + Time::from_ps(1), context);
             self.pause(port, gate.priorities, now);
             now + gate.period - Time::from_ps(phase)
         };
@@ -474,6 +561,7 @@ impl<'a> Switch<'a> {
             return;
         }
         let (now, up) = (context.now(), payload == LINK_UP);
+        self.drain(port, now, context);
         self.ports[port].link.switch(up);
         self.inputs[port].switch(now, up);
         if up {
@@ -493,19 +581,23 @@ impl<'a> Switch<'a> {
         self.pause(port, u8::MAX, now);
     }
 
-    /// A departure will come soon: asks for its port and queue, and when those are `near`, for the packet.
+    /// This switch will be needed soon: asks for its busy ports, and when those are `near`, for what waits there.
     #[inline]
-    pub fn prefetch_event(&self, event: Event, near: bool) {
-        let port = (event.entity - self.base) as usize;
-        if event.class != class::DEPARTURE {
-            return;
+    pub fn prefetch(&self, near: bool) {
+        if !near {
+            self.pool.prefetch_free();
         }
-        let out = &self.ports[port];
+        for port in self.busy.iter().map(|port| usize::from(*port)) {
+            let out = &self.ports[port];
+            if near {
+                self.pool.prefetch_head(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
+            } else {
+                prefetch(std::ptr::from_ref(out), 1);
+                prefetch(self.queues.as_ptr().wrapping_add(port), 1);
+            }
+        }
         if near {
-            self.pool.prefetch(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
-        } else {
-            prefetch(std::ptr::from_ref(out), 1);
-            prefetch(self.queues.as_ptr().wrapping_add(port), 1);
+            self.pool.prefetch_places();
         }
     }
 
@@ -541,9 +633,12 @@ impl<'a> Switch<'a> {
     }
 
     /// Takes the samples that are due.
-    pub fn sample(&mut self) {
-        let Some(probe) = &mut self.probe else { return };
+    pub fn sample(&mut self, context: &mut impl NodeContext) {
+        let Some(mut probe) = self.probe.take() else { return };
         let now = probe.next;
+        if self.lazy {
+            probe.ports.iter().for_each(|port| self.drain(usize::from(*port), now, context));
+        }
         for port in &probe.ports {
             let (out, record) = (&self.ports[usize::from(*port)], &self.records[usize::from(*port)]);
             for priority in 0..self.priorities {
@@ -566,6 +661,7 @@ impl<'a> Switch<'a> {
             }
         }
         probe.next = now + probe.every;
+        self.probe = Some(probe);
     }
 
     /// What was sampled.

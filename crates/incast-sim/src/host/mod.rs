@@ -377,7 +377,7 @@ impl<'a> Host<'a> {
             flow: arrival.flow,
             position: u64::from(packet.position) * mtu,
             bytes: u32::from(packet.payload),
-            remaining: if arrival.completes { 0 } else { size.saturating_sub(record.bytes) },
+            remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(record.bytes) },
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
@@ -509,7 +509,7 @@ impl<'a> Host<'a> {
             if let Some(packet) = self.nic.pop_control() {
                 self.injected += 1;
                 let telemetry = self.nic.telemetry(&packet);
-                self.nic.link.send(&packet, telemetry.as_ref(), context);
+                self.nic.link.send(now, &packet, telemetry.as_ref(), context);
             } else {
                 while let Some(slot) = self.nic.pop_flow() {
                     if self.send_from(slot, context) {
@@ -537,7 +537,7 @@ impl<'a> Host<'a> {
         {
             self.created_bytes += u64::from(packet.wire);
             self.injected += 1;
-            self.nic.link.send(&packet, None, context);
+            self.nic.link.send(now, &packet, None, context);
             sent = true;
         }
         self.offer(slot, context);
@@ -648,13 +648,18 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// This host will be needed soon: asks for its flows and, when those are `near`, for what they point to.
+    #[inline]
+    pub fn prefetch(&self, near: bool) {
+        self.receiving.prefetch(near);
+    }
+
     /// A packet will arrive soon: asks for its flow.
     #[inline]
     pub fn prefetch_packet(&self, packet: &Packet) {
-        if packet.kind == Kind::Data {
-            self.receiving.prefetch();
-        } else if let Some(flow) = self.flows.get(packet.slot as usize) {
-            prefetch(std::ptr::from_ref(flow), 6);
+        if packet.kind != Kind::Data
+            && let Some(flow) = self.flows.get(packet.slot as usize) {
+            prefetch(std::ptr::from_ref(flow), 8);
         }
     }
 

@@ -120,9 +120,11 @@ impl Receiving {
 
     /// A data packet will arrive soon, probably of the same flow as the last one.
     #[inline]
-    pub fn prefetch(&self) {
-        prefetch(self.records.as_ptr().wrapping_add(self.recent.2 as usize), 1);
-        prefetch(self.progress.as_ptr().wrapping_add(self.recent_slot as usize), 2);
+    pub fn prefetch(&self, near: bool) {
+        if !near {
+            prefetch(self.records.as_ptr().wrapping_add(self.recent.2 as usize), 2);
+            prefetch(self.progress.as_ptr().wrapping_add(self.recent_slot as usize), 3);
+        }
     }
 
     /// Takes a data packet.

@@ -162,10 +162,17 @@ impl SendFlow {
         let timeout = self.rtt.timeout(settings.host.rto_min, settings.base_rtt, self.backoff);
         let delay = if settings.host.ack_every > 1 { settings.host.ack_delay } else { Time::ZERO };
         let wait = match self.rtt.probe_timeout(delay) {
-            Some(probe) if !self.probed && self.backoff == 0 => probe.min(timeout),
+            Some(probe) if self.may_probe() => probe.min(timeout),
             _ => timeout,
         };
         self.deadline = now.saturating_add(wait);
+    }
+
+    /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and no underlay holds
+    /// packets that are counted as sent.
+    #[inline]
+    fn may_probe(&self) -> bool {
+        !self.probed && self.backoff == 0 && self.stage.is_none() && self.send.has_probe()
     }
 
     /// Position in bytes of the start of a packet; one past the last gives the flow's size.

@@ -192,6 +192,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 Node::Host(Host::new(settings, node, base, link, input, flows, application))
             })
         } else {
+            let alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
             let rules = epochs.rules.iter().map(|rules| rules[(node - topology.hosts) as usize].clone()).collect();
             let probe = probes.ports.as_ref().and_then(|(every, ports)| {
                 let mut here: Vec<u16> = ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
@@ -199,7 +200,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 here.dedup();
                 (!here.is_empty()).then_some((*every, here))
             });
-            Some(Node::Switch(Switch::new(settings, node, base, ends(node), rules, probe)))
+            Some(Node::Switch(Switch::new(settings, node, base, ends(node), rules, probe, alone)))
         }
     });
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();

@@ -173,6 +173,8 @@ fn flows(topology: &Topology, plan: &Plan, settings: &Settings, nodes: &[&Node<'
             records.push(record);
         }
     }
+    // Hosts come by domain, which is not their order where short links join some of them.
+    records.sort_unstable_by_key(|record| (record.source, record.sequence));
     records
 }
 

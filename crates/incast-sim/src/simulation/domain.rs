@@ -29,9 +29,9 @@ impl Node<'_> {
             Self::Host(host) => host.next_sample(),
         }
     }
-    fn sample(&mut self) {
+    fn sample(&mut self, context: &mut impl NodeContext) {
         match self {
-            Self::Switch(switch) => switch.sample(),
+            Self::Switch(switch) => switch.sample(context),
             Self::Host(host) => host.sample(),
         }
     }
@@ -124,20 +124,32 @@ impl<'a> engine::Domain for Domain<'a> {
         }
     }
 
-    fn sample(&mut self) {
+    fn sample(&mut self, context: &mut Context<'_, Self>) {
         let due = self.next_sample();
+        let context = &mut Bridge(context);
         match self {
-            Self::Single(node) => node.sample(),
+            Self::Single(node) => node.sample(context),
             Self::Cluster { nodes, .. } => {
-                nodes.iter_mut().filter(|node| node.next_sample() == due).for_each(Node::sample);
+                nodes.iter_mut().filter(|node| node.next_sample() == due).for_each(|node| node.sample(context));
             }
         }
     }
 
     #[inline]
-    fn prefetch_event(&self, event: Event, near: bool) {
-        if let Self::Single(Node::Switch(switch)) = self {
-            switch.prefetch_event(event, near);
+    fn finish_window(&mut self, limit: Time, context: &mut Context<'_, Self>) -> Time {
+        match self {
+            Self::Single(Node::Switch(switch)) => switch.finish_window(limit, &mut Bridge(context)),
+            // The switches of a cluster have an event for each departure.
+            Self::Single(Node::Host(_)) | Self::Cluster { .. } => Time::MAX,
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, near: bool) {
+        match self {
+            Self::Single(Node::Switch(switch)) => switch.prefetch(near),
+            Self::Single(Node::Host(host)) => host.prefetch(near),
+            Self::Cluster { .. } => {}
         }
     }
 

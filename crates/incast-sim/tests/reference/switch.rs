@@ -40,7 +40,8 @@ pub struct Switch<'a> {
     ports: Vec<Port>,
     base_rtt: Ps,
     spray: Stream,
-    red: Stream,
+    /// By port.
+    red: Vec<Stream>,
     has_hosts: bool,
     arrived: u64,
     drops: (u64, u64),
@@ -54,15 +55,16 @@ pub struct Switch<'a> {
 impl<'a> Switch<'a> {
     /// A switch with its links.
     pub fn new(config: &'a Config, node: u32, links: Vec<Link>) -> Self {
+        let red = |port| Stream::new(config.seed, 0x5245_4400, u64::from(node) << 20 | port as u64);
         let queues = || vec![VecDeque::new(); usize::from(config.switch.priorities)];
         let hosts = &config.topology.cables[..config.topology.hosts as usize];
         Self {
             config,
             node,
+            red: (0..links.len()).map(red).collect(),
             ports: links.into_iter().map(|link| Port { link, queues: queues() }).collect(),
             base_rtt: host::base_rtt(config),
             spray: Stream::new(config.seed, 0x5350_5259, u64::from(node)),
-            red: Stream::new(config.seed, 0x5245_4400, u64::from(node)),
             has_hosts: hosts.iter().any(|cable| cable.b == node),
             arrived: 0,
             drops: (0, 0),
@@ -202,7 +204,7 @@ impl<'a> Switch<'a> {
                 let (min, max) = (size(min), size(max));
                 // A number is drawn only where chance decides.
                 queue > max && queue > min
-                    || queue > min && self.red.uniform() < p * (queue - min) as f64 / (max - min) as f64
+                    || queue > min && self.red[port].uniform() < p * (queue - min) as f64 / (max - min) as f64
             }
         };
         if marks && !packet.marked {

@@ -88,6 +88,12 @@ impl Send {
         }
     }
 
+    /// This kind of recovery has a tail-loss probe.
+    #[inline]
+    pub fn has_probe(&self) -> bool {
+        matches!(self, Self::Selective(_))
+    }
+
     /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if this
     /// kind of recovery has no such probe.
     pub fn probe(&mut self) -> bool {
