@@ -26,8 +26,12 @@ trap 'rm -rf "$work"' EXIT
 # Prints "instructions packet-hops" of a permutation of flows of $1.
 count() {
     valgrind --tool=callgrind --cache-sim=no --callgrind-out-file="$work/callgrind" --log-file="$work/log" \
-        target/release/incast bench-count "$1" >"$work/out"
-    echo "$(sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' "$work/log") $(cat "$work/out")"
+        target/release/incast run scripts/instruction-gate.toml --set "workload.permutation.size=$1" \
+        --jobs 1 --quiet --json --force --out "$work/out" >"$work/rows"
+    local instructions hops
+    instructions=$(sed -n 's/.*Collected *: *\([0-9]*\).*/\1/p' "$work/log")
+    hops=$(sed -n 's/.*"packet_hops": *\([0-9][0-9]*\).*/\1/p' "$work/rows" | head -n 1)
+    echo "$instructions $hops"
 }
 read -r short_instructions short_hops <<<"$(count 300KB)"
 read -r long_instructions long_hops <<<"$(count 900KB)"

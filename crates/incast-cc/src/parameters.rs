@@ -252,7 +252,8 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named() {
-        let set = |key: &str, raw| Sample::resolve(&path(), &[(key.into(), raw)]).expect_err("refused").to_string();
+        let set =
+            |key: &str, raw| Sample::resolve(&path(), &[(key.into(), raw)]).expect_err("refused").to_string();
         assert_eq!(set("gian", Raw::Float(0.5)), "unknown parameter `gian`");
         assert_eq!(set("gain", Raw::Float(2.0)), "`gain`: found 2, allowed is in (0, 1]");
         assert!(set("gain", Raw::Float(f64::NAN)).contains("finite"));

@@ -4,7 +4,12 @@ use crate::{
     fabric::{permission::Gate, topology::Topology},
     host::app::Application,
 };
-use incast_cc::{receiver::Scheduler, sender::{LawParameters, Recovery}, switch::Agent, underlay::Underlay};
+use incast_cc::{
+    receiver::Scheduler,
+    sender::{LawParameters, Recovery},
+    switch::Agent,
+    underlay::Underlay,
+};
 use incast_units::{Rate, Time};
 use thiserror::Error;
 

@@ -16,7 +16,8 @@ pub struct Outcome {
     pub events: Vec<EventRecord>,
     /// Sums.
     pub totals: Totals,
-    /// SHA-256 of all of the above but `totals.events`, in hexadecimal.
+    /// SHA-256 of the flows and totals, in hexadecimal. Samples and recorded events are left out, so that a probe does
+    /// not change it, and so is `totals.events`, which counts the engine's work.
     pub digest: String,
     /// Simulated time at the end.
     pub ended_at: Time,

@@ -28,22 +28,23 @@ use std::{
 /// A busy run: an incast, random pairs, marks, drops, loss and retransmissions.
 fn busy(topology: Topology, law: &str, seed: u64) -> Config {
     let parameters: &[(&str, Raw)] = match law {
-        // Otherwise one window would be all that happens.
+        // Otherwise one window would be all that happens, under any law.
         "credit" => &[("unscheduled", text("20KB"))],
         "constant-rate" => &[("rate", text("30Gbps"))],
+        "constant-window" => &[("window", text("30KB"))],
         _ => &[],
     };
     let hosts = u64::from(topology.hosts);
     let mut config = config(topology, law, parameters);
     let mut random = Stream::new(seed, 1, 2);
     for source in 1..hosts as u32 {
-        config.flows.push(flow(source, 0, 60_000));
+        config.flows.push(flow(source, 0, 40_000));
     }
-    for _ in 0..20 {
+    for _ in 0..12 {
         let source = random.below(hosts) as u32;
         let destination = (source + 1 + random.below(hosts - 1) as u32) % hosts as u32;
         let start = Time::from_ps(random.below(50_000_000));
-        let bytes = 1 + random.below(150_000);
+        let bytes = 1 + random.below(120_000);
         config.flows.push(FlowSpec { start, ..flow(source, destination, bytes) });
     }
     config.topology.cables[0].link.loss = 0.01;

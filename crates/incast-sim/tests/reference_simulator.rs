@@ -21,10 +21,11 @@ use incast_sim::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },
     host::format::Format,
+    outcome::Totals,
     simulate,
 };
 use incast_units::{Rate, Time};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use reference::Summary;
 use std::fmt::Write as _;
 
@@ -36,7 +37,7 @@ const CASES: u32 = 150;
 struct Wish {
     start: Time,
     source: u32,
-    offset: u32,
+    destination: u32,
     bytes: u64,
     class: u16,
 }
@@ -88,7 +89,10 @@ impl Case {
         let flow = |wish: &Wish| FlowSpec {
             start: wish.start,
             source: wish.source % hosts,
-            destination: (wish.source % hosts + 1 + wish.offset % (hosts - 1)) % hosts,
+            destination: match (wish.source % hosts, wish.destination % hosts) {
+                (source, destination) if source == destination => (source + 1) % hosts,
+                (_, destination) => destination,
+            },
             bytes: wish.bytes,
             class: wish.class % self.kinds.len() as u16,
             request: FlowSpec::NO_REQUEST,
@@ -177,7 +181,10 @@ fn file() -> impl Strategy<Value = Topology> {
             if index > 0 {
                 join(format!("s{index}"), format!("s{}", parent % index), *link);
             }
-            hosts.iter().enumerate().for_each(|(host, link)| join(format!("h{index}.{host}"), format!("s{index}"), *link));
+            hosts
+                .iter()
+                .enumerate()
+                .for_each(|(host, link)| join(format!("h{index}.{host}"), format!("s{index}"), *link));
         }
         for (a, b, link) in extra {
             let (a, b) = (a % switches.len(), b % switches.len());
@@ -223,7 +230,7 @@ fn fabric() -> impl Strategy<Value = Fabric> {
 }
 
 fn size() -> impl Strategy<Value = Size> {
-    prop_oneof![(0u64..60_000).prop_map(Size::Bytes), (0.0..0.5f64).prop_map(Size::Bdp)]
+    prop_oneof![(0u64..10_000).prop_map(Size::Bytes), (0.0..0.05f64).prop_map(Size::Bdp)]
 }
 
 fn switch() -> impl Strategy<Value = SwitchConfig> {
@@ -237,7 +244,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
     let ecn = prop_oneof![
         1 => Just(Ecn::Off),
         2 => size().prop_map(|at| Ecn::Step { at }),
-        2 => (0u64..30_000, 0u64..60_000, 0.0..1.0f64).prop_map(|(min, span, p)| Ecn::Red {
+        2 => (0u64..10_000, 0u64..30_000, 0.0..1.0f64).prop_map(|(min, span, p)| Ecn::Red {
             min: Size::Bytes(min),
             max: Size::Bytes(min + span),
             p
@@ -245,8 +252,8 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
     let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
-    (buffer, ecn, mark_at, 1u8..9, balancing).prop_map(|(buffer, ecn, mark_at, priorities, load_balancing)| {
-        SwitchConfig {
+    (buffer, ecn, mark_at, 1u8..9, balancing).prop_map(
+        |(buffer, ecn, mark_at, priorities, load_balancing)| SwitchConfig {
             buffer,
             ecn,
             mark_at,
@@ -255,8 +262,8 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             agent: Agent::None,
             telemetry: false,
             gate: None,
-        }
-    })
+        },
+    )
 }
 
 fn host() -> impl Strategy<Value = HostConfig> {
@@ -277,10 +284,10 @@ fn host() -> impl Strategy<Value = HostConfig> {
 
 fn kind() -> impl Strategy<Value = Kind> {
     let law = prop_oneof![
-        4 => (1u64..100_000).prop_map(|window| ("dctcp", vec![("initial_window", format!("{window}B"))])),
-        2 => Just(("dctcp", vec![("min_window", "100B".to_owned())])),
+        6 => (1u64..100_000).prop_map(|window| ("dctcp", vec![("initial_window", format!("{window}B"))])),
+        3 => Just(("dctcp", vec![("min_window", "100B".to_owned())])),
         3 => Just(("cubic", vec![])),
-        3 => (1u64..100_000).prop_map(|window| ("constant-window", vec![("window", format!("{window}B"))])),
+        2 => (1u64..100_000).prop_map(|window| ("constant-window", vec![("window", format!("{window}B"))])),
         1 => (1u64..200).prop_map(|rate| ("constant-rate", vec![("rate", format!("{}Mbps", rate * 777))])),
         1 => Just(("constant-rate", vec![])),
         2 => (0u64..50_000).prop_map(|bytes| ("credit", vec![("unscheduled", format!("{bytes}B"))])),
@@ -289,7 +296,10 @@ fn kind() -> impl Strategy<Value = Kind> {
     (law, go_back_n, 0u8..8, proptest::option::of(0u8..8)).prop_map(
         |((law, parameters), go_back_n, priority, ack_priority)| Kind {
             law,
-            parameters: parameters.into_iter().map(|(key, value)| (key.to_owned(), Raw::Text(value))).collect(),
+            parameters: parameters
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), Raw::Text(value)))
+                .collect(),
             go_back_n,
             priority,
             ack_priority,
@@ -303,14 +313,16 @@ fn wish() -> impl Strategy<Value = Wish> {
         1 => Just(Time::from_us(10)),
         2 => (0u64..400_000).prop_map(Time::from_ns),
         1 => (0u64..100_000_000).prop_map(Time::from_ps),
+        1 => (0u64..3_000).prop_map(Time::from_us),
     ];
     let bytes = prop_oneof![2 => 1u64..3_000, 3 => 1u64..60_000, 1 => 1u64..300_000];
-    // Few destinations, so that they meet.
-    let offset = prop_oneof![2 => Just(0u32), 1 => 0u32..30];
-    (start, 0u32..30, offset, bytes, 0u16..3).prop_map(|(start, source, offset, bytes, class)| Wish {
+    // Few sources and destinations, so that they meet.
+    let source = prop_oneof![2 => 0u32..30, 1 => Just(1u32)];
+    let destination = prop_oneof![2 => Just(0u32), 1 => 0u32..30];
+    (start, source, destination, bytes, 0u16..3).prop_map(|(start, source, destination, bytes, class)| Wish {
         start,
         source,
-        offset,
+        destination,
         bytes,
         class,
     })
@@ -359,6 +371,30 @@ fn compare(fast: &Summary, naive: &Summary) -> Result<(), TestCaseError> {
 
 fn cases() -> u32 {
     if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { CASES }
+}
+
+#[test]
+fn the_fabrics_show_what_can_go_wrong() {
+    let mut runner = TestRunner::deterministic();
+    let mut sum = Totals::default();
+    let (mut timeouts, mut again, mut reordered, mut incomplete) = (0, 0, 0, 0);
+    for _ in 0..60 {
+        let case = case().new_tree(&mut runner).expect("a case").current();
+        let outcome = simulate(case.config(1)).expect("a configuration that can be run");
+        sum.drops += outcome.totals.drops;
+        sum.lost += outcome.totals.lost;
+        sum.marks_edge += outcome.totals.marks_edge;
+        sum.marks_fabric += outcome.totals.marks_fabric;
+        incomplete += u32::from(!outcome.complete);
+        for flow in &outcome.flows {
+            timeouts += flow.timeouts;
+            again += flow.retransmitted_bytes;
+            reordered += flow.reordered_packets;
+        }
+    }
+    println!("{sum:?} {timeouts} timeouts, {again} B again, {reordered} reordered, {incomplete} incomplete");
+    assert!(sum.drops > 100 && sum.lost > 100 && sum.marks_edge > 100 && sum.marks_fabric > 100);
+    assert!(timeouts > 100 && again > 100_000 && reordered > 100 && (1..60).contains(&incomplete));
 }
 
 proptest! {

@@ -14,7 +14,14 @@ const GRAMMAR: Grammar = Grammar {
     what: "a rate",
     units: "bps, Kbps, Mbps, Gbps, Tbps",
     example: "\"100Gbps\"",
-    suffixes: &[("bps", 1), ("Kbps", 1_000), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)],
+    suffixes: &[
+        ("bps", 1),
+        ("Kbps", 1_000),
+        ("kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+    ],
     resolution: "it is not a whole number of bits per second",
 };
 
@@ -69,7 +76,13 @@ impl fmt::Display for Rate {
         write_exact(
             f,
             self.0,
-            &[("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("Kbps", 1_000), ("bps", 1)],
+            &[
+                ("Tbps", 1_000_000_000_000),
+                ("Gbps", 1_000_000_000),
+                ("Mbps", 1_000_000),
+                ("Kbps", 1_000),
+                ("bps", 1),
+            ],
         )
     }
 }

@@ -15,7 +15,14 @@ const GRAMMAR: Grammar = Grammar {
     what: "a time",
     units: "ps, ns, us, ms, s",
     example: "\"1us\"",
-    suffixes: &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)],
+    suffixes: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("µs", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+    ],
     resolution: "the resolution is one picosecond",
 };
 
@@ -129,7 +136,11 @@ impl fmt::Display for Time {
         if *self == Self::MAX {
             return f.write_str("never");
         }
-        write_exact(f, self.0, &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)])
+        write_exact(
+            f,
+            self.0,
+            &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)],
+        )
     }
 }
 
@@ -144,7 +155,9 @@ mod tests {
         assert_eq!("0.5 us".parse(), Ok(Time::from_ns(500)));
         assert_eq!("12.345678us".parse(), Ok(Time::from_ps(12_345_678)));
         assert_eq!("1_000ns".parse(), Ok(Time::from_us(1)));
-        for wrong in ["", "us", "-1us", "1", "1 parsec", "1.2.3us", ".us", "0.5ps", "99999999999s", "NaN", "1e3us"] {
+        for wrong in
+            ["", "us", "-1us", "1", "1 parsec", "1.2.3us", ".us", "0.5ps", "99999999999s", "NaN", "1e3us"]
+        {
             assert!(wrong.parse::<Time>().is_err(), "{wrong}");
         }
     }

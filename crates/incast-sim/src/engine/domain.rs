@@ -202,7 +202,15 @@ impl<D: Domain> Context<'_, D> {
             assert!(time >= self.window.end, "message to another domain within the lookahead");
             let ahead = self.window.ahead(time);
             if ahead < self.post.horizon() {
-                self.post.push(self.thread, self.window.index + ahead, domain, time, entity, message, attachment);
+                self.post.push(
+                    self.thread,
+                    self.window.index + ahead,
+                    domain,
+                    time,
+                    entity,
+                    message,
+                    attachment,
+                );
                 return;
             }
         }
@@ -226,7 +234,9 @@ impl<D: Domain> Context<'_, D> {
             self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
         } else {
             let ahead = self.window.ahead(time);
-            let near = Time::from_ps((self.window.index + ahead + 2 - self.post.horizon()) * self.window.length.ps());
+            let near = Time::from_ps(
+                (self.window.index + ahead + 2 - self.post.horizon()) * self.window.length.ps(),
+            );
             self.queue.push(near, Key::new(Event { class: POSTING, entity: 0, payload }, 0));
         }
     }
@@ -236,6 +246,14 @@ impl<D: Domain> Context<'_, D> {
         let (domain, envelope, attachment) = self.held.take(index);
         let ahead = self.window.ahead(envelope.time);
         let Envelope { time, entity, message } = envelope;
-        self.post.push(self.thread, self.window.index + ahead, domain, time, entity, &message, attachment.as_ref());
+        self.post.push(
+            self.thread,
+            self.window.index + ahead,
+            domain,
+            time,
+            entity,
+            &message,
+            attachment.as_ref(),
+        );
     }
 }

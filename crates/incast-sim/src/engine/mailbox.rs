@@ -11,7 +11,11 @@
 //! 3. A barrier separates windows. A slot is reused only by a later window.
 //! 4. A chunk belongs to one list or to one thread's free chunks. It changes hands by rules 1 to 3.
 
-use super::{domain::Message, prefetch::{prefetch, prefetch_for_writing}, schedule::ActiveSet};
+use super::{
+    domain::Message,
+    prefetch::{prefetch, prefetch_for_writing},
+    schedule::ActiveSet,
+};
 use incast_units::Time;
 use std::{
     alloc::{self, Layout},
@@ -182,7 +186,11 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
         // SAFETY: rule 1: nobody else touches a list of this sending thread for a later window.
         let list = unsafe { &mut *self.list(thread, window, domain) };
         // The line after the last one, unless that ends a chunk; NONE ends one too.
-        let line = if list.last % CHUNK != CHUNK - 1 { list.last + 1 } else { self.extend(thread, window, domain, list) };
+        let line = if list.last % CHUNK != CHUNK - 1 {
+            list.last + 1
+        } else {
+            self.extend(thread, window, domain, list)
+        };
         list.last = line;
         // SAFETY: rule 4, as above. The line is written in place: a copy less for every message.
         unsafe {
@@ -227,7 +235,11 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
     fn grow(&self, free: &mut Vec<u32>) -> u32 {
         let mut grown = self.grown.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let segment = *grown;
-        assert!(segment < SEGMENTS, "more than {} messages on their way", SEGMENTS as u64 * u64::from(SEGMENT));
+        assert!(
+            segment < SEGMENTS,
+            "more than {} messages on their way",
+            SEGMENTS as u64 * u64::from(SEGMENT)
+        );
         self.lines.grow(segment);
         if self.has_attachments {
             self.attachments.grow(segment);
@@ -247,7 +259,13 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
     /// # Safety
     /// The caller runs `domain` in `window`.
     #[inline]
-    pub unsafe fn visit(&self, thread: usize, window: u64, domain: u32, mut each: impl FnMut(u32, &Envelope<M>)) {
+    pub unsafe fn visit(
+        &self,
+        thread: usize,
+        window: u64,
+        domain: u32,
+        mut each: impl FnMut(u32, &Envelope<M>),
+    ) {
         // SAFETY: rule 2, promised by the caller.
         let List { first, last } = unsafe { *self.list(thread, window, domain) };
         if last == NONE {

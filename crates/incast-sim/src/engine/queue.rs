@@ -38,7 +38,9 @@ impl Key {
     /// Packs an event; `tie` is the hash.
     #[inline]
     pub fn new(event: Event, tie: u16) -> Self {
-        debug_assert!(event.class < Self::CLASSES && event.entity < Self::ENTITIES && event.payload < Self::PAYLOADS);
+        debug_assert!(
+            event.class < Self::CLASSES && event.entity < Self::ENTITIES && event.payload < Self::PAYLOADS
+        );
         Self(
             u64::from(event.class) << 60
                 | u64::from(tie) << 44

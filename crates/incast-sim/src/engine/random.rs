@@ -104,7 +104,10 @@ mod tests {
     fn philox_gives_the_published_vectors() {
         // Known-answer tests of the authors' Random123 distribution.
         assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
-        assert_eq!(philox([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        assert_eq!(
+            philox([u32::MAX; 4], [u32::MAX; 2]),
+            [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
+        );
         assert_eq!(
             philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
@@ -128,7 +131,11 @@ mod tests {
     fn streams_differ_by_each_part_of_their_key() {
         let first = |seed, purpose, owner| Stream::new(seed, purpose, owner).next_u64();
         let base = first(1, 1, 1);
-        assert!([first(2, 1, 1), first(1, 2, 1), first(1, 1, 2), first(1, 1, 1 << 32)].iter().all(|other| *other != base));
+        assert!(
+            [first(2, 1, 1), first(1, 2, 1), first(1, 1, 2), first(1, 1, 1 << 32)]
+                .iter()
+                .all(|other| *other != base)
+        );
         assert_eq!(first(1, 1, 1), base);
     }
 }

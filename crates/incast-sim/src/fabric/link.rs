@@ -134,7 +134,7 @@ impl Transmitter {
         self.up = up;
     }
 
-    /// Starts to send at `now`; the link must be idle then. The packet may be lost on the wire.
+    /// Starts to send at `now`; the link must be idle then. False if the packet will be lost on the wire.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -142,7 +142,7 @@ impl Transmitter {
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
-    ) {
+    ) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
         let bytes = u32::from(packet.wire) + GAP;
         let mut lost = false;
@@ -158,6 +158,7 @@ impl Transmitter {
         if !lost {
             context.send(self.peer, self.free_at + self.delay, packet, telemetry);
         }
+        !lost
     }
 }
 

@@ -64,6 +64,7 @@ impl PauseRecord {
 }
 
 /// A gate that closes every port of a switch for a part of each period, as time-aware shapers do (IEEE 802.1Qbv).
+/// It goes on until the configured end of a run, and so do its pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// From one opening to the next.

@@ -8,7 +8,7 @@ use crate::engine::{
 
 const NONE: u32 = u32::MAX;
 /// Packets that a switch of a busy fabric queues in a window, more or less.
-const PREFETCHED_PLACES: usize = 12;
+const PREFETCHED_PLACES: usize = 16;
 
 /// A cache line each.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +77,9 @@ impl Pool {
         }
     }
 
-    /// Appends to a queue.
+    /// Appends to a queue, marked if `mark` says so.
     #[inline]
-    pub fn push(&mut self, queue: &mut Queue, packet: &mut Packet, telemetry: Option<&Telemetry>) {
-        packet.set_attachment(if telemetry.is_some() { 0 } else { Packet::NO_ATTACHMENT });
+    pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: bool, telemetry: Option<&Telemetry>) {
         let index = if let Some(index) = self.free.pop() {
             self.entries[index as usize] = Entry(*packet);
             self.next[index as usize] = NONE;
@@ -90,6 +89,12 @@ impl Pool {
             self.next.push(NONE);
             self.entries.len() as u32 - 1
         };
+        // What differs is changed in place: reading back in one piece what was just written in parts would stall.
+        let place = &mut self.entries[index as usize].0;
+        place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
+        if mark {
+            place.mark();
+        }
         if let Some(telemetry) = telemetry {
             if self.telemetry.len() <= index as usize {
                 self.telemetry.resize(index as usize + 1, Telemetry::default());
@@ -106,13 +111,13 @@ impl Pool {
     }
 
     /// Removes the head of a queue.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
         if queue.head == NONE {
             return None;
         }
         let index = queue.head;
-        let (Entry(mut packet), next) = (self.entries[index as usize], self.next[index as usize]);
+        let (Entry(packet), next) = (self.entries[index as usize], self.next[index as usize]);
         if next != NONE {
             // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
             prefetch(&raw const self.entries[next as usize], 1);
@@ -123,9 +128,6 @@ impl Pool {
         }
         queue.bytes -= u64::from(packet.wire);
         self.free.push(index);
-        if packet.attachment() != Packet::NO_ATTACHMENT {
-            packet.set_attachment(index);
-        }
         Some(packet)
     }
 
@@ -153,7 +155,7 @@ mod tests {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
-                    pool.push(&mut queues[which], &mut packet, None);
+                    pool.push(&mut queues[which], &packet, false, None);
                     model[which].push_back(wire);
                 } else {
                     let popped = pool.pop(&mut queues[which]).map(|packet| packet.wire);

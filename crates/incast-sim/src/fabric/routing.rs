@@ -100,7 +100,7 @@ impl Candidates<'_> {
 }
 
 impl Rule {
-    #[inline]
+    #[inline(always)]
     fn candidates(&self, destination: Destination) -> Candidates<'_> {
         match *self {
             Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } => {

@@ -163,7 +163,8 @@ impl<'a> Switch<'a> {
             });
         }
         let red = if matches!(settings.switch.ecn, Ecn::Red { .. }) {
-            let stream = |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
+            let stream =
+                |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
             (0..ports.len()).map(stream).collect()
         } else {
             Vec::new()
@@ -214,42 +215,56 @@ impl<'a> Switch<'a> {
     ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            let mut packet = *packet;
-            self.forward(&mut packet, telemetry, context);
+            self.forward(packet, telemetry, context);
+        } else {
+            self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
         }
     }
 
     /// Routing: which of the equal-cost ports.
-    #[inline]
-    fn forward(&mut self, packet: &mut Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
+    #[inline(always)]
+    fn forward(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
         };
         match self.rule.pick(packet.destination, entropy) {
-            Some(port) => self.enqueue(usize::from(port), packet, telemetry, context),
+            Some(port) if self.agent.is_none() => self.enqueue(usize::from(port), packet, telemetry, context),
+            Some(port) => self.enqueue_consulted(usize::from(port), *packet, telemetry, context),
             None => self.lose(0, packet, context.now()),
         }
     }
 
+    /// Egress where there is an agent, which may mark the packet or choose another port.
+    #[inline(never)]
+    fn enqueue_consulted(
+        &mut self,
+        port: usize,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let port = self.consult_enqueue(port, &mut packet, context);
+        self.enqueue(port, &packet, telemetry, context);
+    }
+
     /// Egress: straight to an idle link, or into a queue.
-    #[inline]
+    #[inline(always)]
     fn enqueue(
         &mut self,
         port: usize,
-        packet: &mut Packet,
+        packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
         let now = context.now();
-        let port = if self.agent.is_none() { port } else { self.consult_enqueue(port, packet, context) };
         if self.lazy && self.ports[port].waiting != 0 {
             self.drain(port, now + Time::from_ps(1), context);
         }
         let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
-        if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit {
+        if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up() {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
             self.transmit(port, now, packet, telemetry, context);
             return;
@@ -260,23 +275,26 @@ impl<'a> Switch<'a> {
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
         let port_bytes = out.waiting_bytes;
-        if !self.memory.admits(wire, queued, port_bytes) && !self.admits_after_all(port, index, wire, context) {
+        if !self.memory.admits(wire, queued, port_bytes) && !self.admits_after_all(port, index, wire, context)
+        {
             self.records[port].drops += 1;
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
             self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
             return;
         }
+        let mut mark = false;
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
             let out = &self.ports[port];
             let occupancy = queued + out.link.in_service(now, packet.priority);
-            if self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform()) {
-                self.mark(port, packet, now);
+            mark = self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform());
+            if mark {
+                self.count_mark(port, packet, now);
             }
         }
         let out = &mut self.ports[port];
         self.memory.enter(wire, queued);
-        self.pool.push(&mut self.queues[index], packet, telemetry);
+        self.pool.push(&mut self.queues[index], packet, mark, telemetry);
         if self.lazy && !out.departure {
             out.departure = true;
             self.busy.push(port as u16);
@@ -292,7 +310,13 @@ impl<'a> Switch<'a> {
 
     /// Whether a packet has room once all departures that are due have happened.
     #[cold]
-    fn admits_after_all(&mut self, port: usize, queue: usize, wire: u64, context: &mut impl NodeContext) -> bool {
+    fn admits_after_all(
+        &mut self,
+        port: usize,
+        queue: usize,
+        wire: u64,
+        context: &mut impl NodeContext,
+    ) -> bool {
         if !self.lazy {
             return false;
         }
@@ -345,7 +369,8 @@ impl<'a> Switch<'a> {
         if !out.departure && out.permission.allowed(out.waiting) != 0 {
             out.departure = true;
             let at = out.link.free_at().max(context.now());
-            context.schedule(at, Event { class: class::DEPARTURE, entity: self.base + port as u32, payload: 0 });
+            context
+                .schedule(at, Event { class: class::DEPARTURE, entity: self.base + port as u32, payload: 0 });
         }
     }
 
@@ -380,25 +405,42 @@ impl<'a> Switch<'a> {
             && packet.ecn_capable()
             && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
         {
-            self.mark(port, &mut packet, now);
+            self.count_mark(port, &packet, now);
+            packet.mark();
         }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit(port, now, &mut packet, telemetry.as_ref(), context);
+        self.transmit(port, now, &packet, telemetry.as_ref(), context);
     }
 
-    /// The packet leaves: agents, telemetry, link.
+    /// The packet leaves: agents first, then the link.
     #[inline(always)]
     fn transmit(
         &mut self,
         port: usize,
         now: Time,
-        packet: &mut Packet,
+        packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if !self.agent.is_none() {
-            self.consult_dequeue(port, packet, context);
+        if self.agent.is_none() {
+            self.put_on_link(port, now, packet, telemetry, context);
+        } else {
+            let mut packet = *packet;
+            self.consult_dequeue(port, &mut packet, context);
+            self.put_on_link(port, now, &packet, telemetry, context);
         }
+    }
+
+    /// Telemetry, then the link.
+    #[inline(always)]
+    fn put_on_link(
+        &mut self,
+        port: usize,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         if !self.sent_by_priority.is_empty() {
             let index = self.index(port, packet.priority);
             self.sent_by_priority[index] += u64::from(packet.wire);
@@ -412,15 +454,18 @@ impl<'a> Switch<'a> {
                 queue_bytes: u32::try_from(out.waiting_bytes).unwrap_or(u32::MAX),
                 rate_mbps: u32::try_from(out.link.rate().bps() / 1_000_000).unwrap_or(u32::MAX),
             });
-            out.link.send(now, packet, Some(&telemetry), context);
-        } else {
-            out.link.send(now, packet, telemetry, context);
+            if !out.link.send(now, packet, Some(&telemetry), context) {
+                self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+            }
+        } else if !out.link.send(now, packet, telemetry, context) {
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
         }
     }
 
-    fn mark(&mut self, port: usize, packet: &mut Packet, now: Time) {
+    /// A packet is about to be marked: counts it, unless it is already.
+    #[inline]
+    fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) {
         if !packet.marked() {
-            packet.mark();
             self.records[port].marks += 1;
             self.counters.marks += 1;
             self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
@@ -479,16 +524,18 @@ impl<'a> Switch<'a> {
 
     fn obey(&mut self, port: usize, packet: &mut Packet, verdict: Verdict, context: &mut impl NodeContext) {
         if verdict.mark && packet.ecn_capable() {
-            self.mark(port, packet, context.now());
+            self.count_mark(port, packet, context.now());
+            packet.mark();
         }
         if let Some(window) = verdict.notify {
-            let mut notification = Packet::new(Kind::Cnp, packet.destination, packet.source, packet.sequence, packet.slot);
+            let mut notification =
+                Packet::new(Kind::Cnp, packet.destination, packet.source, packet.sequence, packet.slot);
             notification.set_value(window.unwrap_or(u64::MAX));
             notification.entropy = packet.entropy;
             notification.wire = SMALLEST_FRAME as u16;
             notification.class = packet.class;
             self.counters.created_bytes += u64::from(notification.wire);
-            self.forward(&mut notification, None, context);
+            self.forward(&notification, None, context);
         }
     }
 
@@ -505,6 +552,7 @@ impl<'a> Switch<'a> {
 
     /// Forbids a port to send the priorities of `mask`.
     fn pause(&mut self, port: usize, mask: u8, now: Time) {
+        let mask = mask & u8::MAX >> (8 - self.priorities);
         let paused = self.ports[port].permission.pause(now, mask, &mut self.records[port].pauses);
         self.report_edges(port, paused, EventKind::Pause, now);
     }
@@ -565,7 +613,6 @@ impl<'a> Switch<'a> {
         self.ports[port].link.switch(up);
         self.inputs[port].switch(now, up);
         if up {
-            self.resume(port, u8::MAX, context);
             return;
         }
         // What waits for a dead link is lost; what is on it is lost at its far end.
@@ -578,7 +625,6 @@ impl<'a> Switch<'a> {
         }
         self.ports[port].waiting = 0;
         self.ports[port].waiting_bytes = 0;
-        self.pause(port, u8::MAX, now);
     }
 
     /// This switch will be needed soon: asks for its busy ports, and when those are `near`, for what waits there.
@@ -590,7 +636,8 @@ impl<'a> Switch<'a> {
         for port in self.busy.iter().map(|port| usize::from(*port)) {
             let out = &self.ports[port];
             if near {
-                self.pool.prefetch_head(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
+                self.pool
+                    .prefetch_head(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
             } else {
                 prefetch(std::ptr::from_ref(out), 1);
                 prefetch(self.queues.as_ptr().wrapping_add(port), 1);
@@ -621,7 +668,9 @@ impl<'a> Switch<'a> {
     #[inline]
     fn expected_port(&self, packet: &Packet) -> Option<u16> {
         match self.settings.switch.load_balancing {
-            LoadBalancing::Ecmp => self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt)),
+            LoadBalancing::Ecmp => {
+                self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt))
+            }
             LoadBalancing::Spray => None,
         }
     }

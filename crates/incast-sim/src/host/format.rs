@@ -34,9 +34,10 @@ impl Format {
     pub const fn of(framing: Framing) -> Self {
         match framing {
             Framing::Tcp => Self { header: ETHERNET + IPV4 + TCP, control: ETHERNET + IPV4 + TCP + SACK },
-            Framing::RoceV2 => {
-                Self { header: ETHERNET + IPV4 + UDP + BTH_ICRC, control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH }
-            }
+            Framing::RoceV2 => Self {
+                header: ETHERNET + IPV4 + UDP + BTH_ICRC,
+                control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH,
+            },
         }
     }
 

@@ -9,6 +9,7 @@ mod rtt;
 mod sending;
 mod table;
 
+pub use self::sending::entropy;
 use self::{
     app::{Application, FlowInfo},
     nic::Nic,
@@ -16,7 +17,6 @@ use self::{
     reliability::{Acked, Received},
     sending::{SendFlow, Turn},
 };
-pub use self::sending::entropy;
 use crate::{
     config::FlowSpec,
     engine::{Event, prefetch::prefetch, queue::Key},
@@ -142,9 +142,15 @@ impl<'a> Host<'a> {
 
     /// A packet arrived.
     #[inline]
-    pub fn on_packet(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
+    pub fn on_packet(
+        &mut self,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         self.arrived += 1;
         if !self.nic.input.accept(context.now(), packet, &self.nic.link) {
+            self.recorder.packet(context.now(), self.node, 0, EventKind::Lost, packet);
             return;
         }
         match packet.kind {
@@ -244,9 +250,9 @@ impl<'a> Host<'a> {
     }
 
     #[inline]
-    fn push_control(&mut self, mut packet: Packet, telemetry: Option<&Telemetry>) {
+    fn push_control(&mut self, packet: Packet, telemetry: Option<&Telemetry>) {
         self.created_bytes += u64::from(packet.wire);
-        self.nic.push_control(&mut packet, telemetry);
+        self.nic.push_control(&packet, telemetry);
     }
 
     fn on_delayed_ack(&mut self, flow: u32, context: &mut impl NodeContext) {
@@ -354,7 +360,12 @@ impl<'a> Host<'a> {
     }
 
     /// Hands a control packet to the law of its flow.
-    fn tell(&mut self, packet: &Packet, context: &mut impl NodeContext, act: impl FnOnce(&mut SendFlow, Time)) {
+    fn tell(
+        &mut self,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+        act: impl FnOnce(&mut SendFlow, Time),
+    ) {
         if let Some(Some(flow)) = self.flows.get_mut(packet.slot as usize)
             && flow.sequence == packet.sequence
         {
@@ -411,6 +422,11 @@ impl<'a> Host<'a> {
 
     /// Adds a flow that starts now or later.
     fn open(&mut self, spec: FlowSpec, context: &mut impl NodeContext) {
+        let classes = self.settings.classes.len();
+        assert!(
+            spec.bytes > 0 && usize::from(spec.class) < classes && spec.destination != self.node,
+            "an application opened an impossible flow: {spec:?}"
+        );
         let spec = FlowSpec { source: self.node, start: spec.start.max(context.now()), ..spec };
         // Latest first; of flows that start together the one opened first comes first.
         let place = self.upcoming.partition_point(|other| other.start > spec.start);
@@ -457,6 +473,9 @@ impl<'a> Host<'a> {
     fn finish(&mut self, slot: u32, context: &mut impl NodeContext) {
         let Some(flow) = self.flows[slot as usize].take() else { return };
         self.free.push(slot);
+        if flow.queued {
+            self.nic.remove_flow(slot, self.settings.classes[usize::from(flow.class)].priority);
+        }
         let info = FlowInfo {
             source: self.node,
             sequence: flow.sequence,
@@ -502,14 +521,16 @@ impl<'a> Host<'a> {
     #[inline]
     fn pump(&mut self, context: &mut impl NodeContext) {
         let now = context.now();
-        if self.nic.departure {
+        if self.nic.departure || !self.nic.link.is_up() {
             return;
         }
         if self.nic.link.idle(now) {
             if let Some(packet) = self.nic.pop_control() {
                 self.injected += 1;
                 let telemetry = self.nic.telemetry(&packet);
-                self.nic.link.send(now, &packet, telemetry.as_ref(), context);
+                if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
+                    self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+                }
             } else {
                 while let Some(slot) = self.nic.pop_flow() {
                     if self.send_from(slot, context) {
@@ -537,7 +558,9 @@ impl<'a> Host<'a> {
         {
             self.created_bytes += u64::from(packet.wire);
             self.injected += 1;
-            self.nic.link.send(now, &packet, None, context);
+            if !self.nic.link.send(now, &packet, None, context) {
+                self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+            }
             sent = true;
         }
         self.offer(slot, context);
@@ -609,8 +632,8 @@ impl<'a> Host<'a> {
             plan_timer(flow, slot, self.base, context);
             return;
         }
-        let is_probe = !flow.probed && flow.backoff == 0 && flow.rtt.probe_timeout(Time::ZERO).is_some();
-        if is_probe && flow.send.in_flight() > 0 && flow.stage.is_none() && flow.send.probe() {
+        let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();
+        if is_probe && flow.send.in_flight() > 0 && flow.send.probe() {
             flow.probed = true;
         } else if flow.send.in_flight() > 0 || flow.send.next().is_none() {
             flow.timeouts += 1;
@@ -622,6 +645,16 @@ impl<'a> Host<'a> {
             flow.refresh();
             let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
             self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
+        } else if is_probe {
+            // Nothing is in flight that could be probed for: the timeout proper decides.
+            flow.probed = flow.waits_for_credit(settings.host.mtu);
+        } else if flow.waits_for_credit(settings.host.mtu) {
+            // The credit may have been lost: one packet on its own account asks for it again.
+            flow.timeouts += 1;
+            flow.backoff = flow.backoff.saturating_add(1);
+            let position = flow.position(flow.send.unsent() + 1, settings.host.mtu);
+            flow.law.on_credit(now, position);
+            flow.refresh();
         }
         flow.set_deadline(now, settings);
         plan_timer(flow, slot, self.base, context);
@@ -637,14 +670,13 @@ impl<'a> Host<'a> {
         self.nic.link.switch(up);
         self.nic.input.switch(now, up);
         if up {
-            self.nic.permission.resume(now, u8::MAX, &mut self.nic.pauses);
             self.pump(context);
             return;
         }
-        self.nic.permission.pause(now, u8::MAX, &mut self.nic.pauses);
         for packet in self.nic.drain_control() {
             self.lost.0 += 1;
             self.lost.1 += u64::from(packet.wire);
+            self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
         }
     }
 
@@ -658,7 +690,8 @@ impl<'a> Host<'a> {
     #[inline]
     pub fn prefetch_packet(&self, packet: &Packet) {
         if packet.kind != Kind::Data
-            && let Some(flow) = self.flows.get(packet.slot as usize) {
+            && let Some(flow) = self.flows.get(packet.slot as usize)
+        {
             prefetch(std::ptr::from_ref(flow), 8);
         }
     }

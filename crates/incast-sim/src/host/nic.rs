@@ -3,7 +3,7 @@
 use crate::fabric::{
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
-    permission::{PauseRecord, Permission},
+    permission::Permission,
     queue::{Pool, Queue},
 };
 use std::collections::VecDeque;
@@ -20,8 +20,6 @@ pub struct Nic {
     pub input: Receiver,
     /// What may be sent.
     pub permission: Permission,
-    /// For how long that was nothing.
-    pub pauses: PauseRecord,
     /// A departure event is pending.
     pub departure: bool,
     control: Queue,
@@ -39,7 +37,6 @@ impl Nic {
             link,
             input,
             permission: Permission::default(),
-            pauses: PauseRecord::default(),
             departure: false,
             control: Queue::default(),
             pool: Pool::default(),
@@ -56,13 +53,15 @@ impl Nic {
 
     #[inline]
     fn next_control_allowed(&self) -> bool {
-        self.pool.front(&self.control).is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
+        self.pool
+            .front(&self.control)
+            .is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
     }
 
     /// Queues a control packet.
     #[inline]
-    pub fn push_control(&mut self, packet: &mut Packet, telemetry: Option<&Telemetry>) {
-        self.pool.push(&mut self.control, packet, telemetry);
+    pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
+        self.pool.push(&mut self.control, packet, false, telemetry);
     }
 
     /// The next control packet that may go.
@@ -82,6 +81,15 @@ impl Nic {
     pub fn push_flow(&mut self, slot: u32, priority: u8) {
         self.ready[usize::from(priority)].push_back(slot);
         self.ready_mask |= 1 << priority;
+    }
+
+    /// A flow ended while it stood in line: its place must not go to the next one with its slot.
+    #[cold]
+    pub fn remove_flow(&mut self, slot: u32, priority: u8) {
+        self.ready[usize::from(priority)].retain(|other| *other != slot);
+        if self.ready[usize::from(priority)].is_empty() {
+            self.ready_mask &= !(1 << priority);
+        }
     }
 
     /// The next flow whose turn it is.

@@ -81,7 +81,7 @@ pub struct SendFlow {
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Time that packets were held by the underlay.
+    /// Time that packets spent in the underlay's stage, waiting for the NIC behind it included.
     pub held: Time,
     /// Position of the last rate sample.
     pub sampled: u64,
@@ -100,7 +100,8 @@ impl SendFlow {
     pub fn new(settings: &Settings, class: &Class, spec: FlowSpec, sequence: u32) -> Self {
         let mtu = u64::from(settings.host.mtu);
         let packets = spec.bytes.div_ceil(mtu) as u32;
-        let random = mix(settings.seed ^ mix(FLOW_STREAM << 32 | u64::from(spec.source)) ^ u64::from(sequence)) as u32;
+        let random =
+            mix(settings.seed ^ mix(FLOW_STREAM << 32 | u64::from(spec.source)) ^ u64::from(sequence)) as u32;
         let mut flow = Self {
             window: 0,
             credit: 0,
@@ -171,7 +172,7 @@ impl SendFlow {
     /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and no underlay holds
     /// packets that are counted as sent.
     #[inline]
-    fn may_probe(&self) -> bool {
+    pub fn may_probe(&self) -> bool {
         !self.probed && self.backoff == 0 && self.stage.is_none() && self.send.has_probe()
     }
 
@@ -191,6 +192,11 @@ impl SendFlow {
     #[inline]
     pub fn app_limited(&self, acked_before: u32) -> bool {
         acked_before > self.limited_until
+    }
+
+    /// Nothing but credit keeps the next packet from going.
+    pub fn waits_for_credit(&self, mtu: u32) -> bool {
+        self.send.next().is_some_and(|(packet, again)| !again && self.position(packet, mtu) >= self.credit)
     }
 
     /// The window assigned, and the pace in bit/s (window over smoothed RTT without pacing).

@@ -55,7 +55,11 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     for flow in &config.flows {
         let known = |host: u32| host < topology.hosts;
         if !known(flow.source) || !known(flow.destination) || flow.source == flow.destination {
-            return Err(refuse("a flow", format!("{} to {}", flow.source, flow.destination), "two different hosts"));
+            return Err(refuse(
+                "a flow",
+                format!("{} to {}", flow.source, flow.destination),
+                "two different hosts",
+            ));
         }
         if flow.bytes == 0 || flow.bytes.div_ceil(u64::from(host.mtu)) > u64::from(u32::MAX) {
             return Err(refuse("the size of a flow", flow.bytes, "1 byte to 2^32 packets"));
@@ -66,6 +70,11 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
+    }
+    if let Some(gate) = switch.gate
+        && (gate.open == Time::ZERO || gate.open >= gate.period)
+    {
+        return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
     }
     for (what, every) in [
         ("the period of port samples", config.probes.ports.as_ref().map(|ports| ports.0)),
@@ -193,9 +202,11 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
             })
         } else {
             let alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
-            let rules = epochs.rules.iter().map(|rules| rules[(node - topology.hosts) as usize].clone()).collect();
+            let rules =
+                epochs.rules.iter().map(|rules| rules[(node - topology.hosts) as usize].clone()).collect();
             let probe = probes.ports.as_ref().and_then(|(every, ports)| {
-                let mut here: Vec<u16> = ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
+                let mut here: Vec<u16> =
+                    ports.iter().filter(|port| port.0 == node).map(|port| port.1).collect();
                 here.sort_unstable();
                 here.dedup();
                 (!here.is_empty()).then_some((*every, here))
@@ -213,15 +224,24 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
             members[partition.domain_of[index] as usize].push(node);
         }
     }
-    let domains = members.into_iter().zip(&partition.nodes).map(|(nodes, numbers)| domain(nodes, numbers, plan)).collect();
+    let domains = members
+        .into_iter()
+        .zip(&partition.nodes)
+        .map(|(nodes, numbers)| domain(nodes, numbers, plan))
+        .collect();
     let ties = match ties {
         Ties::Seeded => TieBreak::Seeded(seed),
         Ties::PortOrder => TieBreak::Fixed,
     };
-    let mut executor = Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
+    let mut executor =
+        Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
-        executor.schedule(partition.domain_of[node as usize] as usize, time, Event { class, entity, payload });
+        executor.schedule(
+            partition.domain_of[node as usize] as usize,
+            time,
+            Event { class, entity, payload },
+        );
     };
     for (node, start) in starts {
         schedule(node, 0, start, class::FLOW_START, 0);
@@ -240,7 +260,8 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     }
     if switch.gate.is_some() {
         for node in topology.hosts..topology.nodes() {
-            (0..plan.ports.of(node).len()).for_each(|port| schedule(node, port as u32, Time::ZERO, class::GATE, 0));
+            (0..plan.ports.of(node).len())
+                .for_each(|port| schedule(node, port as u32, Time::ZERO, class::GATE, 0));
         }
     }
     (topology.clone(), executor)
@@ -270,6 +291,7 @@ fn domain<'a>(mut nodes: Vec<Node<'a>>, numbers: &[u32], plan: &Plan) -> (Domain
 fn longest(topology: &Topology, settings: &Settings) -> Time {
     let header = settings.classes.iter().map(|class| class.format.header).max().unwrap_or(0);
     let largest = Bytes::new(u64::from(settings.host.mtu + header + GAP));
-    let times = topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
+    let times =
+        topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
     times.max().unwrap_or(Time::ZERO)
 }

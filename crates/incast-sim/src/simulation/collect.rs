@@ -55,20 +55,19 @@ pub fn outcome(
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
     check_links(topology, plan, &nodes, &on_the_way);
     outcome.flows = flows(topology, plan, settings, &nodes);
-    outcome.ended_at = outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
+    outcome.ended_at =
+        outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
     let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
-    outcome.complete = unstarted == 0 && outcome.flows.iter().all(|flow| flow.acked.is_some() && flow.delivered.is_some());
+    outcome.complete =
+        unstarted == 0 && outcome.flows.iter().all(|flow| flow.acked.is_some() && flow.delivered.is_some());
     if !outcome.complete {
-        outcome.ended_at = end;
+        outcome.ended_at = statistics.stopped_at.unwrap_or(end);
     }
     outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
     outcome.totals.events = statistics.events;
     outcome.digest = digest(&outcome);
-    outcome.cost = Cost {
-        cpu_s: statistics.cpu.as_secs_f64(),
-        wall_s: wall.as_secs_f64(),
-        windows: statistics.windows,
-    };
+    outcome.cost =
+        Cost { cpu_s: statistics.cpu.as_secs_f64(), wall_s: wall.as_secs_f64(), windows: statistics.windows };
     outcome
 }
 
@@ -161,7 +160,9 @@ fn flows(topology: &Topology, plan: &Plan, settings: &Settings, nodes: &[&Node<'
                 ..FlowRecord::default()
             };
             let key = (record.source, record.sequence);
-            if let Ok(index) = received.binary_search_by_key(&key, |arrived| (arrived.source, arrived.sequence)) {
+            if let Ok(index) =
+                received.binary_search_by_key(&key, |arrived| (arrived.source, arrived.sequence))
+            {
                 let arrived = &received[index];
                 record.delivered = (arrived.delivered != Time::MAX).then_some(arrived.delivered);
                 record.delivered_bytes = arrived.bytes;
@@ -169,7 +170,10 @@ fn flows(topology: &Topology, plan: &Plan, settings: &Settings, nodes: &[&Node<'
                 record.reordered_packets = arrived.reordered;
                 record.deflections = arrived.deflections;
             }
-            assert!(record.delivered.is_none() || record.delivered_bytes == record.bytes, "a flow was delivered in part");
+            assert!(
+                record.delivered.is_none() || record.delivered_bytes == record.bytes,
+                "a flow was delivered in part"
+            );
             records.push(record);
         }
     }
@@ -230,7 +234,7 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 totals.injected_packets += host.injected;
                 totals.injected_bytes += transmitter.sent_bytes();
                 totals.received_bytes += receiver.bytes();
-                totals.lost += transmitter.lost().0 + receiver.lost().0;
+                totals.lost += transmitter.lost().0 + receiver.lost().0 + host.lost().0;
                 totals.lost_bytes += transmitter.lost().1 + receiver.lost().1;
             }
         }

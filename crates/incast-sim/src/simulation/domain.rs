@@ -130,7 +130,10 @@ impl<'a> engine::Domain for Domain<'a> {
         match self {
             Self::Single(node) => node.sample(context),
             Self::Cluster { nodes, .. } => {
-                nodes.iter_mut().filter(|node| node.next_sample() == due).for_each(|node| node.sample(context));
+                nodes
+                    .iter_mut()
+                    .filter(|node| node.next_sample() == due)
+                    .for_each(|node| node.sample(context));
             }
         }
     }

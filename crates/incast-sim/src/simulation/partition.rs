@@ -17,7 +17,8 @@ pub struct Partition {
 
 /// Links shorter than this are not worth a window each: their ends share a domain. If that would lump too much
 /// together to run in parallel, the shorter limits are tried.
-const LEAST_LOOKAHEADS: [Time; 4] = [Time::from_ns(250), Time::from_ns(100), Time::from_ns(50), Time::from_ns(20)];
+const LEAST_LOOKAHEADS: [Time; 4] =
+    [Time::from_ns(250), Time::from_ns(100), Time::from_ns(50), Time::from_ns(20)];
 
 /// A domain of this size is small, whatever the fabric.
 const SMALL: usize = 64;
@@ -26,7 +27,8 @@ impl Partition {
     /// Divides a topology. Results do not depend on it, speed does.
     pub fn of(topology: &Topology) -> Self {
         let nodes = topology.nodes() as usize;
-        let fits = |partition: &Self| partition.nodes.iter().all(|domain| domain.len() <= SMALL.max(nodes / 4));
+        let fits =
+            |partition: &Self| partition.nodes.iter().all(|domain| domain.len() <= SMALL.max(nodes / 4));
         let mut candidates = LEAST_LOOKAHEADS.iter().map(|least| Self::with(topology, *least));
         candidates.find(fits).unwrap_or_else(|| Self::with(topology, LEAST_LOOKAHEADS[0]))
     }
@@ -57,8 +59,10 @@ impl Partition {
         for (index, domain) in members.iter().enumerate() {
             domain.iter().for_each(|node| domain_of[*node as usize] = index as u32);
         }
-        let between = topology.cables.iter().filter(|cable| domain_of[cable.a as usize] != domain_of[cable.b as usize]);
-        let lookahead = between.map(|cable| cable.link.delay).min().unwrap_or(LONGEST_WINDOW).min(LONGEST_WINDOW);
+        let between =
+            topology.cables.iter().filter(|cable| domain_of[cable.a as usize] != domain_of[cable.b as usize]);
+        let lookahead =
+            between.map(|cable| cable.link.delay).min().unwrap_or(LONGEST_WINDOW).min(LONGEST_WINDOW);
         Self { domain_of, nodes: members, lookahead }
     }
 }
@@ -67,7 +71,8 @@ impl Partition {
 fn places(topology: &Topology) -> Vec<f64> {
     let (hosts, nodes) = (topology.hosts as usize, topology.nodes() as usize);
     let ports = topology.ports();
-    let mut places: Vec<f64> = (0..nodes).map(|node| if node < hosts { node as f64 } else { f64::NAN }).collect();
+    let mut places: Vec<f64> =
+        (0..nodes).map(|node| if node < hosts { node as f64 } else { f64::NAN }).collect();
     let mut level: Vec<usize> = (0..hosts).collect();
     while !level.is_empty() {
         let mut above: Vec<usize> = level
@@ -78,7 +83,11 @@ fn places(topology: &Topology) -> Vec<f64> {
         above.sort_unstable();
         above.dedup();
         let middle = |switch: &usize| {
-            let below = ports.of(*switch as u32).iter().map(|end| places[end.peer as usize]).filter(|place| !place.is_nan());
+            let below = ports
+                .of(*switch as u32)
+                .iter()
+                .map(|end| places[end.peer as usize])
+                .filter(|place| !place.is_nan());
             let (sum, count) = below.fold((0.0, 0.0), |(sum, count), place| (sum + place, count + 1.0));
             sum / count
         };

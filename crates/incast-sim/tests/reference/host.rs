@@ -3,7 +3,7 @@
 use super::{
     Content, Flow, Packet, Ps,
     agenda::{Agenda, What},
-    link::{GAP, Link},
+    link::Link,
     sender::{Sender, Turn},
 };
 use incast_cc::{
@@ -47,6 +47,11 @@ pub fn base_rtt(config: &Config) -> Ps {
 struct Inbox {
     /// Number in the order of first packets.
     index: u32,
+    /// All packets below have arrived.
+    expected: u32,
+    /// One past the highest that has arrived.
+    highest: u32,
+    /// What has arrived beyond `expected`.
     arrived: BTreeSet<u32>,
     delivered: Option<Ps>,
     bytes: u64,
@@ -61,13 +66,16 @@ struct Inbox {
 }
 
 impl Inbox {
-    /// All packets below have arrived.
-    fn expected(&self) -> u32 {
-        (0..).find(|packet| !self.arrived.contains(packet)).unwrap_or(0)
+    fn has(&self, packet: u32) -> bool {
+        packet < self.expected || self.arrived.contains(&packet)
     }
-    /// One past the highest that has arrived.
-    fn highest(&self) -> u32 {
-        self.arrived.last().map_or(0, |packet| packet + 1)
+
+    fn take(&mut self, packet: u32) {
+        self.arrived.insert(packet);
+        self.highest = self.highest.max(packet + 1);
+        while self.arrived.remove(&self.expected) {
+            self.expected += 1;
+        }
     }
 }
 
@@ -91,14 +99,17 @@ pub struct Host<'a> {
     scheduler: Scheduler,
     arrived: u64,
     injected: u64,
-    /// Timeouts.
+    /// Control packets that waited when the link went down.
+    lost_control: u64,
+    /// Timeouts and losses.
     pub events: Vec<EventRecord>,
 }
 
 impl<'a> Host<'a> {
     /// A host with its link. Its flows start in the order of their times, then in that of the configuration.
     pub fn new(config: &'a Config, node: u32, mut links: Vec<Link>, agenda: &mut Agenda) -> Self {
-        let mut upcoming: Vec<FlowSpec> = config.flows.iter().filter(|flow| flow.source == node).copied().collect();
+        let mut upcoming: Vec<FlowSpec> =
+            config.flows.iter().filter(|flow| flow.source == node).copied().collect();
         upcoming.sort_by_key(|flow| flow.start);
         upcoming.iter().for_each(|flow| agenda.add(flow.start.ps(), node, 0, What::FlowStart));
         Self {
@@ -118,6 +129,7 @@ impl<'a> Host<'a> {
             scheduler: config.host.scheduler.clone(),
             arrived: 0,
             injected: 0,
+            lost_control: 0,
             events: Vec::new(),
         }
     }
@@ -128,7 +140,10 @@ impl<'a> Host<'a> {
             What::Link { up } => {
                 self.link.switch(now, up);
                 if !up {
-                    self.control.clear();
+                    for packet in std::mem::take(&mut self.control) {
+                        self.lost_control += 1;
+                        self.record(now, EventKind::Lost, &packet);
+                    }
                 }
             }
             What::Completion => {}
@@ -136,16 +151,21 @@ impl<'a> Host<'a> {
                 self.arrived += 1;
                 if self.link.receive(&packet) {
                     self.on_packet(now, &packet, agenda);
+                } else {
+                    self.record(now, EventKind::Lost, &packet);
                 }
             }
-            What::Retransmission { sequence, generation, .. } => self.on_deadline(now, sequence, generation, agenda),
+            What::Retransmission { sequence, generation, .. } => {
+                self.on_deadline(now, sequence, generation, agenda)
+            }
             What::Release { sequence, generation, .. } => {
                 if self.flows.get(&sequence).is_some_and(|flow| flow.release == generation) {
                     self.offer(now, sequence, agenda);
                 }
             }
             What::Law { sequence, generation, .. } => {
-                if let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.law_timer == generation) {
+                if let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.law_timer == generation)
+                {
                     flow.law.on_timer(Time::from_ps(now));
                     self.offer(now, sequence, agenda);
                 }
@@ -165,7 +185,7 @@ impl<'a> Host<'a> {
             Content::Data { position, packets, payload, last } => {
                 let name = (packet.from, packet.sequence);
                 let inbox = self.inboxes.get(&name);
-                let duplicate = inbox.is_some_and(|inbox| inbox.arrived.contains(&position));
+                let duplicate = inbox.is_some_and(|inbox| inbox.has(position));
                 self.on_data(now, packet, position, packets, last, agenda);
                 self.consult_scheduler(now, packet, position, packets, payload, duplicate);
             }
@@ -193,37 +213,49 @@ impl<'a> Host<'a> {
 
     // ---- Receiver ------------------------------------------------------------------------------------------
 
-    fn on_data(&mut self, now: Ps, packet: &Packet, position: u32, packets: u32, last: bool, agenda: &mut Agenda) {
+    fn on_data(
+        &mut self,
+        now: Ps,
+        packet: &Packet,
+        position: u32,
+        packets: u32,
+        last: bool,
+        agenda: &mut Agenda,
+    ) {
         let (node, host) = (self.node, &self.config.host);
         let count = self.inboxes.len() as u32;
-        let inbox = self.inboxes.entry((packet.from, packet.sequence)).or_insert_with(|| Inbox { index: count, ..Inbox::default() });
+        let inbox = self
+            .inboxes
+            .entry((packet.from, packet.sequence))
+            .or_insert_with(|| Inbox { index: count, ..Inbox::default() });
         inbox.marked += u32::from(packet.marked);
         if inbox.delivered.is_some() {
             self.answer(now, packet, position, packets, (1, u32::from(packet.marked)), false);
             return;
         }
         let in_order_only = self.config.classes[usize::from(packet.class)].recovery == Recovery::GoBackN;
-        inbox.reordered += u32::from(position + 1 < inbox.highest());
+        inbox.reordered += u32::from(position + 1 < inbox.highest);
         inbox.unreported.0 += 1;
         inbox.unreported.1 += u32::from(packet.marked);
         let mark_changes = std::mem::replace(&mut inbox.was_marked, packet.marked) != packet.marked;
-        if in_order_only && position > inbox.expected() {
-            let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected());
+        if in_order_only && position > inbox.expected {
+            let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected);
             if !std::mem::replace(&mut inbox.nacked, true) {
                 self.answer(now, packet, position, expected, report, true);
             }
             return;
         }
-        if inbox.arrived.insert(position) {
+        if !inbox.has(position) {
+            inbox.take(position);
             let Content::Data { payload, .. } = packet.content else { return };
             inbox.bytes += u64::from(payload);
             inbox.nacked = false;
         }
-        let expected = inbox.expected();
+        let expected = inbox.expected;
         if expected == packets {
             inbox.delivered = Some(now);
         }
-        let gap = expected != position + 1 || inbox.highest() != expected;
+        let gap = expected != position + 1 || inbox.highest != expected;
         let full = inbox.unreported.0 >= host.ack_every;
         if full || gap || mark_changes || last || expected == packets {
             let report = std::mem::take(&mut inbox.unreported);
@@ -244,7 +276,7 @@ impl<'a> Host<'a> {
             return;
         }
         assert_eq!(inbox.ack_due.take(), Some(now));
-        let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected());
+        let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected);
         if let (true, Some(packet)) = (report.0 > 0, inbox.latest.take())
             && let Content::Data { position, .. } = packet.content
         {
@@ -252,7 +284,15 @@ impl<'a> Host<'a> {
         }
     }
 
-    fn answer(&mut self, now: Ps, data: &Packet, position: u32, expected: u32, report: (u32, u32), negative: bool) {
+    fn answer(
+        &mut self,
+        now: Ps,
+        data: &Packet,
+        position: u32,
+        expected: u32,
+        report: (u32, u32),
+        negative: bool,
+    ) {
         let packets = report.0.min(255);
         let marked = report.1.min(255);
         let delay_ns = (now - data.stamp) / 1000;
@@ -277,7 +317,15 @@ impl<'a> Host<'a> {
         });
     }
 
-    fn consult_scheduler(&mut self, now: Ps, packet: &Packet, position: u32, packets: u32, payload: u32, duplicate: bool) {
+    fn consult_scheduler(
+        &mut self,
+        now: Ps,
+        packet: &Packet,
+        position: u32,
+        packets: u32,
+        payload: u32,
+        duplicate: bool,
+    ) {
         let Some(inbox) = self.inboxes.get(&(packet.from, packet.sequence)) else { return };
         let mtu = u64::from(self.config.host.mtu);
         // While a flow is incomplete its size is known in packets only.
@@ -323,7 +371,8 @@ impl<'a> Host<'a> {
     }
 
     fn on_deadline(&mut self, now: Ps, sequence: u32, generation: u64, agenda: &mut Agenda) {
-        let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.retransmission == generation) else {
+        let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.retransmission == generation)
+        else {
             return;
         };
         if flow.on_deadline(now) {
@@ -371,8 +420,7 @@ impl<'a> Host<'a> {
             return;
         }
         if let Some(packet) = self.control.pop_front() {
-            self.injected += 1;
-            self.link.send(now, packet, agenda);
+            self.send(now, packet, agenda);
             return;
         }
         while let Some(sequence) = self.line.iter_mut().find_map(VecDeque::pop_front) {
@@ -382,12 +430,29 @@ impl<'a> Host<'a> {
             let packet = if flow.turn(now) == Turn::Now { flow.emit(now) } else { None };
             self.offer(now, sequence, agenda);
             if let Some(packet) = packet {
-                debug_assert!(packet.wire + GAP > 0);
-                self.injected += 1;
-                self.link.send(now, packet, agenda);
+                self.send(now, packet, agenda);
                 return;
             }
         }
+    }
+
+    fn send(&mut self, now: Ps, packet: Packet, agenda: &mut Agenda) {
+        self.injected += 1;
+        if let Some(lost) = self.link.send(now, packet, agenda) {
+            self.record(now, EventKind::Lost, &lost);
+        }
+    }
+
+    fn record(&mut self, now: Ps, kind: EventKind, packet: &Packet) {
+        self.events.push(EventRecord {
+            time: Time::from_ps(now),
+            node: self.node,
+            port: 0,
+            kind,
+            priority: packet.priority,
+            source: packet.from,
+            sequence: packet.sequence,
+        });
     }
 
     // ---- Results -------------------------------------------------------------------------------------------
@@ -415,7 +480,7 @@ impl<'a> Host<'a> {
         totals.injected_packets += self.injected;
         totals.injected_bytes += self.link.sent_bytes;
         totals.received_bytes += self.link.received_bytes;
-        totals.lost += self.link.lost.0;
+        totals.lost += self.link.lost.0 + self.lost_control;
         totals.lost_bytes += self.link.lost.1;
     }
 }

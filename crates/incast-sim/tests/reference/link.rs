@@ -91,8 +91,10 @@ impl Link {
         if counts { u64::from(self.serving.0) } else { 0 }
     }
 
-    /// Sends a packet: its end is the exact one of the busy period, rounded up.
-    pub fn send(&mut self, now: Ps, mut packet: Packet, agenda: &mut Agenda) {
+    /// Sends a packet: its end is the exact one of the busy period, rounded up. The packet may be lost on the way,
+    /// and comes back here for the record.
+    #[must_use]
+    pub fn send(&mut self, now: Ps, mut packet: Packet, agenda: &mut Agenda) -> Option<Packet> {
         assert!(!self.busy(now) && self.up);
         if self.free_at < now {
             (self.began, self.bytes) = (now, 0);
@@ -105,9 +107,10 @@ impl Link {
         agenda.add(self.free_at, self.node, self.port, What::Completion);
         if self.loss > 0.0 && self.losses.uniform() < self.loss {
             self.lose(&packet);
-        } else {
-            agenda.add(self.free_at + self.delay, self.peer.0, self.peer.1, What::Arrival(packet));
+            return Some(packet);
         }
+        agenda.add(self.free_at + self.delay, self.peer.0, self.peer.1, What::Arrival(packet));
+        None
     }
 
     /// Takes a packet from the other end; false if the cable failed under it.

@@ -20,8 +20,8 @@ use incast_sim::{
     outcome::{EventKind, EventRecord, Totals},
 };
 use link::Link;
-pub use routes::base_rtt;
 use routes::Routes;
+pub use routes::base_rtt;
 use switch::Switch;
 
 /// Picoseconds.
@@ -34,7 +34,7 @@ pub struct Summary {
     pub flows: Vec<Flow>,
     /// All that is summed, but the number of events, which is a matter of the engine.
     pub totals: Totals,
-    /// Drops, marks, timeouts, and packets lost in switches, in order.
+    /// Drops, losses, marks and timeouts, in order.
     pub events: Vec<EventRecord>,
     /// Everything was delivered and acknowledged.
     pub complete: bool,

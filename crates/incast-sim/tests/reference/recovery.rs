@@ -36,9 +36,11 @@ pub enum Recovery {
 pub struct Selective {
     total: u32,
     reordering: u32,
+    /// Of packets `acked..unsent`.
     fates: BTreeMap<u32, Fate>,
     /// What the receiver said last: all below have arrived.
     acked: u32,
+    unsent: u32,
     /// Lost packets, next first.
     lost: Vec<u32>,
     /// Packets sent again and on their way, oldest first: packet, when, and arrivals of what was sent later, counted
@@ -47,27 +49,27 @@ pub struct Selective {
 }
 
 impl Selective {
-    fn unsent(&self) -> u32 {
-        self.fates.len() as u32
-    }
-
     fn flying(&self) -> impl DoubleEndedIterator<Item = u32> {
-        self.fates.iter().filter(|(_, fate)| matches!(fate, Fate::Sent | Fate::SentAgain)).map(|(packet, _)| *packet)
+        self.fates
+            .iter()
+            .filter(|(_, fate)| matches!(fate, Fate::Sent | Fate::SentAgain))
+            .map(|(packet, _)| *packet)
     }
 
     fn on_ack(&mut self, position: u32, expected: u32, stamp: u64) -> News {
         let mut news = News::default();
-        self.acked = self.acked.max(expected.min(self.unsent()));
+        self.acked = self.acked.max(expected.min(self.unsent));
         for (packet, fate) in &mut self.fates {
             if (*packet < self.acked || *packet == position) && *fate != Fate::Arrived {
                 *fate = Fate::Arrived;
                 news.arrived.push(*packet);
             }
         }
-        let arrived = |fates: &BTreeMap<u32, Fate>, packet: u32| fates[&packet] == Fate::Arrived;
-        self.lost.retain(|packet| !arrived(&self.fates, *packet));
+        let highest =
+            self.fates.iter().rev().find(|(_, fate)| **fate == Fate::Arrived).map(|(packet, _)| *packet);
+        self.fates = self.fates.split_off(&self.acked);
+        self.lost.retain(|packet| self.fates.get(packet) == Some(&Fate::Lost));
         // A first transmission is lost when a packet sent `reordering` later has arrived.
-        let highest = self.fates.iter().rev().find(|(_, fate)| **fate == Fate::Arrived).map(|(packet, _)| *packet);
         for (packet, fate) in &mut self.fates {
             if *fate == Fate::Sent && highest.is_some_and(|highest| *packet + self.reordering <= highest) {
                 *fate = Fate::Lost;
@@ -75,7 +77,7 @@ impl Selective {
             }
         }
         // A later one when `reordering` acknowledgements of what was sent after it have come.
-        self.again.retain(|again| self.fates[&again.0] == Fate::SentAgain);
+        self.again.retain(|again| self.fates.get(&again.0) == Some(&Fate::SentAgain));
         if let Some((packet, sent, later)) = self.again.first_mut()
             && stamp > *sent
         {
@@ -92,7 +94,8 @@ impl Selective {
 
     fn sent(&mut self, stamp: u64) {
         if self.lost.is_empty() {
-            self.fates.insert(self.unsent(), Fate::Sent);
+            self.fates.insert(self.unsent, Fate::Sent);
+            self.unsent += 1;
         } else {
             let packet = self.lost.remove(0);
             self.fates.insert(packet, Fate::SentAgain);
@@ -154,8 +157,15 @@ impl Recovery {
         if go_back_n {
             Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0 })
         } else {
-            let (fates, lost, again) = Default::default();
-            Self::Selective(Selective { total, reordering: reordering.max(1), fates, acked: 0, lost, again })
+            Self::Selective(Selective {
+                total,
+                reordering: reordering.max(1),
+                fates: BTreeMap::new(),
+                acked: 0,
+                unsent: 0,
+                lost: Vec::new(),
+                again: Vec::new(),
+            })
         }
     }
 
@@ -164,7 +174,7 @@ impl Recovery {
         match self {
             Self::Selective(send) => match send.lost.first() {
                 Some(packet) => Some((*packet, true)),
-                None => (send.unsent() < send.total).then_some((send.unsent(), false)),
+                None => (send.unsent < send.total).then_some((send.unsent, false)),
             },
             Self::GoBackN(send) => (send.next < send.total).then_some((send.next, send.next < send.unsent)),
         }
@@ -230,7 +240,7 @@ impl Recovery {
     /// The first packet never sent.
     pub fn unsent(&self) -> u32 {
         match self {
-            Self::Selective(send) => send.unsent(),
+            Self::Selective(send) => send.unsent,
             Self::GoBackN(send) => send.unsent,
         }
     }

@@ -70,7 +70,7 @@ impl Routes {
     /// The port that a packet takes, if there is a way.
     pub fn pick(&self, node: u32, host: u32, entropy: u32) -> Option<u32> {
         let ports = &self.ports[node as usize][host as usize];
-        ports.get((u64::from(entropy) * ports.len() as u64 >> 32) as usize).copied()
+        ports.get(((u64::from(entropy) * ports.len() as u64) >> 32) as usize).copied()
     }
 }
 
@@ -105,6 +105,7 @@ pub fn base_rtt(topology: &Topology, data: u32, answer: u32) -> u64 {
         longest(edge, to, &routes, &neighbours, &cost).map(|rest| rest + hop(cable, bytes))
     };
     let pairs = (0..topology.hosts).flat_map(|a| (0..topology.hosts).map(move |b| (a, b)));
-    let times = pairs.filter(|(a, b)| a != b).filter_map(|(a, b)| Some(way(a, b, data)? + way(b, a, answer)?));
+    let times =
+        pairs.filter(|(a, b)| a != b).filter_map(|(a, b)| Some(way(a, b, data)? + way(b, a, answer)?));
     times.max().unwrap_or(0)
 }

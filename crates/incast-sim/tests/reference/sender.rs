@@ -164,10 +164,9 @@ impl<'a> Sender<'a> {
         let rtt = now - answer.stamp;
         self.rtt = Some(match self.rtt {
             None => (rtt, rtt / 2),
-            Some((smoothed, variation)) => (
-                smoothed - smoothed / 8 + rtt / 8,
-                variation - variation / 4 + smoothed.abs_diff(rtt) / 4,
-            ),
+            Some((smoothed, variation)) => {
+                (smoothed - smoothed / 8 + rtt / 8, variation - variation / 4 + smoothed.abs_diff(rtt) / 4)
+            }
         });
         let (next, in_flight) = (self.position(self.recovery.unsent()), self.in_flight());
         self.law.on_ack(&Feedback {
@@ -215,12 +214,28 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Nothing was heard; true if that counts as a timeout.
+    /// The flow has only credit to wait for.
+    fn lacks_credit(&self) -> bool {
+        matches!(self.recovery.next(), Some((packet, false)) if self.position(packet) >= self.law.credit())
+    }
+
+    /// Nothing was heard; true if what is in flight is given up.
     pub fn on_deadline(&mut self, now: Ps) -> bool {
+        let may_probe = self.rtt.is_some() && self.recovery.has_probe() && !self.probed && self.backoff == 0;
         if self.recovery.in_flight() == 0 {
+            let lacks_credit = self.lacks_credit();
+            if may_probe {
+                // There is nothing to probe for; the timeout comes next.
+                self.probed = lacks_credit;
+            } else if lacks_credit {
+                // The credit may be lost: one packet goes without.
+                self.timeouts += 1;
+                self.backoff += 1;
+                self.law.on_credit(Time::from_ps(now), self.position(self.recovery.unsent() + 1));
+            }
             return false;
         }
-        if self.rtt.is_some() && !self.probed && self.backoff == 0 && self.recovery.probe() {
+        if may_probe && self.recovery.probe() {
             self.probed = true;
             return false;
         }

@@ -88,7 +88,8 @@ impl<'a> Switch<'a> {
     fn on_link(&mut self, now: Ps, port: usize, up: bool) {
         self.ports[port].link.switch(now, up);
         if !up {
-            let waiting: Vec<Packet> = self.ports[port].queues.iter_mut().flat_map(|queue| queue.drain(..)).collect();
+            let waiting: Vec<Packet> =
+                self.ports[port].queues.iter_mut().flat_map(|queue| queue.drain(..)).collect();
             waiting.iter().for_each(|packet| self.lose(now, port, packet));
         }
     }
@@ -114,6 +115,7 @@ impl<'a> Switch<'a> {
     fn on_arrival(&mut self, now: Ps, input: usize, packet: Packet, routes: &Routes, agenda: &mut Agenda) {
         self.arrived += 1;
         if !self.ports[input].link.receive(&packet) {
+            self.record(now, input, EventKind::Lost, &packet);
             return;
         }
         let choice = match self.config.switch.load_balancing {
@@ -135,7 +137,7 @@ impl<'a> Switch<'a> {
         if !port.link.busy(now) {
             assert_eq!(port.waiting(), 0, "an idle link with something waiting");
             self.max_queue = self.max_queue.max(u64::from(packet.wire));
-            self.ports[number].link.send(now, packet, agenda);
+            self.send(now, number, packet, agenda);
             return;
         }
         let priority = usize::from(packet.priority);
@@ -164,7 +166,13 @@ impl<'a> Switch<'a> {
         if self.config.switch.mark_at == MarkAt::Dequeue {
             self.mark(now, number, left, &mut packet);
         }
-        self.ports[number].link.send(now, packet, agenda);
+        self.send(now, number, packet, agenda);
+    }
+
+    fn send(&mut self, now: Ps, port: usize, packet: Packet, agenda: &mut Agenda) {
+        if let Some(lost) = self.ports[port].link.send(now, packet, agenda) {
+            self.record(now, port, EventKind::Lost, &lost);
+        }
     }
 
     /// Whether there is memory for so many bytes in a queue.
@@ -173,13 +181,15 @@ impl<'a> Switch<'a> {
             Buffer::Unlimited => true,
             Buffer::PerPort { bytes } => self.ports[port].waiting() + more <= bytes,
             Buffer::Shared { total, alpha: (numerator, denominator), reserve } => {
-                let queues: Vec<u64> = self.ports.iter().flat_map(|port| port.queues.iter().map(bytes)).collect();
+                let queues: Vec<u64> =
+                    self.ports.iter().flat_map(|port| port.queues.iter().map(bytes)).collect();
                 let pool = total.saturating_sub(reserve * queues.len() as u64);
                 let used: u64 = queues.iter().map(|queue| queue.saturating_sub(reserve)).sum();
                 let free = pool - used;
                 let queue = bytes(&self.ports[port].queues[priority]);
                 let (before, after) = (queue.saturating_sub(reserve), (queue + more).saturating_sub(reserve));
-                let below = u128::from(before) * u128::from(denominator) < u128::from(free) * u128::from(numerator);
+                let below =
+                    u128::from(before) * u128::from(denominator) < u128::from(free) * u128::from(numerator);
                 after == 0 || below && after - before <= free
             }
         }
@@ -202,9 +212,9 @@ impl<'a> Switch<'a> {
             Ecn::Step { at } => queue > size(at),
             Ecn::Red { min, max, p } => {
                 let (min, max) = (size(min), size(max));
+                let ramp = |queue| p * (queue - min) as f64 / (max - min) as f64;
                 // A number is drawn only where chance decides.
-                queue > max && queue > min
-                    || queue > min && self.red[port].uniform() < p * (queue - min) as f64 / (max - min) as f64
+                queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
             }
         };
         if marks && !packet.marked {

@@ -63,7 +63,7 @@ impl Receive {
     }
 
     fn place(&self, packet: u32) -> (usize, u64) {
-        (packet as usize / 64 & (self.arrived.len() - 1), 1 << (packet % 64))
+        ((packet as usize / 64) & (self.arrived.len() - 1), 1 << (packet % 64))
     }
 
     fn grow(&mut self, span: usize) {
@@ -73,7 +73,7 @@ impl Receive {
             for packet in self.expected..self.highest {
                 let (word, bit) = self.place(packet);
                 if self.arrived[word] & bit != 0 {
-                    larger[packet as usize / 64 & (words - 1)] |= bit;
+                    larger[(packet as usize / 64) & (words - 1)] |= bit;
                 }
             }
         }
@@ -171,7 +171,10 @@ mod tests {
                 } else {
                     send.on_ack(packet, receive.expected(), stamp)
                 };
-                assert!(send.acked() >= before && send.in_flight() <= send.unsent() - send.acked(), "{result:?}");
+                assert!(
+                    send.acked() >= before && send.in_flight() <= send.unsent() - send.acked(),
+                    "{result:?}"
+                );
             }
         }
         taken

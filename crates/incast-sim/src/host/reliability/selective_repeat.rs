@@ -11,7 +11,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum State {
+    /// Sent once.
     InFlight,
+    /// Sent more than once, and on its way.
+    Again,
     Arrived,
     Lost,
 }
@@ -80,7 +83,7 @@ impl SelectiveRepeat {
     pub(super) fn sent(&mut self, stamp: u64) {
         if let Some(packet) = self.lost.pop_front() {
             let place = self.place(packet);
-            self.states[place] = State::InFlight;
+            self.states[place] = State::Again;
             self.again.push_back(Again { packet, stamp, later: 0 });
             self.forget_arrived();
         } else if self.unsent < self.total {
@@ -112,7 +115,7 @@ impl SelectiveRepeat {
         let place = self.place(packet);
         match self.states[place] {
             State::Arrived => return false,
-            State::InFlight => self.in_flight -= 1,
+            State::InFlight | State::Again => self.in_flight -= 1,
             // It stays in the list of lost packets until it is skipped there.
             State::Lost => {}
         }
@@ -124,17 +127,20 @@ impl SelectiveRepeat {
     pub(super) fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
         let mut result = Acked::default();
         let cumulative = cumulative.min(self.unsent);
-        let before = self.acked;
+        let last = self.total - 1;
         while self.acked < cumulative {
-            result.packets += u32::from(self.arrive(self.acked));
+            let is_news = self.arrive(self.acked);
+            result.packets += u32::from(is_news);
+            result.last |= is_news && self.acked == last;
             self.acked += 1;
         }
         if position >= self.acked && position < self.unsent {
-            result.packets += u32::from(self.arrive(position));
+            let is_news = self.arrive(position);
+            result.packets += u32::from(is_news);
+            result.last |= is_news && position == last;
         }
-        let last = self.total - 1;
-        result.last = result.packets > 0 && (position == last || before <= last && self.acked == self.total);
-        self.highest = self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
+        self.highest =
+            self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
         self.examined = self.examined.max(self.acked);
         if self.highest > self.acked || !self.lost.is_empty() || !self.again.is_empty() {
             self.detect(stamp, &mut result);
@@ -183,7 +189,7 @@ impl SelectiveRepeat {
         while self.lost.front().is_some_and(|packet| self.has_arrived(*packet)) {
             self.lost.pop_front();
         }
-        while self.again.front().is_some_and(|again| self.states_differ(again.packet)) {
+        while self.again.front().is_some_and(|again| !self.is_in_flight(again.packet)) {
             self.again.pop_front();
         }
     }
@@ -192,8 +198,8 @@ impl SelectiveRepeat {
         packet < self.acked || self.states[self.place(packet)] == State::Arrived
     }
 
-    fn states_differ(&self, packet: u32) -> bool {
-        packet < self.acked || self.states[self.place(packet)] != State::InFlight
+    fn is_in_flight(&self, packet: u32) -> bool {
+        packet >= self.acked && matches!(self.states[self.place(packet)], State::InFlight | State::Again)
     }
 
     pub(super) fn on_timeout(&mut self) {
@@ -212,7 +218,7 @@ impl SelectiveRepeat {
 
     pub(super) fn probe(&mut self) -> bool {
         // The highest packet in flight; packets above it have arrived or are lost.
-        let Some(packet) = (self.acked..self.unsent).rev().find(|packet| !self.states_differ(*packet)) else {
+        let Some(packet) = (self.acked..self.unsent).rev().find(|packet| self.is_in_flight(*packet)) else {
             return false;
         };
         // It is taken as lost without telling the law: the window has room for exactly this one.
@@ -239,5 +245,37 @@ impl SelectiveRepeat {
     #[inline]
     pub(super) fn is_done(&self) -> bool {
         self.acked == self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_packet_is_news_once() {
+        let mut send = SelectiveRepeat::new(4, 3);
+        (0..4).for_each(|stamp| send.sent(stamp));
+        assert_eq!(send.on_ack(3, 0, 3), Acked { packets: 1, last: true, lost: 1, first_lost: 0 });
+        // A copy of it brings an acknowledgement that covers more.
+        assert_eq!(send.on_ack(3, 2, 3), Acked { packets: 2, ..Acked::default() });
+        assert_eq!(send.on_ack(2, 4, 2), Acked { packets: 1, ..Acked::default() });
+        assert!(send.is_done());
+    }
+
+    #[test]
+    fn a_probe_is_lost_by_what_was_sent_after_it() {
+        let mut send = SelectiveRepeat::new(10, 3);
+        (0..4).for_each(|stamp| send.sent(stamp));
+        send.on_ack(2, 0, 2);
+        send.on_ack(3, 0, 3);
+        // Packet 0 is lost, 1 is the highest in flight; the probe goes first.
+        assert!(send.probe());
+        assert_eq!(send.next(), Some((1, true)));
+        (4..8).for_each(|stamp| send.sent(stamp));
+        // Three packets after the first copy of packet 1, but only one after the probe.
+        assert_eq!(send.on_ack(4, 0, 6), Acked { packets: 1, ..Acked::default() });
+        assert_eq!(send.on_ack(5, 0, 7), Acked { packets: 1, ..Acked::default() });
+        assert_eq!(send.on_ack(5, 0, 8).lost, 1);
     }
 }

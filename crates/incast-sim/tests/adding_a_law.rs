@@ -1,0 +1,132 @@
+//! `docs/adding-a-law.md` works as it stands: its files and its diff, applied to a copy of the sources, give a law that
+//! the tests of all laws accept and that a simulation runs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Everything that the page adds, and where it goes in the copy.
+const FILES: [(&str, &str); 2] = [
+    ("docs/examples/halve.rs", "crates/incast-cc/src/sender/halve.rs"),
+    ("docs/examples/halve_simulation.rs", "crates/incast-sim/tests/halve.rs"),
+];
+/// What the page's diff changes.
+const REGISTRY: &str = "crates/incast-cc/src/sender/mod.rs";
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Writes a file only where that changes it, so that a second run compiles nothing again.
+fn write(path: &Path, content: &str) {
+    if fs::read_to_string(path).is_ok_and(|old| old == content) {
+        return;
+    }
+    fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder for the copy");
+    fs::write(path, content).expect("a file of the copy");
+}
+
+/// Copies a folder of text files; files that went away in the original go away in the copy.
+fn copy(from: &Path, to: &Path) {
+    let names = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.expect("an entry").file_name().into()).collect()
+    };
+    for name in names(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() { copy(&from, &to) } else { write(&to, &read(&from)) }
+    }
+    for name in names(to).into_iter().filter(|name| !from.join(name).exists()) {
+        let added = FILES.iter().any(|(_, place)| to.join(&name).ends_with(place));
+        if !added && to.join(&name).is_file() {
+            fs::remove_file(to.join(&name)).expect("removed");
+        }
+    }
+}
+
+/// The lines between "```diff" and "```" of the page.
+fn diff(page: &str) -> Vec<&str> {
+    page.lines().skip_while(|line| *line != "```diff").skip(1).take_while(|line| *line != "```").collect()
+}
+
+/// Puts each line that starts with `+` behind the line before it, which must occur exactly once.
+fn apply(source: &str, diff: &[&str]) -> String {
+    let mut lines: Vec<&str> = source.lines().collect();
+    for pair in diff.windows(2).filter(|pair| pair[1].starts_with('+')) {
+        let (before, added) = (&pair[0][1..], &pair[1][1..]);
+        let places: Vec<usize> = (0..lines.len()).filter(|place| lines[*place] == before).collect();
+        assert_eq!(places.len(), 1, "`{before}` of the page's diff in {REGISTRY}");
+        lines.insert(places[0] + 1, added);
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn the_page_shows_the_code_that_is_tested() {
+    let page = read(&repository().join("docs/adding-a-law.md"));
+    for (example, place) in FILES {
+        let include = format!("{{{{#include {}}}}}", example.strip_prefix("docs/").expect("in docs"));
+        assert_eq!(page.matches(&include).count(), 1, "the page includes {example}");
+        assert!(page.contains(place), "the page says that {example} becomes {place}");
+    }
+    assert!(page.contains(REGISTRY));
+    assert_eq!(
+        diff(&page).iter().filter(|line| line.starts_with('+')).count(),
+        2,
+        "one module, one registration"
+    );
+}
+
+/// Compiles a copy of three crates, which takes a while the first time.
+#[test]
+fn a_law_is_one_file_and_its_registration() {
+    let (original, copied) = (repository(), Path::new(env!("CARGO_TARGET_TMPDIR")).join("adding-a-law"));
+    write(&copied.join("Cargo.toml"), &read(&original.join("Cargo.toml")));
+    // Cargo takes out of the copy's lock file what the copied crates do not need; start it afresh only when the
+    // original has changed.
+    let (lock, kept) = (read(&original.join("Cargo.lock")), copied.join("original.lock"));
+    if fs::read_to_string(&kept).ok().as_ref() != Some(&lock) {
+        write(&copied.join("Cargo.lock"), &lock);
+        write(&kept, &lock);
+    }
+    for name in ["incast-units", "incast-cc", "incast-sim"] {
+        let (from, to) = (original.join("crates").join(name), copied.join("crates").join(name));
+        write(&to.join("Cargo.toml"), &read(&from.join("Cargo.toml")));
+        copy(&from.join("src"), &to.join("src"));
+    }
+    copy(&original.join("crates/incast-sim/tests/common"), &copied.join("crates/incast-sim/tests/common"));
+    for (example, place) in FILES {
+        write(&copied.join(place), &read(&original.join(example)));
+    }
+    let page = read(&original.join("docs/adding-a-law.md"));
+    write(&copied.join(REGISTRY), &apply(&read(&original.join(REGISTRY)), &diff(&page)));
+
+    let test = |arguments: &[&str]| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .current_dir(&copied)
+            .args(["test", "--offline", "--quiet"])
+            .args(arguments)
+            .env("CARGO_TARGET_DIR", copied.join("target"))
+            // A fast build matters more than a fast simulation of four flows.
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .output()
+            .expect("cargo runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, messages) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "cargo test {arguments:?}\n{out}\n{messages}");
+        assert!(!messages.contains("halve.rs"), "{messages}");
+        out
+    };
+    let laws = test(&["-p", "incast-cc", "--lib", "sender::testing"]);
+    assert!(laws.contains("test result: ok") && !laws.contains(" 0 passed"), "{laws}");
+    let simulation = test(&["-p", "incast-sim", "--test", "halve"]);
+    assert!(simulation.contains("1 passed"), "{simulation}");
+}
