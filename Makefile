@@ -21,6 +21,7 @@ test:
 ## Formatting, lints, documentation links, licences.
 lint:
 	$(CARGO) fmt --all --check
+	rustfmt --check --edition 2024 crates/incast-cc/src/sender/*.rs docs/examples/halve.rs
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	scripts/deny.sh

@@ -248,6 +248,7 @@ mod tests {
         let sample = Sample::resolve(&path(), &[]).expect("defaults");
         assert_eq!((sample.gain, sample.window), (0.0625, Bytes::new(125_000)));
         assert_eq!((Sample::TABLE[1].default_on)(&path()), Raw::Text("125KB".into()));
+        assert_eq!(sample.values()[0], ("gain", Raw::Float(0.0625)));
     }
 
     #[test]

@@ -52,9 +52,10 @@ pub struct Totals {
     pub trimmed_bytes: u64,
     /// Packets trimmed.
     pub trims: u64,
-    /// Packets lost on wires, on links that went down, or without a route.
+    /// Packets lost on wires, on links that went down, or without a route; control packets that waited in a host whose
+    /// link went down count here too.
     pub lost: u64,
-    /// Bytes of those.
+    /// Bytes of those that were on a link or in a switch.
     pub lost_bytes: u64,
     /// Packets marked by switches that have hosts.
     pub marks_edge: u64,

@@ -1,16 +1,10 @@
 //! Laws that run at the sender: one file each.
 //!
-//! To add one, write its file and add a line to [`senders!`] below; `docs/adding-a-law.md` walks through it.
+//! To add one, write its file and add a line to `senders!` below; `docs/adding-a-law.md` walks through it.
 
 mod registry;
 #[cfg(test)]
 pub(crate) mod testing;
-
-pub mod constant_rate;
-pub mod constant_window;
-pub mod credit;
-pub mod cubic;
-pub mod dctcp;
 
 use crate::{
     Feedback, Loss, Path,
@@ -19,11 +13,11 @@ use crate::{
 use incast_units::{Rate, Time};
 
 registry::senders! {
-    Dctcp => dctcp::Dctcp,
-    Cubic => cubic::Cubic,
-    ConstantWindow => constant_window::ConstantWindow,
-    ConstantRate => constant_rate::ConstantRate,
-    Credit => credit::Credit,
+    dctcp::Dctcp,
+    cubic::Cubic,
+    constant_window::ConstantWindow,
+    constant_rate::ConstantRate,
+    credit::Credit,
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).
@@ -80,7 +74,7 @@ pub trait SenderLaw: Sized {
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;
 
-    /// An acknowledgement arrived.
+    /// An acknowledgement arrived. If it also shows that packets were lost, [`Self::on_loss`] follows.
     fn on_ack(&mut self, feedback: &Feedback<'_>);
     /// Later acknowledgements show that packets were lost.
     fn on_loss(&mut self, loss: &Loss);

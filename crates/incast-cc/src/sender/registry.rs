@@ -2,22 +2,26 @@
 //!
 //! Dispatch is an enum, not a trait object: the state lies in the flow's own memory and calls are direct.
 
-/// Makes [`super::Law`] (state) and [`super::LawParameters`] (resolved parameters) from a list of laws.
+/// Declares the module of each law, and makes [`super::Law`] (state) and [`super::LawParameters`] (resolved parameters)
+/// of the list. The law `some_law::SomeLaw` lies in `some_law.rs`.
 macro_rules! senders {
-    ($($variant:ident => $law:ty,)*) => {
+    ($($module:ident::$law:ident,)*) => {
+        $(pub mod $module;)*
+        $(use $module::$law;)*
+
         /// Every law by name, for listings.
         pub const LAWS: &[LawInfo] = &[$(<$law as SenderLaw>::INFO,)*];
 
         /// The parameters of some law, resolved for a fabric.
         #[derive(Clone, Debug)]
         pub enum LawParameters {
-            $(#[doc = concat!("Of [`", stringify!($law), "`].")] $variant(<$law as SenderLaw>::Parameters),)*
+            $(#[doc = concat!("Of [`", stringify!($law), "`].")] $law(<$law as SenderLaw>::Parameters),)*
         }
 
         /// The state of one flow under some law.
         #[derive(Clone, Debug)]
         pub enum Law {
-            $(#[doc = concat!("[`", stringify!($law), "`].")] $variant($law),)*
+            $(#[doc = concat!("[`", stringify!($law), "`].")] $law($law),)*
         }
 
         impl LawParameters {
@@ -27,24 +31,24 @@ macro_rules! senders {
             /// An unknown parameter, a wrong kind, or a value that is not allowed.
             pub fn resolve(name: &str, path: &Path, given: &[(String, Raw)]) -> Option<Result<Self, ParameterError>> {
                 $(if name == <$law as SenderLaw>::INFO.name {
-                    return Some(<$law as SenderLaw>::resolve(path, given).map(Self::$variant));
+                    return Some(<$law as SenderLaw>::resolve(path, given).map(Self::$law));
                 })*
                 None
             }
 
             /// What a listing says about the law.
             pub fn info(&self) -> &'static LawInfo {
-                match self { $(Self::$variant(_) => &<$law as SenderLaw>::INFO,)* }
+                match self { $(Self::$law(_) => &<$law as SenderLaw>::INFO,)* }
             }
 
             /// The effective values, as a scenario would write them.
             pub fn values(&self) -> Vec<(&'static str, Raw)> {
-                match self { $(Self::$variant(parameters) => <$law as SenderLaw>::values(parameters),)* }
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::values(parameters),)* }
             }
 
             /// State of a flow that starts at `now`.
             pub fn start(&self, path: &Path, now: Time, random: u32) -> Law {
-                match self { $(Self::$variant(parameters) => Law::$variant(<$law as SenderLaw>::start(parameters, path, now, random)),)* }
+                match self { $(Self::$law(parameters) => Law::$law(<$law as SenderLaw>::start(parameters, path, now, random)),)* }
             }
         }
 
@@ -52,52 +56,52 @@ macro_rules! senders {
             /// See [`SenderLaw::on_ack`].
             #[inline]
             pub fn on_ack(&mut self, feedback: &Feedback<'_>) {
-                match self { $(Self::$variant(law) => law.on_ack(feedback),)* }
+                match self { $(Self::$law(law) => law.on_ack(feedback),)* }
             }
             /// See [`SenderLaw::on_loss`].
             pub fn on_loss(&mut self, loss: &Loss) {
-                match self { $(Self::$variant(law) => law.on_loss(loss),)* }
+                match self { $(Self::$law(law) => law.on_loss(loss),)* }
             }
             /// See [`SenderLaw::on_timeout`].
             pub fn on_timeout(&mut self, now: Time, next: u64) {
-                match self { $(Self::$variant(law) => law.on_timeout(now, next),)* }
+                match self { $(Self::$law(law) => law.on_timeout(now, next),)* }
             }
             /// See [`SenderLaw::on_cnp`].
             pub fn on_cnp(&mut self, now: Time, granted_window: Option<u64>) {
-                match self { $(Self::$variant(law) => law.on_cnp(now, granted_window),)* }
+                match self { $(Self::$law(law) => law.on_cnp(now, granted_window),)* }
             }
             /// See [`SenderLaw::on_credit`].
             pub fn on_credit(&mut self, now: Time, position: u64) {
-                match self { $(Self::$variant(law) => law.on_credit(now, position),)* }
+                match self { $(Self::$law(law) => law.on_credit(now, position),)* }
             }
             /// See [`SenderLaw::on_timer`].
             pub fn on_timer(&mut self, now: Time) {
-                match self { $(Self::$variant(law) => law.on_timer(now),)* }
+                match self { $(Self::$law(law) => law.on_timer(now),)* }
             }
             /// See [`SenderLaw::on_sent`].
             #[inline]
             pub fn on_sent(&mut self, now: Time, bytes: u32) {
-                match self { $(Self::$variant(law) => law.on_sent(now, bytes),)* }
+                match self { $(Self::$law(law) => law.on_sent(now, bytes),)* }
             }
             /// See [`SenderLaw::window`].
             #[inline]
             pub fn window(&self) -> u64 {
-                match self { $(Self::$variant(law) => law.window(),)* }
+                match self { $(Self::$law(law) => law.window(),)* }
             }
             /// See [`SenderLaw::pacing_rate`].
             #[inline]
             pub fn pacing_rate(&self) -> Option<Rate> {
-                match self { $(Self::$variant(law) => law.pacing_rate(),)* }
+                match self { $(Self::$law(law) => law.pacing_rate(),)* }
             }
             /// See [`SenderLaw::credit`].
             #[inline]
             pub fn credit(&self) -> u64 {
-                match self { $(Self::$variant(law) => law.credit(),)* }
+                match self { $(Self::$law(law) => law.credit(),)* }
             }
             /// See [`SenderLaw::next_timer`].
             #[inline]
             pub fn next_timer(&self) -> Time {
-                match self { $(Self::$variant(law) => law.next_timer(),)* }
+                match self { $(Self::$law(law) => law.next_timer(),)* }
             }
         }
     };

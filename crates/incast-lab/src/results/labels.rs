@@ -30,10 +30,13 @@ impl Labels {
         self.names.get(node as usize).map_or("?", String::as_str)
     }
 
-    /// Name of an egress port, `s0->h0`. Parallel cables to one peer share it.
+    /// Name of an egress port, `s0->h0`; of parallel cables to one peer the second is `s0->s1#1`.
     pub fn port(&self, node: u32, port: u16) -> String {
-        let peer = self.peers.get(node as usize).and_then(|ports| ports.get(usize::from(port)));
-        format!("{}->{}", self.node(node), peer.map_or("?", |peer| self.node(*peer)))
+        let ports = self.peers.get(node as usize).map_or(&[][..], Vec::as_slice);
+        let Some(peer) = ports.get(usize::from(port)) else { return format!("{}->?", self.node(node)) };
+        let before = ports.iter().take(usize::from(port)).filter(|other| *other == peer).count();
+        let name = format!("{}->{}", self.node(node), self.node(*peer));
+        if before == 0 { name } else { format!("{name}#{before}") }
     }
 
     /// Where a switch stands; `None` for a host.

@@ -204,7 +204,9 @@ pub fn write_events(path: &Path, events: &[EventRecord], labels: &Labels) -> io:
             text("port", |e: &EventRecord| labels.port(e.node, e.port)),
             text("tier", tier),
             small("priority", |e: &EventRecord| e.priority),
-            large("flow", |e: &EventRecord| flow_id(e.source, e.sequence)),
+            maybe_large("flow", |e: &EventRecord| {
+                (e.source != EventRecord::NO_FLOW).then_some(flow_id(e.source, e.sequence))
+            }),
         ],
     )
 }

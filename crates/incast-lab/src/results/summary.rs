@@ -97,6 +97,8 @@ pub struct Row {
     pub long_flow_gbps: Option<f64>,
     /// Packets dropped for lack of buffer, in the whole run. This and the other sums over the fabric are `null` in rows of a class.
     pub drops: Option<u64>,
+    /// Packets lost on wires, on links that went down, or without a route.
+    pub lost: Option<u64>,
     /// Packets trimmed.
     pub trims: Option<u64>,
     /// Packets marked.
@@ -127,8 +129,9 @@ pub struct Row {
 }
 
 /// Metrics that a pooled row adds up. The others are pooled over flows, averaged, or the largest.
-const SUMS: [&str; 10] = [
+const SUMS: [&str; 11] = [
     "drops",
+    "lost",
     "trims",
     "marks.edge",
     "marks.fabric",
@@ -163,6 +166,7 @@ impl Row {
                 ("goodput_gbps", self.goodput_gbps),
                 ("long_flow_gbps", self.long_flow_gbps),
                 ("drops", count(self.drops)),
+                ("lost", count(self.lost)),
                 ("trims", count(self.trims)),
                 ("marks.edge", count(self.marks.map(|marks| marks.edge))),
                 ("marks.fabric", count(self.marks.map(|marks| marks.fabric))),
@@ -369,6 +373,7 @@ fn row(
         goodput_gbps: None,
         long_flow_gbps: None,
         drops: fabric.map(|totals| totals.drops),
+        lost: fabric.map(|totals| totals.lost),
         trims: fabric.map(|totals| totals.trims),
         marks: fabric.map(|totals| Marks { edge: totals.marks_edge, fabric: totals.marks_fabric }),
         retransmitted_bytes: 0,
@@ -450,6 +455,7 @@ fn pooled_row(key: &Key, class: Option<u16>, name: &str, single: &[&Row], flows:
     pooled.goodput_gbps = averaged(|row| row.goodput_gbps);
     pooled.long_flow_gbps = averaged(|row| row.long_flow_gbps);
     pooled.drops = summed(|row| row.drops);
+    pooled.lost = summed(|row| row.lost);
     pooled.trims = summed(|row| row.trims);
     let edge = summed(|row| row.marks.map(|marks| marks.edge));
     let fabric = summed(|row| row.marks.map(|marks| marks.fabric));

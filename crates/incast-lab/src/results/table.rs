@@ -90,7 +90,10 @@ fn comparison(rows: &[&Row]) -> Table {
         if long {
             cells.push(right(row.long_flow_gbps.map_or_else(String::new, number)));
         }
-        cells.push(right(count(row.drops)));
+        cells.push(right(match row.lost {
+            Some(lost) if lost > 0 => format!("{} + {lost} lost", count(row.drops)),
+            _ => count(row.drops),
+        }));
         cells.push(right(bytes(row.retransmitted_bytes)));
         cells.push(right(row.timeouts.to_string()));
         cells.push(right(count(row.marks.map(|marks| marks.edge + marks.fabric))));

@@ -86,7 +86,7 @@ pub trait Domain: Send {
 pub enum Names {
     /// Entity e is called base + e.
     Base(u64),
-    /// Entity e is called names[e].
+    /// Entity e is called by the e-th name.
     Table(Vec<u64>),
 }
 

@@ -17,6 +17,9 @@ pub(super) struct Barrier {
     poisoned: AtomicBool,
 }
 
+/// Looks before a waiting thread offers its core to others: some microseconds.
+const SPINS: u32 = 500;
+
 /// Another thread has panicked.
 #[derive(Debug)]
 pub(super) struct Poisoned;
@@ -48,7 +51,7 @@ impl Barrier {
                     return Err(Poisoned);
                 }
                 spins += 1;
-                if spins < 20_000 {
+                if spins < SPINS {
                     hint::spin_loop();
                 } else {
                     thread::yield_now();

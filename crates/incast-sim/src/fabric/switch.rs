@@ -17,7 +17,7 @@ use crate::{
         random::{Stream, mix},
     },
     host::format::SMALLEST_FRAME,
-    probe::{EventKind, PortProbe, PortSample, Recorder},
+    probe::{EventKind, EventRecord, PortProbe, PortSample, Recorder},
     settings::Settings,
 };
 use incast_cc::{
@@ -578,7 +578,7 @@ impl<'a> Switch<'a> {
                 EventKind::Pause => self.agent.on_pause(&view),
                 _ => self.agent.on_resume(&view),
             }
-            let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
+            let mut packet = Packet::new(Kind::Data, EventRecord::NO_FLOW, 0, 0, 0);
             packet.priority = priority;
             self.recorder.packet(now, self.node, port as u16, kind, &packet);
         }
@@ -683,11 +683,17 @@ impl<'a> Switch<'a> {
 
     /// Takes the samples that are due.
     pub fn sample(&mut self, context: &mut impl NodeContext) {
-        let Some(mut probe) = self.probe.take() else { return };
-        let now = probe.next;
+        let Some(probe) = self.probe.take() else { return };
         if self.lazy {
-            probe.ports.iter().for_each(|port| self.drain(usize::from(*port), now, context));
+            probe.ports.iter().for_each(|port| self.drain(usize::from(*port), probe.next, context));
         }
+        self.probe = Some(probe);
+        self.take_sample();
+    }
+
+    fn take_sample(&mut self) {
+        let Some(probe) = &mut self.probe else { return };
+        let now = probe.next;
         for port in &probe.ports {
             let (out, record) = (&self.ports[usize::from(*port)], &self.records[usize::from(*port)]);
             for priority in 0..self.priorities {
@@ -710,11 +716,14 @@ impl<'a> Switch<'a> {
             }
         }
         probe.next = now + probe.every;
-        self.probe = Some(probe);
     }
 
-    /// What was sampled.
-    pub fn take_samples(&mut self) -> Vec<PortSample> {
+    /// What was sampled until `end`, the time included. Nothing happens any more: samples that are still due show the
+    /// present state.
+    pub fn take_samples(&mut self, end: Time) -> Vec<PortSample> {
+        while self.next_sample() <= end {
+            self.take_sample();
+        }
         self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default()
     }
 

@@ -198,15 +198,15 @@ impl<'a> Host<'a> {
             || arrival.mark_changes
             || packet.is_last();
         if at_once {
-            if let Some(progress) = self.receiving.progress(arrival.flow) {
+            if let Some(progress) = self.receiving.progress(arrival.slot) {
                 progress.pending = (0, 0);
             }
             self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, context.now());
             return;
         }
         let due = context.now() + host.ack_delay;
-        let event = self.event(class::DELAYED_ACK, arrival.flow);
-        if let Some(progress) = self.receiving.progress(arrival.flow) {
+        let event = self.event(class::DELAYED_ACK, arrival.slot);
+        if let Some(progress) = self.receiving.progress(arrival.slot) {
             progress.last = Some(*packet);
             if progress.ack_event == Time::MAX {
                 progress.ack_event = due;
@@ -217,7 +217,7 @@ impl<'a> Host<'a> {
 
     /// Go-back-N: asks for the missing packet, once for each gap.
     fn refuse(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
-        let Some(progress) = self.receiving.progress(arrival.flow) else { return };
+        let Some(progress) = self.receiving.progress(arrival.slot) else { return };
         let report = std::mem::take(&mut progress.pending);
         if !std::mem::replace(&mut progress.nacked, true) {
             self.answer(Kind::Nack, packet, None, arrival.expected, report, context.now());
@@ -255,9 +255,9 @@ impl<'a> Host<'a> {
         self.nic.push_control(&packet, telemetry);
     }
 
-    fn on_delayed_ack(&mut self, flow: u32, context: &mut impl NodeContext) {
+    fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
         let now = context.now();
-        let Some(progress) = self.receiving.progress(flow) else { return };
+        let Some(progress) = self.receiving.progress(slot) else { return };
         if progress.ack_event != now {
             return;
         }
@@ -655,6 +655,8 @@ impl<'a> Host<'a> {
             let position = flow.position(flow.send.unsent() + 1, settings.host.mtu);
             flow.law.on_credit(now, position);
             flow.refresh();
+            let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
+            self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
         }
         flow.set_deadline(now, settings);
         plan_timer(flow, slot, self.base, context);
@@ -725,8 +727,11 @@ impl<'a> Host<'a> {
         self.next_sample = time + every;
     }
 
-    /// What was sampled.
-    pub fn take_samples(&mut self) -> Vec<RateSample> {
+    /// What was sampled until `end`, the time included.
+    pub fn take_samples(&mut self, end: Time) -> Vec<RateSample> {
+        while self.next_sample <= end {
+            self.sample();
+        }
         std::mem::take(&mut self.samples)
     }
 

@@ -86,6 +86,8 @@ pub struct Arrival {
     pub report: (u32, u32),
     /// Its mark differs from that of the packet before.
     pub mark_changes: bool,
+    /// Slot of the flow in progress.
+    pub slot: u32,
 }
 
 impl Receiving {
@@ -143,6 +145,7 @@ impl Receiving {
                 out_of_order: true,
                 report: (1, u32::from(packet.marked())),
                 mark_changes: false,
+                slot: DONE,
             };
         }
         self.recent_slot = record.slot;
@@ -159,6 +162,7 @@ impl Receiving {
         let report = progress.pending;
         let mark_changes = packet.marked() != progress.was_marked;
         progress.was_marked = packet.marked();
+        let slot = record.slot;
         let completes = expected == packet.packets;
         let out_of_order = expected != packet.position + 1 || progress.receive.highest() != expected;
         if completes {
@@ -167,13 +171,12 @@ impl Receiving {
             self.free.push(record.slot);
             record.slot = DONE;
         }
-        Arrival { flow, received, expected, completes, out_of_order, report, mark_changes }
+        Arrival { flow, received, expected, completes, out_of_order, report, mark_changes, slot }
     }
 
-    /// The state of a flow that is not complete.
+    /// The flow in progress in a slot; that of a complete flow has none.
     #[inline]
-    pub fn progress(&mut self, flow: u32) -> Option<&mut Progress> {
-        let slot = self.records.get(flow as usize)?.slot;
+    pub fn progress(&mut self, slot: u32) -> Option<&mut Progress> {
         self.progress.get_mut(slot as usize)
     }
 }

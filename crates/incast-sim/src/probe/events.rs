@@ -1,6 +1,6 @@
 //! Single events: drops, marks, pauses, timeouts, deflections.
 
-use crate::fabric::packet::Packet;
+use crate::fabric::packet::{Kind, Packet};
 use incast_units::Time;
 
 /// What happened to a packet or flow.
@@ -37,10 +37,15 @@ pub struct EventRecord {
     pub kind: EventKind,
     /// Priority.
     pub priority: u8,
-    /// Sending host of the flow.
+    /// Sending host of the flow; [`EventRecord::NO_FLOW`] where no flow is concerned.
     pub source: u32,
     /// Number of the flow at its source.
     pub sequence: u32,
+}
+
+impl EventRecord {
+    /// The event concerns a port, not a flow.
+    pub const NO_FLOW: u32 = u32::MAX;
 }
 
 /// Recorded events of one node; records nothing unless asked to.
@@ -57,7 +62,8 @@ impl Recorder {
     #[inline]
     pub fn packet(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
         if self.on {
-            let source = packet.source;
+            // Answers travel against their flow.
+            let source = if packet.kind == Kind::Data { packet.source } else { packet.destination };
             let (priority, sequence) = (packet.priority, packet.sequence);
             self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
         }

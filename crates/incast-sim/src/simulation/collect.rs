@@ -37,32 +37,36 @@ pub fn outcome(
     let on_the_way = in_flight(&mut executor, plan);
     let mut domains = executor.into_domains();
     let mut outcome = Outcome::default();
+    {
+        let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
+        check_links(topology, plan, &nodes, &on_the_way);
+        outcome.flows = flows(topology, plan, settings, &nodes);
+        let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
+        let is_done = |flow: &FlowRecord| flow.acked.is_some() && flow.delivered.is_some();
+        outcome.complete = unstarted == 0 && outcome.flows.iter().all(is_done);
+    }
+    let last =
+        outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
+    outcome.ended_at = if outcome.complete { last } else { statistics.stopped_at.unwrap_or(end) };
     for node in domains.iter_mut().flat_map(|domain| domain.nodes_mut()) {
         match node {
             Node::Switch(switch) => {
-                outcome.ports.append(&mut switch.take_samples());
+                outcome.ports.append(&mut switch.take_samples(outcome.ended_at));
                 outcome.events.append(&mut switch.recorder.records);
             }
             Node::Host(host) => {
-                outcome.rates.append(&mut host.take_samples());
+                outcome.rates.append(&mut host.take_samples(outcome.ended_at));
                 outcome.events.append(&mut host.recorder.records);
             }
         }
     }
+    // Some nodes have seen later times, with nothing left to do there.
+    outcome.ports.retain(|sample| sample.time <= outcome.ended_at);
+    outcome.rates.retain(|sample| sample.time <= outcome.ended_at);
     outcome.ports.sort_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority));
     outcome.rates.sort_by_key(|sample| (sample.time, sample.source, sample.sequence));
     outcome.events.sort();
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
-    check_links(topology, plan, &nodes, &on_the_way);
-    outcome.flows = flows(topology, plan, settings, &nodes);
-    outcome.ended_at =
-        outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
-    let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
-    outcome.complete =
-        unstarted == 0 && outcome.flows.iter().all(|flow| flow.acked.is_some() && flow.delivered.is_some());
-    if !outcome.complete {
-        outcome.ended_at = statistics.stopped_at.unwrap_or(end);
-    }
     outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
     outcome.totals.events = statistics.events;
     outcome.digest = digest(&outcome);
