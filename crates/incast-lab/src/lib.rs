@@ -4,7 +4,7 @@
 //! - [`workload`]: turns a description of traffic into flows.
 //! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
 //! - [`results`]: files, statistics and tables of results.
-//! - [`bench`]: cost of the engine on the canonical cases.
+//! - [`mod@bench`]: cost of the engine on the canonical cases.
 
 pub mod bench;
 pub mod results;

@@ -1,7 +1,7 @@
 //! Scenario files: reading, checking, and expanding them into runs.
 //!
 //! The file is parsed into a [`tree`] that remembers the place of every value. `--set` arguments and grid points
-//! change the tree; the config structs of [`document`] are read from it; [`resolve`] checks them against one another
+//! change the tree; the config structs of [`document`] are read from it; `resolve` checks them against one another
 //! and builds what the simulator wants. A fault anywhere is a path of keys, and the tree gives it its line.
 
 mod de;

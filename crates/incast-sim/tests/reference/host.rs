@@ -450,7 +450,7 @@ impl<'a> Host<'a> {
             port: 0,
             kind,
             priority: packet.priority,
-            source: packet.from,
+            source: packet.flow_source(),
             sequence: packet.sequence,
         });
     }

@@ -130,6 +130,13 @@ pub struct Packet {
     pub content: Content,
 }
 
+impl Packet {
+    /// The host that sends the flow's data: answers travel against it.
+    pub fn flow_source(&self) -> u32 {
+        if matches!(self.content, Content::Data { .. }) { self.from } else { self.to }
+    }
+}
+
 /// A node.
 // Few of them exist.
 #[allow(clippy::large_enum_variant)]

@@ -232,6 +232,7 @@ impl<'a> Sender<'a> {
                 self.timeouts += 1;
                 self.backoff += 1;
                 self.law.on_credit(Time::from_ps(now), self.position(self.recovery.unsent() + 1));
+                return true;
             }
             return false;
         }

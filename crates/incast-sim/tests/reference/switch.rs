@@ -107,7 +107,7 @@ impl<'a> Switch<'a> {
             port: port as u16,
             kind,
             priority: packet.priority,
-            source: packet.from,
+            source: packet.flow_source(),
             sequence: packet.sequence,
         });
     }
