@@ -63,7 +63,7 @@ fn comparison(rows: &[&Row]) -> Table {
     if several {
         header.push("class");
     }
-    header.extend(["flows", "FCT p50 us", "p99 us", "slowdown", "p99"]);
+    header.extend(["flows", "FCT p50 us", "FCT p99 us", "mean slowdown", "p99 slowdown"]);
     if requests {
         header.push("RCT p99 us");
     }

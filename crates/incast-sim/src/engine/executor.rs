@@ -36,6 +36,9 @@ const LARGE: usize = 512;
 /// than it saves in smaller fabrics.
 const HUGE: usize = 4096;
 
+/// Windows between two divisions of the work. Traffic moves, and a division costs little beside so many windows.
+const BALANCE_EVERY: u64 = 64;
+
 /// What the leader publishes instead of a window to end the run.
 const STOP: u64 = u64::MAX - 1;
 
@@ -63,7 +66,7 @@ struct Worker {
     near: Vec<ActiveSet>,
     /// Domains with own events further ahead, by window.
     far: BinaryHeap<Reverse<(u64, u32)>>,
-    keys: Vec<u64>,
+    keys: Keys,
     active: Vec<u32>,
     statistics: Statistics,
 }
@@ -176,7 +179,7 @@ impl<D: Domain> Executor<D> {
                 range: 0..0,
                 near: vec![ActiveSet::new(domains); self.slots],
                 far: BinaryHeap::new(),
-                keys: Vec::new(),
+                keys: Keys::default(),
                 active: Vec::new(),
                 statistics: Statistics::default(),
             })
@@ -332,8 +335,7 @@ impl<D: Domain> Shared<'_, D> {
                 unsafe { self.post.forget(thread, over) };
             }
             index = Some(earliest);
-            let rebalance =
-                self.workers.len() > 1 && (windows == 32 || windows.is_multiple_of(1024) && windows > 0);
+            let rebalance = self.workers.len() > 1 && windows > 0 && windows.is_multiple_of(BALANCE_EVERY);
             if rebalance {
                 if self.barrier.wait().is_err() {
                     break;
@@ -471,23 +473,23 @@ impl<D: Domain> Shared<'_, D> {
     fn run_domain(
         &self,
         thread: usize,
-        keys: &mut Vec<u64>,
+        keys: &mut Keys,
         index: u32,
         cell: &mut Cell<D>,
         window: Window,
     ) -> (u64, u64, Time) {
         let limit = window.end.min(self.end);
-        keys.clear();
+        keys.keys.clear();
         for from in 0..self.workers.len() {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
                 self.post.visit(from, window.index, index, |line, envelope| {
-                    keys.push((envelope.time - window.start).ps() << 32 | u64::from(line));
+                    keys.keys.push((envelope.time - window.start).ps() << 32 | u64::from(line));
                 });
             }
         }
-        if keys.len() > 1 && sort(keys) {
-            self.break_ties(keys, cell, window);
+        if keys.keys.len() > 1 && keys.sort() {
+            self.break_ties(&mut keys.keys, cell, window);
         }
         let (mut handled, mut messages) = (0, 0);
         let mut sample = cell.domain.next_sample();
@@ -504,7 +506,7 @@ impl<D: Domain> Shared<'_, D> {
         };
         let time_of =
             |key: Option<&u64>| key.map_or(Time::MAX, |key| window.start + Time::from_ps(key >> 32));
-        let mut arrivals = keys.iter();
+        let mut arrivals = keys.keys.iter();
         let mut arrival = time_of(arrivals.as_slice().first());
         loop {
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
@@ -603,39 +605,52 @@ fn thread_cpu_time() -> Duration {
 /// Lists up to this length are sorted by counting.
 const SHORT: usize = 32;
 
-/// Sorts keys by time, and says whether two of them have the same.
-#[inline]
-fn sort(keys: &mut [u64]) -> bool {
-    if keys.len() <= SHORT {
-        sort_short(keys);
-    } else {
-        keys.sort_unstable();
-    }
-    let mut ties = false;
-    for pair in keys.windows(2) {
-        ties |= pair[0] >> 32 == pair[1] >> 32;
-    }
-    ties
+/// Arrivals of the window being executed: relative time in the upper half, line in the lower.
+#[derive(Default)]
+struct Keys {
+    keys: Vec<u64>,
+    /// Scratch of [`Self::sort_short`], kept so that it need not be cleared each time.
+    times: [i32; SHORT],
+    copy: [u64; SHORT],
 }
 
-/// Puts each key where the number of smaller ones says. Most lists are short and in no order that a processor could
-/// guess; this has no branch to guess wrong, and the counting is done four at a time.
-#[inline]
-fn sort_short(keys: &mut [u64]) {
-    // Relative times have 20 bits, so time and place fit an i32.
-    let mut short = [i32::MAX; SHORT];
-    let mut copy = [0; SHORT];
-    for (place, key) in keys.iter().enumerate() {
-        short[place] = ((key >> 32) as i32) << 5 | place as i32;
-        copy[place] = *key;
+impl Keys {
+    /// Sorts by time, and says whether two keys have the same.
+    #[inline]
+    fn sort(&mut self) -> bool {
+        if self.keys.len() <= SHORT {
+            self.sort_short();
+        } else {
+            self.keys.sort_unstable();
+        }
+        let mut ties = false;
+        for pair in self.keys.windows(2) {
+            ties |= pair[0] >> 32 == pair[1] >> 32;
+        }
+        ties
     }
-    let padded = keys.len().next_multiple_of(4);
-    for place in 0..keys.len() {
-        let own = short[place];
-        let smaller: i32 = short[..padded].iter().map(|other| i32::from(*other < own)).sum();
-        keys[smaller as usize & (SHORT - 1)] = copy[place];
+
+    /// Puts each key where the number of smaller ones says. Most lists are short and in no order that a processor
+    /// could guess; this has no branch to guess wrong, and the counting is done four at a time.
+    #[inline]
+    fn sort_short(&mut self) {
+        let Self { keys, times, copy } = self;
+        let count = keys.len();
+        let padded = count.next_multiple_of(4).min(SHORT);
+        for (place, key) in keys.iter().enumerate().take(SHORT) {
+            // Relative times have 20 bits, so time and place fit an i32.
+            times[place] = ((key >> 32) as i32) << 5 | place as i32;
+            copy[place] = *key;
+        }
+        times[count..padded].fill(i32::MAX);
+        for place in 0..count {
+            let own = times[place];
+            let smaller: i32 = times[..padded].iter().map(|other| i32::from(*other < own)).sum();
+            keys[smaller as usize] = copy[place];
+        }
     }
 }
+
 impl Worker {
     /// Registers that `domain` has an event in window `due`.
     fn wake(&mut self, window: u64, due: u64, domain: u32) {
@@ -673,5 +688,24 @@ impl Worker {
         // SAFETY: this is the posting thread. Before the first window nothing is posted.
         let posted = window.and_then(|window| unsafe { post.next_posted(thread, window) });
         far.min(near.unwrap_or(u64::MAX)).min(posted.unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sorts_by_time_and_sees_ties(times in proptest::collection::vec(0u64..1 << 20, 0..80), spread in 1u64..1 << 20) {
+            let mut keys = Keys::default();
+            keys.keys = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64).collect();
+            let mut expected = keys.keys.clone();
+            expected.sort_unstable();
+            let ties = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
+            prop_assert_eq!(keys.sort(), ties);
+            prop_assert_eq!(keys.keys, expected);
+        }
     }
 }
