@@ -699,8 +699,8 @@ mod tests {
     proptest! {
         #[test]
         fn sorts_by_time_and_sees_ties(times in proptest::collection::vec(0u64..1 << 20, 0..80), spread in 1u64..1 << 20) {
-            let mut keys = Keys::default();
-            keys.keys = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64).collect();
+            let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
+            let mut keys = Keys { keys: list.collect(), ..Keys::default() };
             let mut expected = keys.keys.clone();
             expected.sort_unstable();
             let ties = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
