@@ -342,8 +342,7 @@ impl<'a> Host<'a> {
             if acked.packets > 0 {
                 flow.backoff = 0;
                 flow.probed = false;
-                flow.set_deadline(now, settings);
-                plan_timer(flow, slot, self.base, context);
+                flow.restart_timer(now, settings);
             }
             self.offer(slot, context);
         }
@@ -393,16 +392,19 @@ impl<'a> Host<'a> {
             duplicate: arrival.received == Received::Duplicate,
         };
         let mut scheduler = std::mem::take(&mut self.scheduler);
-        scheduler.on_data(&seen, &mut |control| self.send_control(control, packet));
+        scheduler.on_data(&seen, &mut |control| self.send_control(control));
         self.scheduler = scheduler;
         self.plan_scheduler(context);
     }
 
-    fn send_control(&mut self, control: Control, about: &Packet) {
-        let Control::Credit { position, .. } = control;
+    /// Sends what the scheduler wants sent to the sender of one of its flows.
+    fn send_control(&mut self, control: Control) {
+        let Control::Credit { flow, position } = control;
+        let Some(about) = self.receiving.records.get(flow as usize) else { return };
         let class = &self.settings.classes[usize::from(about.class)];
-        let mut packet = Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.slot);
-        packet.entropy = about.reverse_entropy();
+        let mut packet =
+            Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
+        packet.entropy = about.reverse_entropy;
         packet.set_value(position);
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
@@ -455,7 +457,7 @@ impl<'a> Host<'a> {
         }
         let class = &self.settings.classes[usize::from(spec.class)];
         let mut flow = SendFlow::new(self.settings, class, spec, sequence);
-        flow.set_deadline(context.now(), self.settings);
+        flow.restart_timer(context.now(), self.settings);
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -464,7 +466,6 @@ impl<'a> Host<'a> {
                 self.flows.len() as u32 - 1
             }
         };
-        plan_timer(&mut flow, slot, self.base, context);
         self.flows[slot as usize] = Some(flow);
         self.offer(slot, context);
     }
@@ -502,9 +503,13 @@ impl<'a> Host<'a> {
             context.schedule(timer.max(context.now()), event);
         }
         if flow.queued {
+            plan_timer(flow, slot, self.base, context);
             return;
         }
-        match flow.turn(context.now(), self.node, slot, settings) {
+        // Asking may hand packets to the underlay, which starts the timer.
+        let turn = flow.turn(context.now(), self.node, slot, settings);
+        plan_timer(flow, slot, self.base, context);
+        match turn {
             Turn::Ready => {
                 flow.queued = true;
                 self.nic.push_flow(slot, settings.classes[usize::from(flow.class)].priority);
@@ -613,10 +618,18 @@ impl<'a> Host<'a> {
     }
 
     fn on_scheduler_timer(&mut self, context: &mut impl NodeContext) {
-        // No scheduler has a timer of its own yet; what it sends would need the flow's addresses.
+        let now = context.now();
+        if self.scheduler_event != now {
+            return;
+        }
         self.scheduler_event = Time::MAX;
-        self.scheduler.on_timer(context.now(), &mut |_| {});
+        let mut scheduler = std::mem::take(&mut self.scheduler);
+        if scheduler.next_timer() <= now {
+            scheduler.on_timer(now, &mut |control| self.send_control(control));
+        }
+        self.scheduler = scheduler;
         self.plan_scheduler(context);
+        self.pump(context);
     }
 
     /// A flow's deadline may have come.
@@ -658,8 +671,7 @@ impl<'a> Host<'a> {
             let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
             self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
         }
-        flow.set_deadline(now, settings);
-        plan_timer(flow, slot, self.base, context);
+        flow.restart_timer(now, settings);
         self.offer(slot, context);
         self.pump(context);
     }

@@ -24,6 +24,12 @@ pub struct Arrived {
     pub reordered: u32,
     /// Deflections.
     pub deflections: u32,
+    /// Class index.
+    pub class: u8,
+    /// Where the sender keeps the flow.
+    pub sender_slot: u32,
+    /// Hash for packets to the sender.
+    pub reverse_entropy: u32,
     /// Slot among the flows in progress, or `DONE`.
     slot: u32,
 }
@@ -111,6 +117,9 @@ impl Receiving {
                 marked: 0,
                 reordered: 0,
                 deflections: 0,
+                class: packet.class,
+                sender_slot: packet.slot,
+                reverse_entropy: packet.reverse_entropy(),
                 slot,
             });
             self.table.set(packet.source, packet.sequence, index);

@@ -159,7 +159,7 @@ impl SendFlow {
 
     /// Sets when to act if nothing is heard: the tail-loss probe first, then the retransmission timeout.
     #[inline]
-    pub fn set_deadline(&mut self, now: Time, settings: &Settings) {
+    fn set_deadline(&mut self, now: Time, settings: &Settings) {
         let timeout = self.rtt.timeout(settings.host.rto_min, settings.base_rtt, self.backoff);
         let delay = if settings.host.ack_every > 1 { settings.host.ack_delay } else { Time::ZERO };
         let wait = match self.rtt.probe_timeout(delay) {
@@ -167,6 +167,16 @@ impl SendFlow {
             _ => timeout,
         };
         self.deadline = now.saturating_add(wait);
+    }
+
+    /// Starts the timer afresh, or stops it: there is nothing to wait for while nothing is in flight, unless it is credit.
+    #[inline]
+    pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
+        if self.send.in_flight() > 0 || self.waits_for_credit(settings.host.mtu) {
+            self.set_deadline(now, settings);
+        } else {
+            self.deadline = Time::MAX;
+        }
     }
 
     /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and no underlay holds
@@ -300,7 +310,12 @@ impl SendFlow {
         if again {
             self.retransmitted_bytes += u64::from(payload);
         }
+        let first = self.send.in_flight() == 0;
         self.send.sent(now.ps());
+        if first {
+            // RFC 6298, section 5.1.
+            self.set_deadline(now, settings);
+        }
         self.law.on_sent(now, payload);
         if self.pace > 0.0 {
             let wire = u32::from(packet.wire) + crate::fabric::packet::GAP;

@@ -199,7 +199,7 @@ impl<'a> Host<'a> {
                     return;
                 }
                 if news {
-                    self.set_deadline(now, packet.sequence, agenda);
+                    self.restart_timer(now, packet.sequence, agenda);
                 }
                 self.offer(now, packet.sequence, agenda);
             }
@@ -358,8 +358,18 @@ impl<'a> Host<'a> {
                 self.slots - 1
             });
             self.flows.insert(sequence, Sender::new(self.config, self.base_rtt, spec, sequence, slot));
-            self.set_deadline(now, sequence, agenda);
+            self.restart_timer(now, sequence, agenda);
             self.offer(now, sequence, agenda);
+        }
+    }
+
+    /// The timer runs while something is in flight, or credit is all that lacks.
+    fn restart_timer(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
+        let Some(flow) = self.flows.get_mut(&sequence) else { return };
+        if flow.recovery.in_flight() > 0 || flow.lacks_credit() {
+            self.set_deadline(now, sequence, agenda);
+        } else {
+            flow.retransmission += 1;
         }
     }
 
@@ -386,7 +396,7 @@ impl<'a> Host<'a> {
                 sequence,
             });
         }
-        self.set_deadline(now, sequence, agenda);
+        self.restart_timer(now, sequence, agenda);
         self.offer(now, sequence, agenda);
     }
 
@@ -427,7 +437,11 @@ impl<'a> Host<'a> {
             // A flow that finished while it stood in line is gone.
             let Some(flow) = self.flows.get_mut(&sequence) else { continue };
             flow.in_line = false;
+            let was_idle = flow.recovery.in_flight() == 0;
             let packet = if flow.turn(now) == Turn::Now { flow.emit(now) } else { None };
+            if was_idle && packet.is_some() {
+                self.set_deadline(now, sequence, agenda);
+            }
             self.offer(now, sequence, agenda);
             if let Some(packet) = packet {
                 self.send(now, packet, agenda);

@@ -215,7 +215,7 @@ impl<'a> Sender<'a> {
     }
 
     /// The flow has only credit to wait for.
-    fn lacks_credit(&self) -> bool {
+    pub fn lacks_credit(&self) -> bool {
         matches!(self.recovery.next(), Some((packet, false)) if self.position(packet) >= self.law.credit())
     }
 
