@@ -62,6 +62,11 @@ pub struct Plan {
     all: Vec<Run>,
 }
 
+/// What made the results: the release, and a hash of its sources.
+fn version() -> String {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("INCAST_SOURCES")).to_owned()
+}
+
 impl Plan {
     /// Of a scenario: with the first `seeds` of its seeds, continued upwards if there are fewer, and of those runs
     /// only what `only` selects.
@@ -70,8 +75,7 @@ impl Plan {
     /// `only` names nothing.
     pub fn new(mut scenario: Scenario, seeds: Option<usize>, only: &Only) -> Result<Self, RunError> {
         // Not the seeds of --seeds: results of more seeds are results of the same scenario.
-        let identity =
-            Identity { version: env!("CARGO_PKG_VERSION").to_owned(), scenario_hash: fingerprint(&scenario) };
+        let identity = Identity { version: version(), scenario_hash: fingerprint(&scenario) };
         if let Some(seeds) = seeds {
             let next = scenario.seeds.iter().max().map_or(1, |largest| largest.saturating_add(1));
             scenario.seeds = scenario.seeds.iter().copied().chain(next..).take(seeds).collect();

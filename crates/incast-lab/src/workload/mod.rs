@@ -25,6 +25,9 @@ pub struct Expected {
     pub bytes: f64,
 }
 
+/// The largest flow: 2^40 bytes, which packets of 256 bytes or more can number.
+pub const MOST_BYTES: u64 = 1 << 40;
+
 /// Traffic of one `[[workload]]` table, ready to be generated.
 pub trait Generate: Debug + Send + Sync {
     /// Adds the flows that are known beforehand.

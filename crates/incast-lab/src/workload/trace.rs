@@ -4,7 +4,7 @@
 //! numbers); `bytes` or `size_bytes`; optionally `class`. Further columns are ignored, so that a `flows.parquet`
 //! of one run can drive another.
 
-use super::{Expected, Generate, trace_parquet};
+use super::{Expected, Generate, MOST_BYTES, trace_parquet};
 use incast_sim::FlowSpec;
 use incast_units::Time;
 use std::{collections::BTreeMap, path::Path};
@@ -156,8 +156,8 @@ pub fn resolve(
             if source == destination {
                 return Err(fail(format!("found a flow from {} to itself", row.source)));
             }
-            if row.bytes == 0 {
-                return Err(fail("found 0 bytes, allowed is 1 and more".into()));
+            if !(1..=MOST_BYTES).contains(&row.bytes) {
+                return Err(fail(format!("found {} bytes, allowed is 1 to {MOST_BYTES}", row.bytes)));
             }
             Ok(FlowSpec {
                 start: row.start,

@@ -141,6 +141,7 @@ impl<M: Copy, A: Copy> Held<M, A> {
             self.slots[index as usize] = (to, envelope, attachment);
             index
         } else {
+            assert!(self.slots.len() < Key::PAYLOADS as usize, "more than 2^24 messages held by one domain");
             self.slots.push((to, envelope, attachment));
             self.slots.len() as u32 - 1
         }

@@ -15,7 +15,7 @@ use std::{
     collections::BinaryHeap,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
     time::Duration,
 };
@@ -36,7 +36,8 @@ const LARGE: usize = 512;
 /// than it saves in smaller fabrics.
 const HUGE: usize = 4096;
 
-/// Windows between two divisions of the work. Traffic moves, and a division costs little beside so many windows.
+/// Windows between two divisions of the work at the least. A division looks at every domain, so it also waits until
+/// as many messages have been handled.
 const BALANCE_EVERY: u64 = 64;
 
 /// What the leader publishes instead of a window to end the run.
@@ -82,6 +83,8 @@ pub struct Statistics {
     pub events: u64,
     /// CPU time of all threads, user and system.
     pub cpu: Duration,
+    /// Segments of memory that messages on their way took at the most, 2 MiB each with messages of a cache line.
+    pub segments: usize,
     /// The observer ended the run, at this time.
     pub stopped_at: Option<Time>,
 }
@@ -114,6 +117,8 @@ struct Shared<'a, D: Domain> {
     barrier: Barrier,
     /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
     next: [Box<[AtomicU64]>; 2],
+    /// For odd and even windows, whether the leader wants the work divided anew.
+    divide: [AtomicBool; 2],
     /// Messages handled by each thread, for those who watch.
     messages: Box<[AtomicU64]>,
     end: Time,
@@ -190,6 +195,7 @@ impl<D: Domain> Executor<D> {
             workers: (0..threads).map(worker).collect(),
             barrier: Barrier::new(threads),
             next: [next(), next()],
+            divide: [AtomicBool::new(false), AtomicBool::new(false)],
             messages: next(),
             end,
             executor: &*self,
@@ -222,7 +228,7 @@ impl<D: Domain> Executor<D> {
                 }
             });
         }
-        let mut sum = Statistics { windows, ..Statistics::default() };
+        let mut sum = Statistics { windows, segments: shared.post.segments(), ..Statistics::default() };
         for worker in shared.workers {
             let part = worker.into_inner().statistics;
             sum.messages += part.messages;
@@ -318,10 +324,21 @@ impl<D: Domain> Shared<'_, D> {
         let mut index = None;
         let mut stop = false;
         let mut stopped_at = None;
+        let (mut divided_at, mut divided) = (0, 0);
         loop {
             let known = if stop { STOP } else { worker().next_window(thread, index, &self.post) };
-            let next = &self.next[(windows & 1) as usize];
+            let parity = (windows & 1) as usize;
+            let next = &self.next[parity];
             next[thread].store(known, Ordering::Relaxed);
+            if thread == 0 && self.workers.len() > 1 {
+                let handled = self.handled();
+                let due = windows - divided_at >= BALANCE_EVERY
+                    && handled - divided >= self.executor.cells.len() as u64;
+                if due {
+                    (divided_at, divided) = (windows, handled);
+                }
+                self.divide[parity].store(due, Ordering::Relaxed);
+            }
             if self.barrier.wait().is_err() {
                 break;
             }
@@ -330,13 +347,18 @@ impl<D: Domain> Shared<'_, D> {
             if stopped || earliest == u64::MAX || earliest >= self.end.ps().div_ceil(length.ps()) {
                 break;
             }
-            if let Some(over) = index {
-                // SAFETY: this is the posting thread, and the barrier has been passed.
+            // The slot of the window that is over is forgotten before anything is posted to it again, which the next
+            // window may do. If the next window has the very same slot, nothing was posted to it, and others may be
+            // looking at what is over: it is forgotten when that window is over too. Until then it makes some domains
+            // run that have nothing to do.
+            if let Some(over) = index
+                && !self.post.same_slot(over, earliest)
+            {
+                // SAFETY: this is the posting thread, the barrier has been passed, and the slots differ.
                 unsafe { self.post.forget(thread, over) };
             }
             index = Some(earliest);
-            let rebalance = self.workers.len() > 1 && windows > 0 && windows.is_multiple_of(BALANCE_EVERY);
-            if rebalance {
+            if self.divide[parity].load(Ordering::Relaxed) {
                 if self.barrier.wait().is_err() {
                     break;
                 }
@@ -369,9 +391,16 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     fn reached(&self, time: Time) -> Reached {
-        let messages =
-            self.messages.iter().map(|count| count.load(Ordering::Relaxed)).filter(|n| *n != u64::MAX).sum();
-        Reached { time: time.min(self.end), messages }
+        Reached { time: time.min(self.end), messages: self.handled() }
+    }
+
+    /// Messages handled so far, more or less: other threads go on.
+    fn handled(&self) -> u64 {
+        self.messages
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .filter(|count| *count != u64::MAX)
+            .sum()
     }
 
     /// Runs this thread's domains that have something to do in a window.

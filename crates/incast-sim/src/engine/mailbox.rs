@@ -8,8 +8,10 @@
 //! 1. Thread t alone pushes to lists and activity sets of sending thread t, and only for windows after the one
 //!    being executed.
 //! 2. A domain's lists of the window being executed are read and emptied by the one thread that runs the domain.
-//! 3. A barrier separates windows. A slot is reused only by a later window.
-//! 4. A chunk belongs to one list or to one thread's free chunks. It changes hands by rules 1 to 3.
+//! 3. A barrier separates windows. A slot is reused only by a later window. A thread forgets what it posted for a window
+//!    that is over only when no other thread can be reading that slot: see [`PostOffice::forget`].
+//! 4. A chunk belongs to one list, to one thread's free chunks, or to the common ones under their lock. It changes hands
+//!    by rules 1 to 3 and by that lock.
 
 use super::{
     domain::Message,
@@ -23,7 +25,7 @@ use std::{
     mem::MaybeUninit,
     ptr,
     sync::{
-        Mutex,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicPtr, Ordering},
     },
 };
@@ -60,13 +62,15 @@ impl<T> Segments<T> {
         let size = SEGMENT as usize * size_of::<T>();
         // Segments of at least a large page are aligned to one, so that the system can use one.
         let align = if size >= LARGE_PAGE { LARGE_PAGE } else { align_of::<T>() };
-        let layout = Layout::from_size_align(size, align).unwrap_or(Layout::new::<[T; 0]>());
+        assert!(size > 0, "lines have a size");
+        let layout =
+            Layout::from_size_align(size, align).expect("a segment is far below half of the address space");
         Self { table: Box::new([const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS]), layout }
     }
 
     /// Allocates a segment; the caller holds the arena's lock.
     fn grow(&self, segment: usize) {
-        // SAFETY: the layout has a size, that of at least one T.
+        // SAFETY: the layout's size is not zero.
         let memory = unsafe { alloc::alloc(self.layout) };
         if memory.is_null() {
             alloc::handle_alloc_error(self.layout);
@@ -124,13 +128,23 @@ pub(super) struct PostOffice<M, A> {
     next: Segments<u32>,
     /// Free chunks of each thread, the last given back first.
     free: Box<[UnsafeCell<Vec<u32>>]>,
-    /// Number of segments.
-    grown: Mutex<usize>,
+    common: Mutex<Common>,
     has_attachments: bool,
     domains: usize,
     threads: usize,
     slots: u64,
 }
+
+/// What threads share under a lock. A thread that receives more than it sends collects chunks that others lack.
+struct Common {
+    /// Number of segments.
+    segments: usize,
+    /// Free chunks of nobody.
+    free: Vec<u32>,
+}
+
+/// More free chunks than this are given to all.
+const HOARD: usize = 2 * (SEGMENT / CHUNK) as usize;
 
 // SAFETY: access follows the rules in the module's documentation; messages and attachments are Send.
 unsafe impl<M: Send, A: Send> Sync for PostOffice<M, A> {}
@@ -146,7 +160,7 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
             attachments: Segments::new(),
             next: Segments::new(),
             free: (0..threads).map(|_| UnsafeCell::new(Vec::new())).collect(),
-            grown: Mutex::new(0),
+            common: Mutex::new(Common { segments: 0, free: Vec::new() }),
             has_attachments,
             domains,
             threads,
@@ -163,6 +177,12 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
     #[inline]
     fn row(&self, thread: usize, window: u64) -> usize {
         (window & (self.slots - 1)) as usize * self.threads + thread
+    }
+
+    /// Two windows share a slot.
+    #[inline]
+    pub fn same_slot(&self, one: u64, other: u64) -> bool {
+        (one ^ other) & (self.slots - 1) == 0
     }
 
     #[inline]
@@ -233,8 +253,13 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
 
     #[cold]
     fn grow(&self, free: &mut Vec<u32>) -> u32 {
-        let mut grown = self.grown.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let segment = *grown;
+        let mut common = self.lock();
+        if let Some(chunk) = common.free.pop() {
+            let keep = common.free.len().saturating_sub((SEGMENT / CHUNK) as usize);
+            free.extend(common.free.drain(keep..));
+            return chunk;
+        }
+        let segment = common.segments;
         assert!(
             segment < SEGMENTS,
             "more than {} messages on their way",
@@ -248,10 +273,19 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
         if segment.is_multiple_of(CHUNK as usize) {
             self.next.grow(segment / CHUNK as usize);
         }
-        *grown += 1;
+        common.segments += 1;
         let first = segment as u32 * (SEGMENT / CHUNK);
         free.extend((first + 1..first + SEGMENT / CHUNK).rev());
         first
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Common> {
+        self.common.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Segments allocated so far.
+    pub fn segments(&self) -> usize {
+        self.lock().segments
     }
 
     /// Calls `each` with the line and envelope of every message from `thread` to `domain` for `window`.
@@ -322,6 +356,9 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
         }
         free.push(chunk);
         *list = EMPTY;
+        if free.len() > HOARD {
+            self.lock().free.extend(free.drain(HOARD / 2..));
+        }
     }
 
     /// Asks for what says where a domain's messages from `thread` are.
@@ -380,7 +417,8 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
     /// Forgets what `thread` posted for `window`, which is over.
     ///
     /// # Safety
-    /// The caller is `thread`, and every thread has left `window`.
+    /// The caller is `thread`, every thread has left `window`, and the window that is being executed by now has
+    /// another slot: others read its sets.
     pub unsafe fn forget(&self, thread: usize, window: u64) {
         // SAFETY: promised by the caller.
         unsafe { (*self.active[self.row(thread, window)].get()).clear() }
@@ -406,6 +444,71 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
                     unsafe { self.visit(thread, window, domain, |_, envelope| each(domain, envelope)) };
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Number(u64, u32);
+
+    impl Message for Number {
+        fn attachment(&self) -> u32 {
+            self.1
+        }
+        fn set_attachment(&mut self, index: u32) {
+            self.1 = index;
+        }
+    }
+
+    /// One thread sends and another receives, as in a fabric whose traffic has one direction: the chunks that the
+    /// receiver collects must come back.
+    #[test]
+    fn one_way_traffic_does_not_use_up_memory() {
+        let post: PostOffice<Number, u8> = PostOffice::new(2, 2, 4, false);
+        let per_window = 20_000;
+        let mut segments = 0;
+        for window in 0..400 {
+            for number in 0..per_window {
+                post.push(0, window + 1, 1, Time::from_ps(number), 0, &Number(number, 0), None);
+            }
+            let mut expected = 0;
+            // SAFETY: this one thread plays both, one after the other.
+            unsafe {
+                post.visit(0, window + 1, 1, |_, envelope| {
+                    assert_eq!(envelope.message, Number(expected, Number::NO_ATTACHMENT));
+                    expected += 1;
+                });
+                post.clear(1, 0, window + 1, 1);
+                post.forget(0, window + 1);
+            }
+            assert_eq!(expected, per_window);
+            if window == 40 {
+                segments = post.segments();
+            }
+        }
+        assert_eq!(post.segments(), segments);
+    }
+
+    #[test]
+    fn attachments_stay_with_their_messages() {
+        let post: PostOffice<Number, [u32; 3]> = PostOffice::new(1, 1, 4, true);
+        for number in 0..100u32 {
+            let attachment = [number; 3];
+            let with = number % 3 == 0;
+            post.push(0, 1, 0, Time::ZERO, 0, &Number(u64::from(number), 7), with.then_some(&attachment));
+        }
+        let mut lines = Vec::new();
+        // SAFETY: there is one thread.
+        unsafe { post.visit(0, 1, 0, |line, _| lines.push(line)) };
+        for (number, line) in (0u32..).zip(lines) {
+            // SAFETY: as above; the line was visited.
+            let (envelope, attachment) = unsafe { post.read(line) };
+            assert_eq!(envelope.message.0, u64::from(number));
+            assert_eq!(attachment.copied(), (number % 3 == 0).then_some([number; 3]));
         }
     }
 }

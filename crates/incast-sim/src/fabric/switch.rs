@@ -42,12 +42,11 @@ struct Port {
     marking: u8,
 }
 
-/// Counts of one port.
+/// Counts of one queue.
 #[derive(Clone, Copy, Debug, Default)]
-struct PortRecord {
+struct QueueRecord {
     marks: u64,
     drops: u64,
-    pauses: PauseRecord,
 }
 
 /// Sums of one switch.
@@ -83,8 +82,10 @@ pub struct Switch<'a> {
     priorities: usize,
     /// The different marking rules of the ports: one for each rate.
     markings: Vec<Marking>,
+    /// By priority, then port.
+    records: Vec<QueueRecord>,
     /// By port.
-    records: Vec<PortRecord>,
+    pauses: Vec<PauseRecord>,
     pool: Pool,
     memory: Memory,
     rule: Rule,
@@ -174,7 +175,8 @@ impl<'a> Switch<'a> {
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
         Self {
             settings,
-            records: vec![PortRecord::default(); ports.len()],
+            records: vec![QueueRecord::default(); queues],
+            pauses: vec![PauseRecord::default(); ports.len()],
             ports,
             inputs,
             markings,
@@ -277,7 +279,7 @@ impl<'a> Switch<'a> {
         let port_bytes = out.waiting_bytes;
         if !self.memory.admits(wire, queued, port_bytes) && !self.admits_after_all(port, index, wire, context)
         {
-            self.records[port].drops += 1;
+            self.records[index].drops += 1;
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
             self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
@@ -466,7 +468,8 @@ impl<'a> Switch<'a> {
     #[inline]
     fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) {
         if !packet.marked() {
-            self.records[port].marks += 1;
+            let index = self.index(port, packet.priority);
+            self.records[index].marks += 1;
             self.counters.marks += 1;
             self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
         }
@@ -553,14 +556,14 @@ impl<'a> Switch<'a> {
     /// Forbids a port to send the priorities of `mask`.
     fn pause(&mut self, port: usize, mask: u8, now: Time) {
         let mask = mask & u8::MAX >> (8 - self.priorities);
-        let paused = self.ports[port].permission.pause(now, mask, &mut self.records[port].pauses);
+        let paused = self.ports[port].permission.pause(now, mask, &mut self.pauses[port]);
         self.report_edges(port, paused, EventKind::Pause, now);
     }
 
     /// Allows it again.
     fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
-        let resumed = self.ports[port].permission.resume(now, mask, &mut self.records[port].pauses);
+        let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
         self.report_edges(port, resumed, EventKind::Resume, now);
         let out = &self.ports[port];
         if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
@@ -695,7 +698,7 @@ impl<'a> Switch<'a> {
         let Some(probe) = &mut self.probe else { return };
         let now = probe.next;
         for port in &probe.ports {
-            let (out, record) = (&self.ports[usize::from(*port)], &self.records[usize::from(*port)]);
+            let (out, pauses) = (&self.ports[usize::from(*port)], &self.pauses[usize::from(*port)]);
             for priority in 0..self.priorities {
                 let index = priority * self.ports.len() + usize::from(*port);
                 let queue_bytes = self.queues[index].bytes + out.link.in_service(now, priority as u8);
@@ -707,9 +710,9 @@ impl<'a> Switch<'a> {
                         priority: priority as u8,
                         queue_bytes,
                         tx_bytes: self.sent_by_priority[index],
-                        paused: record.pauses.paused(now),
-                        marks: record.marks,
-                        drops: record.drops,
+                        paused: pauses.paused(now),
+                        marks: self.records[index].marks,
+                        drops: self.records[index].drops,
                         trims: 0,
                     });
                 }
@@ -744,8 +747,8 @@ impl<'a> Switch<'a> {
 
     /// Pause edges and paused time of all ports, until `now`.
     pub fn pauses(&self, now: Time) -> (u64, Time) {
-        self.records.iter().fold((0, Time::ZERO), |(edges, paused), record| {
-            (edges + record.pauses.edges(), paused + record.pauses.paused(now))
+        self.pauses.iter().fold((0, Time::ZERO), |(edges, paused), record| {
+            (edges + record.edges(), paused + record.paused(now))
         })
     }
 

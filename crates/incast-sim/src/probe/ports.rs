@@ -17,13 +17,13 @@ pub struct PortSample {
     pub queue_bytes: u64,
     /// Bytes whose transmission has started since the run began.
     pub tx_bytes: u64,
-    /// Time spent paused since the run began.
+    /// Time that at least one priority of the port spent paused since the run began.
     pub paused: Time,
-    /// Packets marked since the run began.
+    /// Packets of this priority marked since the run began.
     pub marks: u64,
-    /// Packets dropped since the run began.
+    /// Packets of this priority dropped since the run began.
     pub drops: u64,
-    /// Packets trimmed since the run began.
+    /// Packets of this priority trimmed since the run began.
     pub trims: u64,
 }
 

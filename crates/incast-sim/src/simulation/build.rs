@@ -7,7 +7,11 @@ use super::{
 };
 use crate::{
     config::{Config, ConfigError, FlowSpec, LinkEvent, Ties},
-    engine::{Event, Executor, domain::Names, queue::TieBreak},
+    engine::{
+        Event, Executor,
+        domain::Names,
+        queue::{Key, TieBreak},
+    },
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
@@ -34,6 +38,9 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     let (topology, host, switch) = (&config.topology, &config.host, &config.switch);
     if !(1..=MOST_PAYLOAD).contains(&host.mtu) {
         return Err(refuse("host.mtu", host.mtu, "1 to 60000 bytes of payload"));
+    }
+    if !(1..=255).contains(&host.ack_every) {
+        return Err(refuse("host.ack_every", host.ack_every, "1 to 255 packets"));
     }
     if !(1..=8).contains(&switch.priorities) {
         return Err(refuse("switch.priorities", switch.priorities, "1 to 8"));
@@ -98,7 +105,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
         let partition = Partition::of(&config.topology);
         let ports = config.topology.ports();
         let mut base = vec![0; config.topology.nodes() as usize];
@@ -108,8 +115,15 @@ impl Plan {
                 base[*node as usize] = next;
                 next += ports.of(*node).len() as u32;
             }
+            if next >= Key::ENTITIES {
+                return Err(refuse(
+                    "the number of ports joined by short links",
+                    next,
+                    "below 2^20; make the links longer",
+                ));
+            }
         }
-        Self { partition, ports, base }
+        Ok(Self { partition, ports, base })
     }
 
     /// Resolves what all nodes share.

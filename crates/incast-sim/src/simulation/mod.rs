@@ -59,7 +59,7 @@ pub fn simulate_observed(
 ) -> Result<Outcome, ConfigError> {
     build::check(&config)?;
     let (end, threads) = (config.end, config.threads.max(1));
-    let plan = build::Plan::new(&config);
+    let plan = build::Plan::new(&config)?;
     let settings = plan.settings(&config);
     let (topology, mut executor) = build::executor(config, &plan, &settings);
     let wall = std::time::Instant::now();

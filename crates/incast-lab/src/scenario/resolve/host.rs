@@ -29,8 +29,8 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
     if host.rto_min.0 == Time::ZERO {
         return at("rto_min", &host.rto_min, "a time above 0");
     }
-    if host.ack_every == 0 {
-        return at("ack_every", &0, "1 or more packets");
+    if !(1..=255).contains(&host.ack_every) {
+        return at("ack_every", &host.ack_every, "1 to 255 packets");
     }
     if host.reordering == Some(0) {
         return at("reordering", &0, "1 or more packets");

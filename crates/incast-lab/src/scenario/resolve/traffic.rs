@@ -13,7 +13,7 @@ use super::{
     sizes,
 };
 use crate::workload::{
-    Generate,
+    Generate, MOST_BYTES,
     all_to_all::AllToAll,
     incast::{Incast, Receiver},
     loads::{Demand, Fluid},
@@ -550,7 +550,7 @@ fn is_load(load: f64, overload: bool) -> bool {
 fn some_bytes(key: &str, size: Bytes) -> Result<u64, Problem> {
     match size.get() {
         0 => Err(Problem::value("0B", "at least 1B").under(key)),
-        bytes if bytes > 1 << 53 => Err(Problem::value(size, "at most 2^53 bytes").under(key)),
+        bytes if bytes > MOST_BYTES => Err(Problem::value(size, "at most 2^40 bytes").under(key)),
         bytes => Ok(bytes),
     }
 }

@@ -11,6 +11,8 @@ pub const MAX_CABLES: u32 = 1 << 22;
 pub const MAX_PORTS: u32 = 65_535;
 /// Slowest link: slower ones would overflow simulated time.
 pub const MIN_RATE: Rate = Rate::from_bps(1_000);
+/// Fastest link: on faster ones the smallest frame would take less than the clock's resolution allows to tell apart.
+pub const MAX_RATE: Rate = Rate::from_gbps(100_000);
 /// Longest propagation delay of a link.
 pub const MAX_DELAY: Time = Time::from_ms(10_000);
 
@@ -42,7 +44,7 @@ pub(super) enum LinkFault {
 
 impl LinkFault {
     pub fn of(link: &Link) -> Option<Self> {
-        if link.rate < MIN_RATE {
+        if !(MIN_RATE..=MAX_RATE).contains(&link.rate) {
             Some(Self::Rate(link.rate))
         } else if link.delay > MAX_DELAY {
             Some(Self::Delay(link.delay))
@@ -63,7 +65,7 @@ impl LinkFault {
 
     pub fn allowed(&self) -> String {
         match self {
-            Self::Rate(_) => format!("a link needs a rate of at least {MIN_RATE}"),
+            Self::Rate(_) => format!("a link's rate is {MIN_RATE} to {MAX_RATE}"),
             Self::Delay(_) => format!("the delay of a link is at most {MAX_DELAY}"),
             Self::Loss(_) => "the loss of a link is a probability of at least 0 and below 1".to_owned(),
         }

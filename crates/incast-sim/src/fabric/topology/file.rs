@@ -477,7 +477,7 @@ mod tests {
             ("link s s 1Gbps 1us", "two different nodes"),
             ("link h0 t 1Gbps 1us", "line 5 is one already"),
             ("link h0 h1 1Gbps 1us", "not two hosts"),
-            ("link s t 0Gbps 1us", "at least 1Kbps"),
+            ("link s t 0Gbps 1us", "1Kbps to 100Tbps"),
             ("link s t -1Gbps 1us", "is not a rate"),
             ("link s t NaN 1us", "is not a rate"),
             ("link s t 1Gbps 1", "is not a time"),

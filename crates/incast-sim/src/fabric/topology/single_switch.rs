@@ -72,6 +72,6 @@ mod tests {
         let error = SingleSwitch { hosts: 0, ..good }.build().unwrap_err();
         assert_eq!(error.to_string(), "`hosts` is 0: at least 1 is needed");
         let error = with(Link { rate: Rate::from_bps(0), ..link() }).unwrap_err();
-        assert_eq!(error.to_string(), "`link.rate` is 0bps: a link needs a rate of at least 1Kbps");
+        assert_eq!(error.to_string(), "`link.rate` is 0bps: a link's rate is 1Kbps to 100Tbps");
     }
 }
