@@ -166,7 +166,7 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this.
     pub ack_delay: Time,
-    /// A packet is lost when one sent this many packets later has arrived (RFC 6675 DupThresh).
+    /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the highest arrival).
     pub reordering: u32,
     /// Receiver-driven scheduler; each host gets a copy.
     pub scheduler: Scheduler,

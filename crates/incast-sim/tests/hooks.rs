@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, link, link_event, text, unlimited,
+    DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, link, link_event, star, text, unlimited,
 };
 use incast_cc::{
     receiver::{Scheduler, window_credit::WindowCredit},
@@ -16,17 +16,13 @@ use incast_sim::{
     config::{Buffer, ClassConfig},
     fabric::{
         permission::Gate,
-        topology::{Dumbbell, LeafSpine, SingleSwitch, Topology, file::parse},
+        topology::{Dumbbell, LeafSpine, Topology, file::parse},
     },
     host::app::{Application, FlowInfo},
     outcome::EventKind,
     probe::FlowRecord,
 };
 use incast_units::Time;
-
-fn star(hosts: u32) -> Topology {
-    SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
-}
 
 fn dumbbell() -> Topology {
     let link = link(100, Time::from_us(1));

@@ -188,3 +188,8 @@ pub const DIAMOND: &str = "
     link left down 100Gbps 1us
     link down right 100Gbps 1us
 ";
+
+/// Hosts around one switch, with links of 100 Gbit/s and 1 us.
+pub fn star(hosts: u32) -> Topology {
+    SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
+}

@@ -1,7 +1,7 @@
 //! Selective repeat: the sender's half.
 //!
-//! Loss detection is that of SACK (RFC 6675): a packet is lost when one that was sent `reordering` packets later has
-//! arrived. A packet sent again is lost again when `reordering` packets sent after it have arrived, which needs
+//! Loss detection is that of forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996): a packet is lost when one
+//! that was sent `reordering` packets later has arrived. A packet sent again is lost again when `reordering` packets sent after it have arrived, which needs
 //! the time it was sent (the idea of RACK, RFC 8985). Each packet is examined once, so that an acknowledgement
 //! costs the same however large the window is.
 
