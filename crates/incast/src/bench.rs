@@ -85,8 +85,20 @@ fn child(case: &str, law: &str, threads: usize, seeds: Option<u64>) -> Result<An
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
+/// Keeps memory that a repetition gives back for the next one: what the system's clearing of fresh pages costs is set-up,
+/// and a single long run pays it once.
+fn keep_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: mallopt only sets parameters of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, i32::MAX);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+    }
+}
+
 /// Measures one case in this process.
 pub fn one(arguments: &arguments::BenchCase) -> End {
+    keep_memory();
     let Some(case) = CASES.iter().find(|case| case.name == arguments.case) else {
         output::error(&format!("{}: no such case", arguments.case));
         return End::BadInput;

@@ -19,6 +19,16 @@ fn the_schema_and_the_reference_page_are_up_to_date() {
 }
 
 #[test]
+fn the_readme_shows_measured_numbers() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+    for case in incast_lab::bench::CASES {
+        let row = readme.lines().find(|line| line.starts_with(&format!("| `{}`", case.name)));
+        let row = row.unwrap_or_else(|| panic!("README has a row of {}", case.name));
+        assert!(row.bytes().any(|byte| byte.is_ascii_digit()), "{row}");
+    }
+}
+
+#[test]
 fn every_bundled_scenario_passes_check() {
     let mut folders = vec![repository().join("scenarios")];
     let mut checked = 0;
