@@ -25,14 +25,15 @@ pub struct Feedback<'a> {
     pub rtt: Time,
     /// The flow had nothing more to send, so that its window was not what limited it.
     pub app_limited: bool,
-    /// Part of `rtt` spent in the two end hosts.
+    /// Part of `rtt` spent in the two end hosts: from the arrival of the data at the receiver's NIC until the
+    /// acknowledgement left it, and from the arrival of that until now.
     pub endpoint_delay: Option<Time>,
+    /// Switches that the data passed.
+    pub hops: Option<u8>,
     /// One-way delay of the data packet as the two hosts' clocks show it, in picoseconds; negative if they disagree.
     pub one_way_delay: Option<i64>,
     /// In-band telemetry, one record per hop in path order; empty if the fabric has none.
     pub telemetry: &'a [HopTelemetry],
-    /// A window in bytes that the network granted.
-    pub granted_window: Option<u64>,
     /// Number of senders that the receiver currently serves.
     pub sender_count: Option<u16>,
 }

@@ -45,6 +45,8 @@ pub struct Class {
     pub underlay: Underlay,
     /// Its packets are ECN-capable.
     pub ecn_capable: bool,
+    /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
+    pub notification_interval: Option<Time>,
     /// Sizes on the wire.
     pub format: Format,
     /// What the law knows of the path.

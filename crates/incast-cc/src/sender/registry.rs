@@ -46,6 +46,11 @@ macro_rules! senders {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::values(parameters),)* }
             }
 
+            /// See [`SenderLaw::notification_interval`].
+            pub fn notification_interval(&self) -> Option<Time> {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::notification_interval(parameters),)* }
+            }
+
             /// State of a flow that starts at `now`.
             pub fn start(&self, path: &Path, now: Time, random: u32) -> Law {
                 match self { $(Self::$law(parameters) => Law::$law(<$law as SenderLaw>::start(parameters, path, now, random)),)* }

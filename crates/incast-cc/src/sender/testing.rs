@@ -398,18 +398,16 @@ struct Extras {
     endpoint_delay: u64,
     one_way_delay: i64,
     hops: Vec<(u32, u64, u32)>,
-    granted_window: u64,
     sender_count: u16,
 }
 
 fn extras() -> impl Strategy<Value = Extras> {
     let hops = prop::collection::vec((0u32..10_000_000, 0u64..1 << 30, 1_000u32..800_000), 0..5);
-    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, 0u64..1 << 30, 0u16..2000).prop_map(
-        |(endpoint_delay, one_way_delay, hops, granted_window, sender_count)| Extras {
+    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, 0u16..2000).prop_map(
+        |(endpoint_delay, one_way_delay, hops, sender_count)| Extras {
             endpoint_delay,
             one_way_delay,
             hops,
-            granted_window,
             sender_count,
         },
     )
@@ -496,7 +494,7 @@ impl Model {
                         .map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt))),
                     one_way_delay: extras.as_ref().map(|extras| extras.one_way_delay),
                     telemetry: &telemetry,
-                    granted_window: extras.as_ref().map(|extras| extras.granted_window),
+                    hops: extras.as_ref().map(|extras| extras.hops.len() as u8),
                     sender_count: extras.as_ref().map(|extras| extras.sender_count),
                 });
             }

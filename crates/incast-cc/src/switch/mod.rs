@@ -27,7 +27,7 @@ pub struct PortView {
 /// A packet as an agent sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView {
-    /// Sending host.
+    /// Sending host; `u32::MAX` for acknowledgements, which do not say.
     pub source: u32,
     /// Receiving host.
     pub destination: u32,

@@ -14,6 +14,8 @@ pub trait Message: Copy + Send {
     fn attachment(&self) -> u32;
     /// Sets that index.
     fn set_attachment(&mut self, index: u32);
+    /// It is being sent: what arrives may differ from what was sent by what this does.
+    fn sent(&mut self) {}
 }
 
 /// A set of nodes that share one event loop.
@@ -228,6 +230,10 @@ impl<D: Domain> Context<'_, D> {
     ) {
         let mut message = *message;
         message.set_attachment(D::Message::NO_ATTACHMENT);
+        if domain == self.domain {
+            // What is posted later counts as sent then.
+            message.sent();
+        }
         let payload = self.held.put(domain, Envelope { time, entity, message }, attachment.copied());
         if domain == self.domain {
             self.schedule(time, Event { class: D::ARRIVAL, entity, payload });

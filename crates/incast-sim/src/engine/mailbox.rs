@@ -218,6 +218,7 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
+            (*place).message.sent();
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
             if let Some(attachment) = attachment {
                 self.attachments.at(line).write(*attachment);

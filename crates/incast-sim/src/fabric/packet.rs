@@ -26,7 +26,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
-    /// Host that sent this packet.
+    /// Host that sent this packet. Acknowledgement, whose flow is named without it: what the receiver says of the
+    /// data's way, see [`Self::set_way`].
     pub source: u32,
     /// Host it goes to.
     pub destination: u32,
@@ -40,7 +41,7 @@ pub struct Packet {
     pub packets: u32,
     /// Hash of the flow for the choice among equal-cost ports.
     pub entropy: u32,
-    /// Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
+    /// Data: links passed. Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
     pub delay_ns: i32,
     attachment: u32,
     /// Data: when the NIC began to send it. Acknowledgement: that time, echoed. CNP: window granted. Credit: position.
@@ -164,6 +165,37 @@ impl Packet {
     pub fn report(&self) -> (u32, u32) {
         (u32::from(self.payload & 0xff), u32::from(self.payload >> 8))
     }
+    /// Acknowledgement: switches that the data passed.
+    #[inline]
+    pub fn hops(&self) -> u8 {
+        (self.source >> 24) as u8
+    }
+    /// Acknowledgement: how long the receiver's host took from the arrival of the data until this packet left.
+    #[inline]
+    pub fn endpoint_delay(&self) -> Time {
+        Time::from_ns(u64::from(self.source & MOST_ENDPOINT_NS))
+    }
+    /// Acknowledgement of data that passed so many links and arrived some time before this packet leaves. The delay is
+    /// kept in whole nanoseconds, and 16.7 ms at most.
+    #[inline]
+    pub fn set_way(&mut self, links: i32, endpoint_delay: Time) {
+        let ns = (endpoint_delay.ps() / 1000).min(u64::from(MOST_ENDPOINT_NS)) as u32;
+        self.source = (links.clamp(1, 256) as u32 - 1) << 24 | ns;
+    }
+    /// Acknowledgement: when the data arrived, to the nanosecond.
+    #[inline]
+    pub fn data_arrival(&self) -> Time {
+        self.stamp() + Time::from_ns(self.delay_ns.max(0) as u64)
+    }
+    /// Acknowledgement: sets the delay alone.
+    #[inline]
+    pub fn set_endpoint_delay(&mut self, delay: Time) {
+        self.set_way(i32::from(self.hops()) + 1, delay);
+    }
+    /// Host that sent this packet, where it says so.
+    pub fn origin(&self) -> Option<u32> {
+        (!matches!(self.kind, Kind::Ack | Kind::Nack)).then_some(self.source)
+    }
     /// Sets both, at most 255.
     #[inline]
     pub fn set_report(&mut self, packets: u32, marked: u32) {
@@ -171,7 +203,15 @@ impl Packet {
     }
 }
 
+/// The longest delay at a receiver's host that an acknowledgement can report, in nanoseconds.
+const MOST_ENDPOINT_NS: u32 = (1 << 24) - 1;
+
 impl engine::Message for Packet {
+    #[inline]
+    fn sent(&mut self) {
+        // As a TTL does, without a branch to guess.
+        self.delay_ns += i32::from(self.kind == Kind::Data);
+    }
     #[inline]
     fn attachment(&self) -> u32 {
         self.attachment
@@ -231,6 +271,10 @@ mod tests {
         assert_eq!(packet.deflections(), 15);
         packet.set_report(3, 2);
         assert_eq!(packet.report(), (3, 2));
+        packet.set_way(6, Time::from_ns(1_234));
+        assert_eq!((packet.hops(), packet.endpoint_delay()), (5, Time::from_ns(1_234)));
+        packet.set_endpoint_delay(Time::from_ms(20));
+        assert_eq!((packet.hops(), packet.endpoint_delay()), (5, Time::from_ns((1 << 24) - 1)));
         packet.set_value(u64::MAX - 5);
         assert_eq!(packet.value(), u64::MAX - 5);
     }

@@ -772,7 +772,7 @@ pub const NEW_EPOCH: u32 = 2;
 
 fn describe(packet: &Packet) -> PacketView {
     PacketView {
-        source: packet.source,
+        source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
         destination: packet.destination,
         sequence: packet.sequence,
         bytes: u32::from(packet.wire),

@@ -12,6 +12,8 @@ pub struct Format {
     pub header: u32,
     /// An acknowledgement or other control packet.
     pub control: u32,
+    /// A congestion notification from the receiver.
+    pub notification: u32,
 }
 
 /// Ethernet header and frame check sequence.
@@ -28,15 +30,22 @@ const SACK: u32 = 12;
 const BTH_ICRC: u32 = 12 + 4;
 /// InfiniBand ACK extended transport header.
 const AETH: u32 = 4;
+/// What a RoCEv2 congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annex A17.9.3).
+const CNP: u32 = 16;
 
 impl Format {
     /// The format of a framing.
     pub const fn of(framing: Framing) -> Self {
         match framing {
-            Framing::Tcp => Self { header: ETHERNET + IPV4 + TCP, control: ETHERNET + IPV4 + TCP + SACK },
+            Framing::Tcp => Self {
+                header: ETHERNET + IPV4 + TCP,
+                control: ETHERNET + IPV4 + TCP + SACK,
+                notification: ETHERNET + IPV4 + TCP,
+            },
             Framing::RoceV2 => Self {
                 header: ETHERNET + IPV4 + UDP + BTH_ICRC,
                 control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH,
+                notification: ETHERNET + IPV4 + UDP + BTH_ICRC + CNP,
             },
         }
     }
@@ -64,6 +73,6 @@ mod tests {
         // 1,448 payload bytes with timestamps make the 1,518-byte frame.
         assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 82, 71));
         let roce = Format::of(Framing::RoceV2);
-        assert_eq!((roce.data(1024), roce.control()), (1086, 66));
+        assert_eq!((roce.data(1024), roce.control(), roce.notification), (1086, 66, 78));
     }
 }

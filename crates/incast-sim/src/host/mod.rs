@@ -165,8 +165,12 @@ impl<'a> Host<'a> {
     #[inline]
     fn on_data(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         let now = context.now();
-        let in_order_only = self.settings.classes[usize::from(packet.class)].recovery == Recovery::GoBackN;
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let in_order_only = class.recovery == Recovery::GoBackN;
         let arrival = self.receiving.on_data(now, packet, in_order_only);
+        if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
+            self.notify(packet, &arrival, interval, now);
+        }
         if arrival.received == Received::Refused {
             self.refuse(packet, &arrival, context);
         } else {
@@ -242,11 +246,28 @@ impl<'a> Host<'a> {
         answer.entropy = data.reverse_entropy();
         answer.set_stamp(data.stamp());
         answer.delay_ns = (now.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
+        answer.set_way(data.delay_ns, Time::ZERO);
         answer.wire = class.format.control() as u16;
         answer.priority = class.ack_priority;
         answer.class = data.class;
         answer.set_report(report.0, report.1);
         self.push_control(answer, telemetry);
+    }
+
+    /// Notification point: answers a mark with a congestion notification packet, unless one was sent for the flow less
+    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015).
+    fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, now: Time) {
+        let Some(progress) = self.receiving.progress(arrival.slot) else { return };
+        if now < progress.next_notification {
+            return;
+        }
+        progress.next_notification = now.saturating_add(interval);
+        let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
+        packet.entropy = data.reverse_entropy();
+        packet.set_value(u64::MAX);
+        packet.wire = self.settings.classes[usize::from(data.class)].format.notification as u16;
+        packet.class = data.class;
+        self.push_control(packet, None);
     }
 
     #[inline]
@@ -316,10 +337,10 @@ impl<'a> Host<'a> {
             in_flight: flow.in_flight(mtu),
             rtt,
             app_limited: flow.app_limited(before),
-            endpoint_delay: None,
+            endpoint_delay: Some(packet.endpoint_delay()),
+            hops: Some(packet.hops()),
             one_way_delay: Some(i64::from(packet.delay_ns) * 1000),
             telemetry: telemetry.map_or(&[], Telemetry::hops),
-            granted_window: None,
             sender_count: None,
         };
         flow.law.on_ack(&feedback);
@@ -530,8 +551,11 @@ impl<'a> Host<'a> {
             return;
         }
         if self.nic.link.idle(now) {
-            if let Some(packet) = self.nic.pop_control() {
+            if let Some(mut packet) = self.nic.pop_control() {
                 self.injected += 1;
+                if matches!(packet.kind, Kind::Ack | Kind::Nack) {
+                    packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival()));
+                }
                 let telemetry = self.nic.telemetry(&packet);
                 if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
                     self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);

@@ -45,6 +45,8 @@ pub struct Progress {
     pub pending: (u32, u32),
     /// The last packet's mark.
     pub was_marked: bool,
+    /// The next congestion notification may not be sent before.
+    pub next_notification: Time,
     /// A NACK for the missing packet is out.
     pub nacked: bool,
     /// Pending event of the delayed acknowledgement.

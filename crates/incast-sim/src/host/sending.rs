@@ -73,6 +73,8 @@ pub struct SendFlow {
     /// Flow number at this host.
     pub sequence: u32,
     packets: u32,
+    /// Bytes of the last packet on the link, where the flow is paced.
+    last_wire: u32,
     last_payload: u16,
     entropy: u32,
     /// What it was asked to be.
@@ -123,6 +125,7 @@ impl SendFlow {
             class: spec.class as u8,
             sequence,
             packets,
+            last_wire: 0,
             last_payload: (spec.bytes - u64::from(packets - 1) * mtu) as u16,
             entropy: entropy(settings.seed, spec.source, spec.destination, sequence),
             spec,
@@ -140,10 +143,23 @@ impl SendFlow {
     pub fn refresh(&mut self) {
         self.window = self.law.window();
         self.credit = self.law.credit();
-        self.pace = match self.law.pacing_rate() {
+        let pace = match self.law.pacing_rate() {
             None => 0.0,
             Some(rate) => 8e12 / rate.as_f64().max(1.0),
         };
+        if pace != self.pace {
+            self.change_pace(pace);
+        }
+    }
+
+    /// The gap after the last packet is as long as the newest pace makes it: a rate limiter does not sit out a gap
+    /// that it would no longer leave.
+    fn change_pace(&mut self, pace: f64) {
+        if pace > 0.0 && self.pace > 0.0 {
+            let gap = |pace: f64| Time::from_ps((f64::from(self.last_wire) * pace) as u64);
+            self.next_send = (self.next_send + gap(pace)).saturating_sub(gap(self.pace));
+        }
+        self.pace = pace;
     }
 
     /// Payload bytes of a packet.
@@ -319,6 +335,7 @@ impl SendFlow {
         self.law.on_sent(now, payload);
         if self.pace > 0.0 {
             let wire = u32::from(packet.wire) + crate::fabric::packet::GAP;
+            self.last_wire = wire;
             self.next_send = now + Time::from_ps((f64::from(wire) * self.pace) as u64);
         } else if self.window < u64::from(mtu) {
             // A window below one packet: one packet each RTT × MSS / window.

@@ -137,6 +137,7 @@ impl Plan {
                 ack_priority: class.ack_priority.unwrap_or(class.priority),
                 underlay: class.underlay.clone(),
                 ecn_capable: info.ecn_capable,
+                notification_interval: class.law.notification_interval(),
                 format: Format::of(info.framing),
                 path: base_path(&config.topology, config.host.mtu, info.framing),
             }
