@@ -104,6 +104,53 @@ unit_setting! {
     Rate, "a rate such as \"100Gbps\"";
 }
 
+/// Declares a parameter that is one of several names. Each: `Variant = "name",`.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[doc = $enum_doc:literal])*
+        pub enum $name:ident { $( $(#[doc = $doc:literal])+ $variant:ident = $text:literal, )+ }
+    ) => {
+        $(#[doc = $enum_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[doc = $doc])+ $variant, )+ }
+
+        impl $crate::parameters::Setting for $name {
+            const KIND: &'static str = concat!("one of", $(" \"", $text, "\"",)+);
+            fn read(raw: &$crate::parameters::Raw) -> Result<Self, String> {
+                match raw {
+                    $($crate::parameters::Raw::Text(text) if text == $text => Ok(Self::$variant),)+
+                    _ => Err(format!("found {raw}, expected {}", Self::KIND)),
+                }
+            }
+            fn write(&self) -> $crate::parameters::Raw {
+                $crate::parameters::Raw::Text(match self { $(Self::$variant => $text,)+ }.to_owned())
+            }
+        }
+    };
+}
+
+/// The value that `given` has for a choice on which other defaults depend; the last one counts, as in `resolve`.
+///
+/// # Errors
+/// A value that is none of the names.
+pub fn chosen<T: Setting>(
+    name: &'static str,
+    otherwise: T,
+    given: &[(String, Raw)],
+) -> Result<T, ParameterError> {
+    match given.iter().rev().find(|(key, _)| key == name) {
+        Some((_, raw)) => T::read(raw).map_err(|message| ParameterError::Value { name, message }),
+        None => Ok(otherwise),
+    }
+}
+
+/// Other defaults, then what is given, which replaces them.
+pub fn with_defaults(defaults: &[(&str, Raw)], given: &[(String, Raw)]) -> Vec<(String, Raw)> {
+    let defaults = defaults.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone()));
+    defaults.chain(given.iter().cloned()).collect()
+}
+
 /// One row of the reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterInfo {

@@ -2,6 +2,7 @@
 //!
 //! To add one, write its file and add a line to `senders!` below; `docs/adding-a-law.md` walks through it.
 
+mod rate_based;
 mod registry;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -15,6 +16,8 @@ use incast_units::{Rate, Time};
 registry::senders! {
     dctcp::Dctcp,
     cubic::Cubic,
+    swift::Swift,
+    timely::Timely,
     constant_window::ConstantWindow,
     constant_rate::ConstantRate,
     credit::Credit,
@@ -71,6 +74,11 @@ pub trait SenderLaw: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// Receivers answer marked packets with congestion notifications ([`Self::on_cnp`]), at most one for each flow in
+    /// this time. `None` for laws that learn of marks from acknowledgements.
+    fn notification_interval(_parameters: &Self::Parameters) -> Option<Time> {
+        None
+    }
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;
 
