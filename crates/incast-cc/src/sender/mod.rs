@@ -18,6 +18,7 @@ registry::senders! {
     cubic::Cubic,
     swift::Swift,
     timely::Timely,
+    dcqcn::Dcqcn,
     constant_window::ConstantWindow,
     constant_rate::ConstantRate,
     credit::Credit,

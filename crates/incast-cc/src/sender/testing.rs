@@ -70,10 +70,11 @@ impl Scenario {
     }
 
     /// Resolves and starts a law on this path.
-    pub fn start(&self, name: &str, given: &[(String, Raw)]) -> Law {
+    pub fn start(&self, name: &str, given: &[(String, Raw)]) -> Run {
         let parameters =
             LawParameters::resolve(name, &self.path, given).expect("registered").expect("allowed");
-        parameters.start(&self.path, Time::ZERO, 0)
+        let law = parameters.start(&self.path, Time::ZERO, 0);
+        Run { notification_interval: parameters.notification_interval(), ..Run::new(*self, law) }
     }
 }
 
@@ -95,6 +96,8 @@ pub(crate) struct Run {
     last_rtt: Time,
     progress: Time,
     numbers: u64,
+    notification_interval: Option<Time>,
+    next_notification: Time,
     pub delivered: u64,
     pub dropped: u64,
     pub marked: u64,
@@ -118,6 +121,8 @@ impl Run {
             last_rtt: scenario.path.base_rtt,
             progress: Time::ZERO,
             numbers: 0,
+            notification_interval: None,
+            next_notification: Time::ZERO,
             delivered: 0,
             dropped: 0,
             marked: 0,
@@ -215,6 +220,13 @@ impl Run {
             app_limited: self.next == self.scenario.flow,
             ..Feedback::default()
         });
+        // The notification travels with the acknowledgement; the receiver's clock is taken to be that of its arrival.
+        if let (true, Some(interval)) = (ack.marked, self.notification_interval)
+            && self.now >= self.next_notification
+        {
+            self.next_notification = self.now + interval;
+            self.law.on_cnp(self.now, None);
+        }
         if let Some((position, lost_bytes)) = lost {
             let (now, next, in_flight) = (self.now, self.next, self.in_flight);
             self.law.on_loss(&Loss { now, lost_bytes, position, next, in_flight });
@@ -259,13 +271,17 @@ impl Run {
         }
     }
 
-    /// Window, bytes in flight and queue at 32 times, `interval` apart.
+    /// Window (or rate in Mbit/s, for a law that has one), bytes in flight and queue at 32 times, `interval` apart.
     pub fn trajectory(&mut self, interval: Time) -> String {
         let mut text = String::from("      time  window  flight   queue\n");
         for _ in 0..32 {
             self.until(self.now + interval);
             let window = self.law.window();
-            let window = if window == u64::MAX { "-".to_owned() } else { window.to_string() };
+            let window = match self.law.pacing_rate() {
+                Some(rate) => format!("{}M", rate.bps() / 1_000_000),
+                None if window == u64::MAX => "-".to_owned(),
+                None => window.to_string(),
+            };
             let (time, in_flight, queue) = (self.now.to_string(), self.in_flight, self.queue());
             writeln!(text, "{time:>10} {window:>7} {in_flight:>7} {queue:>7}")
                 .expect("a String takes everything");
@@ -285,7 +301,7 @@ mod golden {
 
     fn trajectory(law: &str, given: &[(&str, Raw)], scenario: Scenario, interval: Time) -> String {
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
-        Run::new(scenario, scenario.start(law, &given)).trajectory(interval)
+        scenario.start(law, &given).trajectory(interval)
     }
 
     fn marking() -> Scenario {
@@ -313,6 +329,30 @@ mod golden {
         let ten = [("initial_window", Raw::Text("14480B".into()))];
         let wide_area = Scenario { buffer: 1_250_000, ..Scenario::wide_area() };
         insta::assert_snapshot!("cubic_wide_area", trajectory("cubic", &ten, wide_area, Time::from_ms(500)));
+    }
+
+    #[test]
+    fn swift() {
+        insta::assert_snapshot!("swift", trajectory("swift", &[], Scenario::datacenter(), Time::from_us(50)));
+        insta::assert_snapshot!("swift_outage", trajectory("swift", &[], outage(), Time::from_us(50)));
+    }
+
+    #[test]
+    fn timely() {
+        let scenario = Scenario::datacenter();
+        insta::assert_snapshot!("timely", trajectory("timely", &[], scenario, Time::from_us(500)));
+        let patched = [("variant", Raw::Text("patched".into()))];
+        insta::assert_snapshot!("timely_patched", trajectory("timely", &patched, scenario, Time::from_ms(5)));
+    }
+
+    #[test]
+    fn dcqcn() {
+        insta::assert_snapshot!("dcqcn", trajectory("dcqcn", &[], marking(), Time::from_us(100)));
+        let mellanox = [("variant", Raw::Text("mellanox".into()))];
+        insta::assert_snapshot!(
+            "dcqcn_mellanox",
+            trajectory("dcqcn", &mellanox, marking(), Time::from_us(100))
+        );
     }
 
     #[test]
@@ -344,7 +384,7 @@ mod golden {
 fn dctcp_keeps_the_queue_of_its_analysis() {
     let wire = 1538;
     let scenario = Scenario { marking: Marking::Step { at: 20 * wire }, ..Scenario::datacenter() };
-    let mut run = Run::new(scenario, scenario.start("dctcp", &[]));
+    let mut run = scenario.start("dctcp", &[]);
     run.until(Time::from_ms(4));
     let delivered = run.delivered;
     let (mut least, mut most) = (u64::MAX, 0);
@@ -372,7 +412,7 @@ fn every_law_finishes_a_flow() {
             flow: 3_000_000,
             ..Scenario::datacenter()
         };
-        let mut run = Run::new(scenario, scenario.start(info.name, &[]));
+        let mut run = scenario.start(info.name, &[]);
         run.until(Time::from_ms(50));
         assert_eq!((run.delivered, run.in_flight), (3_000_000, 0), "{}", info.name);
         assert!(run.dropped > 0, "{}", info.name);

@@ -12,9 +12,10 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/timely.md`):
-//! - A completion is an acknowledgement that passes the end of a segment, at most one per `min_rtt` as in CoNEXT 2016;
-//!   [`Update`] has HPCC's once-per-RTT instead. Packets are paced one by one, not in bursts of a segment.
-//! - The RTT is that of the packet which ends the segment; there is no segment's serialisation to be subtracted.
+//! - The paper updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means rarely: a
+//!   rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`, and the
+//!   once-per-RTT of HPCC's simulator. The patched form, whose decreases are small, always has segments. Packets are paced one by one, not in bursts of a segment.
+//! - The RTT is that of the packet which causes the update; there is no segment's serialisation to be subtracted.
 //! - Which increases count towards hyperactive increase is [`Streak`].
 //! - Losses and timeouts do not change the rate: the papers have a lossless fabric.
 
@@ -24,7 +25,7 @@ use super::{
 };
 use crate::{
     Feedback, Loss, Path,
-    parameters::{ParameterError, Raw, chosen, with_defaults},
+    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
 use std::sync::Arc;
@@ -44,7 +45,7 @@ crate::choice! {
     pub enum Update {
         /// Once per segment, at most once per `min_rtt`.
         Segment = "segment",
-        /// Once per round trip: when what was unsent at the last update is acknowledged (HPCC's simulator).
+        /// Once per round trip: when a packet that was sent after the last update is acknowledged (HPCC's simulator).
         RoundTrip = "round-trip",
     }
 }
@@ -87,8 +88,8 @@ crate::parameters! {
         /// What counts towards hyperactive increase.
         hyper_counts: Streak = "\"gradient\"", |_| Streak::Gradient, "\"gradient\" or \"increases\"", |_| true, "SIGCOMM 2015; \"increases\" is HPCC's simulator";
         /// When the rate is updated.
-        update: Update = "\"segment\"", |_| Update::Segment, "\"segment\" or \"round-trip\"", |_| true, "SIGCOMM 2015; \"round-trip\" is HPCC's simulator";
-        /// Payload bytes of a segment.
+        update: Update = "\"round-trip\"; paper, patched: \"segment\"", |_| Update::RoundTrip, "\"segment\" or \"round-trip\"", |_| true, "HPCC's simulator; \"segment\" is SIGCOMM 2015";
+        /// Payload bytes of a segment, with updates by segment.
         segment: Bytes = "0.64 BDP; paper: 16KB", |path| Bytes::new((path.bdp().get() as f64 * 0.64) as u64), "any size", |_| true, "CoNEXT 2016: 16KB (SIGCOMM 2015 has 16KB to 64KB), at 10Gbps and 20us";
         /// Rate of a new flow.
         initial_rate: Rate = "the NIC's rate", |path| path.rate, "at least 1bps", |r| r.bps() > 0, "ours: every scheme starts with one BDP in the first RTT; SIGCOMM 2015 has 1/(n+1) of it with n flows at the host";
@@ -100,8 +101,9 @@ crate::parameters! {
 }
 
 /// The constants as printed.
-fn paper() -> [(&'static str, Raw); 7] {
+fn paper() -> [(&'static str, Raw); 8] {
     [
+        ("update", "segment"),
         ("low_threshold", "50us"),
         ("high_threshold", "500us"),
         ("reference", "50us"),
@@ -136,8 +138,8 @@ pub struct Timely {
     previous_rtt: Option<Time>,
     /// Moving average of the differences of RTTs, in picoseconds.
     difference: f64,
-    /// The next update comes when this is acknowledged.
-    update_end: u64,
+    /// Payload bytes acknowledged since the last update.
+    completed: u64,
     last_update: Time,
     /// Increases in a row that count.
     streak: u32,
@@ -222,6 +224,8 @@ impl SenderLaw for Timely {
         }
         if chosen("variant", Variant::Original, given)? == Variant::Patched {
             defaults.push(("decrease", Raw::Float(0.008)));
+            // Small steps once per RTT would be ever rarer as the queue grows: it would never be drained.
+            defaults.push(("update", Update::Segment.write()));
         }
         let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
         let Parameters { low_threshold, high_threshold, .. } = parameters;
@@ -253,7 +257,7 @@ impl SenderLaw for Timely {
             rate: constants.parameters.initial_rate.as_f64().clamp(constants.min_rate, constants.line),
             previous_rtt: None,
             difference: 0.0,
-            update_end: 0,
+            completed: 0,
             last_update: now,
             streak: 0,
             constants: Arc::clone(constants),
@@ -261,16 +265,19 @@ impl SenderLaw for Timely {
     }
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        if feedback.acked <= self.update_end {
+        let parameters = &self.constants.parameters;
+        self.completed += feedback.acked_bytes;
+        let due = match parameters.update {
+            Update::RoundTrip => feedback.now.saturating_sub(feedback.rtt) >= self.last_update,
+            Update::Segment => {
+                self.completed >= parameters.segment.get()
+                    && feedback.now.saturating_sub(self.last_update) >= parameters.min_rtt
+            }
+        };
+        if !due {
             return;
         }
-        let parameters = &self.constants.parameters;
-        self.update_end = match parameters.update {
-            Update::RoundTrip => feedback.next,
-            // Too early after the last update: the next acknowledgement is asked again.
-            Update::Segment if feedback.now.saturating_sub(self.last_update) < parameters.min_rtt => return,
-            Update::Segment => feedback.acked + parameters.segment.get().saturating_sub(1),
-        };
+        self.completed = 0;
         self.last_update = feedback.now;
         // The first completion has nothing to be compared with.
         if let Some(previous) = self.previous_rtt.replace(feedback.rtt) {
@@ -325,8 +332,11 @@ mod tests {
     fn the_scaled_profile_is_the_papers_on_the_papers_network() {
         let scaled = Timely::resolve(&path(), &[]).expect("defaults");
         let paper = Timely::resolve(&path(), &given(&[("profile", "paper")])).expect("allowed");
-        let without =
-            |constants: &Constants| Parameters { profile: Profile::Paper, ..constants.parameters.clone() };
+        let without = |constants: &Constants| Parameters {
+            profile: Profile::Paper,
+            update: Update::Segment,
+            ..constants.parameters.clone()
+        };
         assert_eq!(without(&scaled), without(&paper));
         // Elsewhere one of them scales, and explicit keys win over both.
         let elsewhere = Path { rate: Rate::from_gbps(400), base_rtt: Time::from_us(10), ..path() };
@@ -408,36 +418,34 @@ mod tests {
         close(gain(8.0 * GBPS), gain(2.0 * GBPS));
     }
 
-    fn ack(law: &mut Timely, now: Time, acked: u64, next: u64, rtt: Time) {
-        law.on_ack(&Feedback { now, acked, next, rtt, acked_bytes: 1000, packets: 1, ..Feedback::default() });
+    fn ack(law: &mut Timely, now: Time, rtt: Time) {
+        law.on_ack(&Feedback { now, rtt, acked_bytes: 1000, packets: 1, ..Feedback::default() });
     }
 
     #[test]
     fn updates_come_once_per_segment_and_not_faster_than_the_minimum_rtt() {
-        let mut law = flow(&[("segment", "16KB")]);
+        let mut law = flow(&[("update", "segment"), ("segment", "16KB")]);
         let rtt = Time::from_us(30);
-        ack(&mut law, Time::from_us(30), 1000, 40_000, rtt);
+        (1..=16).for_each(|packet| ack(&mut law, Time::from_us(30 + packet), rtt));
         assert_eq!((law.previous_rtt, law.rate), (Some(rtt), 5.0 * GBPS), "nothing to compare with");
-        for packet in 2..=16 {
-            ack(&mut law, Time::from_us(40 + packet), packet * 1000, 40_000, rtt);
-        }
+        (1..=15).for_each(|packet| ack(&mut law, Time::from_us(60 + packet), rtt));
         assert_eq!(law.rate, 5.0 * GBPS);
-        ack(&mut law, Time::from_us(60), 17_000, 40_000, rtt);
+        ack(&mut law, Time::from_us(76), rtt);
         close(law.rate, 5.01 * GBPS);
-        ack(&mut law, Time::from_us(79), 34_000, 80_000, rtt);
+        (1..=19).for_each(|packet| ack(&mut law, Time::from_us(76 + packet), rtt));
         close(law.rate, 5.01 * GBPS);
-        ack(&mut law, Time::from_us(80), 35_000, 80_000, rtt);
+        ack(&mut law, Time::from_us(96), rtt);
         close(law.rate, 5.02 * GBPS);
     }
 
     #[test]
     fn or_once_per_round_trip() {
-        let mut law = flow(&[("update", "round-trip")]);
+        let mut law = flow(&[]);
         let rtt = Time::from_us(30);
-        ack(&mut law, Time::from_us(30), 1000, 40_000, rtt);
-        ack(&mut law, Time::from_us(50), 40_000, 80_000, rtt);
+        ack(&mut law, Time::from_us(30), rtt);
+        ack(&mut law, Time::from_us(59), rtt);
         assert_eq!(law.rate, 5.0 * GBPS);
-        ack(&mut law, Time::from_us(51), 41_000, 80_000, rtt);
+        ack(&mut law, Time::from_us(60), rtt);
         close(law.rate, 5.01 * GBPS);
     }
 

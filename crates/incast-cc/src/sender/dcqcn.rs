@@ -1,0 +1,675 @@
+//! DCQCN: a rate that is cut by congestion notifications and recovers in stages, by a timer and a byte counter.
+//!
+//! Source: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015: the reaction point (RP).
+//! The notification point is the receiving host's ([`SenderLaw::notification_interval`]), the congestion point the
+//! switch's RED. Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, has the
+//! fixed point. HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for the variant of NICs.
+//!
+//! ```text
+//!             CNP: R_T = R_C, R_C (1 - alpha / 2), alpha up, T = BC = 0
+//!         ┌──────────────────────────────────────────────────────────────┐
+//!         ▼                                                              │
+//!   fast recovery ──────────▶ additive increase ─────────▶ hyper increase│  each timer expiry: T + 1,
+//!   R_C = (R_T + R_C) / 2     R_T + R_AI, then the same    R_T + i R_HAI ┘  each B bytes sent: BC + 1
+//!   max(T, BC) <= F           one of them > F              both > F
+//! ```
+//!
+//! Readings and deviations (all in `docs/dcqcn.md`):
+//! - Fast recovery is five steps to a fixed target, as the paper's text has it; its algorithm, which compares after
+//!   counting, has four. [`FastRecovery`] has both.
+//! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
+//!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
+//! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
+//!   fired, so that the rate rises during the gap.
+//! - Losses and timeouts do not change the rate: the paper has a lossless fabric.
+
+use super::{
+    Framing, LawInfo, Recovery, SenderLaw,
+    rate_based::{self, InFlight, Profile},
+};
+use crate::{
+    Feedback, Loss, Path, Periodic,
+    parameters::{ParameterError, Raw, chosen, with_defaults},
+};
+use incast_units::{Bytes, Rate, Time};
+use std::sync::Arc;
+
+crate::choice! {
+    /// Whose reaction point.
+    pub enum Variant {
+        /// SIGCOMM 2015: a CNP cuts at once.
+        Paper = "paper",
+        /// The NIC's, as HPCC's simulator has it: a CNP is remembered until the next tick.
+        Mellanox = "mellanox",
+    }
+}
+
+crate::choice! {
+    /// How long fast recovery lasts.
+    pub enum FastRecovery {
+        /// While max(T, BC) is at most F: F steps.
+        AtMost = "at-most",
+        /// While it is below F: F - 1 steps, the algorithm to the letter.
+        Below = "below",
+    }
+}
+
+crate::choice! {
+    /// Which cuts lower the target rate to the rate before the cut.
+    pub enum ClampTarget {
+        /// All (SIGCOMM 2015).
+        Always = "always",
+        /// Those after an increase: several cuts in a row keep the target of the first (HPCC's simulator).
+        AfterIncrease = "after-increase",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of DCQCN.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
+        /// The paper's reaction point or the NIC's.
+        variant: Variant = "\"paper\"", |_| Variant::Paper, "\"paper\" or \"mellanox\"", |_| true, "SIGCOMM 2015; \"mellanox\" is HPCC's simulator";
+        /// g: weight of the newest period in the moving average alpha.
+        gain: f64 = "1/256", |_| 1.0 / 256.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "SIGCOMM 2015";
+        /// K: alpha decays after each such time without a CNP; with the variant mellanox it is updated each such time.
+        alpha_timer: Time = "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, paper: 1us", |path| path.base_rtt.mul_f64(5.5), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us";
+        /// T: time after which the rate rises by a step.
+        increase_timer: Time = "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, paper: 300us", |path| path.base_rtt.mul_f64(5.5), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us";
+        /// Variant mellanox: cuts happen at the ticks of a timer with this period.
+        decrease_timer: Time = "4/13 base RTT; paper: 4us", |path| path.base_rtt.mul_f64(4.0 / 13.0), "above 0", |t| *t > Time::ZERO, "HPCC's simulator (4us), at 13us";
+        /// B: payload bytes after which the rate rises by a step. The variant mellanox has none.
+        byte_counter: Bytes = "200 rate x base RTT; paper: 10MB", |path| Bytes::new(200 * path.rate.bytes_in(path.base_rtt).get()), "at least 1B", |b| b.get() > 0, "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours)";
+        /// N: the receiver sends at most one CNP for a flow in this time; 0 answers every mark.
+        cnp_interval: Time = "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, paper: 4us", |path| path.base_rtt.saturating_mul(5), "any time", |_| true, "SIGCOMM 2015 (50us), at a base RTT of 10us (ours); mellanox: no more often than cuts";
+        /// F: steps of fast recovery.
+        fast_recovery: u64 = "5; mellanox: 1", |_| 5, "1 to 1000", |f| (1..=1000).contains(f), "SIGCOMM 2015; HPCC's simulator";
+        /// How long fast recovery lasts.
+        fast_recovery_while: FastRecovery = "\"at-most\"", |_| FastRecovery::AtMost, "\"at-most\" or \"below\"", |_| true, "SIGCOMM 2015: \"at-most\" is its text, \"below\" its algorithm";
+        /// R_AI: what an additive increase adds to the target rate.
+        additive_increase: Rate = "rate / 1000; paper: 40Mbps; mellanox: rate / 5000", |path| share(path, 1000), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 40Mbps at 40Gbps; HPCC's simulator: 5Mbps at 25Gbps";
+        /// R_HAI: what a hyper increase adds to the target rate, times the number of such steps.
+        hyper_increase: Rate = "rate / 200; paper: 200Mbps; mellanox: rate / 500", |path| share(path, 200), "at least 1bps", |r| r.bps() > 0, "ns3-rdma: 200Mbps at 40Gbps; HPCC's simulator: 50Mbps at 25Gbps, not multiplied";
+        /// Least rate.
+        min_rate: Rate = "rate / 400; paper: 100Mbps; mellanox: rate / 100", |path| share(path, 400), "at least 1bps", |r| r.bps() > 0, "HPCC's simulator: 100Mbps, and 1Gbps at 100Gbps";
+        /// Which cuts lower the target rate.
+        clamp_target: ClampTarget = "\"always\"; mellanox: \"after-increase\"", |_| ClampTarget::Always, "\"always\" or \"after-increase\"", |_| true, "SIGCOMM 2015; HPCC's simulator";
+        /// A limit of what is in flight, beside the rate.
+        in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019";
+    }
+}
+
+fn share(path: &Path, of: u64) -> Rate {
+    Rate::from_bps((path.rate.bps() / of).max(1))
+}
+
+/// Defaults that differ from those of the variant paper in the profile scaled.
+fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static str, Raw)> {
+    let text = |(key, value): (&'static str, &str)| (key, Raw::Text(value.to_owned()));
+    let time = |share: f64| Raw::Text(path.base_rtt.mul_f64(share).max(Time::from_ps(1)).to_string());
+    let rate = |of: u64| Raw::Text(share(path, of).to_string());
+    let mut defaults = Vec::new();
+    if profile == Profile::Paper {
+        defaults.extend(
+            [
+                ("alpha_timer", "55us"),
+                ("increase_timer", "55us"),
+                ("decrease_timer", "4us"),
+                ("byte_counter", "10MB"),
+                ("cnp_interval", "50us"),
+                ("additive_increase", "40Mbps"),
+                ("hyper_increase", "200Mbps"),
+                ("min_rate", "100Mbps"),
+            ]
+            .map(text),
+        );
+    }
+    if variant == Variant::Mellanox {
+        defaults.push(("fast_recovery", Raw::Integer(1)));
+        defaults.push(text(("clamp_target", "after-increase")));
+        // HPCC's simulator scales rates with the link itself.
+        defaults.push(("additive_increase", rate(5000)));
+        defaults.push(("hyper_increase", rate(500)));
+        defaults.push(("min_rate", rate(100)));
+        match profile {
+            Profile::Paper => defaults.extend(
+                [("alpha_timer", "1us"), ("increase_timer", "300us"), ("cnp_interval", "4us")].map(text),
+            ),
+            Profile::Scaled => defaults.extend([
+                ("alpha_timer", time(1.0 / 13.0)),
+                ("increase_timer", time(300.0 / 13.0)),
+                ("cnp_interval", time(4.0 / 13.0)),
+            ]),
+        }
+    }
+    defaults
+}
+
+/// What all flows of a fabric share. Rates in bit/s.
+#[derive(Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    line: f64,
+    min_rate: f64,
+    additive: f64,
+    hyper: f64,
+    byte_counter: u64,
+    /// Stages up to here are fast recovery.
+    recovery_stages: u64,
+    /// Below this rate packets are further apart than the timer.
+    slow: f64,
+    bdp: f64,
+}
+
+/// State of a flow.
+#[derive(Clone, Debug)]
+pub struct Dcqcn {
+    /// R_C and R_T in bit/s.
+    current: f64,
+    target: f64,
+    alpha: f64,
+    alpha_timer: Periodic,
+    increase_timer: Periodic,
+    /// Variant mellanox: the ticks at which cuts happen.
+    decrease_timer: Periodic,
+    /// Payload bytes since the last step of the byte counter.
+    counted: u64,
+    /// T and BC.
+    timer_stage: u32,
+    byte_stage: u32,
+    /// A CNP has come before.
+    notified: bool,
+    /// Variant mellanox: a CNP has come since the last tick of alpha's timer, and of that of cuts.
+    alpha_pending: bool,
+    cut_pending: bool,
+    constants: Arc<Constants>,
+}
+
+/// `alpha = (1 - g) alpha + g`, for a CNP (SIGCOMM 2015, equation 1).
+fn raised(alpha: f64, gain: f64) -> f64 {
+    (1.0 - gain) * alpha + gain
+}
+
+/// `alpha = (1 - g) alpha`, for each period without one (SIGCOMM 2015, equation 2).
+fn decayed(alpha: f64, gain: f64, periods: u64) -> f64 {
+    match periods {
+        0 => alpha,
+        1 => alpha * (1.0 - gain),
+        _ => alpha * libm::pow(1.0 - gain, periods as f64),
+    }
+}
+
+/// `R_C (1 - alpha / 2)` (SIGCOMM 2015, equation 1).
+fn cut(rate: f64, alpha: f64) -> f64 {
+    rate * (1.0 - alpha / 2.0)
+}
+
+/// What an increase adds to the target: nothing in fast recovery, `R_AI` once one of the two stages is past it, `i R_HAI`
+/// once both are, i counting from 1 (SIGCOMM 2015, section 3.1).
+fn target_step(constants: &Constants, timer: u64, bytes: u64) -> f64 {
+    let last = constants.recovery_stages;
+    let (least, most) = (timer.min(bytes), timer.max(bytes));
+    if most <= last {
+        0.0
+    } else if least > last {
+        constants.hyper * (least - last) as f64
+    } else {
+        constants.additive
+    }
+}
+
+/// The same with one counter: one additive step, then constant hyper steps (HPCC's simulator).
+fn target_step_mellanox(constants: &Constants, timer: u64) -> f64 {
+    match timer {
+        _ if timer <= constants.recovery_stages => 0.0,
+        _ if timer == constants.recovery_stages + 1 => constants.additive,
+        _ => constants.hyper,
+    }
+}
+
+/// A rate this close to the line's, in bit/s, has arrived.
+const NEAR: f64 = 1000.0;
+
+impl Dcqcn {
+    /// The rate is below that of the line: timer and byte counter matter.
+    #[inline]
+    fn is_limited(&self) -> bool {
+        self.current < self.constants.line
+    }
+
+    /// Brings the state to `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.cut_pending && self.decrease_timer.next() <= now {
+            let tick = self.decrease_timer.next();
+            self.expire(tick);
+            self.cut(tick);
+            self.cut_pending = false;
+        }
+        if self.is_limited() {
+            self.expire(now);
+        }
+    }
+
+    /// Timers up to `now`.
+    fn expire(&mut self, now: Time) {
+        self.expire_alpha(now);
+        if !self.is_limited() {
+            return;
+        }
+        for _ in 0..self.increase_timer.expired(now) {
+            self.timer_stage = self.timer_stage.saturating_add(1);
+            self.increase();
+            if !self.is_limited() {
+                break;
+            }
+        }
+    }
+
+    fn expire_alpha(&mut self, now: Time) {
+        let mut periods = self.alpha_timer.expired(now);
+        if periods > 0 && self.alpha_pending {
+            self.alpha = raised(self.alpha, self.constants.parameters.gain);
+            self.alpha_pending = false;
+            periods -= 1;
+        }
+        self.alpha = decayed(self.alpha, self.constants.parameters.gain, periods);
+    }
+
+    /// One step of recovery: `R_C = (R_T + R_C) / 2`.
+    fn increase(&mut self) {
+        let constants = &*self.constants;
+        let (timer, bytes) = (u64::from(self.timer_stage), u64::from(self.byte_stage));
+        let step = match constants.parameters.variant {
+            Variant::Paper => target_step(constants, timer, bytes),
+            Variant::Mellanox => target_step_mellanox(constants, timer),
+        };
+        self.target = (self.target + step).min(constants.line);
+        self.current = (self.target + self.current) / 2.0;
+        if constants.line - self.current < NEAR {
+            self.current = constants.line;
+        }
+    }
+
+    /// Cuts the rate at `now` and starts recovery anew. Alpha is the caller's.
+    fn cut(&mut self, now: Time) {
+        let constants = &*self.constants;
+        let clamps = match constants.parameters.clamp_target {
+            ClampTarget::Always => true,
+            ClampTarget::AfterIncrease => self.timer_stage > 0 || self.byte_stage > 0,
+        };
+        if clamps {
+            self.target = self.current;
+        }
+        self.current = cut(self.current, self.alpha).max(constants.min_rate);
+        (self.timer_stage, self.byte_stage, self.counted) = (0, 0, 0);
+        self.increase_timer.restart(now);
+    }
+}
+
+impl SenderLaw for Dcqcn {
+    type Parameters = Arc<Constants>;
+    const INFO: LawInfo = LawInfo {
+        name: "dcqcn",
+        title: "DCQCN",
+        source: "Zhu et al., SIGCOMM 2015; values from ns3-rdma and HPCC's simulator where the paper prints none",
+        framing: Framing::RoceV2,
+        recovery: Recovery::GoBackN,
+        ecn_capable: true,
+        parameters: Parameters::TABLE,
+    };
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let profile = chosen("profile", Profile::Scaled, given)?;
+        let variant = chosen("variant", Variant::Paper, given)?;
+        let parameters = Parameters::resolve(path, &with_defaults(&defaults(profile, variant, path), given))?;
+        let line = path.rate.as_f64();
+        Ok(Arc::new(Constants {
+            line,
+            min_rate: parameters.min_rate.as_f64().min(line),
+            additive: parameters.additive_increase.as_f64(),
+            hyper: parameters.hyper_increase.as_f64(),
+            byte_counter: parameters.byte_counter.get(),
+            recovery_stages: match parameters.fast_recovery_while {
+                FastRecovery::AtMost => parameters.fast_recovery,
+                FastRecovery::Below => parameters.fast_recovery - 1,
+            },
+            slow: f64::from(path.wire_mss) * 8e12 / parameters.increase_timer.ps() as f64,
+            bdp: rate_based::bdp(path),
+            parameters,
+        }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        constants.parameters.values()
+    }
+    fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
+        Some(constants.parameters.cnp_interval)
+    }
+    fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
+        let Parameters { alpha_timer, increase_timer, decrease_timer, .. } = constants.parameters;
+        Self {
+            current: constants.line,
+            target: constants.line,
+            alpha: 1.0,
+            alpha_timer: Periodic::start(now, alpha_timer),
+            increase_timer: Periodic::start(now, increase_timer),
+            decrease_timer: Periodic::start(now, decrease_timer),
+            counted: 0,
+            timer_stage: 0,
+            byte_stage: 0,
+            notified: false,
+            alpha_pending: false,
+            cut_pending: false,
+            constants: Arc::clone(constants),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        self.catch_up(feedback.now);
+    }
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, now: Time, _next: u64) {
+        self.catch_up(now);
+    }
+
+    fn on_cnp(&mut self, now: Time, _granted_window: Option<u64>) {
+        self.catch_up(now);
+        let mellanox = self.constants.parameters.variant == Variant::Mellanox;
+        if !std::mem::replace(&mut self.notified, true) {
+            // Nothing ran before the first one: alpha is still 1.
+            self.alpha_timer.restart(now);
+            self.decrease_timer.restart(now);
+            self.cut_pending = mellanox;
+        } else if mellanox {
+            if !self.cut_pending {
+                // Ticks that found nothing to do.
+                self.decrease_timer.expired(now);
+            }
+            self.expire_alpha(now);
+            (self.alpha_pending, self.cut_pending) = (true, true);
+        }
+        if !mellanox {
+            self.expire_alpha(now);
+            self.cut(now);
+            self.alpha = raised(self.alpha, self.constants.parameters.gain);
+            self.alpha_timer.restart(now);
+        }
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.catch_up(now);
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: u32) {
+        if !self.is_limited() && !self.cut_pending {
+            return;
+        }
+        self.catch_up(now);
+        if self.constants.parameters.variant == Variant::Mellanox {
+            return;
+        }
+        self.counted += u64::from(bytes);
+        while self.counted >= self.constants.byte_counter && self.is_limited() {
+            self.counted -= self.constants.byte_counter;
+            self.byte_stage = self.byte_stage.saturating_add(1);
+            self.increase();
+        }
+    }
+
+    fn window(&self) -> u64 {
+        let constants = &*self.constants;
+        rate_based::window(constants.parameters.in_flight, constants.bdp, self.current, constants.line)
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps((self.current as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        if self.cut_pending {
+            self.decrease_timer.next()
+        } else if self.current < self.constants.slow && self.is_limited() {
+            self.increase_timer.next()
+        } else {
+            Time::MAX
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GBPS: f64 = 1e9;
+    const US: fn(u64) -> Time = Time::from_us;
+
+    /// The paper's rate, and the base RTT at which its constants are taken to be scaled.
+    fn path() -> Path {
+        Path { rate: Rate::from_gbps(40), base_rtt: US(10), mss: 1000, wire_mss: 1000 }
+    }
+
+    fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
+        given.iter().map(|(key, value)| ((*key).to_owned(), Raw::Text((*value).to_owned()))).collect()
+    }
+
+    fn flow(values: &[(&str, &str)]) -> Dcqcn {
+        let constants = Dcqcn::resolve(&path(), &given(values)).expect("allowed");
+        Dcqcn::start(&constants, &path(), Time::ZERO, 0)
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} in place of {expected}");
+    }
+
+    fn rates(law: &Dcqcn) -> (f64, f64) {
+        (law.current / GBPS, law.target / GBPS)
+    }
+
+    #[test]
+    fn the_scaled_profile_is_the_papers_on_its_network() {
+        for variant in ["paper", "mellanox"] {
+            let path = match variant {
+                "paper" => path(),
+                _ => Path { base_rtt: US(13), ..path() },
+            };
+            let scaled = Dcqcn::resolve(&path, &given(&[("variant", variant)])).expect("allowed");
+            let paper = given(&[("variant", variant), ("profile", "paper")]);
+            let paper = Dcqcn::resolve(&path, &paper).expect("allowed");
+            // What a variant does not use may differ.
+            let values = |constants: &Constants| {
+                let mut values = Parameters { profile: Profile::Paper, ..constants.parameters.clone() };
+                match variant {
+                    "paper" => values.decrease_timer = US(1),
+                    _ => values.byte_counter = Bytes::new(1),
+                }
+                values
+            };
+            assert_eq!(values(&scaled), values(&paper));
+        }
+        let constants = Dcqcn::resolve(&path(), &[]).expect("defaults");
+        assert_eq!(constants.byte_counter, 10_000_000);
+        assert_eq!(Dcqcn::notification_interval(&constants), Some(US(50)));
+        let elsewhere = Path { rate: Rate::from_gbps(100), base_rtt: US(8), ..path() };
+        let scaled = Dcqcn::resolve(&elsewhere, &[]).expect("defaults").parameters.clone();
+        assert_eq!((scaled.alpha_timer, scaled.cnp_interval), (US(44), US(40)));
+        assert_eq!(scaled.additive_increase, Rate::from_bps(100_000_000));
+        // Explicit keys win over both profiles, wherever they stand.
+        let own = given(&[("alpha_timer", "7us"), ("profile", "paper")]);
+        let own = Dcqcn::resolve(&elsewhere, &own).expect("allowed").parameters.clone();
+        assert_eq!((own.alpha_timer, own.increase_timer), (US(7), US(55)));
+    }
+
+    #[test]
+    fn a_notification_cuts_by_half_of_alpha_which_then_rises() {
+        let mut law = flow(&[]);
+        law.on_cnp(US(200), None);
+        close(law.alpha, 1.0);
+        assert_eq!(rates(&law), (20.0, 40.0), "the first one: alpha is 1 and stays it");
+        law.on_cnp(US(250), None);
+        assert_eq!(rates(&law), (10.0, 20.0));
+        law.alpha = 0.25;
+        law.on_cnp(US(300), None);
+        assert_eq!(rates(&law), (8.75, 10.0));
+        close(law.alpha, 0.25 * 255.0 / 256.0 + 1.0 / 256.0);
+    }
+
+    #[test]
+    fn alpha_decays_by_periods_without_a_notification() {
+        let mut law = flow(&[]);
+        law.on_cnp(US(0), None);
+        law.on_cnp(US(1), None);
+        law.alpha = 0.5;
+        law.catch_up(US(55));
+        close(law.alpha, 0.5);
+        law.catch_up(US(56));
+        close(law.alpha, 0.5 * 255.0 / 256.0);
+        // At once or step by step, and also while the rate is that of the line.
+        let mut law = flow(&[]);
+        law.on_cnp(US(0), None);
+        law.current = law.constants.line;
+        law.alpha = 1.0;
+        law.on_cnp(Time::from_ms(55), None);
+        let before = libm::pow(255.0 / 256.0, 1000.0);
+        close(law.current, 40.0 * GBPS * (1.0 - before / 2.0));
+        close(law.alpha, raised(before, 1.0 / 256.0));
+    }
+
+    #[test]
+    fn fast_recovery_halves_the_gap_five_times() {
+        let mut law = flow(&[]);
+        law.on_cnp(US(0), None);
+        for step in 1..=5 {
+            law.catch_up(US(55 * step));
+            let gap = 20.0 / f64::from(1u32 << step);
+            close(law.current / GBPS, 40.0 - gap);
+        }
+        close(law.current, 40.0 * GBPS - 20.0 * GBPS / 32.0);
+        // The same, counted afterwards.
+        let mut late = flow(&[]);
+        late.on_cnp(US(0), None);
+        late.catch_up(US(5 * 55));
+        assert_eq!(late.current, law.current);
+    }
+
+    #[test]
+    fn then_the_target_rises_and_earlier_to_the_letter() {
+        for (reading, steps) in [("at-most", 5), ("below", 4)] {
+            let mut law = flow(&[("fast_recovery_while", reading)]);
+            law.on_cnp(US(0), None);
+            law.on_cnp(US(1), None);
+            assert_eq!(law.target, 20.0 * GBPS);
+            law.catch_up(US(1 + 55 * steps));
+            assert_eq!(law.target, 20.0 * GBPS, "{reading}");
+            law.catch_up(US(1 + 55 * (steps + 1)));
+            close(law.target, 20.04 * GBPS);
+            law.catch_up(US(1 + 55 * (steps + 3)));
+            close(law.target, 20.12 * GBPS);
+        }
+    }
+
+    #[test]
+    fn the_byte_counter_takes_steps_too_and_both_together_hyper_ones() {
+        let mut law = flow(&[("byte_counter", "10KB")]);
+        law.on_cnp(US(0), None);
+        law.on_cnp(US(1), None);
+        law.on_sent(US(2), 9_999);
+        assert_eq!(law.byte_stage, 0);
+        law.on_sent(US(2), 1);
+        assert_eq!(rates(&law), (15.0, 20.0));
+        (0..4).for_each(|_| law.on_sent(US(2), 10_000));
+        assert_eq!((law.byte_stage, law.target), (5, 20.0 * GBPS));
+        law.on_sent(US(2), 10_000);
+        close(law.target, 20.04 * GBPS);
+        // Five expiries are additive, as the byte counter is past fast recovery; the sixth is the first hyper step.
+        law.catch_up(US(1 + 5 * 55));
+        close(law.target, 20.24 * GBPS);
+        law.catch_up(US(1 + 6 * 55));
+        close(law.target, 20.44 * GBPS);
+        law.on_sent(US(1 + 6 * 55), 10_000);
+        close(law.target, 20.64 * GBPS);
+        law.catch_up(US(1 + 7 * 55));
+        close(law.target, 20.64 * GBPS + 2.0 * 0.2 * GBPS);
+        // A notification starts all over.
+        law.on_cnp(US(400), None);
+        assert_eq!((law.timer_stage, law.byte_stage, law.counted), (0, 0, 0));
+    }
+
+    #[test]
+    fn rates_stay_within_their_bounds() {
+        let mut law = flow(&[]);
+        for step in 1..1000 {
+            law.on_cnp(US(step), None);
+        }
+        assert_eq!(law.current, 0.1 * GBPS);
+        law.catch_up(Time::from_ms(1000));
+        assert_eq!((law.current, law.next_timer()), (40.0 * GBPS, Time::MAX));
+        assert_eq!(law.pacing_rate(), Some(Rate::from_gbps(40)));
+        law.on_loss(&Loss { now: US(1), lost_bytes: 1, position: 0, next: 1, in_flight: 0 });
+        law.on_timeout(Time::from_ms(1001), 0);
+        assert_eq!((law.current, law.window()), (40.0 * GBPS, u64::MAX));
+        let limited = Dcqcn { current: 10.0 * GBPS, ..flow(&[("in_flight", "rate-bdp")]) };
+        assert_eq!(limited.window(), 12_500);
+    }
+
+    #[test]
+    fn the_timer_is_fired_only_where_packets_are_further_apart() {
+        let mut law = flow(&[]);
+        law.on_cnp(US(0), None);
+        assert_eq!(law.next_timer(), Time::MAX);
+        // 1,000 bytes in 55 us are 145 Mbit/s.
+        law.current = 0.14 * GBPS;
+        assert_eq!(law.next_timer(), US(55));
+        law.on_timer(US(55));
+        assert!(law.current > GBPS && law.next_timer() == Time::MAX);
+    }
+
+    #[test]
+    fn the_nic_cuts_at_ticks_and_keeps_the_target_of_cuts_in_a_row() {
+        let mut law = flow(&[("variant", "mellanox"), ("profile", "paper")]);
+        law.on_cnp(US(100), None);
+        assert_eq!((rates(&law), law.next_timer()), ((40.0, 40.0), US(104)));
+        law.on_timer(US(104));
+        // Alpha decayed at four ticks, as nothing came after the first notification.
+        let alpha = libm::pow(255.0 / 256.0, 4.0);
+        close(law.alpha, alpha);
+        close(law.current, 40.0 * GBPS * (1.0 - alpha / 2.0));
+        let first = law.current;
+        law.on_cnp(Time::from_ns(105_500), None);
+        assert_eq!(law.next_timer(), US(108));
+        law.on_timer(US(108));
+        let alpha = raised(alpha * 255.0 / 256.0, 1.0 / 256.0) * libm::pow(255.0 / 256.0, 2.0);
+        close(law.alpha, alpha);
+        close(law.current, first * (1.0 - alpha / 2.0));
+        assert_eq!(law.target, 40.0 * GBPS, "no increase came between the cuts");
+        // One step of fast recovery, one additive, then constant hyper ones, by the timer alone.
+        law.target = 20.0 * GBPS;
+        law.on_sent(US(110), 100_000_000);
+        law.catch_up(US(108 + 300));
+        assert_eq!(law.target, 20.0 * GBPS);
+        law.catch_up(US(108 + 600));
+        close(law.target, 20.008 * GBPS);
+        law.catch_up(US(108 + 1200));
+        close(law.target, 20.168 * GBPS);
+        law.on_cnp(US(1400), None);
+        assert_eq!(law.next_timer(), US(1404), "ticks go on between cuts");
+        law.on_timer(US(1404));
+        assert!(law.target < 20.1 * GBPS, "a cut after increases lowers the target");
+    }
+
+    #[test]
+    fn mistakes_are_refused() {
+        let refused = |values: &[(&str, &str)]| {
+            Dcqcn::resolve(&path(), &given(values)).expect_err("refused").to_string()
+        };
+        assert!(refused(&[("variant", "nic")]).contains("\"paper\" \"mellanox\""));
+        assert!(refused(&[("increase_timer", "0us")]).contains("above 0"));
+        assert!(refused(&[("byte_counter", "0B")]).contains("at least 1B"));
+        assert!(refused(&[("kmin", "5KB")]).contains("unknown parameter"));
+    }
+
+    #[test]
+    fn state_is_small() {
+        assert!(size_of::<Dcqcn>() <= 112, "{}", size_of::<Dcqcn>());
+    }
+}
