@@ -205,13 +205,14 @@ impl<'a> Host<'a> {
             if let Some(progress) = self.receiving.progress(arrival.slot) {
                 progress.pending = (0, 0);
             }
-            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, context.now());
+            let now = context.now();
+            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now);
             return;
         }
         let due = context.now() + host.ack_delay;
         let event = self.event(class::DELAYED_ACK, arrival.slot);
         if let Some(progress) = self.receiving.progress(arrival.slot) {
-            progress.last = Some(*packet);
+            progress.last = Some((*packet, context.now()));
             if progress.ack_event == Time::MAX {
                 progress.ack_event = due;
                 context.schedule(due, event);
@@ -228,7 +229,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Queues an answer to a data packet, which echoes the telemetry.
+    /// Queues an answer to a data packet that arrived at `arrived`; it echoes the telemetry.
     #[inline]
     fn answer(
         &mut self,
@@ -237,7 +238,7 @@ impl<'a> Host<'a> {
         telemetry: Option<&Telemetry>,
         expected: u32,
         report: (u32, u32),
-        now: Time,
+        arrived: Time,
     ) {
         let class = &self.settings.classes[usize::from(data.class)];
         let mut answer = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
@@ -245,7 +246,7 @@ impl<'a> Host<'a> {
         answer.packets = expected;
         answer.entropy = data.reverse_entropy();
         answer.set_stamp(data.stamp());
-        answer.delay_ns = (now.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
+        answer.delay_ns = (arrived.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
         answer.set_way(data.delay_ns, Time::ZERO);
         answer.wire = class.format.control() as u16;
         answer.priority = class.ack_priority;
@@ -285,8 +286,8 @@ impl<'a> Host<'a> {
         progress.ack_event = Time::MAX;
         let report = std::mem::take(&mut progress.pending);
         let expected = progress.expected();
-        if let (true, Some(packet)) = (report.0 > 0, progress.last.take()) {
-            self.answer(Kind::Ack, &packet, None, expected, report, now);
+        if let (true, Some((packet, arrived))) = (report.0 > 0, progress.last.take()) {
+            self.answer(Kind::Ack, &packet, None, expected, report, arrived);
         }
         self.pump(context);
     }
@@ -353,7 +354,7 @@ impl<'a> Host<'a> {
                 in_flight: flow.in_flight(mtu),
             });
         }
-        flow.refresh();
+        flow.refresh(settings);
         if flow.stage.is_some() {
             flow.report_delay(now, packet.stamp(), i64::from(packet.delay_ns) * 1000);
         }
@@ -390,7 +391,7 @@ impl<'a> Host<'a> {
             && flow.sequence == packet.sequence
         {
             act(flow, context.now());
-            flow.refresh();
+            flow.refresh(self.settings);
             self.offer(packet.slot, context);
             self.pump(context);
         }
@@ -635,7 +636,7 @@ impl<'a> Host<'a> {
         flow.law_event = Time::MAX;
         if flow.law.next_timer() <= now {
             flow.law.on_timer(now);
-            flow.refresh();
+            flow.refresh(self.settings);
         }
         self.offer(slot, context);
         self.pump(context);
@@ -679,7 +680,7 @@ impl<'a> Host<'a> {
             let next = flow.position(flow.send.unsent(), settings.host.mtu);
             flow.send.on_timeout();
             flow.law.on_timeout(now, next);
-            flow.refresh();
+            flow.refresh(settings);
             let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
             self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
         } else if is_probe {
@@ -691,7 +692,7 @@ impl<'a> Host<'a> {
             flow.backoff = flow.backoff.saturating_add(1);
             let position = flow.position(flow.send.unsent() + 1, settings.host.mtu);
             flow.law.on_credit(now, position);
-            flow.refresh();
+            flow.refresh(settings);
             let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
             self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
         }

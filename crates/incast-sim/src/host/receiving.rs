@@ -51,8 +51,8 @@ pub struct Progress {
     pub nacked: bool,
     /// Pending event of the delayed acknowledgement.
     pub ack_event: Time,
-    /// The packet that the delayed acknowledgement answers.
-    pub last: Option<Packet>,
+    /// The packet that the delayed acknowledgement answers, and when it arrived.
+    pub last: Option<(Packet, Time)>,
 }
 
 impl Progress {

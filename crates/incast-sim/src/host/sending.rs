@@ -73,8 +73,10 @@ pub struct SendFlow {
     /// Flow number at this host.
     pub sequence: u32,
     packets: u32,
-    /// Bytes of the last packet on the link, where the flow is paced.
+    /// Bytes of the last packet on the link; zero before there was one.
     last_wire: u32,
+    /// When it was sent.
+    last_start: Time,
     last_payload: u16,
     entropy: u32,
     /// What it was asked to be.
@@ -126,6 +128,7 @@ impl SendFlow {
             sequence,
             packets,
             last_wire: 0,
+            last_start: Time::ZERO,
             last_payload: (spec.bytes - u64::from(packets - 1) * mtu) as u16,
             entropy: entropy(settings.seed, spec.source, spec.destination, sequence),
             spec,
@@ -134,32 +137,43 @@ impl SendFlow {
             held: Time::ZERO,
             sampled: 0,
         };
-        flow.refresh();
+        flow.refresh(settings);
         flow
     }
 
     /// Asks the law what it now allows; to be called after each of its events.
     #[inline]
-    pub fn refresh(&mut self) {
-        self.window = self.law.window();
+    pub fn refresh(&mut self, settings: &Settings) {
+        let window = self.law.window();
         self.credit = self.law.credit();
         let pace = match self.law.pacing_rate() {
             None => 0.0,
             Some(rate) => 8e12 / rate.as_f64().max(1.0),
         };
-        if pace != self.pace {
-            self.change_pace(pace);
+        let mtu = u64::from(settings.host.mtu);
+        let gaps = pace > 0.0 || window.min(self.window) < mtu;
+        (self.window, self.pace) = (window, pace);
+        if gaps {
+            self.plan_next(settings);
         }
     }
 
-    /// The gap after the last packet is as long as the newest pace makes it: a rate limiter does not sit out a gap
+    /// The gap after the last packet is as long as the newest decision makes it: a rate limiter does not sit out a gap
     /// that it would no longer leave.
-    fn change_pace(&mut self, pace: f64) {
-        if pace > 0.0 && self.pace > 0.0 {
-            let gap = |pace: f64| Time::from_ps((f64::from(self.last_wire) * pace) as u64);
-            self.next_send = (self.next_send + gap(pace)).saturating_sub(gap(self.pace));
-        }
-        self.pace = pace;
+    #[inline]
+    fn plan_next(&mut self, settings: &Settings) {
+        let mtu = settings.host.mtu;
+        self.next_send = if self.last_wire == 0 {
+            Time::ZERO
+        } else if self.pace > 0.0 {
+            self.last_start + Time::from_ps((f64::from(self.last_wire) * self.pace) as u64)
+        } else if self.window < u64::from(mtu) {
+            // A window below one packet: one packet each RTT × MSS / window.
+            let rtt = self.rtt.smoothed().max(settings.base_rtt);
+            self.last_start + rtt.mul_f64(f64::from(mtu) / self.window.max(1) as f64)
+        } else {
+            Time::ZERO
+        };
     }
 
     /// Payload bytes of a packet.
@@ -333,14 +347,9 @@ impl SendFlow {
             self.set_deadline(now, settings);
         }
         self.law.on_sent(now, payload);
-        if self.pace > 0.0 {
-            let wire = u32::from(packet.wire) + crate::fabric::packet::GAP;
-            self.last_wire = wire;
-            self.next_send = now + Time::from_ps((f64::from(wire) * self.pace) as u64);
-        } else if self.window < u64::from(mtu) {
-            // A window below one packet: one packet each RTT × MSS / window.
-            let rtt = self.rtt.smoothed().max(settings.base_rtt);
-            self.next_send = now + rtt.mul_f64(f64::from(mtu) / self.window.max(1) as f64);
+        (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + crate::fabric::packet::GAP);
+        if self.pace > 0.0 || self.window < u64::from(mtu) {
+            self.plan_next(settings);
         }
         packet
     }

@@ -62,7 +62,7 @@ struct Inbox {
     was_marked: bool,
     nacked: bool,
     ack_due: Option<Ps>,
-    latest: Option<Packet>,
+    latest: Option<(Packet, Ps)>,
 }
 
 impl Inbox {
@@ -262,7 +262,7 @@ impl<'a> Host<'a> {
             self.answer(now, packet, position, expected, report, false);
             return;
         }
-        inbox.latest = Some(packet.clone());
+        inbox.latest = Some((packet.clone(), now));
         if inbox.ack_due.is_none() {
             let due = now + host.ack_delay.ps();
             inbox.ack_due = Some(due);
@@ -277,16 +277,16 @@ impl<'a> Host<'a> {
         }
         assert_eq!(inbox.ack_due.take(), Some(now));
         let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected);
-        if let (true, Some(packet)) = (report.0 > 0, inbox.latest.take())
+        if let (true, Some((packet, arrived))) = (report.0 > 0, inbox.latest.take())
             && let Content::Data { position, .. } = packet.content
         {
-            self.answer(now, &packet, position, expected, report, false);
+            self.answer(arrived, &packet, position, expected, report, false);
         }
     }
 
     fn answer(
         &mut self,
-        now: Ps,
+        arrived: Ps,
         data: &Packet,
         position: u32,
         expected: u32,
@@ -295,7 +295,7 @@ impl<'a> Host<'a> {
     ) {
         let packets = report.0.min(255);
         let marked = report.1.min(255);
-        let delay_ns = (now - data.stamp) / 1000;
+        let delay_ns = (arrived - data.stamp) / 1000;
         self.push_control(data, Content::Ack { position, expected, packets, marked, delay_ns, negative });
     }
 

@@ -42,7 +42,8 @@ pub struct Sender<'a> {
     pub law_timer: u64,
     rtt: Option<(u64, u64)>,
     limited_until: u32,
-    next_send: Ps,
+    /// When the last packet was sent, and its size.
+    last_sent: Option<(Ps, u32)>,
     backoff: u32,
     probed: bool,
     timeouts: u32,
@@ -74,7 +75,7 @@ impl<'a> Sender<'a> {
             law_timer: 0,
             rtt: None,
             limited_until: 0,
-            next_send: 0,
+            last_sent: None,
             backoff: 0,
             probed: false,
             timeouts: 0,
@@ -112,7 +113,23 @@ impl<'a> Sender<'a> {
             self.limited_until = self.recovery.unsent();
             return Turn::Blocked;
         }
-        if self.next_send > now { Turn::At(self.next_send) } else { Turn::Now }
+        let next_send = self.next_send();
+        if next_send > now { Turn::At(next_send) } else { Turn::Now }
+    }
+
+    /// When pacing allows the next packet.
+    fn next_send(&self) -> Ps {
+        let Some((start, wire)) = self.last_sent else { return 0 };
+        if let Some(rate) = self.law.pacing_rate() {
+            let pace = 8e12 / rate.as_f64().max(1.0);
+            start + (f64::from(wire + GAP) * pace) as u64
+        } else if self.law.window() < self.mtu() {
+            let rtt = self.rtt.map_or(0, |rtt| rtt.0).max(self.base_rtt);
+            let packets = self.mtu() as f64 / self.law.window().max(1) as f64;
+            start + (rtt as f64 * packets).round() as u64
+        } else {
+            0
+        }
     }
 
     /// Makes the next packet.
@@ -125,14 +142,7 @@ impl<'a> Sender<'a> {
         }
         self.recovery.sent(now);
         self.law.on_sent(Time::from_ps(now), payload);
-        if let Some(rate) = self.law.pacing_rate() {
-            let pace = 8e12 / rate.as_f64().max(1.0);
-            self.next_send = now + (f64::from(wire + GAP) * pace) as u64;
-        } else if self.law.window() < self.mtu() {
-            let rtt = self.rtt.map_or(0, |rtt| rtt.0).max(self.base_rtt);
-            let packets = self.mtu() as f64 / self.law.window().max(1) as f64;
-            self.next_send = now + (rtt as f64 * packets).round() as u64;
-        }
+        self.last_sent = Some((now, wire));
         Some(Packet {
             from: self.spec.source,
             to: self.spec.destination,
