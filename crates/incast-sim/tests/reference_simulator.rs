@@ -284,9 +284,16 @@ fn host() -> impl Strategy<Value = HostConfig> {
 
 fn kind() -> impl Strategy<Value = Kind> {
     let law = prop_oneof![
-        6 => (1u64..100_000).prop_map(|window| ("dctcp", vec![("initial_window", format!("{window}B"))])),
+        12 => (1u64..100_000).prop_map(|window| ("dctcp", vec![("initial_window", format!("{window}B"))])),
         3 => Just(("dctcp", vec![("min_window", "100B".to_owned())])),
         3 => Just(("cubic", vec![])),
+        1 => Just(("swift", vec![])),
+        1 => (1u64..10_000).prop_map(|window| ("swift", vec![("initial_window", format!("{window}B"))])),
+        1 => Just(("timely", vec![])),
+        1 => Just(("timely", vec![("variant", "patched".to_owned())])),
+        2 => (0u64..50).prop_map(|us| ("dcqcn", vec![("cnp_interval", format!("{us}us"))])),
+        1 => Just(("dcqcn", vec![("byte_counter", "20KB".to_owned())])),
+        1 => Just(("dcqcn", vec![("variant", "mellanox".to_owned())])),
         2 => (1u64..100_000).prop_map(|window| ("constant-window", vec![("window", format!("{window}B"))])),
         1 => (1u64..200).prop_map(|rate| ("constant-rate", vec![("rate", format!("{}Mbps", rate * 777))])),
         1 => Just(("constant-rate", vec![])),
@@ -378,7 +385,7 @@ fn the_fabrics_show_what_can_go_wrong() {
     let mut runner = TestRunner::deterministic();
     let mut sum = Totals::default();
     let (mut timeouts, mut again, mut reordered, mut incomplete) = (0, 0, 0, 0);
-    for _ in 0..60 {
+    for _ in 0..250 {
         let case = case().new_tree(&mut runner).expect("a case").current();
         let outcome = simulate(case.config(1)).expect("a configuration that can be run");
         sum.drops += outcome.totals.drops;
@@ -393,8 +400,8 @@ fn the_fabrics_show_what_can_go_wrong() {
         }
     }
     println!("{sum:?} {timeouts} timeouts, {again} B again, {reordered} reordered, {incomplete} incomplete");
-    assert!(sum.drops > 100 && sum.lost > 100 && sum.marks_edge > 100 && sum.marks_fabric > 100);
-    assert!(timeouts > 100 && again > 100_000 && reordered > 100 && (1..60).contains(&incomplete));
+    assert!(sum.drops > 100 && sum.lost > 100 && sum.marks_edge > 100 && sum.marks_fabric > 50);
+    assert!(timeouts > 100 && again > 100_000 && reordered > 100 && (1..250).contains(&incomplete));
 }
 
 proptest! {

@@ -346,11 +346,9 @@ impl SendFlow {
             // RFC 6298, section 5.1.
             self.set_deadline(now, settings);
         }
-        self.law.on_sent(now, payload);
         (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + crate::fabric::packet::GAP);
-        if self.pace > 0.0 || self.window < u64::from(mtu) {
-            self.plan_next(settings);
-        }
+        self.law.on_sent(now, payload);
+        self.refresh(settings);
         packet
     }
 }

@@ -61,6 +61,7 @@ struct Inbox {
     unreported: (u32, u32),
     was_marked: bool,
     nacked: bool,
+    next_notification: Ps,
     ack_due: Option<Ps>,
     latest: Option<(Packet, Ps)>,
 }
@@ -203,6 +204,11 @@ impl<'a> Host<'a> {
                 }
                 self.offer(now, packet.sequence, agenda);
             }
+            Content::Notification => {
+                let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
+                flow.law.on_cnp(Time::from_ps(now), None);
+                self.offer(now, packet.sequence, agenda);
+            }
             Content::Credit { position } => {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
                 flow.law.on_credit(Time::from_ps(now), position);
@@ -233,6 +239,12 @@ impl<'a> Host<'a> {
             self.answer(now, packet, position, packets, (1, u32::from(packet.marked)), false);
             return;
         }
+        let interval = self.config.classes[usize::from(packet.class)].law.notification_interval();
+        if let Some(interval) = interval.filter(|_| packet.marked && now >= inbox.next_notification) {
+            inbox.next_notification = now + interval.ps();
+            self.push_control(packet, Content::Notification);
+        }
+        let Some(inbox) = self.inboxes.get_mut(&(packet.from, packet.sequence)) else { return };
         let in_order_only = self.config.classes[usize::from(packet.class)].recovery == Recovery::GoBackN;
         inbox.reordered += u32::from(position + 1 < inbox.highest);
         inbox.unreported.0 += 1;
@@ -296,18 +308,28 @@ impl<'a> Host<'a> {
         let packets = report.0.min(255);
         let marked = report.1.min(255);
         let delay_ns = (arrived - data.stamp) / 1000;
-        self.push_control(data, Content::Ack { position, expected, packets, marked, delay_ns, negative });
+        let (hops, endpoint_ns) = (data.links as u8 - 1, 0);
+        self.push_control(
+            data,
+            Content::Ack { position, expected, packets, marked, delay_ns, negative, hops, endpoint_ns },
+        );
     }
 
     fn push_control(&mut self, about: &Packet, content: Content) {
         let class = self.class(about);
+        let (priority, wire) = match content {
+            // RoCEv2 with 16 reserved bytes.
+            Content::Notification => (0, 18 + 20 + 8 + 16 + 16),
+            _ => (class.ack_priority.unwrap_or(class.priority), control_bytes(class)),
+        };
         self.control.push_back(Packet {
             from: self.node,
             to: about.from,
             sequence: about.sequence,
             class: about.class,
-            priority: class.ack_priority.unwrap_or(class.priority),
-            wire: control_bytes(class),
+            priority,
+            wire,
+            links: 0,
             entropy: reverse_entropy(about.entropy),
             stamp: about.stamp,
             started: 0,
@@ -429,7 +451,10 @@ impl<'a> Host<'a> {
         if self.link.busy(now) || !self.link.up {
             return;
         }
-        if let Some(packet) = self.control.pop_front() {
+        if let Some(mut packet) = self.control.pop_front() {
+            if let Content::Ack { delay_ns, endpoint_ns, .. } = &mut packet.content {
+                *endpoint_ns = ((now - packet.stamp) / 1000 - *delay_ns).min((1 << 24) - 1);
+            }
             self.send(now, packet, agenda);
             return;
         }

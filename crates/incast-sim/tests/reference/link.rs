@@ -104,6 +104,7 @@ impl Link {
         self.serving = (packet.wire, packet.priority);
         self.sent_bytes += u64::from(packet.wire);
         packet.started = now;
+        packet.links += 1;
         agenda.add(self.free_at, self.node, self.port, What::Completion);
         if self.loss > 0.0 && self.losses.uniform() < self.loss {
             self.lose(&packet);

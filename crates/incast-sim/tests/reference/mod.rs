@@ -96,7 +96,19 @@ pub enum Content {
     /// Payload.
     Data { position: u32, packets: u32, payload: u32, last: bool },
     /// Acknowledgement; negative if the receiver refuses what is out of order.
-    Ack { position: u32, expected: u32, packets: u32, marked: u32, delay_ns: u64, negative: bool },
+    Ack {
+        position: u32,
+        expected: u32,
+        packets: u32,
+        marked: u32,
+        delay_ns: u64,
+        negative: bool,
+        hops: u8,
+        /// From the arrival of the data until this leaves.
+        endpoint_ns: u64,
+    },
+    /// Congestion notification of the receiver.
+    Notification,
     /// Credit up to a position.
     Credit { position: u64 },
 }
@@ -122,6 +134,8 @@ pub struct Packet {
     pub stamp: Ps,
     /// When its present link began to send it.
     pub started: Ps,
+    /// Links on which it was sent.
+    pub links: u32,
     /// It may be marked.
     pub ecn_capable: bool,
     /// It is.

@@ -153,6 +153,7 @@ impl<'a> Sender<'a> {
             entropy: entropy(self.config.seed, self.spec.source, self.spec.destination, self.sequence),
             stamp: now,
             started: now,
+            links: 0,
             ecn_capable: self.class.law.info().ecn_capable,
             marked: false,
             content: Content::Data {
@@ -166,7 +167,9 @@ impl<'a> Sender<'a> {
 
     /// An answer came; true if it brought news, so that the retransmission timer starts anew.
     pub fn on_answer(&mut self, now: Ps, answer: &Packet) -> bool {
-        let Content::Ack { position, expected, packets, marked, delay_ns, negative } = answer.content else {
+        let Content::Ack { position, expected, packets, marked, delay_ns, negative, hops, endpoint_ns } =
+            answer.content
+        else {
             return false;
         };
         let acked_before = self.recovery.acked();
@@ -189,6 +192,8 @@ impl<'a> Sender<'a> {
             in_flight,
             rtt: Time::from_ps(rtt),
             app_limited: acked_before > self.limited_until,
+            endpoint_delay: Some(Time::from_ns(endpoint_ns)),
+            hops: Some(hops),
             one_way_delay: Some(delay_ns as i64 * 1000),
             ..Feedback::default()
         });
