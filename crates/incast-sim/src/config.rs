@@ -3,6 +3,7 @@
 use crate::{
     fabric::{permission::Gate, topology::Topology},
     host::app::Application,
+    probe::PacketFilter,
 };
 use incast_cc::{
     receiver::Scheduler,
@@ -233,6 +234,8 @@ pub struct Probes {
     pub rates: Option<(Time, u64)>,
     /// Record each drop, mark, timeout and deflection.
     pub events: bool,
+    /// Record each step of some packets. With a flow, [`Self::rates`] samples that flow alone.
+    pub packets: Option<PacketFilter>,
 }
 
 /// Why a simulation cannot be set up.

@@ -42,7 +42,7 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
             Some((period("rates", rates.every.0)?, smallest))
         }
     };
-    Ok(Probes { ports, rates, events: document.measure.traces })
+    Ok(Probes { ports, rates, events: document.measure.traces, packets: None })
 }
 
 fn which_ports(which: &[String], topology: &Topology) -> Result<Vec<(u32, u16)>, Problem> {
