@@ -269,7 +269,7 @@ fn crc32(start: u32, bytes: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A data packet.
@@ -314,6 +314,24 @@ pub mod tests {
         let packet = PacketFacts { wire: 1448 + 62, ..data() };
         assert_eq!(frame(&packet, &roce, None).len(), 54);
         assert_eq!(frame(&packet, &roce, Some(65_535)).len(), 1510);
+    }
+
+    #[test]
+    fn the_invariant_crc_is_what_others_compute() {
+        let roce = FrameContext { framing: Framing::RoceV2, ..CONTEXT };
+        let ack = PacketFacts {
+            kind: Kind::Ack,
+            wire: 66,
+            payload: 0,
+            position: 0,
+            packets: 1,
+            source: 2,
+            destination: 1,
+            ecn_capable: false,
+            ..data()
+        };
+        // The same frame made by Scapy 2's `BTH` and `AETH`.
+        assert_eq!(frame(&ack, &roce, None)[58..62], [0x1c, 0x2d, 0x35, 0x28]);
     }
 
     #[test]

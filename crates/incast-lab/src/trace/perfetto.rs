@@ -407,3 +407,189 @@ fn labelled(kind: u64, track: u64, label: &Label) -> Message {
 fn nanoseconds(time: Time) -> u64 {
     time.ps() / 1000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            Request,
+            protobuf::read::{Value, fields},
+            trace,
+        },
+        *,
+    };
+    use crate::scenario::{Scenario, Source};
+    use std::path::PathBuf;
+
+    /// An incast that overflows a small buffer.
+    fn traced(request: &Request) -> Traced {
+        let text = r#"
+name = "testing"
+duration = "300us"
+drain = "100ms"
+[topology]
+kind = "single-switch"
+hosts = 6
+link = { rate = "10Gbps", delay = "1us" }
+[switch]
+buffer = { per_port = "40KB" }
+ecn = { kind = "step", at = "20KB" }
+[[workload]]
+class = "incast"
+kind = "incast"
+fan_in = 4
+size = "60KB"
+every = "250us"
+receiver = "h0"
+[[scheme]]
+law = "dctcp"
+"#;
+        let source = Source { path: PathBuf::from("testing.toml"), text: text.to_owned() };
+        let scenario = Scenario::parse(source, &[]).unwrap_or_else(|error| panic!("{error}"));
+        trace(&scenario.runs()[0], request, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A trace as its reader sees it.
+    #[derive(Default)]
+    struct Seen {
+        /// Name and parent of each track.
+        tracks: BTreeMap<u64, (String, u64)>,
+        /// Track, time and name of slices' beginnings and of instants.
+        slices: Vec<(u64, u64, String)>,
+        instants: Vec<(u64, u64, String)>,
+        /// Track, time and value.
+        counts: Vec<(u64, u64, u64)>,
+        /// Slices by the number that joins them.
+        arrows: BTreeMap<u64, usize>,
+    }
+
+    fn number(all: &[(u32, Value)], field: u32) -> Option<u64> {
+        all.iter().find(|(name, _)| *name == field).and_then(|(_, value)| match value {
+            Value::Number(number) => Some(*number),
+            Value::Bytes(_) => None,
+        })
+    }
+
+    fn bytes(all: &[(u32, Value)], field: u32) -> Option<&[u8]> {
+        all.iter().find(|(name, _)| *name == field).and_then(|(_, value)| match value {
+            Value::Number(_) => None,
+            Value::Bytes(bytes) => Some(bytes.as_slice()),
+        })
+    }
+
+    /// Reads a trace and insists on what Perfetto needs: tracks before events, time in order, slices that nest.
+    fn read(traced: &Traced) -> Seen {
+        let mut file = Vec::new();
+        write(traced, &mut file).expect("memory takes everything");
+        let mut seen = Seen::default();
+        let mut open: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut last = 0;
+        let text = |all: &[(u32, Value)], field| {
+            String::from_utf8(bytes(all, field).expect("a name").to_vec()).expect("text")
+        };
+        for (index, (field, packet)) in fields(&file).into_iter().enumerate() {
+            let Value::Bytes(packet) = packet else { panic!("a packet is a message") };
+            assert_eq!(field, 1);
+            let packet = fields(&packet);
+            assert_eq!(number(&packet, 10), Some(SEQUENCE));
+            assert_eq!(number(&packet, 13) == Some(1), index == 0);
+            if let Some(track) = bytes(&packet, 60) {
+                let track = fields(track);
+                let uuid = number(&track, 1).expect("a track has a number");
+                let parent = number(&track, 5).unwrap_or(0);
+                assert!(parent == 0 || seen.tracks.contains_key(&parent));
+                assert_eq!(seen.tracks.insert(uuid, (text(&track, 2), parent)), None);
+                continue;
+            }
+            let time = number(&packet, 8).expect("an event has a time");
+            assert!(time >= last, "time goes on");
+            last = time;
+            let event = fields(bytes(&packet, 11).expect("a track or an event"));
+            let track = number(&event, 11).expect("an event has a track");
+            assert!(seen.tracks.contains_key(&track), "tracks come first");
+            match number(&event, 9).expect("an event has a kind") {
+                event::BEGIN => {
+                    assert_eq!(open.insert(track, time), None, "slices of a track do not overlap");
+                    seen.slices.push((track, time, text(&event, 23)));
+                    if let Some(flow) = number(&event, 47) {
+                        *seen.arrows.entry(flow).or_default() += 1;
+                    }
+                }
+                event::END => assert!(open.remove(&track).is_some_and(|begin| begin < time)),
+                event::INSTANT => seen.instants.push((track, time, text(&event, 23))),
+                event::COUNTER => {
+                    seen.counts.push((track, time, number(&event, 30).expect("a counter has a value")));
+                }
+                kind => panic!("event of kind {kind}"),
+            }
+        }
+        assert_eq!(open, BTreeMap::new(), "every slice ends");
+        seen
+    }
+
+    impl Seen {
+        fn count_under(&self, name: &str, events: &[(u64, u64, String)], is: impl Fn(&str) -> bool) -> usize {
+            let named = |track: &u64| self.tracks[track].0 == name;
+            events.iter().filter(|(track, _, text)| named(track) && is(text)).count()
+        }
+    }
+
+    #[test]
+    fn a_flow_is_drawn_as_it_was_recorded() {
+        let traced = traced(&Request { flow: Some("1:0".into()), ..Request::default() });
+        let records = &traced.outcome.packets;
+        let seen = read(&traced);
+        let count = |is: &dyn Fn(&PacketRecord) -> bool| records.iter().filter(|record| is(record)).count();
+        let sent = count(&|record| matches!(record.step, Step::Sent { .. }));
+        assert_eq!(seen.count_under("sending", &seen.slices, |_| true), sent);
+        let again = seen.count_under("sending", &seen.slices, |text| text.ends_with(" again"));
+        assert!(again > 0, "the scenario drops packets");
+        for (kind, name) in [(EventKind::Drop, "drop "), (EventKind::Mark, "mark ")] {
+            let expected = count(&|record| record.step == Step::Event(kind));
+            assert!(expected > 0, "{name}");
+            assert_eq!(seen.count_under("events", &seen.instants, |text| text.starts_with(name)), expected);
+        }
+        // Each packet's arrow goes through both of its links, unless it was dropped between them.
+        let drops = count(&|record| record.step == Step::Event(EventKind::Drop));
+        assert_eq!(seen.arrows.values().filter(|count| **count == 1).count(), drops);
+        assert!(seen.arrows.values().all(|count| *count <= 2));
+        let life: Vec<_> = seen.slices.iter().filter(|(_, _, name)| name == "flow").collect();
+        assert_eq!(life.len(), 1);
+        let windows = seen.counts.iter().filter(|(track, ..)| seen.tracks[track].0 == "window");
+        assert!(windows.map(|(.., window)| window).collect::<std::collections::BTreeSet<_>>().len() > 3);
+        assert!(traced.outcome.rates.iter().all(|sample| (sample.source, sample.sequence) == (1, 0)));
+        let ports: Vec<&str> =
+            seen.tracks.values().filter(|(_, parent)| *parent == 0).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(ports, ["flow 1:0 h1 to h0", "h1->s0", "s0->h0", "h0->s0", "s0->h1"]);
+    }
+
+    #[test]
+    fn the_queue_of_a_port_is_exact() {
+        let request = |from| Request { port: Some("s0->h0".into()), from, ..Request::default() };
+        let whole = traced(&request(Time::ZERO));
+        let seen = read(&whole);
+        let values: Vec<u64> = seen.counts.iter().map(|(.., bytes)| *bytes).collect();
+        assert_eq!(values.iter().max(), Some(&whole.outcome.totals.max_queue_bytes));
+        assert_eq!(values.last(), Some(&0));
+        // From the middle on it is the same as soon as something has waited.
+        let later = read(&traced(&request(Time::from_us(30))));
+        let tail = seen.counts.iter().rev().zip(later.counts.iter().rev()).take(100);
+        assert!(tail.into_iter().all(|(a, b)| (a.1, a.2) == (b.1, b.2)));
+        assert!(seen.slices.iter().any(|(_, _, name)| name.starts_with("1:0 data ")));
+    }
+
+    #[test]
+    fn slices_shorter_than_a_nanosecond_stay_in_order() {
+        let mut trace = Trace::default();
+        let track = trace.track(0, "fast");
+        let label = Label { name: "packet".into(), notes: Vec::new(), flow: None };
+        for place in 0..5 {
+            trace.slice(track, Time::from_ps(place * 300), Time::from_ps(place * 300 + 300), &label);
+        }
+        let times: Vec<(u64, u8)> = trace.events.iter().map(|(at, order, _)| (*at, *order)).collect();
+        assert_eq!(
+            times.iter().filter(|(_, order)| *order == 1).map(|(at, _)| *at).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
+    }
+}

@@ -58,7 +58,7 @@ impl Message {
 
 /// Reading, for tests.
 #[cfg(test)]
-pub mod read {
+pub(super) mod read {
     /// A field of a message.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Value {
