@@ -242,7 +242,7 @@ pub struct Probes {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// A value is impossible.
-    #[error("{what} is {found}: {allowed}")]
+    #[error("{what} is {found}, allowed is {allowed}")]
     Value {
         /// What is wrong.
         what: String,
