@@ -156,7 +156,7 @@ pub fn trace(
     request: &Request,
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Traced, TraceError> {
-    memory::admit(std::slice::from_ref(run), 1, true, available_memory())?;
+    memory::admit(std::slice::from_ref(run), 1, true, 1, available_memory())?;
     let config = run.config(1).map_err(RunError::from)?;
     let view = match &request.port {
         None => View::Everywhere,
