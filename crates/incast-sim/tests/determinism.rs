@@ -14,6 +14,7 @@ use incast_sim::{
     config::{Buffer, ClassConfig, Ecn, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties},
     engine::random::Stream,
     fabric::{
+        packet::Kind,
         permission::Gate,
         topology::{FatTree, Topology, file::parse},
     },
@@ -206,6 +207,15 @@ fn recording_packets_changes_nothing() {
                 _ => None,
             });
             assert_eq!(found.max(), Some(all.totals.max_queue_bytes), "{what}");
+
+            // Answers go back to where their flow came from, and from where it goes to.
+            for record in &all.packets {
+                let packet = &record.packet;
+                let flow = all.flows.iter().find(|flow| (flow.source, flow.sequence) == packet.flow());
+                let ends = flow.map(|flow| (flow.source, flow.destination)).expect("every packet has a flow");
+                let way = (packet.source, packet.destination);
+                assert!(way == if packet.kind == Kind::Data { ends } else { (ends.1, ends.0) }, "{record:?}");
+            }
 
             // A filter takes exactly what fits it.
             let flow = (1, 0);

@@ -106,7 +106,8 @@ impl PacketFacts {
             priority: packet.priority,
             ecn_capable: packet.ecn_capable(),
             marked: packet.marked(),
-            source: packet.source,
+            // An acknowledgement does not name it: its flow does, see `Self::complete`.
+            source: packet.origin().unwrap_or(u32::MAX),
             destination: packet.destination,
             sequence: packet.sequence,
             position: packet.position,
@@ -114,8 +115,15 @@ impl PacketFacts {
             wire: u32::from(packet.wire),
             payload: if is_data { u32::from(packet.payload) } else { 0 },
             report: if is_data { (0, 0) } else { packet.report() },
-            delay_ns: packet.delay_ns,
+            delay_ns: if is_data { 0 } else { packet.delay_ns },
             value: packet.value(),
+        }
+    }
+
+    /// Fills in what an acknowledgement leaves to its flow: who sent it.
+    pub(crate) fn complete(&mut self, receiver: u32) {
+        if self.source == u32::MAX {
+            self.source = receiver;
         }
     }
 

@@ -74,6 +74,12 @@ pub fn outcome(
     outcome.packets.retain(|record| record.time <= outcome.ended_at);
     // Stable: what one node recorded at one time stays in its order.
     outcome.packets.sort_by_key(|record| (record.time, record.node, record.port));
+    for packet in outcome.packets.iter_mut().map(|record| &mut record.packet) {
+        let flow = outcome.flows.binary_search_by_key(&packet.flow(), |flow| (flow.source, flow.sequence));
+        if let Ok(index) = flow {
+            packet.complete(outcome.flows[index].destination);
+        }
+    }
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
     outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
     outcome.totals.events = statistics.events;

@@ -103,7 +103,7 @@ fn files_and_a_few_lines_come_out() {
     let output = incast(&arguments);
     let message = stderr(&output);
     assert!(output.status.success(), "{message}");
-    assert!(message.contains("4 runs fit; tracing the first: scheme dctcp, seed 1"), "{message}");
+    assert!(message.contains("6 runs fit; tracing the first: scheme dctcp, seed 1"), "{message}");
     let said = String::from_utf8(output.stdout).expect("text");
     assert!(said.contains("flow 1:0, h1 to h0, class incast") && said.contains("leaf0->h0"), "{said}");
     // The same bytes again, and others of another run.
@@ -281,6 +281,19 @@ fn tshark_sees_what_was_simulated() {
     let whole = Capture(&path);
     whole.is_well_formed();
     assert_eq!(whole.count("tcp.checksum.status == good && eth.fcs.status == good"), sender.count("frame"));
+
+    // A law of the other protocol, whose receivers answer marks with notifications.
+    let path = out.join("dcqcn.pcapng");
+    let scenario = scenario("trace");
+    let dcqcn = ["trace", &scenario, "-q", "--only", "scheme=dcqcn", "--port", "h0", "--pcapng", text(&path)];
+    succeed(&dcqcn);
+    let roce = Capture(&path);
+    roce.is_well_formed();
+    let count = |filter: &str| roce.count(filter);
+    assert_eq!(count("infiniband"), count("frame"));
+    assert!(count("infiniband.bth.opcode == 17 && ip.src == 10.0.0.1") > 0, "acknowledgements leave h0");
+    assert!(count("infiniband.bth.opcode == 129 && ip.src == 10.0.0.1 && frame.len == 78") > 0);
+    assert!(count("infiniband.bth.opcode < 5 && ip.dst == 10.0.0.1 && ip.dsfield.ecn == 3") > 0);
 
     // And another tool of the family agrees about the file itself.
     if let Ok(output) = Command::new("capinfos").arg("-c").arg(&path).output() {
