@@ -15,6 +15,7 @@ demo:
 
 ## Every test.
 test:
+	scripts/debian.sh tshark tshark "the captures of incast trace, read by tshark"
 	$(CARGO) test --workspace --locked
 	scripts/instruction-gate.sh
 

@@ -4,10 +4,12 @@
 //! - [`workload`]: turns a description of traffic into flows.
 //! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
 //! - [`results`]: files, statistics and tables of results.
+//! - [`trace`]: one flow or port, packet by packet, for other tools to show.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
 
 pub mod bench;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod trace;
 pub mod workload;

@@ -3,6 +3,7 @@
 use crate::{
     fabric::{permission::Gate, topology::Topology},
     host::app::Application,
+    probe::PacketFilter,
 };
 use incast_cc::{
     receiver::Scheduler,
@@ -233,13 +234,15 @@ pub struct Probes {
     pub rates: Option<(Time, u64)>,
     /// Record each drop, mark, timeout and deflection.
     pub events: bool,
+    /// Record each step of some packets. With a flow, [`Self::rates`] samples that flow alone.
+    pub packets: Option<PacketFilter>,
 }
 
 /// Why a simulation cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// A value is impossible.
-    #[error("{what} is {found}: {allowed}")]
+    #[error("{what} is {found}, allowed is {allowed}")]
     Value {
         /// What is wrong.
         what: String,

@@ -18,4 +18,6 @@ mod simulation;
 
 pub use config::{Config, ConfigError, FlowSpec};
 pub use outcome::Outcome;
-pub use simulation::{Progress, base_path, estimate_memory, simulate, simulate_observed};
+pub use simulation::{
+    Demand, MemoryEstimate, Progress, base_path, estimate_memory, simulate, simulate_observed,
+};

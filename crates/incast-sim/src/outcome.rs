@@ -1,6 +1,8 @@
 //! What a simulation leaves behind.
 
-pub use crate::probe::{EventKind, EventRecord, FlowRecord, PortSample, RateSample};
+pub use crate::probe::{
+    EventKind, EventRecord, FlowRecord, PacketFacts, PacketRecord, PortSample, RateSample, Step,
+};
 use incast_units::Time;
 
 /// Results of one run. Everything but [`Outcome::cost`] is a function of the configuration alone.
@@ -14,6 +16,10 @@ pub struct Outcome {
     pub rates: Vec<RateSample>,
     /// Recorded events, ordered by (time, node, port, kind, flow).
     pub events: Vec<EventRecord>,
+    /// Recorded steps of packets, ordered by (time, node, port).
+    pub packets: Vec<PacketRecord>,
+    /// Steps that did not fit into what each port may keep.
+    pub packets_left_out: u64,
     /// Sums.
     pub totals: Totals,
     /// SHA-256 of the flows and totals, in hexadecimal. Samples and recorded events are left out, so that a probe does

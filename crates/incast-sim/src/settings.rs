@@ -3,6 +3,7 @@
 use crate::{
     config::{HostConfig, SwitchConfig},
     host::format::Format,
+    probe::PacketFilter,
 };
 use incast_cc::{
     Path,
@@ -28,6 +29,16 @@ pub struct Settings {
     pub record: bool,
     /// Period of flow samples, and the least size of a sampled flow.
     pub rates: Option<(Time, u64)>,
+    /// Record the steps of these packets.
+    pub packets: Option<PacketFilter>,
+}
+
+impl Settings {
+    /// Whether flows of a host are sampled: where the packets of one flow are recorded, only that flow is.
+    pub fn samples_rates_of(&self, host: u32) -> bool {
+        let only = self.packets.as_ref().and_then(|packets| packets.flow);
+        self.rates.is_some() && only.is_none_or(|(source, _)| source == host)
+    }
 }
 
 /// A flow class, resolved.

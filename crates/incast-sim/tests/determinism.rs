@@ -14,9 +14,12 @@ use incast_sim::{
     config::{Buffer, ClassConfig, Ecn, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties},
     engine::random::Stream,
     fabric::{
+        packet::Kind,
         permission::Gate,
         topology::{FatTree, Topology, file::parse},
     },
+    outcome::{EventKind, PacketRecord, Step},
+    probe::PacketFilter,
 };
 use incast_units::Time;
 use std::{
@@ -139,6 +142,7 @@ fn probes(topology: &Topology) -> Probes {
         ports: Some((Time::from_ns(700), every.collect())),
         rates: Some((Time::from_ns(900), 1)),
         events: true,
+        packets: None,
     }
 }
 
@@ -165,6 +169,84 @@ fn probes_change_nothing() {
     }
 }
 
+fn every_packet() -> PacketFilter {
+    let (from, until) = (Time::ZERO, Time::MAX);
+    PacketFilter { flow: None, ports: Vec::new(), from, until, most: usize::MAX }
+}
+
+/// Recorded switches have an event for each departure, and recorded links do their sums the long way.
+#[test]
+fn recording_packets_changes_nothing() {
+    for topology in every_topology() {
+        for law in ["dctcp", "constant-rate", "credit"] {
+            let what = format!("{law} on {}", topology.kind);
+            let plain = common::run(busy(topology.clone(), law, 9));
+            let record = |filter: PacketFilter| {
+                let make = || {
+                    let probes = Probes { packets: Some(filter.clone()), ..Probes::default() };
+                    Config { probes, ..busy(topology.clone(), law, 9) }
+                };
+                let outcome = common::run(make());
+                assert_eq!(common::run(Config { threads: 2, ..make() }).packets, outcome.packets, "{what}");
+                assert_eq!(outcome.digest, plain.digest, "{what}");
+                outcome
+            };
+            let all = record(every_packet());
+            let count = |is: &dyn Fn(&PacketRecord) -> bool| {
+                all.packets.iter().filter(|record| is(record)).count() as u64
+            };
+            let event = |kind| count(&|record: &PacketRecord| record.step == Step::Event(kind));
+            assert_eq!((event(EventKind::Drop), event(EventKind::Lost)), (all.totals.drops, all.totals.lost));
+            assert_eq!(event(EventKind::Mark), all.totals.marks_edge + all.totals.marks_fabric, "{what}");
+            let injected =
+                count(&|record| matches!(record.step, Step::Sent { .. }) && record.node < topology.hosts);
+            assert_eq!(injected, all.totals.injected_packets, "{what}");
+            // The longest queue is what was found by the packet that had to wait at its end.
+            let found = all.packets.iter().filter_map(|record| match record.step {
+                Step::Queued(found) => Some(found + u64::from(record.packet.wire)),
+                _ => None,
+            });
+            assert_eq!(found.max(), Some(all.totals.max_queue_bytes), "{what}");
+
+            // Answers go back to where their flow came from, and from where it goes to.
+            for record in &all.packets {
+                let packet = &record.packet;
+                let flow = all.flows.iter().find(|flow| (flow.source, flow.sequence) == packet.flow());
+                let ends = flow.map(|flow| (flow.source, flow.destination)).expect("every packet has a flow");
+                let way = (packet.source, packet.destination);
+                assert!(way == if packet.kind == Kind::Data { ends } else { (ends.1, ends.0) }, "{record:?}");
+            }
+
+            // A filter takes exactly what fits it.
+            let flow = (1, 0);
+            let port = (topology.hosts, 0);
+            let wanted = |filter: &PacketFilter, record: &PacketRecord| {
+                filter.flow.is_none_or(|flow| flow == record.packet.flow())
+                    && filter.has_port(record.node, record.port)
+                    && (filter.from..filter.until).contains(&record.time)
+            };
+            for filter in [
+                PacketFilter { flow: Some(flow), ..every_packet() },
+                PacketFilter { ports: vec![port], from: Time::from_us(3), ..every_packet() },
+                PacketFilter {
+                    until: Time::from_us(30),
+                    flow: Some(flow),
+                    ports: vec![(1, 0)],
+                    ..every_packet()
+                },
+            ] {
+                let expected: Vec<_> =
+                    all.packets.iter().filter(|record| wanted(&filter, record)).copied().collect();
+                assert!(!expected.is_empty() || filter.from > Time::ZERO, "{what}: {filter:?}");
+                let some = record(filter);
+                assert_eq!(some.packets, expected, "{what}");
+            }
+            let cut = record(PacketFilter { most: 5, ..every_packet() });
+            assert_eq!(cut.packets_left_out + cut.packets.len() as u64, all.packets.len() as u64, "{what}");
+        }
+    }
+}
+
 #[test]
 fn samples_tell_the_truth() {
     let topology = FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
@@ -179,7 +261,6 @@ fn samples_tell_the_truth() {
     assert!(outcome.events.is_sorted());
     let highest = outcome.ports.iter().map(|sample| sample.queue_bytes).max();
     assert!(highest > Some(0) && highest <= Some(outcome.totals.max_queue_bytes));
-    use incast_sim::outcome::EventKind;
     let count = |kind| outcome.events.iter().filter(|event| event.kind == kind).count() as u64;
     assert_eq!(count(EventKind::Drop), outcome.totals.drops);
     assert_eq!(count(EventKind::Mark), outcome.totals.marks_edge + outcome.totals.marks_fabric);

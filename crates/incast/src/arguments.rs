@@ -1,6 +1,7 @@
 //! What can be typed.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use incast_units::Time;
 use std::{num::NonZeroUsize, path::PathBuf};
 
 /// Simulate datacenter networks packet by packet and compare their congestion controls.
@@ -21,6 +22,8 @@ pub enum Command {
     Check(Check),
     /// List schemes, workloads, topologies or bundled scenarios
     List(List),
+    /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
+    Trace(Trace),
     /// Measure what the engine costs on the canonical cases
     Bench(Bench),
     /// Measure one case in this process
@@ -113,6 +116,48 @@ pub struct List {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `trace`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("target").required(true).multiple(true).args(["flow", "port"])))]
+pub struct Trace {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// A flow: its row in flows.parquet, or SOURCE:SEQUENCE
+    #[arg(long, value_name = "N|SOURCE:SEQUENCE")]
+    pub flow: Option<String>,
+    /// A port, such as s0->h0, or a host for both directions of its link; with --flow, that flow there
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<String>,
+    /// Write a trace for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// Write a capture for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub pcapng: Option<PathBuf>,
+    /// Bytes of each frame in the capture [default: the headers; payloads are zero]
+    #[arg(long, value_name = "BYTES", requires = "pcapng", value_parser = clap::value_parser!(u32).range(64..))]
+    pub snaplen: Option<u32>,
+    /// Record from this time on
+    #[arg(long, value_name = "TIME", default_value = "0ns")]
+    pub from: Time,
+    /// Record before this time
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<Time>,
+    /// Change a value: scheme.dctcp.gain=0.1, workload.incast.fan_in=16
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub sets: Vec<(String, String)>,
+    /// Which of the runs: scheme=dctcp,load=0.4
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub only: Vec<String>,
+    /// Which seed, the scenario's or any other
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// Arguments of `bench`.

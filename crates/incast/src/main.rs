@@ -10,6 +10,7 @@ mod plan;
 mod progress;
 mod run;
 mod schema;
+mod trace;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::List(arguments) => list::list(&arguments),
+        Command::Trace(arguments) => trace::trace(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchCase(arguments) => bench::one(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),

@@ -1,7 +1,10 @@
 //! `incast run`.
 
 use crate::{End, arguments, interrupt, output, plan, progress};
-use incast_lab::run::{Observer, Options, RunError, execute, folder::Existing};
+use incast_lab::run::{
+    Observer, Options, RunError, execute,
+    folder::{self, Existing},
+};
 use std::sync::atomic::Ordering;
 
 /// Runs scenarios one after the other; their runs in parallel.
@@ -27,6 +30,8 @@ fn run_all(arguments: &arguments::Run) -> Result<End, RunError> {
             _ => Existing::Refuse,
         },
     };
+    // Of all scenarios before any runs.
+    plans.iter().try_for_each(|(_, plan)| folder::check(&arguments.out, &plan.scenario.name))?;
     let stop = interrupt::flag();
     let mut rows = Vec::new();
     let mut failed = false;

@@ -39,6 +39,11 @@ impl Labels {
         if before == 0 { name } else { format!("{name}#{before}") }
     }
 
+    /// The node at the other end of a port.
+    pub fn peer(&self, node: u32, port: u16) -> Option<u32> {
+        self.peers.get(node as usize)?.get(usize::from(port)).copied()
+    }
+
     /// Where a switch stands; `None` for a host.
     pub fn tier(&self, node: u32) -> Option<Tier> {
         if node < self.hosts {

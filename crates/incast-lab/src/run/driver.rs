@@ -141,7 +141,7 @@ pub fn execute(
     let threads = options.threads.max(1);
     let jobs = options.jobs.unwrap_or_else(|| cores() / threads).clamp(1, plan.runs.len().max(1));
     // Too large is too large for a folder that exists too: check before anything is written.
-    let jobs = memory::admit(&plan.runs, jobs, options.jobs.is_some(), available_memory())?;
+    let jobs = memory::admit(&plan.runs, jobs, options.jobs.is_some(), threads, available_memory())?;
     let folder = Folder::open(&options.out, &plan.scenario.name, options.existing, &plan.identity)?;
     let to_do: Vec<&Run> = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_none()).collect();
     observer.on_start(&to_do, plan.runs.len() - to_do.len());

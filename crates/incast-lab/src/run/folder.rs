@@ -34,6 +34,34 @@ pub enum Existing {
     Overwrite,
 }
 
+/// Refuses a folder that cannot be made because something else is in its place. Whether it can be made is known only by
+/// making it, see [`Folder::open`].
+///
+/// # Errors
+/// The folder, or one that leads to it, is a file.
+pub fn check(out: &Path, name: &str) -> Result<(), RunError> {
+    let path = out.join(name);
+    match path.ancestors().find(|folder| folder.exists()) {
+        Some(folder) if !folder.is_dir() => {
+            Err(unusable(&path, format!("{} is not a folder", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes a folder in which something can be written.
+fn make(path: &Path) -> Result<(), RunError> {
+    let probe = path.join(format!("probe{PARTIAL}"));
+    let made = fs::create_dir_all(&probe).and_then(|()| fs::remove_dir(&probe));
+    made.map_err(|error| unusable(path, error.to_string()))
+}
+
+/// Results cannot go where they were asked to go: the input is at fault.
+fn unusable(path: &Path, reason: String) -> RunError {
+    let message = format!("cannot hold results ({reason}); choose another --out");
+    RunError::Occupied { folder: path.to_owned(), message }
+}
+
 /// An open results folder. The lock is released when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Folder {
@@ -48,7 +76,7 @@ impl Folder {
     /// It holds results that must not be touched, another process writes there, or the file system refuses.
     pub fn open(out: &Path, name: &str, existing: Existing, identity: &Identity) -> Result<Self, RunError> {
         let path = out.join(name);
-        fs::create_dir_all(&path).map_err(RunError::files(&path))?;
+        make(&path)?;
         let lock = File::open(&path).map_err(RunError::files(&path))?;
         match lock.try_lock() {
             Ok(()) => {}

@@ -5,6 +5,11 @@ use std::path::PathBuf;
 
 /// Two schemes, two loads, one seed.
 pub fn scenario() -> Scenario {
+    scenario_with(&[])
+}
+
+/// The same with other values.
+pub fn scenario_with(sets: &[(&str, &str)]) -> Scenario {
     let text = r#"
 name = "testing"
 duration = "200us"
@@ -29,7 +34,8 @@ law = "cubic"
 "workload.background.load" = [0.2, 0.4]
 "#;
     let source = Source { path: PathBuf::from("testing.toml"), text: text.to_owned() };
-    Scenario::parse(source, &[]).unwrap_or_else(|error| panic!("{error}"))
+    let sets: Vec<_> = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse(source, &sets).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Its runs.

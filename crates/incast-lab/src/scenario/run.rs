@@ -6,16 +6,9 @@ use super::{
     resolve::{Point, scheme::Resolved},
 };
 use crate::workload::rpc::Several;
-use incast_sim::{Config, config::Probes};
+use incast_sim::{Config, Demand, MemoryEstimate, estimate_memory};
 use incast_units::Time;
 use std::sync::Arc;
-
-// What things take, in bytes; the same numbers as in `incast_sim::estimate_memory`, which needs the flows.
-const PER_PROCESS: f64 = 16e6;
-const PER_NODE: f64 = 6_000.0;
-const PER_PORT: f64 = 700.0;
-const PER_PACKET: f64 = 192.0;
-const PER_FLOW: f64 = 420.0;
 
 /// One scheme at one grid point with one seed.
 #[derive(Clone, Debug)]
@@ -100,23 +93,32 @@ impl Run {
         self.expected_flows_and_packets().1 * self.point.traffic.mean_hops
     }
 
-    /// Bytes of memory that the run will need at most, roughly: fabric, flows, packets in flight, samples.
+    /// Flows that are to be expected.
+    pub fn expected_flows(&self) -> f64 {
+        self.expected_flows_and_packets().0
+    }
+
+    /// Memory that the run will need at most on so many threads, roughly.
+    pub fn memory(&self, threads: usize) -> MemoryEstimate {
+        estimate_memory(&Demand {
+            topology: &self.point.topology,
+            path: self.resolved.path,
+            flows: self.expected_flows(),
+            priorities: self.resolved.switch.priorities,
+            threads,
+            probes: &self.point.probes,
+            end: self.end,
+        })
+    }
+
+    /// Bytes of memory that the run will need at most on one thread, roughly.
     pub fn estimated_memory(&self) -> u64 {
-        let point = &*self.point;
-        let (flows, _) = self.expected_flows_and_packets();
-        let hosts = f64::from(point.topology.hosts);
-        let ports = point.topology.cables.len() as f64 * 2.0;
-        // Data and acknowledgements of a window and a queue of the same size, from every host.
-        let mss = f64::from(self.resolved.path.mss.max(1));
-        let in_flight = hosts * (self.resolved.path.bdp().get() as f64 / mss + 2.0) * 4.0;
-        let samples = sampled(&point.probes, self.end, f64::from(self.resolved.switch.priorities), flows);
-        let total = PER_PROCESS
-            + f64::from(point.topology.nodes()) * PER_NODE
-            + ports * PER_PORT
-            + in_flight * PER_PACKET
-            + flows * PER_FLOW
-            + samples;
-        total.min(1e18) as u64
+        self.memory(1).total()
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        self.point.topology.hosts
     }
 
     /// What this scheme changes against the scenario, one line each, for the table's footer.
@@ -145,16 +147,4 @@ impl Run {
         }
         table
     }
-}
-
-/// Bytes of the samples that a run collects.
-fn sampled(probes: &Probes, end: Time, priorities: f64, flows: f64) -> f64 {
-    let count = |every: Time| end.ps() as f64 / every.ps().max(1) as f64;
-    let ports = probes
-        .ports
-        .as_ref()
-        .map_or(0.0, |(every, ports)| count(*every) * ports.len() as f64 * priorities * 72.0);
-    // Of short flows few are alive at a time.
-    let rates = probes.rates.as_ref().map_or(0.0, |(every, _)| count(*every) * flows.min(1000.0) * 48.0);
-    ports + rates
 }

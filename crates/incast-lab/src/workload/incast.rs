@@ -39,13 +39,14 @@ pub struct Incast {
     pub jitter: Time,
     /// Who receives.
     pub receiver: Receiver,
-    /// Groups start before this time.
+    /// Every flow starts before this time.
     pub duration: Time,
 }
 
 impl Incast {
+    /// Groups of which the last possible start of a flow is before the end: a longer run begins with the same ones.
     fn groups(&self) -> u64 {
-        self.duration.ps().div_ceil(self.every.ps().max(1))
+        self.duration.saturating_sub(self.jitter).ps().div_ceil(self.every.ps().max(1))
     }
 }
 
@@ -128,7 +129,14 @@ mod tests {
         };
         let mut flows = Vec::new();
         incast.flows(1, &mut flows);
-        assert_eq!(flows.len() as f64, incast.expected().flows);
+        assert_eq!((flows.len() as f64, flows.len()), (incast.expected().flows, 50));
+        // A group whose flows could start at the end or later is left out, and all others stay as they are.
+        let shorter = Incast { duration: Time::from_us(910), ..incast.clone() };
+        let mut fewer = Vec::new();
+        shorter.flows(1, &mut fewer);
+        assert_eq!(fewer, flows[..45]);
+        let longer = Incast { duration: Time::from_ps(910_000_001), ..incast.clone() };
+        assert_eq!(longer.expected().flows, 50.0);
         for (group, flows) in flows.chunks(5).enumerate() {
             let senders: BTreeSet<u32> = flows.iter().map(|flow| flow.source).collect();
             assert_eq!(senders.len(), 5);

@@ -26,6 +26,12 @@ pub const LONGEST_WINDOW: Time = Time::from_ps(1 << 20);
 /// How many windows ahead messages can be posted directly; longer links hold them for a while.
 const MOST_SLOTS: usize = 64;
 
+/// Windows for which messages can be posted directly, given the least and the longest time of a message on its way.
+pub fn slots(lookahead: Time, longest: Time) -> usize {
+    let reach = (longest.ps() / lookahead.min(LONGEST_WINDOW).ps()).saturating_add(3);
+    usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(4, MOST_SLOTS).next_power_of_two()
+}
+
 /// Windows between two looks at the observer.
 const OBSERVE_EVERY: u64 = 256;
 
@@ -142,8 +148,7 @@ impl<D: Domain> Executor<D> {
     ) -> Self {
         let lookahead = lookahead.min(LONGEST_WINDOW);
         assert!(lookahead > Time::ZERO, "domains need a lookahead");
-        let reach = (longest.ps() / lookahead.ps()).saturating_add(3);
-        let slots = usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(4, MOST_SLOTS).next_power_of_two();
+        let slots = slots(lookahead, longest);
         let cell = |(domain, names)| {
             UnsafeCell::new(Cell {
                 domain,

@@ -5,7 +5,10 @@ use super::{
     packet::{GAP, Packet, Telemetry},
     topology,
 };
-use crate::engine::random::Stream;
+use crate::{
+    engine::random::Stream,
+    probe::{PacketTrace, Step},
+};
 use incast_units::{Bytes, Rate, Serializer, Time};
 
 /// Where a link ends.
@@ -27,7 +30,7 @@ pub struct Transmitter {
     sent_bytes: u64,
     rare: Box<Rare>,
     peer: Peer,
-    /// Picoseconds per byte, or zero where a packet's time is not so simple or may be lost.
+    /// Picoseconds per byte, or zero where it is not so simple: not a whole number, packets may be lost, or are recorded.
     ps_per_byte: u32,
     /// Frame bytes of the packet in service.
     in_service: u16,
@@ -43,6 +46,8 @@ struct Rare {
     serializer: Serializer,
     loss: Option<(f64, Stream)>,
     lost: (u64, u64),
+    /// Recorded packets, and the number of this port.
+    trace: Option<(Box<PacketTrace>, u16)>,
 }
 
 /// Purpose of the random stream of losses.
@@ -67,8 +72,20 @@ impl Transmitter {
                 serializer,
                 loss: lossy.then(|| (link.loss, Stream::new(seed, LOSS_STREAM, name))),
                 lost: (0, 0),
+                trace: None,
             }),
         }
+    }
+
+    /// Records what is sent from now on. Costs nothing elsewhere: recorded packets go the way of those that may be lost.
+    pub fn watch(&mut self, trace: Box<PacketTrace>, port: u16) {
+        self.ps_per_byte = 0;
+        self.rare.trace = Some((trace, port));
+    }
+
+    /// What was recorded.
+    pub fn trace(&mut self) -> Option<&mut PacketTrace> {
+        self.rare.trace.as_mut().map(|(trace, _)| &mut **trace)
     }
 
     /// Its rate.
@@ -150,7 +167,12 @@ impl Transmitter {
             now + Time::from_ps(u64::from(bytes) * u64::from(self.ps_per_byte))
         } else {
             lost = self.rare.loses(packet);
-            self.rare.serializer.end(now, bytes, self.free_at == now)
+            let end = self.rare.serializer.end(now, bytes, self.free_at == now);
+            if let Some((trace, port)) = &mut self.rare.trace {
+                let arrival = (!lost).then(|| end + self.delay);
+                trace.record(now, *port, Step::Sent { end, arrival }, packet);
+            }
+            end
         };
         self.in_service = packet.wire;
         self.service_priority = packet.priority;

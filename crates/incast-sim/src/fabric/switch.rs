@@ -17,7 +17,7 @@ use crate::{
         random::{Stream, mix},
     },
     host::format::SMALLEST_FRAME,
-    probe::{EventKind, EventRecord, PortProbe, PortSample, Recorder},
+    probe::{EventKind, EventRecord, PacketTrace, PortProbe, PortSample, Recorder},
     settings::Settings,
 };
 use incast_cc::{
@@ -173,6 +173,7 @@ impl<'a> Switch<'a> {
         let mut later_rules = rules;
         later_rules.reverse();
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
+        let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
         Self {
             settings,
             records: vec![QueueRecord::default(); queues],
@@ -191,12 +192,12 @@ impl<'a> Switch<'a> {
             agent: settings.switch.agent.clone(),
             spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
             red,
-            lazy: alone && settings.switch.agent.is_none(),
+            lazy: alone && settings.switch.agent.is_none() && recorder.trace.is_none(),
             busy: Vec::new(),
             node,
             base,
             counters: Counters::default(),
-            recorder: Recorder { on: settings.record, records: Vec::new() },
+            recorder,
             probe: probe.map(|(every, ports)| Box::new(PortProbe::new(every, ports))),
         }
     }
@@ -306,6 +307,7 @@ impl<'a> Switch<'a> {
         let length = out.waiting_bytes + out.link.in_service_any(now);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
         if !self.lazy {
+            self.recorder.queued(now, port as u16, length - wire, packet, mark);
             self.plan_departure(port, context);
         }
     }
@@ -728,6 +730,12 @@ impl<'a> Switch<'a> {
             self.take_sample();
         }
         self.probe.as_mut().map(|probe| std::mem::take(&mut probe.samples)).unwrap_or_default()
+    }
+
+    /// What was recorded of packets.
+    pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
+        let links = self.ports.iter_mut().filter_map(|port| port.link.trace());
+        links.chain(self.recorder.trace.as_deref_mut()).collect()
     }
 
     /// Its node.

@@ -26,7 +26,7 @@ use crate::{
         packet::{Kind, Packet, Telemetry},
         switch::{LINK_UP, NEW_EPOCH},
     },
-    probe::{EventKind, RateSample, Recorder},
+    probe::{EventKind, PacketTrace, RateSample, Recorder},
     settings::Settings,
 };
 use incast_cc::{
@@ -121,8 +121,8 @@ impl<'a> Host<'a> {
             sent: Vec::new(),
             arrived: 0,
             injected: 0,
-            recorder: Recorder { on: settings.record, records: Vec::new() },
-            next_sample: settings.rates.map_or(Time::MAX, |_| Time::ZERO),
+            recorder: Recorder::new(settings.record, settings.packets.as_ref(), node),
+            next_sample: if settings.samples_rates_of(node) { Time::ZERO } else { Time::MAX },
             samples: Vec::new(),
             lost: (0, 0),
             created_bytes: 0,
@@ -747,7 +747,11 @@ impl<'a> Host<'a> {
     pub fn sample(&mut self) {
         let Some((every, least)) = self.settings.rates else { return };
         let (time, mtu) = (self.next_sample, self.settings.host.mtu);
-        for flow in self.flows.iter_mut().flatten().filter(|flow| flow.spec.bytes >= least) {
+        let only = self.settings.packets.as_ref().and_then(|packets| packets.flow);
+        let wanted = |flow: &&mut SendFlow| {
+            flow.spec.bytes >= least && only.is_none_or(|only| only == (self.node, flow.sequence))
+        };
+        for flow in self.flows.iter_mut().flatten().filter(wanted) {
             let acked = flow.position(flow.send.acked(), mtu);
             let (window_bytes, assigned_bps) = flow.assigned(self.settings.base_rtt);
             let measured = (acked - flow.sampled) as f64 * 8.0 / every.as_secs_f64();
@@ -786,6 +790,11 @@ impl<'a> Host<'a> {
     /// Records of all flows that arrived here.
     pub fn received(&self) -> &[receiving::Arrived] {
         &self.receiving.records
+    }
+
+    /// What was recorded of packets.
+    pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
+        self.nic.link.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
     }
 
     /// Its node.

@@ -1,5 +1,6 @@
 //! Single events: drops, marks, pauses, timeouts, deflections.
 
+use super::{PacketFilter, PacketTrace, Step};
 use crate::fabric::packet::{Kind, Packet};
 use incast_units::Time;
 
@@ -51,21 +52,54 @@ impl EventRecord {
 /// Recorded events of one node; records nothing unless asked to.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// Whether to record.
-    pub on: bool,
+    /// Whether to record anything.
+    on: bool,
+    /// Whether to record every event.
+    events: bool,
     /// What was recorded, in the node's order of events.
     pub records: Vec<EventRecord>,
+    /// Steps of single packets.
+    pub trace: Option<Box<PacketTrace>>,
 }
 
 impl Recorder {
+    /// Of a node: records every event, or those of some packets, or both, or nothing.
+    pub fn new(events: bool, packets: Option<&PacketFilter>, node: u32) -> Self {
+        let trace =
+            packets.filter(|filter| filter.has_node(node)).map(|filter| PacketTrace::new(filter, node));
+        Self { on: events || trace.is_some(), events, records: Vec::new(), trace }
+    }
+
     /// Records that something happened to a packet at a port.
     #[inline]
     pub fn packet(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
         if self.on {
+            self.record(time, node, port, kind, packet);
+        }
+    }
+
+    #[cold]
+    fn record(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
+        if self.events {
             // Answers travel against their flow.
             let source = if packet.kind == Kind::Data { packet.source } else { packet.destination };
             let (priority, sequence) = (packet.priority, packet.sequence);
             self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.record(time, port, Step::Event(kind), packet);
+        }
+    }
+
+    /// Records that a packet has to wait in a queue of `found` bytes; `marked` says that it was marked just now.
+    #[inline]
+    pub fn queued(&mut self, time: Time, port: u16, found: u64, packet: &Packet, marked: bool) {
+        if let Some(trace) = &mut self.trace {
+            let mut packet = *packet;
+            if marked {
+                packet.mark();
+            }
+            trace.record(time, port, Step::Queued(found), &packet);
         }
     }
 }

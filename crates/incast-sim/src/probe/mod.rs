@@ -2,10 +2,12 @@
 
 mod events;
 mod flows;
+mod packets;
 mod ports;
 mod rates;
 
 pub use events::{EventKind, EventRecord, Recorder};
 pub use flows::FlowRecord;
+pub use packets::{PacketFacts, PacketFilter, PacketRecord, PacketTrace, Step};
 pub use ports::{PortProbe, PortSample};
 pub use rates::RateSample;

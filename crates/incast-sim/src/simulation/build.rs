@@ -21,6 +21,7 @@ use crate::{
         topology::{Ports, Topology},
     },
     host::{Host, format::Format},
+    probe::PacketTrace,
     settings::{Class, Settings},
 };
 use incast_units::{Bytes, Time};
@@ -151,6 +152,7 @@ impl Plan {
             classes,
             record: config.probes.events,
             rates: config.probes.rates,
+            packets: config.probes.packets.clone(),
         }
     }
 }
@@ -202,7 +204,11 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 domain: partition.domain_of[end.peer as usize],
                 entity: plan.base[end.peer as usize] + u32::from(end.peer_port),
             };
-            (Transmitter::new(link, peer, seed, name(node, port as u32)), Receiver::default())
+            let mut transmitter = Transmitter::new(link, peer, seed, name(node, port as u32));
+            if let Some(filter) = settings.packets.as_ref().filter(|it| it.has_port(node, port as u16)) {
+                transmitter.watch(PacketTrace::new(filter, node), port as u16);
+            }
+            (transmitter, Receiver::default())
         });
         both.collect()
     };

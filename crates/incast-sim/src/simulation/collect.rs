@@ -49,6 +49,11 @@ pub fn outcome(
         outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
     outcome.ended_at = if outcome.complete { last } else { statistics.stopped_at.unwrap_or(end) };
     for node in domains.iter_mut().flat_map(|domain| domain.nodes_mut()) {
+        for trace in node.traces() {
+            let (mut records, left_out) = trace.take();
+            outcome.packets.append(&mut records);
+            outcome.packets_left_out += left_out;
+        }
         match node {
             Node::Switch(switch) => {
                 outcome.ports.append(&mut switch.take_samples(outcome.ended_at));
@@ -66,6 +71,15 @@ pub fn outcome(
     outcome.ports.sort_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority));
     outcome.rates.sort_by_key(|sample| (sample.time, sample.source, sample.sequence));
     outcome.events.sort();
+    outcome.packets.retain(|record| record.time <= outcome.ended_at);
+    // Stable: what one node recorded at one time stays in its order.
+    outcome.packets.sort_by_key(|record| (record.time, record.node, record.port));
+    for packet in outcome.packets.iter_mut().map(|record| &mut record.packet) {
+        let flow = outcome.flows.binary_search_by_key(&packet.flow(), |flow| (flow.source, flow.sequence));
+        if let Ok(index) = flow {
+            packet.complete(outcome.flows[index].destination);
+        }
+    }
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
     outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
     outcome.totals.events = statistics.events;

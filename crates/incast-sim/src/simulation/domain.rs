@@ -9,6 +9,7 @@ use crate::{
         switch::Switch,
     },
     host::Host,
+    probe::PacketTrace,
 };
 use incast_units::Time;
 
@@ -39,6 +40,14 @@ impl Node<'_> {
         match self {
             Self::Switch(switch) => switch.conserves(),
             Self::Host(host) => host.conserves(),
+        }
+    }
+
+    /// What was recorded of packets: on its links, then of its events.
+    pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
+        match self {
+            Self::Switch(switch) => switch.traces(),
+            Self::Host(host) => host.traces(),
         }
     }
 }

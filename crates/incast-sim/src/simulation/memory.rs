@@ -1,27 +1,139 @@
 //! How much memory a simulation will take, before it takes it.
 
-use super::base_path;
-use crate::config::Config;
-use incast_cc::sender::Framing;
+use crate::{
+    config::Probes,
+    engine::executor::slots,
+    fabric::{packet::GAP, topology::Topology},
+    probe::{PortSample, RateSample},
+};
+use incast_cc::Path;
+use incast_units::{Bytes, Time};
 
+/// Bytes of the program itself.
+const PROCESS: f64 = 16e6;
 /// Bytes that a node takes besides its ports: state of the engine, inboxes, heap blocks.
-const PER_NODE: u64 = 6_000;
+const PER_NODE: f64 = 6_000.0;
 /// Bytes that a port takes, with its queues at eight priorities.
-const PER_PORT: u64 = 700;
+const PER_PORT: f64 = 700.0;
 /// Bytes that a packet on its way takes: its envelope in a vector that may be half empty, and the slot it leaves.
-const PER_PACKET: u64 = 3 * 64;
+const PER_PACKET: f64 = 3.0 * 64.0;
 /// Bytes of a flow: what is known before it starts, its records, its result.
-const PER_FLOW: u64 = 420;
+const PER_FLOW: f64 = 420.0;
+/// Bytes of a domain's list in each thread and slot of windows, and its bits in two sets of active domains.
+const PER_LIST: f64 = 8.25;
+/// Links shorter than this are no limit to windows.
+const LEAST_LOOKAHEAD: Time = Time::from_ns(20);
+/// Of short flows few are alive at a time, and only those are sampled.
+const FLOWS_ALIVE: f64 = 1_000.0;
 
-/// An estimate of the peak memory of a simulation in bytes, on the high side.
-pub fn estimate_memory(config: &Config) -> u64 {
-    let topology = &config.topology;
-    let path = base_path(topology, config.host.mtu, Framing::Tcp);
-    let per_bdp = path.bdp().get() / u64::from(config.host.mtu.max(1)) + 2;
+/// What the memory of a simulation depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand<'a> {
+    /// Nodes and cables.
+    pub topology: &'a Topology,
+    /// What laws know of the network: of its bandwidth-delay product each host has a few in flight.
+    pub path: Path,
+    /// Flows that are to be expected.
+    pub flows: f64,
+    /// Strict priorities of the switches.
+    pub priorities: u8,
+    /// Threads of the simulation.
+    pub threads: usize,
+    /// What is sampled.
+    pub probes: &'a Probes,
+    /// How long.
+    pub end: Time,
+}
+
+/// An estimate in bytes, on the high side, by what it grows with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryEstimate {
+    /// The fabric and what is in flight in it: grows with hosts, switches and cables.
+    pub fabric: f64,
+    /// Grows with the number of flows.
+    pub flows: f64,
+    /// Grows with what is sampled, how often, and for how long.
+    pub samples: f64,
+}
+
+impl MemoryEstimate {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        (self.fabric + self.flows + self.samples).min(1e18) as u64
+    }
+}
+
+/// Peak memory of a simulation. The one place that knows what things take.
+pub fn estimate_memory(demand: &Demand<'_>) -> MemoryEstimate {
+    let Demand { topology, path, .. } = demand;
+    let nodes = f64::from(topology.nodes());
     // Data and acknowledgements of a window and a queue of the same size, from every host.
-    let in_flight = u64::from(topology.hosts) * per_bdp * 4;
-    u64::from(topology.nodes()) * PER_NODE
-        + topology.cables.len() as u64 * 2 * PER_PORT
+    let in_flight =
+        f64::from(topology.hosts) * (path.bdp().get() as f64 / f64::from(path.mss.max(1)) + 2.0) * 4.0;
+    let threads = demand.threads.clamp(1, 32) as f64;
+    let fabric = PROCESS
+        + nodes * PER_NODE
+        + topology.cables.len() as f64 * 2.0 * PER_PORT
         + in_flight * PER_PACKET
-        + config.flows.len() as u64 * PER_FLOW
+        + nodes * threads * windows(topology, path.wire_mss) * PER_LIST;
+    let samples = |every: Time| demand.end.ps() as f64 / every.ps().max(1) as f64;
+    let ports = demand.probes.ports.as_ref().map_or(0.0, |(every, ports)| {
+        samples(*every) * ports.len() as f64 * f64::from(demand.priorities) * size_of::<PortSample>() as f64
+    });
+    let rates = demand.probes.rates.as_ref().map_or(0.0, |(every, _)| {
+        samples(*every) * demand.flows.min(FLOWS_ALIVE) * size_of::<RateSample>() as f64
+    });
+    MemoryEstimate { fabric, flows: demand.flows * PER_FLOW, samples: ports + rates }
+}
+
+/// Windows for which messages can be posted, at the most.
+fn windows(topology: &Topology, wire_mss: u32) -> f64 {
+    let links = || topology.cables.iter().map(|cable| &cable.link);
+    let largest = Bytes::new(u64::from(wire_mss + GAP));
+    let shortest = links().map(|link| link.delay).filter(|delay| *delay >= LEAST_LOOKAHEAD).min();
+    let longest = links().map(|link| link.rate.time_of(largest).saturating_add(link.delay)).max();
+    slots(shortest.unwrap_or(Time::MAX), longest.unwrap_or(Time::ZERO)) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::topology::{Link, SingleSwitch};
+    use incast_units::Rate;
+
+    #[test]
+    fn each_part_grows_with_its_cause() {
+        let fabric = |hosts, delay| {
+            let link = Link { rate: Rate::from_gbps(100), delay, loss: 0.0 };
+            SingleSwitch { hosts, link }.build().expect("a good topology")
+        };
+        let (small, large) = (fabric(100, Time::from_us(1)), fabric(200, Time::from_us(1)));
+        let path = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(8), mss: 4096, wire_mss: 4186 };
+        let none = Probes::default();
+        let demand = Demand {
+            topology: &small,
+            path,
+            flows: 1e6,
+            priorities: 2,
+            threads: 1,
+            probes: &none,
+            end: Time::from_ms(10),
+        };
+        let one = estimate_memory(&demand);
+        assert_eq!((one.flows, one.samples), (4.2e8, 0.0));
+        let two = estimate_memory(&Demand { topology: &large, flows: 2e6, ..demand });
+        assert!(two.fabric > one.fabric * 1.05 && two.flows == one.flows * 2.0);
+        let threads = |threads| estimate_memory(&Demand { threads, ..demand }).fabric;
+        assert!(threads(2) > threads(1) && threads(64) == threads(32));
+        // 100 ports, 2 priorities, 10,000 samples.
+        let ports = (0..100).map(|port| (100, port)).collect();
+        let probes = Probes { ports: Some((Time::from_us(1), ports)), ..Probes::default() };
+        let sampled = estimate_memory(&Demand { probes: &probes, ..demand });
+        assert_eq!(sampled.samples, 2e6 * size_of::<PortSample>() as f64);
+        // A short link beside long ones makes many windows.
+        let mut mixed = small.clone();
+        mixed.cables[0].link.delay = Time::from_us(50);
+        let many = estimate_memory(&Demand { topology: &mixed, threads: 4, ..demand });
+        assert!(many.fabric > threads(4));
+    }
 }

@@ -16,7 +16,7 @@ use crate::{
 use incast_cc::{Path, sender::Framing};
 use incast_units::{Rate, Time};
 
-pub use memory::estimate_memory;
+pub use memory::{Demand, MemoryEstimate, estimate_memory};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]

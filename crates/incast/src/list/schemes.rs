@@ -1,6 +1,6 @@
 //! The laws with their parameters.
 
-use super::Entry;
+use super::{Entry, wrap};
 use incast_cc::{Path, parameters::Raw, sender::LAWS};
 use incast_units::{Rate, Time};
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ const EXAMPLE: Path =
 pub(super) fn entries() -> Vec<Entry> {
     LAWS.iter()
         .map(|law| {
-            let mut text = format!("{}  {}\n    source: {}\n", law.name, law.title, law.source);
+            let mut text =
+                format!("{}  {}\n{}", law.name, law.title, wrap(4, &format!("source: {}", law.source)));
             for row in law.parameters {
                 let value = (row.default_on)(&EXAMPLE).to_string();
                 let value = if value.trim_matches('"') == row.default {
@@ -21,16 +22,10 @@ pub(super) fn entries() -> Vec<Entry> {
                 } else {
                     format!(" ({value})")
                 };
-                let _ = writeln!(
-                    text,
-                    "    {}: {}; {}; default {}{value}; allowed {}; source: {}",
-                    row.name,
-                    row.describe.trim().trim_end_matches('.'),
-                    row.kind,
-                    row.default,
-                    row.allowed,
-                    row.source
-                );
+                let _ = writeln!(text, "    {} = {}{value}", row.name, row.default);
+                text += &wrap(8, &format!("{}.", row.describe.trim().trim_end_matches('.')));
+                let facts = format!("{}; allowed {}; source: {}", row.kind, row.allowed, row.source);
+                text += &wrap(8, &facts);
             }
             let parameters: Vec<Value> = law
                 .parameters

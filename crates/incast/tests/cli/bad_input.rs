@@ -112,11 +112,23 @@ fn a_folder_with_results_is_not_overwritten() {
 
 #[test]
 fn what_is_not_writable_is_said() {
-    let out = folder("not_a_folder").join("file");
-    fs::write(&out, "").expect("a file");
-    let output = incast(&["run", "--quiet", "--out", text(&out), &scenario("small")]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    let file = folder("not_a_folder").join("file");
+    fs::write(&file, "").expect("a file");
+    let below = file.join("folder");
+    let impossible = if cfg!(target_os = "linux") { &["/proc/incast", "/dev/null"][..] } else { &[] };
+    for out in [text(&file), text(&below)].iter().chain(impossible) {
+        let output = incast(&["run", "--out", out, &scenario("small")]);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{out}: {message}");
+        assert!(output.stdout.is_empty());
+        // One line, and no progress: nothing ran.
+        assert!(message.starts_with("error: ") && message.lines().count() == 1, "{message}");
+        assert!(
+            message.contains("cannot hold results") && message.contains("choose another --out"),
+            "{message}"
+        );
+    }
+    assert!(fs::read(&file).expect("still a file").is_empty());
     // The same input is fine elsewhere.
     succeed(&["check", &scenario("small")]);
 }

@@ -18,11 +18,15 @@ use incast_units::Time;
 /// Without long flows, those of at least 1 MB count as long.
 const LONG: u64 = 1_000_000;
 
+/// More often than this nothing happens at a port that is worth a sample: 64 bytes take longer on 400 Gbps.
+const SHORTEST_PERIOD: Time = Time::from_ns(1);
+
 /// What is sampled.
 pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Result<Probes, Problem> {
     let period = |key: &str, every: Time| {
-        if every == Time::ZERO {
-            return Err(Problem::value("0ps", "a time above 0").at(&keys!["measure", key, "every"]));
+        if every < SHORTEST_PERIOD {
+            let allowed = format!("a time of at least {SHORTEST_PERIOD}");
+            return Err(Problem::value(every, allowed).at(&keys!["measure", key, "every"]));
         }
         Ok(every)
     };
@@ -42,7 +46,7 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
             Some((period("rates", rates.every.0)?, smallest))
         }
     };
-    Ok(Probes { ports, rates, events: document.measure.traces })
+    Ok(Probes { ports, rates, events: document.measure.traces, packets: None })
 }
 
 fn which_ports(which: &[String], topology: &Topology) -> Result<Vec<(u32, u16)>, Problem> {

@@ -337,6 +337,13 @@ impl Builder<'_> {
                 return Err(Problem::exactly_one(&[("every", every.is_some()), ("load", load.is_some())]));
             }
         };
+        if incast.jitter.0 >= self.document.duration.0 {
+            return Err(Problem::value(
+                incast.jitter,
+                format!("a time below the duration, {}: no flow starts later", self.document.duration),
+            )
+            .under("jitter"));
+        }
         if incast.jitter.0 > every {
             self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
         }
@@ -439,12 +446,19 @@ impl Builder<'_> {
         let at = |problem: Problem| problem.under("path");
         let rows = self.files.trace(&described.path).map_err(at)?;
         let mut classes: BTreeMap<String, u16> = BTreeMap::new();
+        // Where every row names a class, the workload's own would be one without flows: the first of them takes its place.
+        let mut unused = rows.iter().all(|row| row.class.as_deref().is_some_and(|other| other != name));
         for row in rows.iter() {
             if let Some(other) =
                 row.class.as_deref().filter(|other| *other != name && !classes.contains_key(*other))
             {
-                let index =
+                let mut index =
                     self.class(other).map_err(|problem| at(Problem { path: Vec::new(), ..problem }))?;
+                if std::mem::take(&mut unused) {
+                    self.traffic.classes.pop();
+                    self.traffic.classes[usize::from(class)] = other.to_owned();
+                    index = class;
+                }
                 classes.insert(other.to_owned(), index);
             }
         }

@@ -65,9 +65,9 @@ impl LinkFault {
 
     pub fn allowed(&self) -> String {
         match self {
-            Self::Rate(_) => format!("a link's rate is {MIN_RATE} to {MAX_RATE}"),
-            Self::Delay(_) => format!("the delay of a link is at most {MAX_DELAY}"),
-            Self::Loss(_) => "the loss of a link is a probability of at least 0 and below 1".to_owned(),
+            Self::Rate(_) => format!("a rate of {MIN_RATE} to {MAX_RATE}"),
+            Self::Delay(_) => format!("a delay of at most {MAX_DELAY}"),
+            Self::Loss(_) => "a probability of at least 0 and below 1".to_owned(),
         }
     }
 }
@@ -91,11 +91,9 @@ pub(super) fn link(keys: LinkKeys, link: &Link) -> Result<(), TopologyError> {
 pub(super) fn at_least(least: u32, counts: &[(&'static str, u32)]) -> Result<(), TopologyError> {
     match counts.iter().find(|(_, count)| *count < least) {
         None => Ok(()),
-        Some(&(key, count)) => Err(TopologyError::Value {
-            key,
-            found: count.to_string(),
-            allowed: format!("at least {least} is needed"),
-        }),
+        Some(&(key, count)) => {
+            Err(TopologyError::Value { key, found: count.to_string(), allowed: format!("at least {least}") })
+        }
     }
 }
 
@@ -121,9 +119,7 @@ impl Size {
             Some((size, limit, what)) => Err(TopologyError::Value {
                 key,
                 found: found.to_string(),
-                allowed: format!(
-                    "with it the topology would have {size} {what}, and at most {limit} are possible"
-                ),
+                allowed: format!("what comes to at most {limit} {what}, not {size}"),
             }),
         }
     }

@@ -27,7 +27,7 @@ impl FatTree {
             return Err(TopologyError::Value {
                 key: "k",
                 found: k.to_string(),
-                allowed: "an even number of at least 2 is needed".to_owned(),
+                allowed: "an even number of at least 2".to_owned(),
             });
         }
         check::link(link_keys!("link"), &link)?;
@@ -78,6 +78,6 @@ mod tests {
         }
         assert_eq!(key_of(FatTree { k: 4, link: Link { loss: 2.0, ..link() } }.build()), "link.loss");
         let error = FatTree { k: 3, link: link() }.build().unwrap_err();
-        assert_eq!(error.to_string(), "`k` is 3: an even number of at least 2 is needed");
+        assert_eq!(error.to_string(), "`k` is 3, allowed is an even number of at least 2");
     }
 }

@@ -337,7 +337,7 @@ fn link(line: &Line<'_>) -> Result<Link, TopologyError> {
     let link = Link { rate, delay, loss };
     match LinkFault::of(&link) {
         None => Ok(link),
-        Some(fault) => Err(line.error(format!("{}: {}", fault.found(), fault.allowed()))),
+        Some(fault) => Err(line.error(format!("found {}, allowed is {}", fault.found(), fault.allowed()))),
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Topology {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
     /// A parameter has an impossible value.
-    #[error("`{key}` is {found}: {allowed}")]
+    #[error("`{key}` is {found}, allowed is {allowed}")]
     Value {
         /// The key as in a scenario.
         key: &'static str,

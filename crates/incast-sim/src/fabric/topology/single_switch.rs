@@ -70,8 +70,8 @@ mod tests {
             assert_eq!(key_of(with(Link { loss, ..link() })), "link.loss");
         }
         let error = SingleSwitch { hosts: 0, ..good }.build().unwrap_err();
-        assert_eq!(error.to_string(), "`hosts` is 0: at least 1 is needed");
+        assert_eq!(error.to_string(), "`hosts` is 0, allowed is at least 1");
         let error = with(Link { rate: Rate::from_bps(0), ..link() }).unwrap_err();
-        assert_eq!(error.to_string(), "`link.rate` is 0bps: a link's rate is 1Kbps to 100Tbps");
+        assert_eq!(error.to_string(), "`link.rate` is 0bps, allowed is a rate of 1Kbps to 100Tbps");
     }
 }

@@ -1,0 +1,157 @@
+//! What was recorded, in a few lines: the flow's fate, and what each place did to packets.
+
+use super::{Traced, View, perfetto::event_name};
+use crate::results::table::{bytes, number};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use incast_sim::{
+    fabric::packet::Kind,
+    outcome::{EventKind, FlowRecord, PacketRecord, Step},
+};
+use incast_units::Time;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt::Write,
+};
+
+/// What a place did.
+#[derive(Default)]
+struct Place<'a> {
+    first: Option<Time>,
+    data: u64,
+    control: u64,
+    bytes: u64,
+    waited: Vec<Time>,
+    longest_queue: u64,
+    waiting: BTreeMap<(u8, u32, u32, u32, u64), VecDeque<&'a PacketRecord>>,
+    events: BTreeMap<EventKind, u64>,
+}
+
+/// The text.
+pub fn render(traced: &Traced) -> String {
+    let mut text = String::new();
+    if let Some(record) = traced.flow.and_then(|flow| traced.record(flow)) {
+        let _ = writeln!(text, "{}", describe_flow(traced, record));
+    }
+    match traced.view {
+        View::Everywhere => {}
+        View::Port(node, port) => {
+            let _ = writeln!(text, "at {}", traced.labels.port(node, port));
+        }
+        View::Host(host) => {
+            let _ = writeln!(text, "at {}, both directions", traced.labels.node(host));
+        }
+    }
+    if traced.flow.is_none() {
+        let flows: BTreeSet<_> = traced.outcome.packets.iter().map(|record| record.packet.flow()).collect();
+        let _ = writeln!(text, "packets of {} flows", flows.len());
+    }
+    let _ = writeln!(text, "{}", table(traced));
+    if traced.outcome.packets_left_out > 0 {
+        let _ = writeln!(
+            text,
+            "{} records did not fit: choose a shorter time with --from and --until",
+            traced.outcome.packets_left_out
+        );
+    }
+    text
+}
+
+fn describe_flow(traced: &Traced, record: &FlowRecord) -> String {
+    let labels = &traced.labels;
+    let us = |time: Time| format!("{} us", number(time.as_us_f64()));
+    let mut text = format!(
+        "flow {}:{}, {} to {}, class {}, {}, starts at {}",
+        record.source,
+        record.sequence,
+        labels.node(record.source),
+        labels.node(record.destination),
+        traced.classes[usize::from(record.class)],
+        bytes(record.bytes),
+        us(record.start)
+    );
+    match record.delivered {
+        Some(delivered) => {
+            let _ = write!(text, "\ndelivered after {}", us(delivered - record.start));
+            if let Some(ideal) = record.ideal.filter(|ideal| *ideal > Time::ZERO) {
+                let slowdown = (delivered - record.start).as_secs_f64() / ideal.as_secs_f64();
+                let _ = write!(text, " (ideal {}, slowdown {})", us(ideal), number(slowdown));
+            }
+        }
+        None => {
+            let _ = write!(
+                text,
+                "\nnot delivered before {}: {} of it arrived",
+                us(traced.outcome.ended_at),
+                bytes(record.delivered_bytes)
+            );
+        }
+    }
+    let _ = write!(
+        text,
+        "; {} retransmitted, {} timeouts, {} packets marked, {} out of order",
+        bytes(record.retransmitted_bytes),
+        record.timeouts,
+        record.marked_packets,
+        record.reordered_packets
+    );
+    text
+}
+
+fn table(traced: &Traced) -> Table {
+    let mut places: BTreeMap<(u32, u16), Place<'_>> = BTreeMap::new();
+    for record in &traced.outcome.packets {
+        let place = places.entry((record.node, record.port)).or_default();
+        place.first.get_or_insert(record.time);
+        let packet = &record.packet;
+        match record.step {
+            Step::Queued(found) => {
+                place.longest_queue = place.longest_queue.max(found + u64::from(packet.wire));
+                place.waiting.entry(packet.transmission()).or_default().push_back(record);
+            }
+            Step::Sent { .. } => {
+                if packet.kind == Kind::Data {
+                    place.data += 1;
+                } else {
+                    place.control += 1;
+                }
+                place.bytes += u64::from(packet.wire);
+                let since = place.waiting.get_mut(&packet.transmission()).and_then(VecDeque::pop_front);
+                place.waited.push(since.map_or(Time::ZERO, |since| record.time - since.time));
+            }
+            Step::Event(kind) => *place.events.entry(kind).or_default() += 1,
+        }
+    }
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_by_key(|(port, place)| (place.first, *port));
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
+        "port",
+        "data",
+        "control",
+        "bytes",
+        "mean wait us",
+        "longest wait us",
+        "longest queue found",
+        "events",
+    ]);
+    for ((node, port), place) in places {
+        let waits = place.waited.len().max(1) as f64;
+        let mean = place.waited.iter().map(|wait| wait.as_us_f64()).sum::<f64>() / waits;
+        let longest = place.waited.iter().max().map_or(0.0, |wait| wait.as_us_f64());
+        let numbers = [
+            place.data.to_string(),
+            place.control.to_string(),
+            bytes(place.bytes),
+            number(mean),
+            number(longest),
+            bytes(place.longest_queue),
+        ];
+        let events: Vec<String> =
+            place.events.iter().map(|(kind, count)| format!("{count} {}", event_name(*kind))).collect();
+        let mut cells = vec![Cell::new(traced.labels.port(node, port))];
+        cells.extend(numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
+        cells.push(Cell::new(events.join(", ")));
+        table.add_row(cells);
+    }
+    table
+}

@@ -1,0 +1,355 @@
+//! Simulated packets as frames, byte by byte: Ethernet, IPv4, and TCP or UDP with RoCEv2 in it.
+//!
+//! Sizes are those of `docs/formats.md`; what fields a simulated packet has none for hold is listed in `docs/trace.md`.
+
+use incast_cc::sender::Framing;
+use incast_sim::{fabric::packet::Kind, outcome::PacketFacts};
+
+/// First of the 16,384 dynamic ports (RFC 6335), from which flows get theirs.
+const DYNAMIC_PORTS: u16 = 49_152;
+/// UDP port of RoCEv2 (InfiniBand volume 1, annex A17).
+const ROCE_PORT: u16 = 4791;
+/// UDP port of packets that no published protocol describes: credits, and notifications too short for RoCEv2's.
+const CONTROL_PORT: u16 = 65_535;
+/// Frame check sequence.
+const FCS: usize = 4;
+/// The smallest frame that has room for RoCEv2's congestion notification with its 16 reserved bytes.
+const ROCE_CNP: usize = 14 + 20 + 8 + 12 + 16 + 4 + FCS;
+
+/// What a frame needs to know besides its packet.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameContext {
+    /// Protocol of the packet's class.
+    pub framing: Framing,
+    /// Payload bytes of a full packet.
+    pub mtu: u32,
+    /// Payload bytes of the flow.
+    pub flow_bytes: u64,
+}
+
+/// Address of a host: 10.0.0.1 for host 0.
+pub fn address(host: u32) -> [u8; 4] {
+    let [_, b, c, d] = (host + 1).to_be_bytes();
+    [10, b, c, d]
+}
+
+/// A frame with its check sequence, cut after `snap` bytes: by default after the headers of a data packet, as the
+/// simulator has no payload. What is captured of payloads is zero.
+pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) -> Vec<u8> {
+    let is_data = packet.kind == Kind::Data;
+    let mut frame = ethernet(packet);
+    let wire = packet.wire as usize;
+    let keep = match (snap, is_data) {
+        (Some(snap), _) => (snap as usize).min(wire),
+        (None, true) => 0,
+        (None, false) => wire,
+    };
+    let length = match (context.framing, packet.kind) {
+        (Framing::Tcp, Kind::Data | Kind::Ack | Kind::Nack) => tcp(&mut frame, packet, context),
+        (Framing::RoceV2, Kind::Data | Kind::Ack | Kind::Nack) => roce(&mut frame, packet, context, keep),
+        (Framing::RoceV2, Kind::Cnp) if wire >= ROCE_CNP => roce(&mut frame, packet, context, keep),
+        _ => control(&mut frame, packet),
+    };
+    if keep == 0 {
+        frame.truncate(length);
+        return frame;
+    }
+    frame.resize(wire.saturating_sub(FCS).max(frame.len()), 0);
+    if keep == wire {
+        let check = !crc32(!0, &frame);
+        frame.extend(check.to_le_bytes());
+    }
+    frame.truncate(keep);
+    frame
+}
+
+/// Addresses are those of the hosts: switches forward and do not route, so they change nothing but marks.
+fn ethernet(packet: &PacketFacts) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(128);
+    for host in [packet.destination, packet.source] {
+        frame.extend([0x02, 0]); // locally administered
+        frame.extend(host.to_be_bytes());
+    }
+    frame.extend([0x08, 0x00]);
+    frame
+}
+
+/// RFC 791. The code point of RFC 2474 is the priority, that of RFC 3168 the mark.
+fn ipv4(frame: &mut Vec<u8>, packet: &PacketFacts, protocol: u8, total: usize) {
+    let ecn = match (packet.ecn_capable, packet.marked) {
+        (_, true) => 0b11,
+        (true, false) => 0b10,
+        (false, false) => 0b00,
+    };
+    let start = frame.len();
+    frame.extend([0x45, packet.priority << 5 | ecn]);
+    frame.extend((total as u16).to_be_bytes());
+    frame.extend((packet.position as u16).to_be_bytes());
+    frame.extend([0x40, 0, 64, protocol, 0, 0]); // do not fragment; time to live
+    frame.extend(address(packet.source));
+    frame.extend(address(packet.destination));
+    let checksum = !ones_complement(0, &frame[start..]);
+    frame[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Ports of a flow: those of the sender and of the receiver of its data. Flows of one pair of hosts differ.
+fn ports(packet: &PacketFacts) -> (u16, u16) {
+    let port = |number: u32| DYNAMIC_PORTS + (number % 16_384) as u16;
+    let (sender, receiver) = (port(packet.sequence), port(packet.sequence / 16_384));
+    if packet.kind == Kind::Data { (sender, receiver) } else { (receiver, sender) }
+}
+
+/// Sequence number of a packet's first byte: streams begin at 1, there is no handshake.
+fn position(packet: u32, context: &FrameContext) -> u32 {
+    (u64::from(packet) * u64::from(context.mtu)).min(context.flow_bytes) as u32 + 1
+}
+
+/// TCP (RFC 9293) with timestamps in microseconds (RFC 7323) and, in acknowledgements, one SACK block (RFC 2018), or
+/// padding where the block would lie below the cumulative acknowledgement. Returns where the headers end.
+fn tcp(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
+    const ACK: u8 = 0x10;
+    const PSH: u8 = 0x08;
+    const ECE: u8 = 0x40;
+    let is_data = packet.kind == Kind::Data;
+    let length = 20 + 12 + if is_data { packet.payload as usize } else { 12 };
+    ipv4(frame, packet, 6, 20 + length);
+    let start = frame.len();
+    let (source, destination) = ports(packet);
+    frame.extend(source.to_be_bytes());
+    frame.extend(destination.to_be_bytes());
+    let microseconds = |ps: u64| (ps / 1_000_000) as u32 + 1;
+    let (sequence, acknowledged, flags, time, echo) = if is_data {
+        let last = packet.position + 1 == packet.packets;
+        let flags = ACK | if last { PSH } else { 0 };
+        (position(packet.position, context), 1, flags, microseconds(packet.value), 0)
+    } else {
+        let flags = ACK | if packet.report.1 > 0 { ECE } else { 0 };
+        let delay = u64::from(packet.delay_ns.max(0).unsigned_abs()) * 1000;
+        let (time, echo) = (microseconds(packet.value + delay), microseconds(packet.value));
+        (1, position(packet.packets, context), flags, time, echo)
+    };
+    frame.extend(sequence.to_be_bytes());
+    frame.extend(acknowledged.to_be_bytes());
+    frame.extend([if is_data { 8 << 4 } else { 11 << 4 }, flags]);
+    frame.extend([0xff, 0xff, 0, 0, 0, 0]); // window: no limit is simulated; checksum; urgent pointer
+    frame.extend([1, 1, 8, 10]);
+    frame.extend(time.to_be_bytes());
+    frame.extend(echo.to_be_bytes());
+    if !is_data {
+        if packet.kind == Kind::Ack && packet.position >= packet.packets {
+            frame.extend([1, 1, 5, 10]);
+            frame.extend(position(packet.position, context).to_be_bytes());
+            frame.extend(position(packet.position + 1, context).to_be_bytes());
+        } else {
+            frame.extend([1; 12]);
+        }
+    }
+    // Payload is zero, which adds nothing.
+    let checksum = !transport_sum(packet, 6, length, &frame[start..]);
+    frame[start + 16..start + 18].copy_from_slice(&checksum.to_be_bytes());
+    frame.len()
+}
+
+/// RoCEv2 on a reliable connection: sends, acknowledgements, NAKs for sequence errors, congestion notifications.
+fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep: usize) -> usize {
+    let ip = frame.len();
+    let inner = match packet.kind {
+        Kind::Data => packet.payload as usize,
+        Kind::Cnp => 16,
+        _ => 4,
+    };
+    let length = 8 + 12 + inner + 4;
+    ipv4(frame, packet, 17, 20 + length);
+    let udp = frame.len();
+    let (source, _) = if packet.kind == Kind::Data { ports(packet) } else { (ports(packet).1, 0) };
+    frame.extend(source.to_be_bytes());
+    frame.extend(ROCE_PORT.to_be_bytes());
+    frame.extend((length as u16).to_be_bytes());
+    frame.extend([0, 0]); // no checksum: the invariant CRC covers more
+    let (first, last) = (packet.position == 0, packet.position + 1 == packet.packets);
+    let (opcode, number) = match packet.kind {
+        Kind::Data => {
+            let opcode = match (first, last) {
+                (true, true) => 0x04,
+                (true, false) => 0x00,
+                (false, false) => 0x01,
+                (false, true) => 0x02,
+            };
+            (opcode, packet.position)
+        }
+        Kind::Nack => (0x11, packet.packets),
+        Kind::Cnp => (0x81, 0),
+        _ => (0x11, packet.packets.wrapping_sub(1)),
+    };
+    let bth = frame.len();
+    frame.extend([opcode, 0, 0xff, 0xff, 0]);
+    frame.extend(&packet.sequence.to_be_bytes()[1..]);
+    frame.push(if packet.kind == Kind::Data && last { 0x80 } else { 0 }); // asks for an acknowledgement
+    frame.extend(&number.to_be_bytes()[1..]);
+    debug_assert_eq!(frame.len(), bth + 12);
+    match packet.kind {
+        Kind::Data => {
+            let headers = frame.len();
+            if keep > headers {
+                frame.resize(headers + inner, 0);
+                invariant_crc(frame, ip, udp);
+            }
+            let _ = context;
+            return headers;
+        }
+        Kind::Cnp => frame.extend([0; 16]),
+        kind => {
+            // Acknowledgement without credits, or NAK of a sequence error; messages received, of which a flow is one.
+            frame.extend([if kind == Kind::Nack { 0x60 } else { 0x1f }, 0, 0, 0]);
+        }
+    }
+    invariant_crc(frame, ip, udp);
+    frame.len()
+}
+
+/// The CRC over what no router changes: the rest counts as ones (InfiniBand volume 1, annex A17).
+fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
+    let mut covered = vec![0xff; 8];
+    covered.extend(&frame[ip..]);
+    let at = |place: usize| place - ip + 8;
+    for place in [ip + 1, ip + 8, ip + 10, ip + 11, udp + 6, udp + 7, udp + 12] {
+        covered[at(place)] = 0xff;
+    }
+    let crc = !crc32(!0, &covered);
+    frame.extend(crc.to_le_bytes());
+}
+
+/// A credit or notification in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
+fn control(frame: &mut Vec<u8>, packet: &PacketFacts) -> usize {
+    let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
+    let length = 8 + room;
+    ipv4(frame, packet, 17, 20 + length);
+    let start = frame.len();
+    let kind: u8 = if packet.kind == Kind::Credit { 2 } else { 1 };
+    frame.extend(ports(packet).1.to_be_bytes());
+    frame.extend(CONTROL_PORT.to_be_bytes());
+    frame.extend((length as u16).to_be_bytes());
+    frame.extend([0, 0, kind, packet.priority, 0, 0]);
+    frame.extend(packet.sequence.to_be_bytes());
+    frame.extend(packet.value.to_be_bytes());
+    frame.resize(start + length, 0);
+    let checksum = match !transport_sum(packet, 17, length, &frame[start..]) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    frame[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
+    frame.len()
+}
+
+/// One's complement sum over pseudo-header and segment.
+fn transport_sum(packet: &PacketFacts, protocol: u8, length: usize, segment: &[u8]) -> u16 {
+    let mut pseudo = Vec::with_capacity(12);
+    pseudo.extend(address(packet.source));
+    pseudo.extend(address(packet.destination));
+    pseudo.extend([0, protocol]);
+    pseudo.extend((length as u16).to_be_bytes());
+    ones_complement(ones_complement(0, &pseudo), segment)
+}
+
+/// The Internet checksum's sum (RFC 1071), not yet complemented.
+fn ones_complement(start: u16, bytes: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+    let mut sum = bytes.chunks(2).fold(u32::from(start), |sum, pair| sum + word(pair));
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// CRC-32 of IEEE 802.3, clause 3.2.9, reflected; complement start and end.
+fn crc32(start: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(start, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A data packet.
+    pub fn data() -> PacketFacts {
+        PacketFacts {
+            kind: Kind::Data,
+            class: 0,
+            priority: 0,
+            ecn_capable: true,
+            marked: false,
+            source: 1,
+            destination: 2,
+            sequence: 7,
+            position: 3,
+            packets: 10,
+            wire: 1518,
+            payload: 1448,
+            report: (0, 0),
+            delay_ns: 0,
+            value: 5_000_000,
+        }
+    }
+
+    const CONTEXT: FrameContext = FrameContext { framing: Framing::Tcp, mtu: 1448, flow_bytes: 14_000 };
+
+    #[test]
+    fn sums_have_their_known_values() {
+        // RFC 1071, section 3.
+        assert_eq!(ones_complement(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+        // The check value of CRC-32.
+        assert_eq!(!crc32(!0, b"123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn a_frame_is_as_long_as_the_book_says_and_cut_where_asked() {
+        let cut = frame(&data(), &CONTEXT, None);
+        assert_eq!(cut.len(), 66);
+        assert_eq!(frame(&data(), &CONTEXT, Some(65_535)).len(), 1518);
+        assert_eq!(frame(&data(), &CONTEXT, Some(100)).len(), 100);
+        assert_eq!(frame(&data(), &CONTEXT, Some(65_535))[..66], cut);
+        let roce = FrameContext { framing: Framing::RoceV2, ..CONTEXT };
+        let packet = PacketFacts { wire: 1448 + 62, ..data() };
+        assert_eq!(frame(&packet, &roce, None).len(), 54);
+        assert_eq!(frame(&packet, &roce, Some(65_535)).len(), 1510);
+    }
+
+    #[test]
+    fn the_invariant_crc_is_what_others_compute() {
+        let roce = FrameContext { framing: Framing::RoceV2, ..CONTEXT };
+        let ack = PacketFacts {
+            kind: Kind::Ack,
+            wire: 66,
+            payload: 0,
+            position: 0,
+            packets: 1,
+            source: 2,
+            destination: 1,
+            ecn_capable: false,
+            ..data()
+        };
+        // The same frame made by Scapy 2's `BTH` and `AETH`.
+        assert_eq!(frame(&ack, &roce, None)[58..62], [0x1c, 0x2d, 0x35, 0x28]);
+    }
+
+    #[test]
+    fn headers_hold_what_the_packet_says() {
+        let bytes = frame(&PacketFacts { marked: true, priority: 3, ..data() }, &CONTEXT, None);
+        assert_eq!(bytes[15], 3 << 5 | 3);
+        assert_eq!(&bytes[26..34], &[10, 0, 0, 2, 10, 0, 0, 3]);
+        assert_eq!(u32::from_be_bytes([bytes[38], bytes[39], bytes[40], bytes[41]]), 3 * 1448 + 1);
+        // The sum over a header with its checksum is all ones.
+        assert_eq!(ones_complement(0, &bytes[14..34]), 0xffff);
+        // An acknowledgement of packet 5 while 3 is missing names 5; one in order has nothing to add.
+        let ack = PacketFacts { kind: Kind::Ack, wire: 82, payload: 0, position: 5, packets: 3, ..data() };
+        let bytes = frame(&PacketFacts { report: (1, 1), ..ack }, &CONTEXT, None);
+        assert_eq!((bytes.len(), bytes[47] & 0x40), (82, 0x40));
+        assert_eq!(bytes[66..70], [1, 1, 5, 10]);
+        assert_eq!(frame(&PacketFacts { packets: 6, ..ack }, &CONTEXT, None)[66..78], [1; 12]);
+        // Beyond the last, short packet there is nothing.
+        let bytes = frame(&PacketFacts { packets: 10, position: 9, ..ack }, &CONTEXT, None);
+        assert_eq!(u32::from_be_bytes([bytes[42], bytes[43], bytes[44], bytes[45]]), 14_001);
+    }
+}
