@@ -45,6 +45,9 @@ pub struct Selection {
     /// Run N seeds: the scenario's first ones, continued upwards
     #[arg(long, value_name = "N")]
     pub seeds: Option<NonZeroUsize>,
+    /// The short form: with the changes of the scenario's [short]
+    #[arg(long)]
+    pub short: bool,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

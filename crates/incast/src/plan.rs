@@ -3,7 +3,7 @@
 use crate::{arguments::Selection, output};
 use incast_lab::{
     run::{Plan, RunError, only::Only},
-    scenario::Scenario,
+    scenario::{Form, Scenario},
 };
 use std::path::PathBuf;
 
@@ -13,9 +13,10 @@ use std::path::PathBuf;
 /// The first mistake.
 pub fn plans(selection: &Selection) -> Result<Vec<(PathBuf, Plan)>, RunError> {
     let only = Only::parse(&selection.only)?;
+    let form = if selection.short { Form::Short } else { Form::Full };
     let mut plans: Vec<(PathBuf, Plan)> = Vec::new();
     for path in &selection.scenarios {
-        let scenario = Scenario::load(path, &selection.sets)?;
+        let scenario = Scenario::load_form(path, &selection.sets, form)?;
         if let Some((other, _)) = plans.iter().find(|(_, plan)| plan.scenario.name == scenario.name) {
             return Err(RunError::Occupied {
                 folder: path.clone(),

@@ -16,7 +16,7 @@ use crate::{
         summary::{Row, RunFlows, pooled_rows},
         table::{self, Footer},
     },
-    scenario::{Run, Scenario},
+    scenario::{Form, Run, Scenario},
 };
 use incast_sim::{Progress, outcome::FlowRecord};
 use incast_units::Time;
@@ -257,10 +257,11 @@ fn to_json(rows: &[Row]) -> Result<String, RunError> {
 
 fn title(plan: &Plan) -> String {
     let scenario = &plan.scenario;
+    let form = if scenario.form == Form::Short { " (short form)" } else { "" };
     if scenario.describe.is_empty() {
-        scenario.name.clone()
+        format!("{}{form}", scenario.name)
     } else {
-        format!("{}: {}", scenario.name, scenario.describe)
+        format!("{}{form}: {}", scenario.name, scenario.describe)
     }
 }
 
