@@ -4,9 +4,11 @@
 //! - [`workload`]: turns a description of traffic into flows.
 //! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
 //! - [`results`]: files, statistics and tables of results.
+//! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
 
 pub mod bench;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
