@@ -17,6 +17,7 @@ demo:
 test:
 	$(CARGO) test --workspace --locked
 	scripts/instruction-gate.sh
+	scripts/report-browser-test.sh
 
 ## Formatting, lints, documentation links, licences.
 lint:

@@ -6,3 +6,4 @@ mod common;
 #[cfg(unix)]
 mod interruption;
 mod output;
+mod report;

@@ -76,7 +76,7 @@ pub fn bars(chart: &Bars) -> Markup {
         g.grid {
             @for tick in axis.ticks(4) {
                 line x1=(px(x(tick))) x2=(px(x(tick))) y1=(px(TOP)) y2=(px(bottom)) {}
-                text.tick class=(if tick == 0.0 { "start" } else { "below" }) x=(px(x(tick))) y=(px(bottom + 16.0)) {
+                text.tick.{ (side(axis.at(tick))) } x=(px(x(tick))) y=(px(bottom + 16.0)) {
                     (unit.text(tick))
                 }
             }
@@ -88,7 +88,7 @@ pub fn bars(chart: &Bars) -> Markup {
                 text.label x=(px(LEFT)) y=(px(top + 15.0)) { (shorten(&bar.name, 28)) }
                 text.value x=(px(WIDTH - RIGHT)) y=(px(top + 15.0)) { (bar.text(unit)) }
                 @if let Some(value) = bar.value.or(bar.at_least) {
-                    rect.bar class=[bar.value.is_none().then_some("bound")] x=(px(LEFT)) y=(px(top + 21.0))
+                    rect.bar.bound[bar.value.is_none()] x=(px(LEFT)) y=(px(top + 21.0))
                         width=(px((x(value) - LEFT).max(1.0))) height=(px(BAR)) rx="2" {}
                 }
                 @if let (Some(Interval(low, high)), Some(_)) = (bar.interval, bar.value) {
@@ -103,6 +103,15 @@ pub fn bars(chart: &Bars) -> Markup {
         }
     };
     figure(&chart.title, &describe.join("; "), bottom + BOTTOM, &content)
+}
+
+/// Which way a tick's text runs, so that it stays inside at both ends.
+fn side(at: f64) -> &'static str {
+    match at {
+        0.0..0.04 => "start",
+        0.92.. => "value",
+        _ => "below",
+    }
 }
 
 /// A published number: a stroke across the bar, with an arrow to where a bound allows values.

@@ -58,9 +58,9 @@ pub fn section(results: &Results, point: &Point) -> Markup {
             tbody {
                 @for (series, class, row) in &rows {
                     tr data-series=(series) class=[(*class == results.classes[0]).then_some("first")] {
-                        th scope="row" { span.dot class=(series_class(*series)) {} (row.scheme) }
+                        th scope="row" { span.dot.{ (series_class(*series)) } {} (row.scheme) }
                         @if several { td { (class) } }
-                        td.number class=[(row.completed < row.flows).then_some("warn")] {
+                        td.number.warn[row.completed < row.flows] {
                             (grouped(row.completed)) " / " (grouped(row.flows))
                         }
                         @for (_, metric, interval) in &columns { td.number { (cell(row, metric, *interval)) } }

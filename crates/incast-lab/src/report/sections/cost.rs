@@ -81,7 +81,7 @@ fn row<'a>(series: Option<usize>, name: &str, runs: impl Iterator<Item = &'a Fin
     let memory = costs.iter().map(|cost| cost.peak_rss_bytes).max().unwrap_or(0);
     html! {
         tr data-series=[series] {
-            th scope="row" { @if let Some(series) = series { span.dot class=(series_class(series)) {} } (name) }
+            th scope="row" { @if let Some(series) = series { span.dot.{ (series_class(series)) } {} } (name) }
             td.number { (costs.len()) }
             td.number { (grouped(hops)) }
             td.number { (grouped(events)) }

@@ -22,6 +22,8 @@ const METRICS: [(&str, &str); 8] = [
     ("jain", "Jain's index"),
     ("convergence_us", "time to convergence"),
 ];
+/// Between the marks of two schemes, in units of the chart.
+const SHIFT: f64 = 4.0;
 /// Combinations of the other axes that are drawn.
 const MOST_COMBINATIONS: usize = 6;
 
@@ -45,7 +47,11 @@ pub fn section(results: &Results) -> Markup {
     }
     for claim in results.claims.iter().filter(|claim| claim.ratio_to.is_none()) {
         if !metrics.iter().any(|(class, metric, _)| *class == claim.class && *metric == claim.metric) {
-            metrics.push((&claim.class, &claim.metric, &claim.metric));
+            let words = METRICS
+                .iter()
+                .find(|(metric, _)| *metric == claim.metric)
+                .map_or(&*claim.metric, |known| known.1);
+            metrics.push((&claim.class, &claim.metric, words));
         }
     }
     metrics.retain(|(class, metric, _)| is_measured(results, class, metric));
@@ -86,6 +92,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
     let unit = Unit::of(metric);
     let mut curves = Vec::new();
     for (series, scheme) in results.schemes.iter().enumerate() {
+        let shift = (series as f64 - (results.schemes.len() - 1) as f64 / 2.0) * SHIFT;
         let mut marks: Vec<Mark> = results
             .rows
             .iter()
@@ -105,7 +112,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
             .collect();
         marks.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
         let points = marks.iter().map(|mark| mark.at).collect();
-        curves.push(Curve { series, note: scheme.clone(), points, marks, ..Curve::default() });
+        curves.push(Curve { series, note: scheme.clone(), points, marks, shift, ..Curve::default() });
         let published = results.claims.iter().filter(|claim| {
             claim.scheme == *scheme
                 && claim.class == class
@@ -122,7 +129,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
             })
             .collect();
         if !rings.is_empty() {
-            curves.push(Curve { series, marks: rings, published: true, ..Curve::default() });
+            curves.push(Curve { series, marks: rings, published: true, shift, ..Curve::default() });
         }
     }
     let all = || curves.iter().flat_map(|curve| curve.marks.iter());
