@@ -73,7 +73,7 @@ fn significant(value: f64) -> String {
         _ if size >= 99.95 || size == 0.0 => 0,
         _ if size >= 9.995 => 1,
         _ if size >= 0.9995 => 2,
-        _ => 3 + (-libm::log10(size)).max(0.0).min(9.0) as usize,
+        _ => 3 + (-libm::log10(size)).clamp(0.0, 9.0) as usize,
     };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
