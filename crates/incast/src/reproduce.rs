@@ -139,7 +139,7 @@ fn unknown(name: &str, entries: &[Entry]) -> String {
     let allowed =
         if systems.is_empty() { "none: there are no such scenarios".to_owned() } else { systems.join(", ") };
     names.extend(systems);
-    let hint = nearest(name, names.into_iter()).map(|near| format!(" (did you mean \"{near}\"?)"));
+    let hint = nearest(name, names).map(|near| format!(" (did you mean \"{near}\"?)"));
     format!(
         "{name}: no such scenario or system, systems are {allowed}; --list shows all{}",
         hint.unwrap_or_default()
