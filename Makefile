@@ -18,6 +18,7 @@ test:
 	scripts/debian.sh tshark tshark "the captures of incast trace, read by tshark"
 	$(CARGO) test --workspace --locked
 	scripts/instruction-gate.sh
+	scripts/report-browser-test.sh
 
 ## Formatting, lints, documentation links, licences.
 lint:

@@ -1,4 +1,4 @@
-//! Makes the bundled scenarios part of the binary.
+//! Makes the bundled scenarios, and the files beside them, part of the binary.
 
 use std::{
     env, fs, io,
@@ -12,13 +12,15 @@ fn main() -> io::Result<()> {
     collect(root, &mut files)?;
     files.sort();
     let mut text =
-        String::from("/// Path and text of each bundled scenario.\nconst BUNDLED: &[(&str, &str)] = &[\n");
+        String::from("/// Path and content of each bundled file.\nconst BUNDLED: &[(&str, &[u8])] = &[\n");
     for file in files {
-        let name = Path::new("scenarios").join(file.strip_prefix(root).unwrap_or(&file));
+        // With `/` on every system: these are names.
+        let parts = file.strip_prefix(root).unwrap_or(&file).components();
+        let name: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
         let absolute = fs::canonicalize(&file)?;
         text.push_str(&format!(
-            "    ({:?}, include_str!({:?})),\n",
-            name.display().to_string(),
+            "    ({:?}, include_bytes!({:?})),\n",
+            name.join("/"),
             absolute.display().to_string()
         ));
     }
@@ -31,9 +33,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     for entry in entries {
         let path = entry?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         if path.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
+        } else if !hidden {
             files.push(path);
         }
     }

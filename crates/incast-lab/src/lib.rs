@@ -5,9 +5,11 @@
 //! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
 //! - [`results`]: files, statistics and tables of results.
 //! - [`trace`]: one flow or port, packet by packet, for other tools to show.
+//! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
 
 pub mod bench;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;

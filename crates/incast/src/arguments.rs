@@ -20,6 +20,10 @@ pub enum Command {
     Run(Run),
     /// Parse and validate scenarios; print the effective values, the runs and the expected cost
     Check(Check),
+    /// Run the bundled scenarios of published tables and figures and judge their claims
+    Reproduce(Reproduce),
+    /// Write one self-contained HTML file about the results of a scenario
+    Report(Report),
     /// List schemes, workloads, topologies or bundled scenarios
     List(List),
     /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
@@ -48,6 +52,9 @@ pub struct Selection {
     /// Run N seeds: the scenario's first ones, continued upwards
     #[arg(long, value_name = "N")]
     pub seeds: Option<NonZeroUsize>,
+    /// The short form: with the changes of the scenario's [short]
+    #[arg(long)]
+    pub short: bool,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -63,6 +70,17 @@ pub struct Run {
     /// What to run.
     #[command(flatten)]
     pub selection: Selection,
+    /// How.
+    #[command(flatten)]
+    pub running: Running,
+    /// Print what summary.json holds instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to run, and what to do with results that are there already.
+#[derive(Debug, Args)]
+pub struct Running {
     /// Folder of the results; each scenario gets a folder of its name in it
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub out: PathBuf,
@@ -72,9 +90,6 @@ pub struct Run {
     /// Threads of each simulation; results do not depend on it
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: NonZeroUsize,
-    /// Print what summary.json holds instead of tables
-    #[arg(long)]
-    pub json: bool,
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -84,6 +99,50 @@ pub struct Run {
     /// Overwrite the results that --out holds
     #[arg(long)]
     pub force: bool,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").args(["names", "all", "list"]))]
+pub struct Reproduce {
+    /// Scenarios such as marimo/table1, or systems such as marimo: all that is published of them
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Everything
+    #[arg(long)]
+    pub all: bool,
+    /// List what there is, which is also what happens without a name
+    #[arg(long)]
+    pub list: bool,
+    /// Take the scenarios from DIR/<system>/*.toml instead of the bundled ones
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// Change a value in every scenario: scheme.dctcp.gain=0.1
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub sets: Vec<(String, String)>,
+    /// Run N seeds: each scenario's first ones, continued upwards
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<NonZeroUsize>,
+    /// The short form of each scenario that has one
+    #[arg(long)]
+    pub short: bool,
+    /// How.
+    #[command(flatten)]
+    pub running: Running,
+    /// Print the rows of all summaries and the claims as JSON instead of tables; with --list, the list
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Folder of a scenario's results, which `run` prints as "results"
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Open it in a browser
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// Arguments of `check`.

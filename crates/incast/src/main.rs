@@ -2,12 +2,15 @@
 
 mod arguments;
 mod bench;
+mod bundled;
 mod check;
 mod interrupt;
 mod list;
 mod output;
 mod plan;
 mod progress;
+mod report;
+mod reproduce;
 mod run;
 mod schema;
 mod trace;
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
     let end = match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),

@@ -1,15 +1,31 @@
 //! `incast run`.
 
-use crate::{End, arguments, interrupt, output, plan, progress};
+use crate::{
+    End,
+    arguments::{self, Running},
+    interrupt, output, plan, progress,
+};
 use incast_lab::run::{
-    Observer, Options, RunError, execute,
+    Finished, Observer, Options, Plan, RunError, execute,
     folder::{self, Existing},
 };
 use std::sync::atomic::Ordering;
 
 /// Runs scenarios one after the other; their runs in parallel.
 pub fn run(arguments: &arguments::Run) -> End {
-    match run_all(arguments) {
+    end(plan::plans(&arguments.selection).and_then(|plans| {
+        let (finished, end) = run_all(&plans, &arguments.running, arguments.json)?;
+        if arguments.json {
+            let lists: Vec<&str> = finished.iter().map(|finished| finished.json.as_str()).collect();
+            output::data(&join(&lists));
+        }
+        Ok(end)
+    }))
+}
+
+/// Says what went wrong.
+pub fn end(result: Result<End, RunError>) -> End {
+    match result {
         Ok(end) => end,
         Err(error) => {
             output::error(&error);
@@ -18,36 +34,51 @@ pub fn run(arguments: &arguments::Run) -> End {
     }
 }
 
-fn run_all(arguments: &arguments::Run) -> Result<End, RunError> {
-    let plans = plan::plans(&arguments.selection)?;
+/// Runs everything and prints a table for each scenario, or nothing if all is to be one JSON document.
+///
+/// # Errors
+/// Bad input, or the results could not be written.
+pub fn run_all(
+    plans: &[(String, Plan)],
+    running: &Running,
+    json: bool,
+) -> Result<(Vec<Finished>, End), RunError> {
     let options = Options {
-        out: arguments.out.clone(),
-        jobs: arguments.jobs.map(Into::into),
-        threads: arguments.threads.into(),
-        existing: match (arguments.resume, arguments.force) {
+        out: running.out.clone(),
+        jobs: running.jobs.map(Into::into),
+        threads: running.threads.into(),
+        existing: match (running.resume, running.force) {
             (true, _) => Existing::Resume,
             (_, true) => Existing::Overwrite,
             _ => Existing::Refuse,
         },
     };
     // Of all scenarios before any runs.
-    plans.iter().try_for_each(|(_, plan)| folder::check(&arguments.out, &plan.scenario.name))?;
+    plans.iter().try_for_each(|(_, plan)| folder::check(&running.out, &plan.scenario.name))?;
     let stop = interrupt::flag();
-    let mut rows = Vec::new();
+    let mut all = Vec::new();
     let mut failed = false;
-    for (_, plan) in &plans {
-        let observer: Box<dyn Observer> = progress::observer(&plan.scenario.name, arguments.quiet);
+    for (_, plan) in plans {
+        let observer: Box<dyn Observer> = progress::observer(&plan.scenario.name, running.quiet);
         let finished = execute(plan, &options, observer.as_ref(), stop)?;
         drop(observer);
         for (run, message) in &finished.failures {
             output::message(&format!("error: {}/{run}: {message}", plan.scenario.name));
         }
         failed |= !finished.failures.is_empty();
-        if arguments.json {
-            rows.push(finished.json);
-        } else if !finished.rows.is_empty() {
-            output::data(&format!("{}results: {}\n\n", finished.table, finished.folder.display()));
+        if !json && !finished.rows.is_empty() {
+            output::data(&format!("{}results: {}\n", finished.table, finished.folder.display()));
         }
+        match &finished.report {
+            Some(Ok(path)) if !json => output::data(&format!("report: {}\n\n", path.display())),
+            Some(Ok(path)) if !running.quiet => output::message(&format!("report: {}", path.display())),
+            Some(Err(error)) => {
+                output::error(error);
+                failed = true;
+            }
+            _ => {}
+        }
+        let stopped = finished.stopped;
         if stop.load(Ordering::Relaxed) {
             output::message(&format!(
                 "interrupted: {} of {} runs of {} are done; the same command with --resume continues",
@@ -55,20 +86,19 @@ fn run_all(arguments: &arguments::Run) -> Result<End, RunError> {
                 plan.runs.len(),
                 plan.scenario.name
             ));
-            failed |= finished.stopped;
+            failed |= stopped;
+            all.push(finished);
             break;
         }
+        all.push(finished);
     }
-    if arguments.json {
-        output::data(&join(&rows));
-    }
-    Ok(if failed { End::Failed } else { End::Done })
+    Ok((all, if failed { End::Failed } else { End::Done }))
 }
 
 /// The lists of several scenarios as one; of one scenario, exactly its `summary.json`.
-fn join(lists: &[String]) -> String {
+fn join(lists: &[&str]) -> String {
     if let [one] = lists {
-        return one.clone();
+        return (*one).to_owned();
     }
     let inner = lists.iter().map(|list| list.trim().trim_start_matches('[').trim_end_matches(']').trim());
     let inner: Vec<&str> = inner.filter(|list| !list.is_empty()).collect();
@@ -81,7 +111,7 @@ mod tests {
 
     #[test]
     fn lists_join_to_one() {
-        assert_eq!(join(&["[\n{}\n]\n".into()]), "[\n{}\n]\n");
-        assert_eq!(join(&["[\n{}\n]\n".into(), "[]\n".into(), "[\n{}\n]\n".into()]), "[\n{},\n{}\n]\n");
+        assert_eq!(join(&["[\n{}\n]\n"]), "[\n{}\n]\n");
+        assert_eq!(join(&["[\n{}\n]\n", "[]\n", "[\n{}\n]\n"]), "[\n{},\n{}\n]\n");
     }
 }

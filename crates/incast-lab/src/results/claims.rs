@@ -20,13 +20,15 @@ const TOLERANCE: f64 = 0.15;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Within 15% of the value, or inside our confidence interval.
+    #[serde(rename = "reproduced")]
     Reproduced,
     /// The ordering or sign of the effect holds.
+    #[serde(rename = "same direction")]
     SameDirection,
     /// Neither.
+    #[serde(rename = "not reproduced")]
     NotReproduced,
 }
 
@@ -45,6 +47,15 @@ impl fmt::Display for Status {
 pub struct Judgement {
     /// What is claimed.
     pub claim: String,
+    /// Which of the numbers of a row the claim is about.
+    pub metric: String,
+    /// Of which class.
+    pub class: String,
+    /// Of which scheme.
+    pub scheme: String,
+    /// The scheme that the number is a ratio to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_to: Option<String>,
     /// The grid point.
     pub grid: Map<String, Value>,
     /// The published value or bound.
@@ -59,6 +70,9 @@ pub struct Judgement {
     pub status: Status,
     /// One line why.
     pub why: String,
+    /// Where it is printed, or how it was read off a figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A published number at one grid point.
@@ -165,6 +179,10 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         if claim.class == super::summary::ALL { String::new() } else { format!(" of {}", claim.class) };
     Judgement {
         claim: format!("{}{class}: {ratio}{}", claim.metric, claim.scheme),
+        metric: claim.metric.clone(),
+        class: claim.class.clone(),
+        scheme: claim.scheme.clone(),
+        ratio_to: claim.ratio_to.clone(),
         grid: target.grid.clone(),
         published: target.value,
         relation: match target.relation {
@@ -176,6 +194,7 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         interval,
         status,
         why,
+        note: claim.note.clone(),
     }
 }
 

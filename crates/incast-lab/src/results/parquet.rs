@@ -231,18 +231,14 @@ fn kind_name(kind: EventKind) -> &'static str {
 pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>> {
     const COLUMNS: [&str; 7] =
         ["class", "request", "size_bytes", "start_ps", "fct_delivered_ps", "ideal_ps", "completed"];
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(io::Error::other)?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
-    let reader = builder.with_projection(mask).with_batch_size(CHUNK).build().map_err(io::Error::other)?;
     let mut flows = Vec::new();
-    for batch in reader {
-        let batch = batch.map_err(io::Error::other)?;
-        let class = column::<StringArray>(&batch, "class")?;
-        let request = column::<UInt64Array>(&batch, "request")?;
-        let bytes = column::<UInt64Array>(&batch, "size_bytes")?;
-        let start = column::<UInt64Array>(&batch, "start_ps")?;
-        let fct = column::<UInt64Array>(&batch, "fct_delivered_ps")?;
-        let ideal = column::<UInt64Array>(&batch, "ideal_ps")?;
+    each_batch(path, &COLUMNS, |batch| {
+        let class = column::<StringArray>(batch, "class")?;
+        let request = column::<UInt64Array>(batch, "request")?;
+        let bytes = column::<UInt64Array>(batch, "size_bytes")?;
+        let start = column::<UInt64Array>(batch, "start_ps")?;
+        let fct = column::<UInt64Array>(batch, "fct_delivered_ps")?;
+        let ideal = column::<UInt64Array>(batch, "ideal_ps")?;
         for row in 0..batch.num_rows() {
             let name = class.value(row);
             let class = classes.iter().position(|known| known == name).ok_or_else(|| {
@@ -262,8 +258,56 @@ pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>
                 ..FlowRecord::default()
             });
         }
-    }
+        Ok(())
+    })?;
     Ok(flows)
+}
+
+/// Hands the queue of every row of `ports.parquet` to `each`: time in picoseconds, port, bytes.
+///
+/// # Errors
+/// Those of the file system, and a file that is not one of ours.
+pub fn each_queue(path: &Path, mut each: impl FnMut(u64, &str, u64)) -> io::Result<()> {
+    each_batch(path, &["time_ps", "port", "queue_bytes"], |batch| {
+        let time = column::<UInt64Array>(batch, "time_ps")?;
+        let port = column::<StringArray>(batch, "port")?;
+        let queue = column::<UInt64Array>(batch, "queue_bytes")?;
+        (0..batch.num_rows()).for_each(|row| each(time.value(row), port.value(row), queue.value(row)));
+        Ok(())
+    })
+}
+
+/// Hands every row of `rates.parquet` to `each`: time in picoseconds, flow, rates assigned and measured in bit/s.
+///
+/// # Errors
+/// Those of the file system, and a file that is not one of ours.
+pub fn each_rate(path: &Path, mut each: impl FnMut(u64, u64, u64, u64)) -> io::Result<()> {
+    each_batch(path, &["time_ps", "flow", "assigned_bps", "measured_bps"], |batch| {
+        let time = column::<UInt64Array>(batch, "time_ps")?;
+        let flow = column::<UInt64Array>(batch, "flow")?;
+        let assigned = column::<UInt64Array>(batch, "assigned_bps")?;
+        let measured = column::<UInt64Array>(batch, "measured_bps")?;
+        let rows = 0..batch.num_rows();
+        rows.for_each(|row| {
+            each(time.value(row), flow.value(row), assigned.value(row), measured.value(row));
+        });
+        Ok(())
+    })
+}
+
+/// Reads some columns of a file, a batch of rows at a time.
+fn each_batch(
+    path: &Path,
+    columns: &[&str],
+    mut each: impl FnMut(&RecordBatch) -> io::Result<()>,
+) -> io::Result<()> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(io::Error::other)?;
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+    let reader = builder.with_projection(mask).with_batch_size(CHUNK).build().map_err(io::Error::other)?;
+    for batch in reader {
+        each(&batch.map_err(io::Error::other)?)?;
+    }
+    Ok(())
 }
 
 fn column<'a, A: 'static>(batch: &'a RecordBatch, name: &str) -> io::Result<&'a A> {

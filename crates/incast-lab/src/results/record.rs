@@ -80,6 +80,15 @@ pub struct RunRecord {
     pub cost: RunCost,
     /// The machine.
     pub host: Host,
+    /// It belongs to the short form of the scenario.
+    #[serde(default)]
+    pub short: bool,
+    /// What the scheme changes against the scenario, one line each.
+    #[serde(default)]
+    pub changes: Vec<String>,
+    /// What the workloads come to, one line each.
+    #[serde(default)]
+    pub workloads: Vec<String>,
     /// The run's rows of the summary.
     pub rows: Vec<Row>,
     /// The scenario as run, with effective values.

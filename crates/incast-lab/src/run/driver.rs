@@ -8,15 +8,18 @@ use super::{
     only::Only,
 };
 use crate::{
+    report::{self, ReportError},
     results::{
-        RunRecord, atomic, claims, csv,
+        RunRecord, atomic,
+        claims::{self, Judgement},
+        csv,
         host::{Host, available_memory, cores},
         parquet,
         requests::{self, Request},
         summary::{Row, RunFlows, pooled_rows},
         table::{self, Footer},
     },
-    scenario::{Run, Scenario},
+    scenario::{Form, Run, Scenario},
 };
 use incast_sim::{Progress, outcome::FlowRecord};
 use incast_units::Time;
@@ -108,7 +111,7 @@ pub trait Observer: Sync {
 }
 
 /// What became of a scenario.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Finished {
     /// Where the results are.
     pub folder: PathBuf,
@@ -118,6 +121,10 @@ pub struct Finished {
     pub json: String,
     /// The comparison for the terminal.
     pub table: String,
+    /// Published numbers and what became of them.
+    pub claims: Vec<Judgement>,
+    /// Where the report is, or why there is none; `None` without rows.
+    pub report: Option<Result<PathBuf, ReportError>>,
     /// Runs that failed, with the reason.
     pub failures: Vec<(String, String)>,
     /// It was told to stop before every run was done.
@@ -152,7 +159,9 @@ pub fn execute(
     let rows = summarise(plan, &folder, &long)?;
     let done = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
     let json = to_json(&rows)?;
-    let table = table::render(&title(plan), &rows, &footer(plan, &rows));
+    let footer = footer(plan, &rows);
+    let table = table::render(&title(plan), &rows, &footer);
+    let mut report = None;
     if !rows.is_empty() {
         let (json_path, csv_path) = (folder.path().join("summary.json"), folder.path().join("summary.csv"));
         let csv =
@@ -161,9 +170,12 @@ pub fn execute(
             .map_err(RunError::files(&json_path))?;
         atomic::write(&csv_path, |file| file.write_all(csv.as_bytes()))
             .map_err(RunError::files(&csv_path))?;
+        report = Some(report::write(folder.path()));
     }
     let stopped = stop.load(Ordering::Relaxed) && done + failures.len() < plan.runs.len();
-    Ok(Finished { folder: folder.path().to_owned(), rows, json, table, failures, stopped, done })
+    let claims = footer.claims;
+    let folder = folder.path().to_owned();
+    Ok(Finished { folder, rows, json, table, claims, report, failures, stopped, done })
 }
 
 /// Runs everything on `jobs` threads; returns the failures in the order of the runs.
@@ -257,10 +269,11 @@ fn to_json(rows: &[Row]) -> Result<String, RunError> {
 
 fn title(plan: &Plan) -> String {
     let scenario = &plan.scenario;
+    let form = if scenario.form == Form::Short { " (short form)" } else { "" };
     if scenario.describe.is_empty() {
-        scenario.name.clone()
+        format!("{}{form}", scenario.name)
     } else {
-        format!("{}: {}", scenario.name, scenario.describe)
+        format!("{}{form}: {}", scenario.name, scenario.describe)
     }
 }
 

@@ -12,7 +12,8 @@ use std::{
 /// Ending of the folders of runs that are not finished.
 const PARTIAL: &str = ".partial";
 /// Files that belong to the scenario as a whole.
-const SUMMARIES: [&str; 4] = ["summary.json", "summary.csv", "summary.json.tmp", "summary.csv.tmp"];
+const SUMMARIES: [&str; 6] =
+    ["summary.json", "summary.csv", "report.html", "summary.json.tmp", "summary.csv.tmp", "report.html.tmp"];
 
 /// What identifies results that may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

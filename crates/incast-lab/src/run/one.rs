@@ -12,7 +12,7 @@ use crate::{
         record::{RunCost, RunRecord, Status},
         summary::{Key, measure},
     },
-    scenario::Run,
+    scenario::{Form, Run},
 };
 use incast_sim::{Config, Outcome, Progress, simulate_observed};
 use serde_json::{Map, Value};
@@ -174,6 +174,9 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
         ended_at_ps: 0,
         cost: RunCost::default(),
         host: context.host.clone(),
+        short: run.form == Form::Short,
+        changes: run.footnotes(),
+        workloads: run.describe_workloads(),
         rows: Vec::new(),
         scenario: serde_json::to_value(run.effective()).unwrap_or_default(),
     }

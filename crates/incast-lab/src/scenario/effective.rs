@@ -11,6 +11,8 @@ use toml::{Table, Value};
 pub fn table(point: &Point) -> Table {
     // Serialisation of these types cannot fail: they hold nothing that TOML does not.
     let mut table = Table::try_from(&point.document).unwrap_or_default();
+    // It is applied or it is not.
+    table.remove("short");
     flatten(table.get_mut("topology"));
     flatten(table.get_mut("switch").and_then(|switch| switch.get_mut("ecn")));
     if let Some(Value::Array(workloads)) = table.get_mut("workload") {

@@ -33,6 +33,16 @@ use resolve::{Point, files::Files};
 use std::{path::Path, sync::Arc};
 use tree::Node;
 
+/// How much of a scenario is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The file as it is.
+    #[default]
+    Full,
+    /// With the changes of its `[short]`.
+    Short,
+}
+
 /// A scenario, read and checked for every scheme at every grid point.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -50,6 +60,8 @@ pub struct Scenario {
     pub drain: Time,
     /// One run for each.
     pub seeds: Vec<u64>,
+    /// The form that it has: short only where the file defines one.
+    pub form: Form,
     /// Published numbers.
     pub claims: Vec<Claim>,
     /// Look at these before you trust the results.
@@ -67,7 +79,15 @@ impl Scenario {
     /// # Errors
     /// The first fault found, with its place.
     pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Self, ScenarioError> {
-        Self::parse(Source::read(path)?, sets)
+        Self::load_form(path, sets, Form::Full)
+    }
+
+    /// Reads a file in one of its forms.
+    ///
+    /// # Errors
+    /// The first fault found, with its place.
+    pub fn load_form(path: &Path, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
+        Self::parse_form(Source::read(path)?, sets, form)
     }
 
     /// The same for a text at hand; paths in it are relative to the folder of `source.path`.
@@ -75,17 +95,35 @@ impl Scenario {
     /// # Errors
     /// The first fault found, with its place.
     pub fn parse(source: Source, sets: &[(String, String)]) -> Result<Self, ScenarioError> {
+        Self::parse_form(source, sets, Form::Full)
+    }
+
+    /// The same in one of its forms. `--set` wins over `[short]`.
+    ///
+    /// # Errors
+    /// The first fault found, with its place.
+    pub fn parse_form(source: Source, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
         let arguments: Vec<String> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let locate =
             |root: &Node, problem: Problem| problem.locate(root, &source.path, &source.text, &arguments);
         let mut root = Node::parse(&source.text).map_err(|problem| locate(&tree::empty(), problem))?;
         overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;
-        let document: Document = de::read(&root).map_err(|problem| locate(&root, problem))?;
+        let mut document: Document = de::read(&root).map_err(|problem| locate(&root, problem))?;
+        let mut warnings: Vec<String> = Vec::new();
+        let mut has_form = Form::Full;
+        if form == Form::Short {
+            if overrides::apply_short(&mut root) {
+                has_form = Form::Short;
+                overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;
+                document = de::read(&root).map_err(|problem| locate(&root, problem))?;
+            } else {
+                warnings.push("--short has no effect: the scenario has no [short]".into());
+            }
+        }
         let grid = overrides::grid_points(&root, &document).map_err(|problem| locate(&root, problem))?;
 
         let mut files = Files::beside(&source.path);
         let mut points = Vec::new();
-        let mut warnings: Vec<String> = Vec::new();
         for point in &grid {
             let tree = overrides::at_point(&root, point).map_err(|problem| locate(&root, problem))?;
             let values =
@@ -114,6 +152,7 @@ impl Scenario {
             warmup: document.warmup.0,
             drain: document.drain.0,
             seeds: document.seeds,
+            form: has_form,
             claims: document.paper.claim,
             warnings,
             file: source,
@@ -138,6 +177,7 @@ impl Scenario {
                         counted_from: point.document.warmup.0,
                         counted_until: point.document.duration.0,
                         end: point.traffic.end,
+                        form: self.form,
                         point: Arc::clone(point),
                         resolved: Arc::clone(resolved),
                     });

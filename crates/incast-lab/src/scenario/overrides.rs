@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Keys that a grid cannot vary.
-const FIXED: &[&str] = &["name", "describe", "source", "seeds", "grid", "zip", "paper"];
+const FIXED: &[&str] = &["name", "describe", "source", "seeds", "grid", "zip", "short", "paper"];
 
 /// More runs than anyone waits for.
 const MOST_POINTS: usize = 100_000;
@@ -21,6 +21,40 @@ pub fn apply_sets(root: &mut Node, sets: &[(String, String)]) -> Result<(), Prob
         path::set(root, key, value)?;
     }
     Ok(())
+}
+
+/// Applies `[short]`, and leaves out claims about grid points that are no more. Says whether there is such a table.
+pub fn apply_short(root: &mut Node) -> bool {
+    let Some(short) = root.get("short").cloned() else { return false };
+    for entry in short.entries() {
+        root.insert(&entry.key, entry.node.clone());
+    }
+    if let Some(grid) = short.get("grid") {
+        let axes: Vec<Node> =
+            root.get("zip").map_or(&[][..], Node::items).iter().chain([grid]).cloned().collect();
+        if let Some(Value::Array(claims)) = value_mut(root, &["paper", "claim"]) {
+            claims.retain(|claim| {
+                claim
+                    .get("grid")
+                    .map_or(&[][..], Node::entries)
+                    .iter()
+                    .all(|fixed| has(&axes, &fixed.key, &fixed.node))
+            });
+        }
+    }
+    true
+}
+
+/// One of the axes takes this value.
+fn has(axes: &[Node], path: &str, value: &Node) -> bool {
+    let mut values = axes.iter().filter_map(|table| table.get(path)).flat_map(Node::items);
+    values.any(|other| toml_value(other) == toml_value(value))
+}
+
+fn value_mut<'a>(node: &'a mut Node, path: &[&str]) -> Option<&'a mut Value> {
+    let Some((key, rest)) = path.split_first() else { return Some(&mut node.value) };
+    let Value::Table(entries) = &mut node.value else { return None };
+    value_mut(&mut entries.iter_mut().find(|entry| entry.key == *key)?.node, rest)
 }
 
 /// One combination of the axes' values.

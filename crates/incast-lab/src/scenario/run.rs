@@ -1,7 +1,7 @@
 //! One simulation of a scenario.
 
 use super::{
-    effective,
+    Form, effective,
     error::ScenarioError,
     resolve::{Point, scheme::Resolved},
 };
@@ -29,6 +29,8 @@ pub struct Run {
     pub counted_until: Time,
     /// The simulation ends here at the latest.
     pub end: Time,
+    /// The form of the scenario that it belongs to.
+    pub form: Form,
     pub(super) point: Arc<Point>,
     pub(super) resolved: Arc<Resolved>,
 }

@@ -7,3 +7,4 @@ mod common;
 mod interruption;
 mod output;
 mod trace;
+mod report;

@@ -6,6 +6,7 @@ pub mod grid;
 pub mod host;
 pub mod measure;
 pub mod scheme;
+pub mod short;
 pub mod switch;
 pub mod topology;
 pub mod workload;
@@ -59,6 +60,9 @@ pub struct Document {
     /// Paths of keys, each with a list of values; the lists of one table are of one length and advance together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zip: Vec<grid::Axes>,
+    /// What `--short` changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<short::Short>,
     /// Links that go down and up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<event::Event>,

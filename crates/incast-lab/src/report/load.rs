@@ -1,0 +1,198 @@
+//! Reads a results folder.
+
+use super::ReportError;
+use crate::{
+    results::{
+        claims::{self, Judgement},
+        record::{RunRecord, Status},
+        summary::{ALL, Row, Seed},
+    },
+    scenario::Claim,
+};
+use incast_units::Time;
+use serde_json::{Map, Value};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A grid point.
+pub type Point = Map<String, Value>;
+
+/// One run of the summary.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its `run.json`.
+    pub record: RunRecord,
+}
+
+impl FinishedRun {
+    /// Name of the folder.
+    pub fn name(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// A text of the scenario as run; empty if it has none.
+    pub fn text(&self, key: &str) -> &str {
+        self.record.scenario.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A time of the scenario as run.
+    pub fn time(&self, pointer: &str) -> Option<Time> {
+        self.record.scenario.pointer(pointer)?.as_str()?.parse().ok()
+    }
+}
+
+/// What a results folder holds.
+#[derive(Debug)]
+pub struct Results {
+    /// Rows of the summary.
+    pub rows: Vec<Row>,
+    /// The runs they are of, in their order; at least one.
+    pub runs: Vec<FinishedRun>,
+    /// Runs that failed: their folders, and why.
+    pub failed: Vec<(String, String)>,
+    /// Grid points in their order; one, empty, without a grid.
+    pub points: Vec<Point>,
+    /// Schemes in their order.
+    pub schemes: Vec<String>,
+    /// Classes to show: `all` first, then each if there are several.
+    pub classes: Vec<String>,
+    /// Published numbers and what became of them.
+    pub claims: Vec<Judgement>,
+}
+
+impl Results {
+    /// A run to ask for what all runs share.
+    pub fn first(&self) -> &FinishedRun {
+        // `read` refuses a summary without runs.
+        &self.runs[0]
+    }
+
+    /// The row that pools the seeds.
+    pub fn pooled(&self, point: &Point, scheme: &str, class: &str) -> Option<&Row> {
+        self.rows
+            .iter()
+            .find(|row| row.is_pooled() && row.scheme == scheme && row.class == class && row.grid == *point)
+    }
+
+    /// The runs of a grid point and scheme, one per seed.
+    pub fn runs_of<'a>(
+        &'a self,
+        point: &'a Point,
+        scheme: &'a str,
+    ) -> impl Iterator<Item = &'a FinishedRun> + 'a {
+        self.runs.iter().filter(move |run| run.record.scheme == scheme && run.record.grid == *point)
+    }
+}
+
+/// Reads a folder and checks that its parts belong together.
+///
+/// # Errors
+/// What is missing or damaged.
+pub fn read(folder: &Path) -> Result<Results, ReportError> {
+    let rows = read_summary(folder)?;
+    let (mut found, failed) = read_runs(folder)?;
+    let mut runs = Vec::new();
+    for row in rows.iter().filter(|row| row.class == ALL) {
+        let Seed::One(seed) = row.seed else { continue };
+        let same = |run: &FinishedRun| {
+            run.record.seed == seed && run.record.scheme == row.scheme && run.record.grid == row.grid
+        };
+        let Some(index) = found.iter().position(same) else {
+            return Err(ReportError::unreadable(
+                folder,
+                format!(
+                    "summary.json has a run of {} with seed {seed}, whose folder is missing; `incast run --resume` runs it again",
+                    row.scheme
+                ),
+            ));
+        };
+        runs.push(found.swap_remove(index));
+    }
+    let Some(first) = runs.first() else {
+        return Err(ReportError::unreadable(&folder.join("summary.json"), "holds no runs"));
+    };
+    let identity = |run: &FinishedRun| (run.record.version.clone(), run.record.scenario_hash.clone());
+    if let Some(other) = runs.iter().find(|run| identity(run) != identity(first)) {
+        let message = format!("is of another scenario or version of incast than {}", first.name());
+        return Err(ReportError::unreadable(&other.folder, message));
+    }
+    let claims = read_claims(first)?;
+    let claims = claims::judge(&claims, &rows);
+    let classes: Vec<String> = match &first.record.classes[..] {
+        [] | [_] => vec![ALL.to_owned()],
+        several => [ALL.to_owned()].into_iter().chain(several.iter().cloned()).collect(),
+    };
+    let points = distinct(rows.iter().map(|row| &row.grid));
+    let schemes = distinct(rows.iter().map(|row| &row.scheme));
+    Ok(Results { rows, runs, failed, points, schemes, classes, claims })
+}
+
+fn distinct<'a, T: Clone + PartialEq + 'a>(all: impl Iterator<Item = &'a T>) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::new();
+    for one in all {
+        if !distinct.contains(one) {
+            distinct.push(one.clone());
+        }
+    }
+    distinct
+}
+
+fn read_summary(folder: &Path) -> Result<Vec<Row>, ReportError> {
+    let path = folder.join("summary.json");
+    match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|error| ReportError::unreadable(&path, format!("not a summary of incast: {error}"))),
+        Err(error) if folder.is_dir() && !path.exists() => {
+            let mut below: Vec<String> = fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.join("summary.json").is_file())
+                .map(|path| path.display().to_string())
+                .collect();
+            below.sort();
+            let hint = if below.is_empty() {
+                "expected the folder that `incast run` names as \"results\"; of an interrupted run, `--resume` writes the summary".to_owned()
+            } else {
+                format!("there is {}", below.join(", "))
+            };
+            Err(ReportError::unreadable(folder, format!("no summary.json ({}); {hint}", error.kind())))
+        }
+        Err(error) => Err(ReportError::unreadable(folder, format!("cannot be read: {error}"))),
+    }
+}
+
+/// Runs that are done, and those that failed with the reason, by the names of their folders.
+#[allow(clippy::type_complexity, reason = "two lists, named where they are bound")]
+fn read_runs(folder: &Path) -> Result<(Vec<FinishedRun>, Vec<(String, String)>), ReportError> {
+    let entries = fs::read_dir(folder).map_err(|error| ReportError::unreadable(folder, error))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|path| {
+        path.extension().is_none_or(|ending| ending != "partial") && path.join("run.json").is_file()
+    });
+    folders.sort();
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for folder in folders {
+        let path = folder.join("run.json");
+        let record = RunRecord::read(&path)
+            .map_err(|error| ReportError::unreadable(&path, format!("not a record of a run: {error}")))?;
+        let run = FinishedRun { folder, record };
+        match run.record.status {
+            Status::Done => done.push(run),
+            Status::Failed => failed.push((run.name(), run.record.error.clone().unwrap_or_default())),
+        }
+    }
+    Ok((done, failed))
+}
+
+fn read_claims(run: &FinishedRun) -> Result<Vec<Claim>, ReportError> {
+    let Some(claims) = run.record.scenario.pointer("/paper/claim") else { return Ok(Vec::new()) };
+    serde_json::from_value(claims.clone()).map_err(|error| {
+        ReportError::unreadable(&run.folder.join("run.json"), format!("scenario.paper.claim: {error}"))
+    })
+}

@@ -1,0 +1,148 @@
+//! The page: its frame, style and script, and the sections in their order.
+
+use super::{
+    chart::COLOURS,
+    figures::{Figures, PointCurves},
+    load::{FinishedRun, Results},
+    sections,
+};
+use crate::results::{claims::Status, summary::ALL, table::describe_point};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Nothing may be loaded from anywhere, whatever a name in a scenario contains.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// Classes of what belongs to a scheme: its colour and its dash.
+pub fn series_class(series: usize) -> String {
+    format!("s{} d{}", series % COLOURS, series % 5)
+}
+
+/// Class of what became of a claim.
+pub fn status_class(status: Status) -> &'static str {
+    match status {
+        Status::Reproduced => "reproduced",
+        Status::SameDirection => "direction",
+        Status::NotReproduced => "missed",
+    }
+}
+
+/// The whole file.
+pub fn render(results: &Results, figures: &Figures) -> Markup {
+    let first = results.first();
+    let name = first.text("name");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content=(format!("incast {}", first.record.version));
+                title { (name) " · incast" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                (header(results, first))
+                (controls(results, figures))
+                main {
+                    (sections::sweep::section(results))
+                    @for curves in &figures.points { (point(results, curves, figures)) }
+                    (sections::claims::section(results))
+                    (sections::scenario::section(results))
+                    (sections::cost::section(results))
+                }
+                footer {
+                    p { "Written by incast " (first.record.version) ". Statistics, columns and rules: docs/results.md." }
+                }
+                script { (PreEscaped(include_str!("script.js"))) }
+            }
+        }
+    }
+}
+
+fn header(results: &Results, first: &FinishedRun) -> Markup {
+    let mut seeds: Vec<u64> = results.runs.iter().map(|run| run.record.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let pooled = || results.rows.iter().filter(|row| row.is_pooled() && row.class == ALL);
+    let (flows, completed) = pooled().fold((0, 0), |sum, row| (sum.0 + row.flows, sum.1 + row.completed));
+    let count = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    html! {
+        header {
+            h1 { (first.text("name")) @if first.record.short { " " span.badge { "short form" } } }
+            @if !first.text("describe").is_empty() { p.describe { (first.text("describe")) } }
+            p.facts {
+                @if !first.text("source").is_empty() { span { "Source: " (first.text("source")) } }
+                span { (count(results.schemes.len(), "scheme")) }
+                @if results.points.len() > 1 { span { (count(results.points.len(), "grid point")) } }
+                span { (count(seeds.len(), "seed")) }
+                span { (count(results.runs.len(), "run")) }
+                span { (sections::grouped(flows)) " counted flows" }
+            }
+            @if completed < flows {
+                p.notice {
+                    strong { (sections::grouped(flows - completed)) " of " (sections::grouped(flows)) " counted flows did not finish." }
+                    " They rank above all that did: a number that depends on one is a lower bound, marked ≥, and a distribution ends below 100%."
+                }
+            }
+            @if !results.failed.is_empty() {
+                div.notice {
+                    strong { (count(results.failed.len(), "run")) " failed and " (if results.failed.len() == 1 { "is" } else { "are" }) " missing here." }
+                    ul { @for (run, why) in &results.failed { li { code { (run) } ": " (why) } } }
+                }
+            }
+        }
+    }
+}
+
+/// Which schemes are drawn, and which grid point is shown.
+fn controls(results: &Results, figures: &Figures) -> Markup {
+    html! {
+        nav.controls aria-label="What is shown" {
+            div.legend role="group" aria-label="Schemes" {
+                @for (series, scheme) in results.schemes.iter().enumerate() {
+                    button type="button" class=(series_class(series)) data-toggle=(series) aria-pressed="true"
+                        title="Show or hide this scheme" {
+                        svg viewBox="0 0 28 12" width="28" height="12" aria-hidden="true" { path.line d="M1 6H27" {} }
+                        (scheme)
+                    }
+                }
+            }
+            @if figures.points.len() > 1 {
+                label {
+                    "At "
+                    select id="point" {
+                        @for curves in &figures.points {
+                            option value=(curves.point) { (describe_point(&results.points[curves.point])) }
+                        }
+                        option value="all" { "all grid points" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Everything about one grid point.
+fn point(results: &Results, curves: &PointCurves, figures: &Figures) -> Markup {
+    let point = &results.points[curves.point];
+    html! {
+        div.point data-point=(curves.point) {
+            @if !point.is_empty() { p.where { (describe_point(point)) } }
+            @if figures.points.len() < results.points.len() {
+                p.note {
+                    (figures.points.len()) " of " (results.points.len())
+                    " grid points are shown in detail; summary.csv has all of them."
+                }
+            }
+            (sections::comparison::section(results, point))
+            (sections::published::section(results, point))
+            (sections::distributions::section(results, curves))
+            (sections::sizes::section(results, point))
+            (sections::over_time::section(results, curves))
+        }
+    }
+}

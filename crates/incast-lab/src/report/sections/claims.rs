@@ -1,0 +1,127 @@
+//! Published numbers and what became of them.
+
+use super::scrolling;
+use crate::{
+    report::{
+        chart::{Deviation, Unit, deviations},
+        load::Results,
+        page::status_class,
+    },
+    results::{
+        claims::{Judgement, Status},
+        statistics::Interval,
+        table::describe_point,
+    },
+};
+use maud::{Markup, html};
+
+/// Claims of one chart: beyond that it becomes a wall.
+const PER_CHART: usize = 12;
+
+/// The claims of the scenario, if it has any.
+pub fn section(results: &Results) -> Markup {
+    let claims = &results.claims;
+    if claims.is_empty() {
+        return html! {};
+    }
+    let drawn: Vec<Deviation> = claims.iter().filter_map(deviation).collect();
+    let table = html! {
+        table {
+            thead { tr {
+                th scope="col" { "claim" }
+                @if results.points.len() > 1 { th scope="col" { "at" } }
+                th.number scope="col" { "published" }
+                th.number scope="col" { "measured" }
+                th.number scope="col" { "95% CI" }
+                th scope="col" { "status" }
+                th scope="col" { "why" }
+            } }
+            tbody { @for claim in claims { (row(claim, results.points.len() > 1)) } }
+        }
+    };
+    let count = |status| claims.iter().filter(|claim| claim.status == status).count();
+    html! {
+        section.claims {
+            h2 { "Claims" }
+            p {
+                span class="status reproduced" { "reproduced" } " " (count(Status::Reproduced)) ", "
+                span class="status direction" { "same direction" } " " (count(Status::SameDirection)) ", "
+                span class="status missed" { "not reproduced" } " " (count(Status::NotReproduced)) "."
+            }
+            p.note {
+                "Reproduced: within 15% of the published value (the band), or the value lies inside our confidence interval. Same direction: the sign or the order of the effect holds."
+            }
+            div.charts {
+                @for (index, some) in drawn.chunks(PER_CHART).enumerate() {
+                    (deviations(&if drawn.len() > PER_CHART { format!("measured over published ({})", index + 1) } else { "measured over published".to_owned() }, some))
+                }
+            }
+            (scrolling("Claims", &table))
+        }
+    }
+}
+
+fn unit(claim: &Judgement) -> Unit {
+    if claim.ratio_to.is_some() { Unit::Ratio } else { Unit::of(&claim.metric) }
+}
+
+fn row(claim: &Judgement, several_points: bool) -> Markup {
+    let unit = unit(claim);
+    html! {
+        tr {
+            th scope="row" {
+                (claim.claim)
+                @if let Some(note) = &claim.note { " " span.soft { "(" (note) ")" } }
+            }
+            @if several_points { td { (describe_point(&claim.grid)) } }
+            td.number { (claim.relation) " " (unit.text(claim.published)) }
+            td.number { (claim.measured.map_or_else(|| "–".to_owned(), |value| unit.text(value))) }
+            td.number {
+                @match claim.interval {
+                    Some(Interval(low, high)) => { (unit.text(low)) " to " (unit.text(high)) }
+                    None => "–",
+                }
+            }
+            td { span class=(format!("status {}", status_class(claim.status))) { (claim.status) } }
+            td { (claim.why) }
+        }
+    }
+}
+
+/// The claim as a ratio; none where there is nothing to divide.
+fn deviation(claim: &Judgement) -> Option<Deviation> {
+    let measured = claim.measured?;
+    let ratio = measured / claim.published;
+    if !ratio.is_finite() || ratio <= 0.0 {
+        return None;
+    }
+    let at = if claim.grid.is_empty() { String::new() } else { format!(" at {}", short_point(claim)) };
+    let interval =
+        claim.interval.map(|Interval(low, high)| Interval(low / claim.published, high / claim.published));
+    let unit = unit(claim);
+    Some(Deviation {
+        claim: format!("{}{at}", claim.claim),
+        relation: claim.relation,
+        ratio,
+        interval,
+        status: claim.status,
+        note: format!(
+            "{}{at}: measured {}, published {} {}: {}, {}",
+            claim.claim,
+            unit.text(measured),
+            claim.relation,
+            unit.text(claim.published),
+            claim.status,
+            claim.why
+        ),
+    })
+}
+
+/// A grid point by the last parts of its paths.
+fn short_point(claim: &Judgement) -> String {
+    let part = |(path, value): (&String, &serde_json::Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{} {value}", path.rsplit('.').next().unwrap_or(path))
+    };
+    claim.grid.iter().map(part).collect::<Vec<_>>().join(", ")
+}

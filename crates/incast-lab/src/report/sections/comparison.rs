@@ -1,0 +1,106 @@
+//! The comparison as a table, as on the terminal.
+
+use super::{grouped, scrolling, value_or_bound};
+use crate::{
+    report::{
+        chart::Unit,
+        load::{Point, Results},
+        page::series_class,
+    },
+    results::{statistics::Interval, summary::Row, table::bytes},
+};
+use maud::{Markup, html};
+
+/// A column: its heading, the number it shows, and whether with its confidence interval.
+const COLUMNS: [(&str, &str, bool); 6] = [
+    ("FCT p50", "fct_us.p50", false),
+    ("FCT p99", "fct_us.p99", true),
+    ("slowdown mean", "slowdown.mean", false),
+    ("slowdown p99", "slowdown.p99", true),
+    ("request p99", "rct_us.p99", true),
+    ("long flows", "long_flow_gbps", true),
+];
+
+/// The table of a grid point.
+pub fn section(results: &Results, point: &Point) -> Markup {
+    let rows: Vec<(usize, &str, &Row)> = results
+        .schemes
+        .iter()
+        .enumerate()
+        .flat_map(|(series, scheme)| {
+            results.classes.iter().filter_map(move |class| {
+                Some((series, class.as_str(), results.pooled(point, scheme, class)?))
+            })
+        })
+        .collect();
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(_, metric, _)| {
+            rows.iter().any(|(_, _, row)| {
+                let (value, bound) = value_or_bound(row, metric);
+                value.or(bound).is_some()
+            })
+        })
+        .collect();
+    let several = results.classes.len() > 1;
+    let table = html! {
+        table {
+            thead { tr {
+                th scope="col" { "scheme" }
+                @if several { th scope="col" { "class" } }
+                th.number scope="col" { "finished / flows" }
+                @for (heading, _, _) in &columns { th.number scope="col" { (heading) } }
+                th.number scope="col" { "drops" }
+                th.number scope="col" { "sent again" }
+                th.number scope="col" { "timeouts" }
+                th.number scope="col" { "marks" }
+            } }
+            tbody {
+                @for (series, class, row) in &rows {
+                    tr data-series=(series) class=[(*class == results.classes[0]).then_some("first")] {
+                        th scope="row" { span.dot.{ (series_class(*series)) } {} (row.scheme) }
+                        @if several { td { (class) } }
+                        td.number.warn[row.completed < row.flows] {
+                            (grouped(row.completed)) " / " (grouped(row.flows))
+                        }
+                        @for (_, metric, interval) in &columns { td.number { (cell(row, metric, *interval)) } }
+                        td.number {
+                            (row.drops.map(grouped).unwrap_or_default())
+                            @if let Some(lost) = row.lost.filter(|lost| *lost > 0) { " + " (grouped(lost)) " lost" }
+                        }
+                        td.number { (bytes(row.retransmitted_bytes)) }
+                        td.number { (grouped(row.timeouts)) }
+                        td.number { (row.marks.map(|marks| grouped(marks.edge + marks.fabric)).unwrap_or_default()) }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        section.comparison {
+            h2 { "Comparison" }
+            (scrolling("Comparison of schemes", &table))
+            p.note {
+                "All seeds pooled"
+                @if rows.iter().any(|(_, _, row)| row.runs > 1) { "; ± is half of the 95% confidence interval over seeds" }
+                ". Slowdown is the time of a flow over that of the same flow alone."
+            }
+        }
+    }
+}
+
+fn cell(row: &Row, metric: &str, with_interval: bool) -> Markup {
+    let unit = Unit::of(metric);
+    let (value, bound) = value_or_bound(row, metric);
+    let interval = row.interval(metric).filter(|_| with_interval);
+    html! {
+        @match (value, bound, interval) {
+            (Some(value), _, Some(Interval(low, high))) => {
+                (unit.text(value)) " " span.soft { "±" (unit.text((high - low) / 2.0)) }
+            }
+            (Some(value), _, None) => (unit.text(value)),
+            (None, Some(bound), _) => span.warn title="a lower bound: not every flow finished" { "≥ " (unit.text(bound)) },
+            (None, None, _) => "–",
+        }
+    }
+}

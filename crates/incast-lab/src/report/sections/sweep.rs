@@ -1,0 +1,172 @@
+//! Metrics along the grid's axis: how schemes do as the load, a threshold or a delay grows.
+
+use super::{is_measured, of_class, value_or_bound};
+use crate::{
+    report::{
+        chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
+        load::{Point, Results},
+    },
+    results::{statistics::Interval, summary::ALL, table::describe_point},
+};
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// What is drawn of all flows, where it was measured.
+const METRICS: [(&str, &str); 8] = [
+    ("fct_us.p50", "median FCT"),
+    ("fct_us.p99", "99th percentile of FCT"),
+    ("slowdown.p99", "99th percentile of the slowdown"),
+    ("rct_us.p99", "99th percentile of request completion"),
+    ("goodput_gbps", "goodput"),
+    ("long_flow_gbps", "rate of long flows"),
+    ("jain", "Jain's index"),
+    ("convergence_us", "time to convergence"),
+];
+/// Between the marks of two schemes, in units of the chart.
+const SHIFT: f64 = 4.0;
+/// Combinations of the other axes that are drawn.
+const MOST_COMBINATIONS: usize = 6;
+
+/// Line charts over the axis with the most numbers; one group of charts for each combination of the others.
+pub fn section(results: &Results) -> Markup {
+    let Some(axis) = numeric_axis(&results.points) else { return html! {} };
+    let mut others: Vec<Point> = Vec::new();
+    for point in &results.points {
+        let mut rest = point.clone();
+        rest.remove(&axis);
+        if !others.contains(&rest) {
+            others.push(rest);
+        }
+    }
+    let left_out = others.len().saturating_sub(MOST_COMBINATIONS);
+    others.truncate(MOST_COMBINATIONS);
+    let mut metrics: Vec<(&str, &str, &str)> =
+        METRICS.iter().map(|(metric, words)| (ALL, *metric, *words)).collect();
+    for class in results.classes.iter().filter(|class| *class != ALL) {
+        metrics.push((class, METRICS[1].0, METRICS[1].1));
+    }
+    for claim in results.claims.iter().filter(|claim| claim.ratio_to.is_none()) {
+        if !metrics.iter().any(|(class, metric, _)| *class == claim.class && *metric == claim.metric) {
+            let words = METRICS
+                .iter()
+                .find(|(metric, _)| *metric == claim.metric)
+                .map_or(&*claim.metric, |known| known.1);
+            metrics.push((&claim.class, &claim.metric, words));
+        }
+    }
+    metrics.retain(|(class, metric, _)| is_measured(results, class, metric));
+    html! {
+        section.sweep {
+            h2 { "Along " code { (axis) } }
+            p.note {
+                "Whiskers are 95% confidence intervals over seeds, arrows lower bounds, rings published numbers."
+                @if left_out > 0 { " " (left_out) " combinations of the other axes are not drawn; summary.csv has them." }
+            }
+            @for rest in &others {
+                @if !rest.is_empty() { h3 { (describe_point(rest)) } }
+                div.charts {
+                    @for (class, metric, words) in &metrics { (chart(results, &axis, rest, class, metric, words)) }
+                }
+            }
+        }
+    }
+}
+
+/// The axis with the most distinct numbers, at least two, and nothing else.
+fn numeric_axis(points: &[Point]) -> Option<String> {
+    let mut best: Option<(usize, String)> = None;
+    for axis in points.first()?.keys() {
+        let numbers: Option<Vec<f64>> =
+            points.iter().map(|point| point.get(axis).and_then(Value::as_f64)).collect();
+        let Some(mut numbers) = numbers else { continue };
+        numbers.sort_unstable_by(f64::total_cmp);
+        numbers.dedup();
+        if numbers.len() >= 2 && best.as_ref().is_none_or(|(most, _)| numbers.len() > *most) {
+            best = Some((numbers.len(), axis.clone()));
+        }
+    }
+    best.map(|(_, axis)| axis)
+}
+
+fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str, words: &str) -> Markup {
+    let unit = Unit::of(metric);
+    let mut curves = Vec::new();
+    for (series, scheme) in results.schemes.iter().enumerate() {
+        let shift = (series as f64 - (results.schemes.len() - 1) as f64 / 2.0) * SHIFT;
+        let mut marks: Vec<Mark> = results
+            .rows
+            .iter()
+            .filter(|row| row.is_pooled() && row.scheme == *scheme && row.class == class)
+            .filter(|row| rest.iter().all(|(path, value)| row.grid.get(path) == Some(value)))
+            .filter_map(|row| {
+                let x = row.grid.get(axis)?.as_f64()?;
+                let (value, bound) = value_or_bound(row, metric);
+                let interval = value.and(row.interval(metric));
+                let ends = interval
+                    .map(|Interval(low, high)| format!(" ({} to {})", unit.text(low), unit.text(high)));
+                let y = value.or(bound)?;
+                let sign = if value.is_none() { "≥ " } else { "" };
+                let note = format!("{scheme} at {x}: {sign}{}{}", unit.text(y), ends.unwrap_or_default());
+                Some(Mark { at: (x, y), interval, at_least: value.is_none(), note })
+            })
+            .collect();
+        marks.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
+        let points = marks.iter().map(|mark| mark.at).collect();
+        curves.push(Curve { series, note: scheme.clone(), points, marks, shift, ..Curve::default() });
+        let published = results.claims.iter().filter(|claim| {
+            claim.scheme == *scheme
+                && claim.class == class
+                && claim.metric == metric
+                && claim.ratio_to.is_none()
+        });
+        let rings: Vec<Mark> = published
+            .filter(|claim| rest.iter().all(|(path, value)| claim.grid.get(path) == Some(value)))
+            .filter_map(|claim| {
+                let x = claim.grid.get(axis)?.as_f64()?;
+                let note =
+                    format!("{scheme} at {x}: published {} {}", claim.relation, unit.text(claim.published));
+                Some(Mark { at: (x, claim.published), interval: None, at_least: false, note })
+            })
+            .collect();
+        if !rings.is_empty() {
+            curves.push(Curve { series, marks: rings, published: true, shift, ..Curve::default() });
+        }
+    }
+    let all = || curves.iter().flat_map(|curve| curve.marks.iter());
+    let smallest = all().map(|mark| mark.at.1).fold(f64::INFINITY, f64::min);
+    let largest = all().map(|mark| mark.at.1).fold(0.0, f64::max);
+    // Delays explode: where they span more than a decade, small ones must stay readable.
+    let spacing = if smallest > 0.0 && largest > 10.0 * smallest { Spacing::Log } else { Spacing::Linear };
+    let ends = all().flat_map(|mark| {
+        let high = mark.interval.map(|interval| interval.1.min(mark.at.1 * 3.0));
+        [Some(mark.at.1), high].into_iter().flatten()
+    });
+    let name = axis.rsplit('.').next().unwrap_or(axis);
+    let describe: Vec<&str> = all().map(|mark| mark.note.as_str()).collect();
+    plot(&Plot {
+        title: format!("{words}, {}", of_class(class)),
+        describe: describe.join("; "),
+        x: Axis::between(name, Unit::Number, all().map(|mark| mark.at.0)),
+        y: Axis::over(words, unit, spacing, ends),
+        curves,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_axis_with_the_most_numbers_is_across() {
+        let point = |value: Value| value.as_object().cloned().expect("an object");
+        let points = [
+            point(json!({"a": 1, "load": 0.2, "delay": "1us"})),
+            point(json!({"a": 1, "load": 0.4, "delay": "2us"})),
+            point(json!({"a": 2, "load": 0.6, "delay": "3us"})),
+        ];
+        assert_eq!(numeric_axis(&points).as_deref(), Some("load"));
+        assert_eq!(numeric_axis(&[point(json!({"delay": "1us"}))]), None);
+        assert_eq!(numeric_axis(&[Point::new()]), None);
+    }
+}

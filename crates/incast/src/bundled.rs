@@ -1,0 +1,111 @@
+//! The bundled scenarios, and the files that lie beside them. They are part of the binary, so that it works from any
+//! directory.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    process,
+};
+
+include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
+
+/// Path, below `scenarios/`, and content of every file.
+pub fn files() -> &'static [(&'static str, &'static [u8])] {
+    BUNDLED
+}
+
+/// What the head of a scenario says, before its first table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Name of the scenario.
+    pub name: String,
+    /// What it shows.
+    pub describe: String,
+    /// What it follows.
+    pub source: String,
+    /// It has a short form.
+    pub short: bool,
+}
+
+impl Head {
+    /// Of a scenario's text; what is not there is empty.
+    pub fn of(text: &str) -> Self {
+        let head = text.lines().take_while(|line| !line.trim_start().starts_with('['));
+        let head: String = head.map(|line| format!("{line}\n")).collect();
+        let table: toml::Table = head.parse().unwrap_or_default();
+        let value = |key: &str| table.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+        let short = text.lines().any(|line| line.trim_start().starts_with("[short]"));
+        Self { name: value("name"), describe: value("describe"), source: value("source"), short }
+    }
+}
+
+/// Bundled files as files, for as long as this lives: scenarios name the files beside them by path.
+#[derive(Debug)]
+pub struct Unpacked {
+    folder: PathBuf,
+}
+
+impl Unpacked {
+    /// Writes all of them to a new temporary folder.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn new(files: &[(&str, &[u8])]) -> io::Result<Self> {
+        let folder = (0..1000)
+            .map(|attempt| env::temp_dir().join(format!("incast-scenarios-{}-{attempt}", process::id())))
+            .find_map(|folder| match fs::create_dir(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+                done => Some(done.map(|()| folder)),
+            });
+        let unpacked = Self { folder: folder.ok_or(io::ErrorKind::AlreadyExists)?? };
+        for (path, content) in files {
+            let path = unpacked.folder.join(path);
+            fs::create_dir_all(path.parent().unwrap_or(&unpacked.folder))?;
+            fs::write(path, content)?;
+        }
+        Ok(unpacked)
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        // What cannot be removed lies in the folder for what may be removed.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_scenario_is_bundled() {
+        let (_, content) = files().iter().find(|(path, _)| *path == "first-light.toml").expect("bundled");
+        let head = Head::of(std::str::from_utf8(content).expect("text"));
+        assert_eq!((head.name.as_str(), head.short), ("first-light", false));
+        assert!(!head.describe.is_empty() && !head.source.is_empty());
+    }
+
+    #[test]
+    fn heads_end_at_the_first_table() {
+        let head = Head::of("name = \"a\"\n[topology]\ndescribe = \"not this\"\n[short]\n");
+        assert_eq!(head, Head { name: "a".into(), short: true, ..Head::default() });
+        assert_eq!(Head::of("not TOML at all"), Head::default());
+    }
+
+    #[test]
+    fn files_are_unpacked_and_removed() {
+        let unpacked = Unpacked::new(&[("a/b/c.csv", b"1,2\n"), ("d.toml", b"")]).expect("a folder");
+        let other = Unpacked::new(&[]).expect("another folder");
+        assert_ne!(unpacked.folder(), other.folder());
+        let folder = unpacked.folder().to_owned();
+        assert_eq!(fs::read(folder.join("a/b/c.csv")).expect("unpacked"), b"1,2\n");
+        drop(unpacked);
+        assert!(!folder.exists());
+    }
+}

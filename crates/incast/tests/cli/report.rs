@@ -1,0 +1,167 @@
+//! `incast report` and `incast reproduce`, on scenarios of the tests.
+
+use crate::common::{folder, incast, scenario, stderr, succeed, text};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+#[test]
+fn run_writes_a_report_and_says_where() {
+    let out = folder("report_of_run");
+    let printed = succeed(&["run", "--quiet", "--out", text(&out), &scenario("small")]);
+    let page = out.join("small/report.html");
+    assert!(printed.contains(&format!("report: {}", page.display())), "{printed}");
+    let first = fs::read_to_string(&page).expect("a report");
+    assert!(first.starts_with("<!DOCTYPE html>") && first.contains("<svg") && first.ends_with("</html>"));
+
+    fs::remove_file(&page).expect("removed");
+    let printed = succeed(&["report", text(&out.join("small"))]);
+    assert_eq!(printed, format!("report: {}\n", page.display()));
+    assert_eq!(fs::read_to_string(&page).expect("written again"), first);
+
+    // With --json, stdout stays JSON.
+    let json = incast(&["run", "--json", "--force", "--out", text(&out), &scenario("small")]);
+    serde_json::from_slice::<Value>(&json.stdout).expect("JSON");
+    assert!(stderr(&json).contains("report: "), "{}", stderr(&json));
+}
+
+#[test]
+fn results_that_are_missing_or_damaged_are_refused() {
+    let out = folder("report_damaged");
+    let refused = |path: &Path| {
+        let output = incast(&["report", text(path)]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(output.stdout.is_empty() && !stderr(&output).contains("panicked"), "{}", stderr(&output));
+        assert!(!path.join("report.html").exists());
+        stderr(&output)
+    };
+    assert!(refused(&out.join("nothing")).contains("cannot be read"));
+    assert!(refused(&out).contains("no summary.json"));
+    succeed(&["run", "--quiet", "--out", text(&out), &scenario("small")]);
+    let results = out.join("small");
+    fs::remove_file(results.join("report.html")).expect("removed");
+    assert!(refused(&out).contains(text(&results)), "names the folder that is meant");
+    fs::write(results.join("cubic+seed2/flows.parquet"), b"PAR1 but no more").expect("damaged");
+    assert!(refused(&results).contains("flows.parquet"));
+    fs::write(results.join("summary.json"), b"{ not JSON").expect("damaged");
+    assert!(refused(&results).contains("summary.json"));
+}
+
+/// A folder of scenarios as `reproduce --from` takes it.
+fn scenarios(test: &str) -> PathBuf {
+    let from = folder(test).join("scenarios");
+    fs::create_dir_all(from.join("tests")).expect("a system");
+    fs::copy(scenario("report"), from.join("tests/everything.toml")).expect("copied");
+    let small = fs::read_to_string(scenario("small")).expect("a scenario");
+    fs::write(from.join("tests/small.toml"), small.replace("[[scheme]]\nlaw = \"cubic\"", ""))
+        .expect("written");
+    fs::write(from.join("tests/notes.txt"), "no scenario").expect("written");
+    fs::write(from.join("of-no-system.toml"), "not read").expect("written");
+    from
+}
+
+#[test]
+fn published_scenarios_are_listed_by_system() {
+    let from = scenarios("reproduce_list");
+    let list = succeed(&["reproduce", "--from", text(&from), "--list"]);
+    assert!(list.contains("tests/everything (has a short form)") && list.contains("tests/small\n"), "{list}");
+    assert!(!list.contains("notes") && !list.contains("of-no-system"), "{list}");
+    assert_eq!(succeed(&["reproduce", "--from", text(&from)]), list, "nothing runs without a name");
+    let json: Value =
+        serde_json::from_str(&succeed(&["reproduce", "--from", text(&from), "--list", "--json"]))
+            .expect("JSON");
+    assert_eq!(json[0]["scenario"], "tests/everything");
+    assert_eq!((json[0]["short"].as_bool(), json[1]["short"].as_bool()), (Some(true), Some(false)));
+    // What is bundled is listed from any directory, or there is none.
+    succeed(&["reproduce", "--list"]);
+}
+
+#[test]
+fn reproducing_judges_every_claim() {
+    let from = scenarios("reproduce_json");
+    let out = from.with_file_name("results");
+    let arguments =
+        ["reproduce", "tests", "--short", "--json", "--quiet", "--from", text(&from), "--out", text(&out)];
+    let output = incast(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("tests/small: --short has no effect"), "{}", stderr(&output));
+    let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = printed["rows"].as_array().expect("rows");
+    let of = |name: &str| rows.iter().filter(|row| row["scenario"] == name).count();
+    // The short form has one load, one seed and its pool, 3 schemes, 3 classes and all.
+    assert_eq!(of("tests/everything"), 2 * 3 * 4);
+    assert_eq!(of("tests/small"), 3 * 3);
+    let claims = printed["claims"].as_array().expect("claims");
+    assert_eq!(claims.len(), 4);
+    for claim in claims {
+        assert_eq!(claim["scenario"], "tests/everything");
+        assert!(
+            claim["claim"].is_string() && claim["published"].is_number() && claim["measured"].is_number()
+        );
+        let status = claim["status"].as_str().expect("a status");
+        assert!(["reproduced", "same direction", "not reproduced"].contains(&status), "{status}");
+        assert!(claim["why"].as_str().is_some_and(|why| !why.is_empty()));
+    }
+    for name in ["report", "small"] {
+        assert!(out.join(name).join("report.html").is_file(), "{name}");
+    }
+    // Finished runs are kept.
+    let again = succeed(&[&arguments[..], &["--resume"]].concat());
+    assert_eq!(serde_json::from_str::<Value>(&again).expect("JSON"), printed);
+}
+
+#[test]
+fn reproducing_prints_tables_and_counts() {
+    let from = scenarios("reproduce_table");
+    let out = from.with_file_name("results");
+    let table = succeed(&[
+        "reproduce",
+        "tests/everything",
+        "--short",
+        "--quiet",
+        "--from",
+        text(&from),
+        "--out",
+        text(&out),
+        "--set",
+        "duration=500us",
+        "--set",
+        "scheme.dctcp.gain=0.1",
+    ]);
+    for part in ["(short form)", "dctcp", "published", "report: ", "\nclaims\n  tests/everything: "] {
+        assert!(table.contains(part), "{part}\n{table}");
+    }
+    let page = fs::read_to_string(out.join("report/report.html")).expect("a report");
+    assert!(page.contains("short form") && page.contains("duration = &quot;500us&quot;"));
+}
+
+#[test]
+fn names_that_are_none_are_refused() {
+    let from = scenarios("reproduce_refused");
+    let out = from.with_file_name("results");
+    let refused = |arguments: &[&str]| {
+        let mut all = vec!["reproduce", "--quiet", "--out", text(&out)];
+        all.extend(arguments);
+        let output = incast(&all);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty() && !out.exists(), "something was written");
+        stderr(&output)
+    };
+    let message = refused(&["--from", text(&from), "tests/smal"]);
+    assert!(message.contains("did you mean \"tests/small\""), "{message}");
+    refused(&["no-such-system"]);
+    refused(&["--from", text(&from), "tests", "--all"]);
+    refused(&["--from", text(&out), "tests"]);
+    let message = refused(&["--from", text(&from), "tests", "--set", "scheme.dctcp.gian=0.1"]);
+    assert!(message.contains("gian"), "{message}");
+}
+
+#[test]
+fn a_short_form_runs_and_is_checked() {
+    let check = succeed(&["check", "--short", &scenario("report")]);
+    assert!(check.contains("# 3 runs") && check.contains("duration = \"700us\""), "{check}");
+    let full = succeed(&["check", &scenario("report")]);
+    assert!(full.contains("# 18 runs") && !full.contains("[short]"), "{full}");
+}
