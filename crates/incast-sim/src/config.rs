@@ -1,7 +1,7 @@
 //! Everything a simulation is made of.
 
 use crate::{
-    fabric::{permission::Gate, topology::Topology},
+    fabric::{permission::Gate, routing::TooManySets, topology::Topology},
     host::app::Application,
 };
 use incast_cc::{
@@ -247,5 +247,13 @@ pub enum ConfigError {
         found: String,
         /// What is allowed.
         allowed: String,
+    },
+    /// The routes around links that are down do not fit into tables.
+    #[error("the routes from {at} on: {error}")]
+    Routes {
+        /// Start of the routing epoch.
+        at: Time,
+        /// Which switch, and what does not fit.
+        error: TooManySets,
     },
 }

@@ -38,8 +38,8 @@ struct Port {
     permission: Permission,
     /// A departure event is pending, or the port is in the list of busy ones.
     departure: bool,
-    /// Index into the switch's list of marking rules.
-    marking: u8,
+    /// Index into the switch's list of marking rules, of which there are no more than ports.
+    marking: u16,
 }
 
 /// Counts of one queue.
@@ -148,7 +148,6 @@ impl<'a> Switch<'a> {
         let (mut ports, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
         for (link, input) in links {
             let marking = marking(&settings.switch.ecn, link.rate(), settings.base_rtt);
-            // A switch with more than 256 different rates shares the last rule among the rest.
             let known = markings.iter().position(|other| *other == marking).unwrap_or_else(|| {
                 markings.push(marking);
                 markings.len() - 1
@@ -160,7 +159,7 @@ impl<'a> Switch<'a> {
                 waiting: 0,
                 permission: Permission::default(),
                 departure: false,
-                marking: u8::try_from(known).unwrap_or(u8::MAX),
+                marking: known as u16,
             });
         }
         let red = if matches!(settings.switch.ecn, Ecn::Red { .. }) {

@@ -102,6 +102,7 @@ pub struct Plan {
     pub ports: Ports,
     /// First entity of each node in its domain.
     pub base: Vec<u32>,
+    epochs: Epochs,
 }
 
 impl Plan {
@@ -123,7 +124,8 @@ impl Plan {
                 ));
             }
         }
-        Ok(Self { partition, ports, base })
+        let epochs = Epochs::of(&config.topology, &config.link_events)?;
+        Ok(Self { partition, ports, base, epochs })
     }
 
     /// Resolves what all nodes share.
@@ -163,7 +165,7 @@ struct Epochs {
 }
 
 impl Epochs {
-    fn of(topology: &Topology, events: &[LinkEvent]) -> Self {
+    fn of(topology: &Topology, events: &[LinkEvent]) -> Result<Self, ConfigError> {
         let mut starts: Vec<Time> = events.iter().map(|event| event.at).collect();
         starts.sort_unstable();
         starts.dedup();
@@ -174,12 +176,14 @@ impl Epochs {
                 down[event.cable] = !event.up;
             }
             rules.push(if down.contains(&true) {
-                routing::tables(topology, &|cable| down[cable]).into_iter().map(Rule::Table).collect()
+                let tables = routing::tables(topology, &|cable| down[cable])
+                    .map_err(|error| ConfigError::Routes { at: *start, error })?;
+                tables.into_iter().map(Rule::Table).collect()
             } else {
                 topology.rules.clone()
             });
         }
-        Self { starts, rules }
+        Ok(Self { starts, rules })
     }
 }
 
@@ -187,7 +191,7 @@ impl Epochs {
 pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
     let Config { topology, flows, applications, link_events, probes, seed, ties, switch, .. } = config;
     let partition = &plan.partition;
-    let epochs = Epochs::of(&topology, &link_events);
+    let epochs = &plan.epochs;
     let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
     for flow in flows {
         flows_of[flow.source as usize].push(flow);
