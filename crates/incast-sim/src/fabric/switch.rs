@@ -6,7 +6,7 @@ use super::{
     node::{NodeContext, class},
     packet::{Kind, Packet, Telemetry},
     permission::{PauseRecord, Permission},
-    queue::{Pool, Queue},
+    queue::{MADE_HERE, Pool, Queue},
     routing::{self, Rule},
 };
 use crate::{
@@ -22,7 +22,10 @@ use crate::{
 };
 use incast_cc::{
     feedback::HopTelemetry,
-    switch::{Agent, PacketView, PortView, SwitchAgent, Verdict, red::Marking},
+    switch::{
+        Agent, FlowAddress, Notification, PacketView, PortView, SwitchAgent, SwitchView, Verdict,
+        red::Marking,
+    },
 };
 use incast_units::{Rate, Time};
 
@@ -93,6 +96,12 @@ pub struct Switch<'a> {
     later_rules: Vec<Rule>,
     salt: u32,
     agent: Agent,
+    /// Pending event of the agent's timer.
+    agent_event: Time,
+    /// Events that the agent was asked about: its random numbers.
+    consultations: u64,
+    /// What the agent wants sent; empty but while it is asked.
+    notifications: Vec<Notification>,
     spray: Stream,
     /// By port, where marking draws lots.
     red: Vec<Stream>,
@@ -188,6 +197,9 @@ impl<'a> Switch<'a> {
             later_rules,
             salt: salt(settings.seed, node),
             agent: settings.switch.agent.clone(),
+            agent_event: Time::MAX,
+            consultations: 0,
+            notifications: Vec::new(),
             spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
             red,
             lazy: alone && settings.switch.agent.is_none(),
@@ -216,7 +228,7 @@ impl<'a> Switch<'a> {
     ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            self.forward(packet, telemetry, context);
+            self.forward(port as u16, packet, telemetry, context);
         } else {
             self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
         }
@@ -224,15 +236,23 @@ impl<'a> Switch<'a> {
 
     /// Routing: which of the equal-cost ports.
     #[inline(always)]
-    fn forward(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
+    fn forward(
+        &mut self,
+        ingress: u16,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
         };
         match self.rule.pick(packet.destination, entropy) {
-            Some(port) if self.agent.is_none() => self.enqueue(usize::from(port), packet, telemetry, context),
-            Some(port) => self.enqueue_consulted(usize::from(port), *packet, telemetry, context),
-            None => self.lose(0, packet, context.now()),
+            Some(port) if self.agent.is_none() => {
+                self.enqueue(usize::from(port), ingress, packet, telemetry, context);
+            }
+            Some(port) => self.enqueue_consulted(usize::from(port), ingress, *packet, telemetry, context),
+            None => self.lose_unrouted(packet, context.now()),
         }
     }
 
@@ -241,12 +261,13 @@ impl<'a> Switch<'a> {
     fn enqueue_consulted(
         &mut self,
         port: usize,
+        ingress: u16,
         mut packet: Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let port = self.consult_enqueue(port, &mut packet, context);
-        self.enqueue(port, &packet, telemetry, context);
+        let port = self.consult_enqueue(port, ingress, &mut packet, context);
+        self.enqueue(port, ingress, &packet, telemetry, context);
     }
 
     /// Egress: straight to an idle link, or into a queue.
@@ -254,6 +275,7 @@ impl<'a> Switch<'a> {
     fn enqueue(
         &mut self,
         port: usize,
+        ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
@@ -267,11 +289,11 @@ impl<'a> Switch<'a> {
         let bit = 1u8 << packet.priority;
         if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up() {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            self.transmit(port, now, packet, telemetry, context);
+            self.transmit(port, ingress, now, packet, telemetry, context);
             return;
         }
         if !out.link.is_up() {
-            self.lose(port, packet, now);
+            self.lose(port, ingress, packet, now);
             return;
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
@@ -282,6 +304,7 @@ impl<'a> Switch<'a> {
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
             self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
+            self.report_drop(port, ingress, packet, now);
             return;
         }
         let mut mark = false;
@@ -295,7 +318,7 @@ impl<'a> Switch<'a> {
         }
         let out = &mut self.ports[port];
         self.memory.enter(wire, queued);
-        self.pool.push(&mut self.queues[index], packet, mark, telemetry);
+        self.pool.push(&mut self.queues[index], packet, ingress, mark, telemetry);
         if self.lazy && !out.departure {
             out.departure = true;
             self.busy.push(port as u16);
@@ -395,7 +418,7 @@ impl<'a> Switch<'a> {
         let index = usize::from(priority) * self.ports.len() + port;
         let out = &mut self.ports[port];
         let queue = &mut self.queues[index];
-        let Some(mut packet) = self.pool.pop(queue) else { return };
+        let Some((mut packet, ingress)) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
         self.memory.leave(u64::from(packet.wire), left);
         out.waiting_bytes -= u64::from(packet.wire);
@@ -410,7 +433,7 @@ impl<'a> Switch<'a> {
             packet.mark();
         }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit(port, now, &packet, telemetry.as_ref(), context);
+        self.transmit(port, ingress, now, &packet, telemetry.as_ref(), context);
     }
 
     /// The packet leaves: agents first, then the link.
@@ -418,6 +441,7 @@ impl<'a> Switch<'a> {
     fn transmit(
         &mut self,
         port: usize,
+        ingress: u16,
         now: Time,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
@@ -427,7 +451,7 @@ impl<'a> Switch<'a> {
             self.put_on_link(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
-            self.consult_dequeue(port, &mut packet, context);
+            self.consult_dequeue(port, ingress, &mut packet, context);
             self.put_on_link(port, now, &packet, telemetry, context);
         }
     }
@@ -474,54 +498,91 @@ impl<'a> Switch<'a> {
         }
     }
 
+    /// A packet has nowhere to go. The agent has not heard of it.
     #[cold]
-    fn lose(&mut self, port: usize, packet: &Packet, now: Time) {
+    fn lose_unrouted(&mut self, packet: &Packet, now: Time) {
+        self.counters.lost.0 += 1;
+        self.counters.lost.1 += u64::from(packet.wire);
+        self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
+    }
+
+    /// The link of a packet's port is down.
+    #[cold]
+    fn lose(&mut self, port: usize, ingress: u16, packet: &Packet, now: Time) {
         self.counters.lost.0 += 1;
         self.counters.lost.1 += u64::from(packet.wire);
         self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+        self.report_drop(port, ingress, packet, now);
     }
 
-    fn view(&self, port: usize, priority: u8, now: Time) -> PortView {
+    // ---- Agents ---------------------------------------------------------------------------------------------
+
+    /// A queue as the agent sees it, with a random number that is drawn for it.
+    fn view(&mut self, port: usize, priority: u8, now: Time) -> PortView {
+        self.consultations += 1;
+        let random = mix(self.consultations << 32 | u64::from(self.salt)) as u32;
         PortView {
             now,
             port: port as u16,
             priority,
             queue_bytes: self.queues[self.index(port, priority)].bytes,
             rate: self.ports[port].link.rate(),
+            random,
         }
     }
 
+    /// The rest of the switch beside its agent.
+    fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
+        let Self { agent, ports, queues, rule, priorities, .. } = self;
+        (agent, Beside { ports, queues, rule, priorities: *priorities as u8 })
+    }
+
     /// Asks the agent about a packet that enters; returns the port it goes to.
-    fn consult_enqueue(&mut self, port: usize, packet: &mut Packet, context: &mut impl NodeContext) -> usize {
-        let now = context.now();
+    fn consult_enqueue(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &mut Packet,
+        context: &mut impl NodeContext,
+    ) -> usize {
         let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, now);
-        self.agent.on_enqueue(&view, &describe(packet), &mut verdict);
+        let view = self.view(port, packet.priority, context.now());
+        let (agent, beside) = self.beside();
+        agent.on_enqueue(&view, &describe(packet, ingress), &beside, &mut verdict);
         self.obey(port, packet, verdict, context);
-        if !verdict.deflect {
-            return port;
-        }
-        // The next of the equal-cost ports after this one.
-        let mut ports = self.rule.alternatives(packet.destination);
-        let first = ports.next();
-        let others = self.rule.alternatives(packet.destination);
-        match others.into_iter().find(|other| usize::from(*other) > port).or(first) {
-            Some(other) if usize::from(other) != port => {
+        match verdict.deflect_to.map(usize::from) {
+            Some(other) if other != port => {
+                assert!(other < self.ports.len(), "an agent deflects to port {other}, which does not exist");
                 packet.deflect();
                 self.counters.deflections += 1;
-                self.recorder.packet(now, self.node, other, EventKind::Deflection, packet);
-                usize::from(other)
+                self.recorder.packet(context.now(), self.node, other as u16, EventKind::Deflection, packet);
+                other
             }
             _ => port,
         }
     }
 
     /// Asks the agent about a packet that leaves.
-    fn consult_dequeue(&mut self, port: usize, packet: &mut Packet, context: &mut impl NodeContext) {
+    fn consult_dequeue(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &mut Packet,
+        context: &mut impl NodeContext,
+    ) {
         let mut verdict = Verdict::default();
         let view = self.view(port, packet.priority, context.now());
-        self.agent.on_dequeue(&view, &describe(packet), &mut verdict);
+        let (agent, beside) = self.beside();
+        agent.on_dequeue(&view, &describe(packet, ingress), &beside, &mut verdict);
         self.obey(port, packet, verdict, context);
+    }
+
+    /// Tells the agent of a packet that will not leave.
+    fn report_drop(&mut self, port: usize, ingress: u16, packet: &Packet, now: Time) {
+        if !self.agent.is_none() {
+            let view = self.view(port, packet.priority, now);
+            self.agent.on_drop(&view, &describe(packet, ingress));
+        }
     }
 
     fn obey(&mut self, port: usize, packet: &mut Packet, verdict: Verdict, context: &mut impl NodeContext) {
@@ -530,15 +591,55 @@ impl<'a> Switch<'a> {
             packet.mark();
         }
         if let Some(window) = verdict.notify {
-            let mut notification =
-                Packet::new(Kind::Cnp, packet.destination, packet.source, packet.sequence, packet.slot);
-            notification.set_value(window.unwrap_or(u64::MAX));
-            notification.entropy = packet.entropy;
-            notification.wire = SMALLEST_FRAME as u16;
-            notification.class = packet.class;
-            self.counters.created_bytes += u64::from(notification.wire);
-            self.forward(&notification, None, context);
+            let flow = describe(packet, MADE_HERE).flow;
+            self.notify(&Notification { flow, window }, context);
         }
+        self.plan_agent(context);
+    }
+
+    /// Sends a congestion notification to the source of a flow.
+    fn notify(&mut self, notification: &Notification, context: &mut impl NodeContext) {
+        let flow = &notification.flow;
+        let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
+        packet.set_value(notification.window.unwrap_or(u64::MAX));
+        packet.entropy = flow.entropy;
+        packet.wire = SMALLEST_FRAME as u16;
+        packet.class = flow.class;
+        self.counters.created_bytes += u64::from(packet.wire);
+        self.forward(MADE_HERE, &packet, None, context);
+    }
+
+    /// When the agent first wants to be called.
+    pub fn first_timer(&mut self) -> Option<Time> {
+        self.agent_event = self.agent.next_timer();
+        (self.agent_event != Time::MAX).then_some(self.agent_event)
+    }
+
+    /// Sees to it that the agent's timer is not missed.
+    #[inline]
+    fn plan_agent(&mut self, context: &mut impl NodeContext) {
+        let next = self.agent.next_timer();
+        if next < self.agent_event {
+            self.agent_event = next.max(context.now());
+            let event = Event { class: class::AGENT, entity: self.base, payload: 0 };
+            context.schedule(self.agent_event, event);
+        }
+    }
+
+    fn on_agent_timer(&mut self, context: &mut impl NodeContext) {
+        let now = context.now();
+        if self.agent_event != now {
+            return;
+        }
+        self.agent_event = Time::MAX;
+        if self.agent.next_timer() <= now {
+            let mut notifications = std::mem::take(&mut self.notifications);
+            let (agent, beside) = self.beside();
+            agent.on_timer(now, &beside, &mut |notification| notifications.push(notification));
+            notifications.drain(..).for_each(|notification| self.notify(&notification, context));
+            self.notifications = notifications;
+        }
+        self.plan_agent(context);
     }
 
     /// An event of this switch has come.
@@ -547,23 +648,24 @@ impl<'a> Switch<'a> {
         match event.class {
             class::DEPARTURE => self.on_departure(port, context),
             class::GATE => self.on_gate(port, context),
+            class::AGENT => self.on_agent_timer(context),
             class::LINK => self.on_link(port, event.payload, context),
             _ => {}
         }
     }
 
     /// Forbids a port to send the priorities of `mask`.
-    fn pause(&mut self, port: usize, mask: u8, now: Time) {
+    fn pause(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let mask = mask & u8::MAX >> (8 - self.priorities);
-        let paused = self.ports[port].permission.pause(now, mask, &mut self.pauses[port]);
-        self.report_edges(port, paused, EventKind::Pause, now);
+        let paused = self.ports[port].permission.pause(context.now(), mask, &mut self.pauses[port]);
+        self.report_edges(port, paused, EventKind::Pause, context);
     }
 
     /// Allows it again.
     fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
         let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
-        self.report_edges(port, resumed, EventKind::Resume, now);
+        self.report_edges(port, resumed, EventKind::Resume, context);
         let out = &self.ports[port];
         if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
             self.depart(port, now, context);
@@ -573,12 +675,16 @@ impl<'a> Switch<'a> {
         }
     }
 
-    fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, now: Time) {
+    fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
+        let now = context.now();
         for priority in (0..self.priorities as u8).filter(|priority| priorities & 1 << priority != 0) {
-            let view = self.view(port, priority, now);
-            match kind {
-                EventKind::Pause => self.agent.on_pause(&view),
-                _ => self.agent.on_resume(&view),
+            if !self.agent.is_none() {
+                let view = self.view(port, priority, now);
+                match kind {
+                    EventKind::Pause => self.agent.on_pause(&view),
+                    _ => self.agent.on_resume(&view),
+                }
+                self.plan_agent(context);
             }
             let mut packet = Packet::new(Kind::Data, EventRecord::NO_FLOW, 0, 0, 0);
             packet.priority = priority;
@@ -590,15 +696,13 @@ impl<'a> Switch<'a> {
     fn on_gate(&mut self, port: usize, context: &mut impl NodeContext) {
         let Some(gate) = self.settings.switch.gate else { return };
         let now = context.now();
-        let phase = now.ps() % gate.period.ps();
-        let next = if phase < gate.open.ps() {
+        let (open, next) = gate.at(now);
+        if open {
             self.resume(port, gate.priorities, context);
-            now + gate.open - Time::from_ps(phase)
         } else {
             self.drain(port, now + Time::from_ps(1), context);
-            self.pause(port, gate.priorities, now);
-            now + gate.period - Time::from_ps(phase)
-        };
+            self.pause(port, gate.priorities, context);
+        }
         context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
     }
 
@@ -620,9 +724,9 @@ impl<'a> Switch<'a> {
         // What waits for a dead link is lost; what is on it is lost at its far end.
         for priority in 0..self.priorities {
             let index = self.index(port, priority as u8);
-            while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
+            while let Some((packet, ingress)) = self.pool.pop(&mut self.queues[index]) {
                 self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
-                self.lose(port, &packet, now);
+                self.lose(port, ingress, &packet, now);
             }
         }
         self.ports[port].waiting = 0;
@@ -769,11 +873,47 @@ pub const LINK_UP: u32 = 1;
 /// A new routing table, of the whole fabric.
 pub const NEW_EPOCH: u32 = 2;
 
-fn describe(packet: &Packet) -> PacketView {
+/// See [`SwitchView`].
+struct Beside<'s> {
+    ports: &'s [Port],
+    queues: &'s [Queue],
+    rule: &'s Rule,
+    priorities: u8,
+}
+
+impl SwitchView for Beside<'_> {
+    fn ports(&self) -> u16 {
+        self.ports.len() as u16
+    }
+    fn priorities(&self) -> u8 {
+        self.priorities
+    }
+    fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
+        self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes
+    }
+    fn rate(&self, port: u16) -> Rate {
+        self.ports[usize::from(port)].link.rate()
+    }
+    fn may_send(&self, port: u16, priority: u8) -> bool {
+        let port = &self.ports[usize::from(port)];
+        port.link.is_up() && port.permission.allowed(1 << priority) != 0
+    }
+    fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16> {
+        self.rule.alternatives(destination)
+    }
+}
+
+fn describe(packet: &Packet, ingress: u16) -> PacketView {
     PacketView {
-        source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
-        destination: packet.destination,
-        sequence: packet.sequence,
+        flow: FlowAddress {
+            source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
+            destination: packet.destination,
+            sequence: packet.sequence,
+            slot: packet.slot,
+            entropy: packet.entropy,
+            class: packet.class,
+        },
+        ingress: (ingress != MADE_HERE).then_some(ingress),
         bytes: u32::from(packet.wire),
         ecn_capable: packet.ecn_capable(),
         is_data: packet.kind == Kind::Data,

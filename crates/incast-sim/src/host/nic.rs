@@ -4,7 +4,7 @@ use crate::fabric::{
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
     permission::Permission,
-    queue::{Pool, Queue},
+    queue::{MADE_HERE, Pool, Queue},
 };
 use std::collections::VecDeque;
 
@@ -61,13 +61,17 @@ impl Nic {
     /// Queues a control packet.
     #[inline]
     pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
-        self.pool.push(&mut self.control, packet, false, telemetry);
+        self.pool.push(&mut self.control, packet, MADE_HERE, false, telemetry);
     }
 
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
-        if self.next_control_allowed() { self.pool.pop(&mut self.control) } else { None }
+        if self.next_control_allowed() {
+            self.pool.pop(&mut self.control).map(|(packet, _)| packet)
+        } else {
+            None
+        }
     }
 
     /// The telemetry that a control packet which was just taken echoes.
@@ -109,7 +113,7 @@ impl Nic {
 
     /// Removes all control packets.
     pub fn drain_control(&mut self) -> impl Iterator<Item = Packet> {
-        std::iter::from_fn(|| self.pool.pop(&mut self.control))
+        std::iter::from_fn(|| self.pool.pop(&mut self.control).map(|(packet, _)| packet))
     }
 
     /// Frame bytes of control packets that wait.

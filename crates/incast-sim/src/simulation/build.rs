@@ -236,10 +236,12 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();
     let mut starts = Vec::new();
     for (index, node) in nodes.enumerate() {
-        if let Some(node) = node {
-            if let Node::Host(host) = &node {
-                starts.extend(host.first_start().map(|start| (index as u32, start)));
-            }
+        if let Some(mut node) = node {
+            let (first, class) = match &mut node {
+                Node::Host(host) => (host.first_start(), class::FLOW_START),
+                Node::Switch(switch) => (switch.first_timer(), class::AGENT),
+            };
+            starts.extend(first.map(|start| (index as u32, start, class)));
             members[partition.domain_of[index] as usize].push(node);
         }
     }
@@ -262,8 +264,8 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
             Event { class, entity, payload },
         );
     };
-    for (node, start) in starts {
-        schedule(node, 0, start, class::FLOW_START, 0);
+    for (node, start, class) in starts {
+        schedule(node, 0, start, class, 0);
     }
     for event in &link_events {
         let cable = &topology.cables[event.cable];
