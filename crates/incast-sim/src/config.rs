@@ -170,6 +170,10 @@ pub struct HostConfig {
     pub reordering: u32,
     /// Receiver-driven scheduler; each host gets a copy.
     pub scheduler: Scheduler,
+    /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
+    pub give_up_after: Option<u8>,
+    /// Closes every NIC for a part of each period.
+    pub gate: Option<Gate>,
 }
 
 /// What flows of a class have in common.

@@ -13,6 +13,12 @@ pub struct Permission {
 }
 
 impl Permission {
+    /// Nothing is forbidden.
+    #[inline]
+    pub fn is_clear(self) -> bool {
+        self.forbidden == 0
+    }
+
     /// The priorities of `waiting` that may send.
     #[inline]
     pub fn allowed(self, waiting: u8) -> u8 {

@@ -145,6 +145,39 @@ impl Pool {
         Some((packet, ingress))
     }
 
+    /// Whether a packet of a queue is `wanted`.
+    pub fn any(&self, queue: &Queue, wanted: impl Fn(&Packet) -> bool) -> bool {
+        let mut index = queue.head;
+        while index != NONE && !wanted(&self.entries[index as usize].packet) {
+            index = self.next[index as usize];
+        }
+        index != NONE
+    }
+
+    /// Removes the first packet of a queue that is `wanted`; the others keep their order.
+    #[cold]
+    pub fn pop_first(
+        &mut self,
+        queue: &mut Queue,
+        wanted: impl Fn(&Packet) -> bool,
+    ) -> Option<(Packet, u16)> {
+        let (mut before, mut index) = (NONE, queue.head);
+        while index != NONE && !wanted(&self.entries[index as usize].packet) {
+            (before, index) = (index, self.next[index as usize]);
+        }
+        if index == NONE || before == NONE {
+            return if index == NONE { None } else { self.pop(queue) };
+        }
+        let Entry { packet, ingress } = self.entries[index as usize];
+        self.next[before as usize] = self.next[index as usize];
+        if queue.tail == index {
+            queue.tail = before;
+        }
+        queue.bytes -= u64::from(packet.wire);
+        self.free.push(index);
+        Some((packet, ingress))
+    }
+
     /// The telemetry of a packet that was just removed.
     #[inline]
     pub fn telemetry(&self, packet: &Packet) -> Option<Telemetry> {
@@ -161,16 +194,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_independent_queues(steps in proptest::collection::vec((0usize..3, proptest::option::of(64u16..9000)), 0..200)) {
+        fn behaves_like_independent_queues(steps in proptest::collection::vec((0usize..3, proptest::option::of(64u16..9000), 1u16..4), 0..200)) {
             let mut pool = Pool::default();
             let mut queues = [Queue::default(); 3];
             let mut model: [VecDeque<(u16, u16)>; 3] = Default::default();
-            for (which, push) in steps {
+            for (which, push, every) in steps {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
                     pool.push(&mut queues[which], &packet, wire ^ 1, false, None);
                     model[which].push_back((wire, wire ^ 1));
+                } else if every > 1 {
+                    // Not always the head.
+                    let wanted = |packet: &Packet| packet.wire.is_multiple_of(every);
+                    let place = model[which].iter().position(|(wire, _)| wire.is_multiple_of(every));
+                    prop_assert_eq!(pool.any(&queues[which], wanted), place.is_some());
+                    let popped = pool.pop_first(&mut queues[which], wanted);
+                    let popped = popped.map(|(packet, ingress)| (packet.wire, ingress));
+                    prop_assert_eq!(popped, place.and_then(|place| model[which].remove(place)));
                 } else {
                     let popped = pool.pop(&mut queues[which]).map(|(packet, ingress)| (packet.wire, ingress));
                     prop_assert_eq!(popped, model[which].pop_front());

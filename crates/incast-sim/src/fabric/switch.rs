@@ -293,7 +293,7 @@ impl<'a> Switch<'a> {
             return;
         }
         if !out.link.is_up() {
-            self.lose(port, ingress, packet, now);
+            self.lose(port, ingress, packet, context);
             return;
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
@@ -304,7 +304,7 @@ impl<'a> Switch<'a> {
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
             self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
-            self.report_drop(port, ingress, packet, now);
+            self.report_drop(port, ingress, packet, context);
             return;
         }
         let mut mark = false;
@@ -508,11 +508,11 @@ impl<'a> Switch<'a> {
 
     /// The link of a packet's port is down.
     #[cold]
-    fn lose(&mut self, port: usize, ingress: u16, packet: &Packet, now: Time) {
+    fn lose(&mut self, port: usize, ingress: u16, packet: &Packet, context: &mut impl NodeContext) {
         self.counters.lost.0 += 1;
         self.counters.lost.1 += u64::from(packet.wire);
-        self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
-        self.report_drop(port, ingress, packet, now);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
+        self.report_drop(port, ingress, packet, context);
     }
 
     // ---- Agents ---------------------------------------------------------------------------------------------
@@ -578,10 +578,11 @@ impl<'a> Switch<'a> {
     }
 
     /// Tells the agent of a packet that will not leave.
-    fn report_drop(&mut self, port: usize, ingress: u16, packet: &Packet, now: Time) {
+    fn report_drop(&mut self, port: usize, ingress: u16, packet: &Packet, context: &mut impl NodeContext) {
         if !self.agent.is_none() {
-            let view = self.view(port, packet.priority, now);
+            let view = self.view(port, packet.priority, context.now());
             self.agent.on_drop(&view, &describe(packet, ingress));
+            self.plan_agent(context);
         }
     }
 
@@ -677,8 +678,8 @@ impl<'a> Switch<'a> {
 
     fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
         let now = context.now();
-        for priority in (0..self.priorities as u8).filter(|priority| priorities & 1 << priority != 0) {
-            if !self.agent.is_none() {
+        if !self.agent.is_none() {
+            for priority in (0..self.priorities as u8).filter(|priority| priorities & 1 << priority != 0) {
                 let view = self.view(port, priority, now);
                 match kind {
                     EventKind::Pause => self.agent.on_pause(&view),
@@ -686,10 +687,8 @@ impl<'a> Switch<'a> {
                 }
                 self.plan_agent(context);
             }
-            let mut packet = Packet::new(Kind::Data, EventRecord::NO_FLOW, 0, 0, 0);
-            packet.priority = priority;
-            self.recorder.packet(now, self.node, port as u16, kind, &packet);
         }
+        self.recorder.edges(now, self.node, port as u16, priorities, kind);
     }
 
     /// The gate of a port opens or closes.
@@ -726,7 +725,7 @@ impl<'a> Switch<'a> {
             let index = self.index(port, priority as u8);
             while let Some((packet, ingress)) = self.pool.pop(&mut self.queues[index]) {
                 self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
-                self.lose(port, ingress, &packet, now);
+                self.lose(port, ingress, &packet, context);
             }
         }
         self.ports[port].waiting = 0;

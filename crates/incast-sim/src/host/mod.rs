@@ -3,18 +3,21 @@
 pub mod app;
 pub mod format;
 mod nic;
+mod order;
 mod receiving;
 pub mod reliability;
 mod rtt;
 mod sending;
 mod table;
+mod tokens;
 
 pub use self::sending::entropy;
 use self::{
     app::{Application, FlowInfo},
     nic::Nic,
+    order::Order,
     receiving::{Arrival, Receiving},
-    reliability::{Acked, Received},
+    reliability::{Acked, Received, SelectiveRepeat},
     sending::{SendFlow, Turn},
 };
 use crate::{
@@ -30,8 +33,8 @@ use crate::{
     settings::Settings,
 };
 use incast_cc::{
-    Feedback, Loss,
-    receiver::{self, Control, ReceiverScheduler, Scheduler},
+    Feedback,
+    receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share},
     sender::Recovery,
 };
 use incast_units::Time;
@@ -158,6 +161,7 @@ impl<'a> Host<'a> {
             Kind::Ack | Kind::Nack => self.on_ack(packet, telemetry, context),
             Kind::Cnp => self.on_notification(packet, context),
             Kind::Credit => self.on_credit(packet, context),
+            Kind::Abandon => self.on_abandon(packet, context),
         }
     }
 
@@ -167,7 +171,11 @@ impl<'a> Host<'a> {
         let now = context.now();
         let class = &self.settings.classes[usize::from(packet.class)];
         let in_order_only = class.recovery == Recovery::GoBackN;
+        let known = self.receiving.records.len();
         let arrival = self.receiving.on_data(now, packet, in_order_only);
+        if !self.scheduler.is_none() && self.receiving.records.len() > known {
+            self.announce(packet, &arrival, context);
+        }
         if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
             self.notify(packet, &arrival, interval, now);
         }
@@ -180,6 +188,7 @@ impl<'a> Host<'a> {
             self.consult_scheduler(packet, &arrival, context);
         }
         if arrival.completes {
+            self.tell_end(arrival.flow, End::Complete, context);
             self.on_complete(packet, &arrival, context);
         }
         self.pump(context);
@@ -245,7 +254,8 @@ impl<'a> Host<'a> {
         answer.position = data.position;
         answer.packets = expected;
         answer.entropy = data.reverse_entropy();
-        answer.set_stamp(data.stamp());
+        let share = if self.scheduler.is_none() { None } else { self.share_of(data) };
+        answer.set_echo(data.stamp(), share);
         answer.delay_ns = (arrived.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
         answer.set_way(data.delay_ns, Time::ZERO);
         answer.wire = class.format.control() as u16;
@@ -320,12 +330,15 @@ impl<'a> Host<'a> {
             // The slot has a new tenant: this answers a duplicate of a finished flow.
             return;
         }
-        let before = flow.send.acked();
+        let (before, sent) = (flow.send.acked(), packet.echo(now));
+        if let Some(share) = packet.share() {
+            flow.share = Some(share);
+        }
         let acked = match packet.kind {
             Kind::Nack => flow.send.on_nack(packet.packets),
-            _ => flow.send.on_ack(packet.position, packet.packets, packet.stamp().ps()),
+            _ => flow.send.on_ack(packet.position, packet.packets, sent.ps()),
         };
-        let rtt = now - packet.stamp();
+        let rtt = now - sent;
         flow.rtt.sample(rtt);
         let (packets, marked) = packet.report();
         let feedback = Feedback {
@@ -342,21 +355,13 @@ impl<'a> Host<'a> {
             hops: Some(packet.hops()),
             one_way_delay: Some(i64::from(packet.delay_ns) * 1000),
             telemetry: telemetry.map_or(&[], Telemetry::hops),
-            sender_count: None,
+            sender_count: flow.share.map(|share| u16::try_from(share.senders()).unwrap_or(u16::MAX)),
         };
         flow.law.on_ack(&feedback);
-        if acked.lost > 0 {
-            flow.law.on_loss(&Loss {
-                now,
-                lost_bytes: u64::from(acked.lost) * u64::from(mtu),
-                position: flow.position(acked.first_lost, mtu),
-                next: flow.position(flow.send.unsent(), mtu),
-                in_flight: flow.in_flight(mtu),
-            });
-        }
+        flow.report_loss(now, &acked, mtu);
         flow.refresh(settings);
         if flow.stage.is_some() {
-            flow.report_delay(now, packet.stamp(), i64::from(packet.delay_ns) * 1000);
+            flow.report_delay(now, sent, i64::from(packet.delay_ns) * 1000);
         }
         if flow.send.is_done() {
             self.finish(slot, context);
@@ -373,28 +378,45 @@ impl<'a> Host<'a> {
 
     fn on_notification(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let granted = Some(packet.value()).filter(|window| *window != u64::MAX);
-        self.tell(packet, context, |flow, now| flow.law.on_cnp(now, granted));
-    }
-
-    fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        self.tell(packet, context, |flow, now| flow.law.on_credit(now, packet.value()));
-    }
-
-    /// Hands a control packet to the law of its flow.
-    fn tell(
-        &mut self,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-        act: impl FnOnce(&mut SendFlow, Time),
-    ) {
         if let Some(Some(flow)) = self.flows.get_mut(packet.slot as usize)
             && flow.sequence == packet.sequence
         {
-            act(flow, context.now());
+            flow.law.on_cnp(context.now(), granted);
             flow.refresh(self.settings);
             self.offer(packet.slot, context);
             self.pump(context);
         }
+    }
+
+    /// Sender: an order of the receiver's scheduler.
+    fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let (now, settings, slot) = (context.now(), self.settings, packet.slot);
+        let Some((order, priority)) = Order::read(packet) else { return };
+        let tenant = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(flow) = tenant.filter(|flow| flow.sequence == packet.sequence) else {
+            if self.settings.host.give_up_after.is_some() {
+                self.repeat_farewell(packet, context);
+            }
+            return;
+        };
+        if let Some(priority) = priority.filter(|priority| *priority != flow.priority) {
+            // It stands in another line from now on.
+            if std::mem::take(&mut flow.queued) {
+                self.nic.remove_flow(slot, flow.priority);
+            }
+            flow.priority = priority;
+        }
+        match order {
+            Order::Credit(position) => {
+                flow.law.on_credit(now, position);
+                flow.refresh(settings);
+            }
+            Order::Token(wanted, lifetime) => flow.on_token(now, wanted, lifetime, settings),
+            Order::Resend(first, count) => flow.on_resend(now, first, count, settings),
+            Order::Share(share) => flow.share = Some(share),
+        }
+        self.offer(slot, context);
+        self.pump(context);
     }
 
     // ---- Receiver-driven scheduling -------------------------------------------------------------------------
@@ -409,25 +431,70 @@ impl<'a> Host<'a> {
             flow: arrival.flow,
             position: u64::from(packet.position) * mtu,
             bytes: u32::from(packet.payload),
+            expected: (u64::from(arrival.expected) * mtu).min(size),
             remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(record.bytes) },
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
+        self.with_scheduler(context, |scheduler, send| scheduler.on_data(&seen, send));
+    }
+
+    /// Tells the scheduler of a flow whose first packet this is, before the packet is acknowledged.
+    #[cold]
+    fn announce(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+        let mss = self.settings.host.mtu;
+        let bytes = match packet.packets {
+            // The only packet of a flow knows its size.
+            1 => u64::from(packet.payload),
+            packets => u64::from(packets) * u64::from(mss),
+        };
+        let new = NewFlow { now: context.now(), flow: arrival.flow, source: packet.source, bytes, mss };
+        self.with_scheduler(context, |scheduler, send| scheduler.on_flow(&new, send));
+    }
+
+    /// Tells the scheduler that a flow has ended.
+    fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
+        if !self.scheduler.is_none() {
+            let now = context.now();
+            self.with_scheduler(context, |scheduler, send| scheduler.on_end(now, flow, end, send));
+        }
+    }
+
+    /// What the acknowledgement of a packet says of the flow's share.
+    fn share_of(&mut self, data: &Packet) -> Option<Share> {
+        let flow = self.receiving.find(data);
+        self.scheduler.share(flow)
+    }
+
+    /// The sender has given a flow up.
+    fn on_abandon(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        if let Some(flow) = self.receiving.on_abandon(packet) {
+            self.tell_end(flow, End::Abandoned, context);
+            self.pump(context);
+        }
+    }
+
+    /// Asks the scheduler, sends what it wants sent, and sees to it that its timer is not missed.
+    fn with_scheduler(
+        &mut self,
+        context: &mut impl NodeContext,
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
+    ) {
         let mut scheduler = std::mem::take(&mut self.scheduler);
-        scheduler.on_data(&seen, &mut |control| self.send_control(control));
+        ask(&mut scheduler, &mut |control| self.send_control(&control));
         self.scheduler = scheduler;
         self.plan_scheduler(context);
     }
 
     /// Sends what the scheduler wants sent to the sender of one of its flows.
-    fn send_control(&mut self, control: Control) {
-        let Control::Credit { flow, position } = control;
-        let Some(about) = self.receiving.records.get(flow as usize) else { return };
+    fn send_control(&mut self, control: &Control) {
+        let Some(about) = self.receiving.records.get(control.flow() as usize) else { return };
         let class = &self.settings.classes[usize::from(about.class)];
         let mut packet =
             Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
         packet.entropy = about.reverse_entropy;
-        packet.set_value(position);
+        let (order, priority) = Order::of(control, self.settings.host.mtu);
+        order.write(priority, &mut packet);
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         packet.class = about.class;
@@ -437,8 +504,8 @@ impl<'a> Host<'a> {
     fn plan_scheduler(&mut self, context: &mut impl NodeContext) {
         let next = self.scheduler.next_timer();
         if next < self.scheduler_event {
-            self.scheduler_event = next;
-            context.schedule(next.max(context.now()), self.event(class::SCHEDULER, 0));
+            self.scheduler_event = next.max(context.now());
+            context.schedule(self.scheduler_event, self.event(class::SCHEDULER, 0));
         }
     }
 
@@ -494,11 +561,7 @@ impl<'a> Host<'a> {
 
     /// The sender knows that everything has arrived.
     fn finish(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let Some(flow) = self.flows[slot as usize].take() else { return };
-        self.free.push(slot);
-        if flow.queued {
-            self.nic.remove_flow(slot, self.settings.classes[usize::from(flow.class)].priority);
-        }
+        let Some(flow) = self.remove(slot) else { return };
         let info = FlowInfo {
             source: self.node,
             sequence: flow.sequence,
@@ -511,6 +574,43 @@ impl<'a> Host<'a> {
             application.on_acked(context.now(), &info, &mut |spec| self.open(spec, context));
             self.application = Some(application);
         }
+    }
+
+    /// Takes a flow out of its slot and of the NIC's line.
+    fn remove(&mut self, slot: u32) -> Option<SendFlow> {
+        let flow = self.flows[slot as usize].take()?;
+        self.free.push(slot);
+        if flow.queued {
+            self.nic.remove_flow(slot, flow.priority);
+        }
+        Some(flow)
+    }
+
+    /// Gives a flow up, and tells its receiver.
+    #[cold]
+    fn abandon(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let Some(flow) = self.remove(slot) else { return };
+        self.sent.push(summary(&flow, None));
+        let mut packet = Packet::new(Kind::Abandon, self.node, flow.spec.destination, flow.sequence, slot);
+        (packet.entropy, packet.class) = (flow.entropy, flow.class);
+        self.push_farewell(packet);
+        self.pump(context);
+    }
+
+    /// The receiver asks for a flow that is gone: that it was given up is said again, as the first time may have been lost.
+    #[cold]
+    fn repeat_farewell(&mut self, credit: &Packet, context: &mut impl NodeContext) {
+        let mut packet = Packet::new(Kind::Abandon, self.node, credit.source, credit.sequence, credit.slot);
+        (packet.entropy, packet.class) = (credit.reverse_entropy(), credit.class);
+        self.push_farewell(packet);
+        self.pump(context);
+    }
+
+    fn push_farewell(&mut self, mut packet: Packet) {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        packet.wire = class.format.control() as u16;
+        packet.priority = class.ack_priority;
+        self.push_control(packet, None);
     }
 
     /// Lets a flow stand in the NIC's line, or wait for its time.
@@ -534,7 +634,7 @@ impl<'a> Host<'a> {
         match turn {
             Turn::Ready => {
                 flow.queued = true;
-                self.nic.push_flow(slot, settings.classes[usize::from(flow.class)].priority);
+                self.nic.push_flow(slot, flow.priority);
             }
             Turn::At(time) if time < flow.release_event => {
                 flow.release_event = time;
@@ -555,7 +655,7 @@ impl<'a> Host<'a> {
             if let Some(mut packet) = self.nic.pop_control() {
                 self.injected += 1;
                 if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-                    packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival()));
+                    packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival(now)));
                 }
                 let telemetry = self.nic.telemetry(&packet);
                 if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
@@ -613,6 +713,7 @@ impl<'a> Host<'a> {
             class::SCHEDULER => self.on_scheduler_timer(context),
             class::FLOW_START => self.on_flow_start(context),
             class::LINK => self.on_link(event.payload, context),
+            class::GATE => self.on_gate(context),
             _ => {}
         }
     }
@@ -648,12 +749,11 @@ impl<'a> Host<'a> {
             return;
         }
         self.scheduler_event = Time::MAX;
-        let mut scheduler = std::mem::take(&mut self.scheduler);
-        if scheduler.next_timer() <= now {
-            scheduler.on_timer(now, &mut |control| self.send_control(control));
-        }
-        self.scheduler = scheduler;
-        self.plan_scheduler(context);
+        self.with_scheduler(context, |scheduler, send| {
+            if scheduler.next_timer() <= now {
+                scheduler.on_timer(now, send);
+            }
+        });
         self.pump(context);
     }
 
@@ -671,34 +771,59 @@ impl<'a> Host<'a> {
             return;
         }
         let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();
-        if is_probe && flow.send.in_flight() > 0 && flow.send.probe() {
+        if is_probe && flow.send.prober().is_some_and(SelectiveRepeat::probe) {
             flow.probed = true;
         } else if flow.send.in_flight() > 0 || flow.send.next().is_none() {
             flow.timeouts += 1;
             flow.backoff = flow.backoff.saturating_add(1);
             flow.probed = false;
-            let next = flow.position(flow.send.unsent(), settings.host.mtu);
-            flow.send.on_timeout();
-            flow.law.on_timeout(now, next);
-            flow.refresh(settings);
+            flow.on_timeout(now, settings);
             let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
             self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
         } else if is_probe {
             // Nothing is in flight that could be probed for: the timeout proper decides.
-            flow.probed = flow.waits_for_credit(settings.host.mtu);
-        } else if flow.waits_for_credit(settings.host.mtu) {
-            // The credit may have been lost: one packet on its own account asks for it again.
+            flow.probed = flow.waits_for_credit(now, settings.host.mtu);
+        } else if flow.waits_for_credit(now, settings.host.mtu) {
             flow.timeouts += 1;
             flow.backoff = flow.backoff.saturating_add(1);
-            let position = flow.position(flow.send.unsent() + 1, settings.host.mtu);
-            flow.law.on_credit(now, position);
-            flow.refresh(settings);
+            flow.go_on_without_credit(now, settings);
             let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
             self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
+        }
+        if settings.host.give_up_after.is_some_and(|limit| flow.backoff >= limit) {
+            self.abandon(slot, context);
+            return;
         }
         flow.restart_timer(now, settings);
         self.offer(slot, context);
         self.pump(context);
+    }
+
+    /// Forbids the NIC to send the priorities of `mask`.
+    fn pause(&mut self, mask: u8, now: Time) {
+        let mask = mask & u8::MAX >> (8 - self.settings.switch.priorities);
+        let paused = self.nic.permission.pause(now, mask, &mut self.nic.pauses);
+        self.recorder.edges(now, self.node, 0, paused, EventKind::Pause);
+    }
+
+    /// Allows it again.
+    fn resume(&mut self, mask: u8, context: &mut impl NodeContext) {
+        let now = context.now();
+        let resumed = self.nic.permission.resume(now, mask, &mut self.nic.pauses);
+        self.recorder.edges(now, self.node, 0, resumed, EventKind::Resume);
+        self.pump(context);
+    }
+
+    /// The NIC's gate opens or closes.
+    fn on_gate(&mut self, context: &mut impl NodeContext) {
+        let Some(gate) = self.settings.host.gate else { return };
+        let (open, next) = gate.at(context.now());
+        if open {
+            self.resume(gate.priorities, context);
+        } else {
+            self.pause(gate.priorities, context.now());
+        }
+        context.schedule(next, self.event(class::GATE, 0));
     }
 
     fn on_link(&mut self, payload: u32, context: &mut impl NodeContext) {
@@ -786,6 +911,11 @@ impl<'a> Host<'a> {
     /// Records of all flows that arrived here.
     pub fn received(&self) -> &[receiving::Arrived] {
         &self.receiving.records
+    }
+
+    /// Pause edges and paused time of its NIC, until `now`.
+    pub fn pauses(&self, now: Time) -> (u64, Time) {
+        (self.nic.pauses.edges(), self.nic.pauses.paused(now))
     }
 
     /// Its node.

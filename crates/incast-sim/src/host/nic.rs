@@ -3,7 +3,7 @@
 use crate::fabric::{
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
-    permission::Permission,
+    permission::{PauseRecord, Permission},
     queue::{MADE_HERE, Pool, Queue},
 };
 use std::collections::VecDeque;
@@ -20,6 +20,8 @@ pub struct Nic {
     pub input: Receiver,
     /// What may be sent.
     pub permission: Permission,
+    /// For how long not everything could be.
+    pub pauses: PauseRecord,
     /// A departure event is pending.
     pub departure: bool,
     control: Queue,
@@ -37,6 +39,7 @@ impl Nic {
             link,
             input,
             permission: Permission::default(),
+            pauses: PauseRecord::default(),
             departure: false,
             control: Queue::default(),
             pool: Pool::default(),
@@ -53,9 +56,10 @@ impl Nic {
 
     #[inline]
     fn next_control_allowed(&self) -> bool {
-        self.pool
-            .front(&self.control)
-            .is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
+        if self.permission.is_clear() {
+            return !self.control.is_empty();
+        }
+        self.pool.any(&self.control, |packet| self.permission.allowed(1 << packet.priority) != 0)
     }
 
     /// Queues a control packet.
@@ -67,11 +71,13 @@ impl Nic {
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
-        if self.next_control_allowed() {
-            self.pool.pop(&mut self.control).map(|(packet, _)| packet)
+        let popped = if self.permission.is_clear() {
+            self.pool.pop(&mut self.control)
         } else {
-            None
-        }
+            let permission = self.permission;
+            self.pool.pop_first(&mut self.control, |packet| permission.allowed(1 << packet.priority) != 0)
+        };
+        popped.map(|(packet, _)| packet)
     }
 
     /// The telemetry that a control packet which was just taken echoes.

@@ -23,6 +23,7 @@ use crate::{
     host::{Host, format::Format},
     settings::{Class, Settings},
 };
+use incast_cc::receiver::ReceiverScheduler;
 use incast_units::{Bytes, Time};
 
 /// The largest payload of a packet.
@@ -78,10 +79,20 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
     }
-    if let Some(gate) = switch.gate
-        && (gate.open == Time::ZERO || gate.open >= gate.period)
-    {
-        return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
+    for gate in [switch.gate, host.gate].into_iter().flatten() {
+        if gate.open == Time::ZERO || gate.open >= gate.period {
+            return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
+        }
+    }
+    if host.scheduler.priorities() > switch.priorities {
+        return Err(refuse(
+            "the lowest priority that receivers assign",
+            host.scheduler.priorities() - 1,
+            &format!("below the {} priorities of the switches", switch.priorities),
+        ));
+    }
+    if host.give_up_after == Some(0) {
+        return Err(refuse("host.give_up_after", 0, "1 to 255 expiries"));
     }
     for (what, every) in [
         ("the period of port samples", config.probes.ports.as_ref().map(|ports| ports.0)),
@@ -278,6 +289,9 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     }
     for start in &epochs.starts {
         (topology.hosts..topology.nodes()).for_each(|node| schedule(node, 0, *start, class::LINK, NEW_EPOCH));
+    }
+    if settings.host.gate.is_some() {
+        (0..topology.hosts).for_each(|node| schedule(node, 0, Time::ZERO, class::GATE, 0));
     }
     if switch.gate.is_some() {
         for node in topology.hosts..topology.nodes() {
