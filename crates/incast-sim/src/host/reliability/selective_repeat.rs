@@ -244,6 +244,9 @@ impl SelectiveRepeat {
     /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if there is
     /// none.
     pub fn probe(&mut self) -> bool {
+        if self.in_flight == 0 {
+            return false;
+        }
         // The highest packet in flight; packets above it have arrived or are lost.
         let Some(packet) = (self.acked..self.unsent).rev().find(|packet| self.is_in_flight(*packet)) else {
             return false;

@@ -1,0 +1,42 @@
+//! Samples of the flows.
+
+use super::Host;
+use crate::probe::RateSample;
+use incast_units::Time;
+
+impl Host<'_> {
+    /// When the next sample is due.
+    #[inline]
+    pub fn next_sample(&self) -> Time {
+        self.next_sample
+    }
+
+    /// Takes the samples that are due.
+    pub fn sample(&mut self) {
+        let Some((every, least)) = self.settings.rates else { return };
+        let (time, mtu) = (self.next_sample, self.settings.host.mtu);
+        for flow in self.flows.iter_mut().flatten().filter(|flow| flow.spec.bytes >= least) {
+            let acked = flow.position(flow.send.acked(), mtu);
+            let (window_bytes, assigned_bps) = flow.assigned(self.settings.base_rtt);
+            let measured = (acked - flow.sampled) as f64 * 8.0 / every.as_secs_f64();
+            flow.sampled = acked;
+            self.samples.push(RateSample {
+                time,
+                source: self.node,
+                sequence: flow.sequence,
+                assigned_bps,
+                measured_bps: measured as u64,
+                window_bytes,
+            });
+        }
+        self.next_sample = time + every;
+    }
+
+    /// What was sampled until `end`, the time included.
+    pub fn take_samples(&mut self, end: Time) -> Vec<RateSample> {
+        while self.next_sample <= end {
+            self.sample();
+        }
+        std::mem::take(&mut self.samples)
+    }
+}
