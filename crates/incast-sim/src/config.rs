@@ -1,7 +1,7 @@
 //! Everything a simulation is made of.
 
 use crate::{
-    fabric::{permission::Gate, topology::Topology},
+    fabric::{permission::Gate, routing::TooManySets, topology::Topology},
     host::app::Application,
     probe::PacketFilter,
 };
@@ -171,6 +171,10 @@ pub struct HostConfig {
     pub reordering: u32,
     /// Receiver-driven scheduler; each host gets a copy.
     pub scheduler: Scheduler,
+    /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
+    pub give_up_after: Option<u8>,
+    /// Closes every NIC for a part of each period.
+    pub gate: Option<Gate>,
 }
 
 /// What flows of a class have in common.
@@ -250,5 +254,13 @@ pub enum ConfigError {
         found: String,
         /// What is allowed.
         allowed: String,
+    },
+    /// The routes around links that are down do not fit into tables.
+    #[error("the routes from {at} on: {error}")]
+    Routes {
+        /// Start of the routing epoch.
+        at: Time,
+        /// Which switch, and what does not fit.
+        error: TooManySets,
     },
 }

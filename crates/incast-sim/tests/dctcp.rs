@@ -7,14 +7,14 @@
 
 mod common;
 
-use common::{config, flow, link, text};
+use common::{config, flow, link, star, text};
 use incast_cc::{parameters::Raw, sender::Framing};
 use incast_sim::{
-    Config, Outcome, base_path,
+    Config, FlowSpec, Outcome, base_path,
     config::{Buffer, Ecn, Size},
     fabric::topology::{Dumbbell, Topology},
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 
 /// Payload of a packet, and with that a frame of 1,480 bytes which takes 1,500 on the wire.
 const PAYLOAD: u32 = 1410;
@@ -161,4 +161,31 @@ fn cubic_shares_about_equally() {
         assert!(jain(&outcome) >= 0.9, "{senders} flows: {}", jain(&outcome));
         assert!(utilisation(&outcome) >= 0.95, "{senders} flows: {}", utilisation(&outcome));
     }
+}
+
+/// Where thresholds follow the port's rate, each port of a switch may have one of its own, however many there are.
+#[test]
+fn every_rate_has_its_own_threshold() {
+    const HOSTS: u32 = 300;
+    // The flows run between the three fastest links, which are the switch's first or last ports.
+    let marks = |first: u32| {
+        let mut config = config(star(HOSTS), "dctcp", &[]);
+        for (host, cable) in config.topology.cables.iter_mut().enumerate() {
+            cable.link.rate = Rate::from_gbps(1 + u64::from((host as u32 + HOSTS - first) % HOSTS));
+        }
+        config.switch.ecn = Ecn::Step { at: Size::Bdp(0.2) };
+        let host = |rate: u32| (rate - 1 + first) % HOSTS;
+        config.flows = vec![
+            flow(host(299), host(298), 20_000_000),
+            FlowSpec { start: Time::from_us(3), ..flow(host(300), host(298), 20_000_000) },
+        ];
+        let outcome = common::run(config);
+        common::delivered(&outcome);
+        let mut marked: Vec<u32> = outcome.flows.iter().map(|flow| flow.marked_packets).collect();
+        marked.sort_unstable();
+        marked
+    };
+    let (last, first) = (marks(0), marks(3));
+    assert!(last[0] > 0, "{last:?}");
+    assert_eq!(last, first);
 }

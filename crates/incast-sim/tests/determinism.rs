@@ -5,8 +5,8 @@ mod common;
 use common::{config, every_topology, flow, link, link_event, text};
 use incast_cc::{
     parameters::Raw,
-    receiver::{Scheduler, window_credit::WindowCredit},
-    sender::LAWS,
+    receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
+    sender::{LAWS, Recovery},
     switch::{Agent, exerciser::Exerciser},
 };
 use incast_sim::{
@@ -54,7 +54,7 @@ fn busy(topology: Topology, law: &str, seed: u64) -> Config {
     config.switch.buffer = Buffer::Shared { total: 150_000, alpha: (1, 1), reserve: 0 };
     config.switch.ecn = Ecn::Red { min: Size::Bytes(5_000), max: Size::Bytes(50_000), p: 0.5 };
     config.host.scheduler = match law {
-        "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 60_000 }),
+        "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 60_000, priority: None }),
         _ => Scheduler::None,
     };
     config.host.rto_min = Time::from_us(100);
@@ -118,20 +118,76 @@ fn the_seed_changes_the_run() {
 
 #[test]
 fn threads_change_nothing_with_everything_switched_on() {
-    let make = || {
-        let topology = FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
-        let mut config = busy(topology, "dctcp", 5);
-        config.switch.load_balancing = LoadBalancing::Spray;
-        config.switch.telemetry = true;
-        config.host.ack_every = 4;
-        config.host.ack_delay = Time::from_us(20);
-        let event = |us, up| link_event(&config.topology, Time::from_us(us), "edge0-agg1", up);
-        config.link_events = vec![event(20, false), event(60, true), event(61, false), event(90, true)];
-        config.probes = probes(&config.topology);
-        config
-    };
+    let make = || everything("dctcp");
     let outcome = on_threads(make, "everything");
     assert!(!outcome.ports.is_empty() && !outcome.rates.is_empty() && !outcome.events.is_empty());
+}
+
+/// As RoCE NICs have it, on every topology, with loss, drops and links that go down and up.
+#[test]
+fn threads_change_nothing_with_go_back_n() {
+    for topology in every_topology() {
+        for law in LAWS {
+            let make = || {
+                let mut config = busy(topology.clone(), law.name, 7);
+                config.classes[0].recovery = Recovery::GoBackN;
+                let event = |us, up| LinkEvent { at: Time::from_us(us), cable: 1, up };
+                config.link_events = vec![event(15, false), event(40, true)];
+                config
+            };
+            let what = format!("go-back-n, {} on {}", law.name, topology.kind);
+            let outcome = on_threads(make, &what);
+            assert!(outcome.totals.lost > 0 || outcome.totals.drops > 0, "{what}");
+            let again: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
+            assert!(again > 0, "{what}: nothing was sent again");
+            // And probes do not change it either.
+            let probed = common::run(Config { probes: probes(&topology), ..make() });
+            assert_eq!(probed.digest, outcome.digest, "{what}");
+        }
+    }
+    let make = |recovery| {
+        let mut config = everything("dctcp");
+        config.classes[0].recovery = recovery;
+        config
+    };
+    let outcome = on_threads(|| make(Recovery::GoBackN), "everything and go-back-n");
+    assert_ne!(outcome.digest, common::run(make(Recovery::SelectiveRepeat)).digest);
+}
+
+/// Receivers that pace, NICs that pause, senders that give up, agents with a timer.
+#[test]
+fn threads_change_nothing_with_tokens_gates_and_timers() {
+    let make = || {
+        let mut config = everything("credit");
+        let mut tokens = PacedTokens::new(Time::from_ns(400), 20_000, Time::from_us(50));
+        tokens.lifetime = Time::from_us(15);
+        config.host.scheduler = Scheduler::PacedTokens(tokens);
+        config.host.give_up_after = Some(4);
+        config.host.gate = Some(Gate { period: Time::from_us(30), open: Time::from_us(20), priorities: 1 });
+        config.switch.agent = Agent::Exerciser(Exerciser {
+            report_every: Time::from_us(3),
+            deflect_every: 11,
+            mark_every: 5,
+            ..Exerciser::default()
+        });
+        config
+    };
+    let outcome = on_threads(make, "tokens, gates and timers");
+    assert!(outcome.totals.pauses > 0 && outcome.totals.created_bytes > 0 && outcome.totals.deflections > 0);
+}
+
+/// A busy run with sprayed packets, telemetry, coalesced acknowledgements, links that go down and up, and all probes.
+fn everything(law: &str) -> Config {
+    let topology = FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let mut config = busy(topology, law, 5);
+    config.switch.load_balancing = LoadBalancing::Spray;
+    config.switch.telemetry = true;
+    config.host.ack_every = 4;
+    config.host.ack_delay = Time::from_us(20);
+    let event = |us, up| link_event(&config.topology, Time::from_us(us), "edge0-agg1", up);
+    config.link_events = vec![event(20, false), event(60, true), event(61, false), event(90, true)];
+    config.probes = probes(&config.topology);
+    config
 }
 
 fn probes(topology: &Topology) -> Probes {

@@ -6,7 +6,7 @@ use common::{
     DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, link, link_event, star, text, unlimited,
 };
 use incast_cc::{
-    receiver::{Scheduler, window_credit::WindowCredit},
+    receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
     sender::{LAWS, Recovery},
     switch::{Agent, exerciser::Exerciser},
     underlay::{Underlay, constant_hold::ConstantHold},
@@ -110,6 +110,58 @@ fn priorities_that_do_not_exist_are_not_paused() {
     assert_eq!(common::run(config).totals.pauses, 2 * 50);
 }
 
+/// What PFC and credit do to a switch's port, they do to a NIC.
+#[test]
+fn a_nic_may_be_paused_like_a_port() {
+    let gate = Gate { period: Time::from_us(20), open: Time::from_us(10), priorities: 1 };
+    let run = |gate| {
+        let mut config = unlimited(star(2));
+        config.host.gate = gate;
+        config.flows = vec![flow(0, 1, 10_000_000)];
+        config.probes.events = true;
+        config.end = Time::from_ms(3);
+        let outcome = common::run(config);
+        delivered(&outcome);
+        outcome
+    };
+    let (free, paused) = (run(None), run(Some(gate)));
+    let ratio = took(&paused.flows[0]).as_secs_f64() / took(&free.flows[0]).as_secs_f64();
+    // A closure is longer than two RTTs: one of thirty packets is a probe.
+    assert!((1.95..2.08).contains(&ratio), "{ratio}");
+    // The data waits where it is not made yet.
+    assert!(paused.totals.max_queue_bytes < 10_000, "{}", paused.totals.max_queue_bytes);
+    let edges: Vec<_> =
+        paused.events.iter().filter(|event| event.kind == EventKind::Pause).map(|event| event.node).collect();
+    assert_eq!((paused.totals.pauses, free.totals.pauses), (edges.len() as u64, 0));
+    assert!(edges.iter().all(|node| *node < 2) && edges.len() > 100);
+    // Two NICs for half of the time; the gates go on until the end.
+    let share = paused.totals.paused.as_secs_f64() / Time::from_ms(3).as_secs_f64();
+    assert!((0.95..1.05).contains(&share), "{share}");
+}
+
+/// Acknowledgements of a paused priority do not stand in the way of others, nor of data.
+#[test]
+fn a_paused_nic_sends_its_other_priorities() {
+    let mut config = unlimited(star(3));
+    config.switch.priorities = 2;
+    let stuck = ClassConfig { ack_priority: Some(1), ..config.classes[0].clone() };
+    config.classes.push(stuck);
+    config.host.gate = Some(Gate { period: Time::from_ms(40), open: Time::from_ps(1), priorities: 0b10 });
+    // Host 0 owes acknowledgements to flows of both classes, and sends data.
+    let of = |class, source, destination| FlowSpec {
+        class,
+        start: Time::from_ns(1),
+        ..flow(source, destination, 1_000_000)
+    };
+    config.flows = vec![of(1, 1, 0), of(0, 2, 0), of(0, 0, 1), of(1, 0, 2)];
+    config.host.rto_min = Time::from_ms(100);
+    config.end = Time::from_ms(20);
+    for flow in common::run(config).flows {
+        assert!(flow.delivered.is_some(), "{flow:?}");
+        assert_eq!(flow.acked.is_some(), flow.class == 0, "{flow:?}");
+    }
+}
+
 // ---- In-switch agents -------------------------------------------------------------------------------------
 
 fn with_agent(topology: Topology, law: &str, agent: Exerciser) -> Outcome {
@@ -154,6 +206,73 @@ fn an_agent_deflects() {
     let outcome =
         with_agent(star(2), "constant-window", Exerciser { deflect_every: 10, ..Exerciser::default() });
     assert_eq!((outcome.totals.deflections, outcome.flows[0].deflections), (0, 0));
+}
+
+#[test]
+fn an_agent_knows_where_a_packet_came_in() {
+    for ingress in [0, 1] {
+        let mut config = config(star(3), "dctcp", &[]);
+        let agent = Exerciser { mark_every: 1, ingress: Some(ingress), ..Exerciser::default() };
+        config.switch.agent = Agent::Exerciser(agent);
+        // They share the egress port, where most of the packets wait.
+        config.flows = vec![flow(0, 2, 50 * u64::from(MTU)), flow(1, 2, 50 * u64::from(MTU))];
+        let outcome = common::run(config);
+        delivered(&outcome);
+        let marked: Vec<u32> = outcome.flows.iter().map(|flow| flow.marked_packets).collect();
+        assert_eq!(marked, if ingress == 0 { [50, 0] } else { [0, 50] });
+    }
+}
+
+/// Two flows of 250 packets into one port, which is looked at every 10 us.
+fn reported(agent: Exerciser, change: impl FnOnce(&mut Config)) -> Outcome {
+    let mut config = unlimited(star(3));
+    config.switch.agent = Agent::Exerciser(agent);
+    config.flows = vec![flow(0, 2, 250 * u64::from(MTU)), flow(1, 2, 250 * u64::from(MTU))];
+    change(&mut config);
+    common::run(config)
+}
+
+#[test]
+fn an_agent_notifies_from_its_timer() {
+    let agent =
+        |from| Exerciser { report_every: Time::from_us(10), report_from: from, ..Exerciser::default() };
+    let all = reported(agent(1), |_| {});
+    delivered(&all);
+    // 500 packets take 167 us at the port, and while it is busy something waits there.
+    assert_eq!(all.totals.created_bytes, 16 * 64);
+    // From 500 KB on, which is half of the peak: the queue grows for half of the time, and shrinks for the other.
+    let half = reported(agent(500_000), |_| {});
+    assert!((7 * 64..=9 * 64).contains(&half.totals.created_bytes), "{}", half.totals.created_bytes);
+    let none = reported(Exerciser::default(), |_| {});
+    assert_eq!(none.totals.created_bytes, 0);
+    // All of them came to the sources.
+    assert_eq!(all.totals.received_bytes - none.totals.received_bytes, all.totals.created_bytes);
+    for threads in [2, 4] {
+        let again = reported(agent(1), |config| config.threads = threads);
+        assert_eq!(again.digest, all.digest);
+    }
+}
+
+/// The agent's own count of what waits, which it compares with the queues whenever it looks, stays right.
+#[test]
+fn an_agent_hears_of_what_is_dropped_and_lost() {
+    let agent = || Exerciser { report_every: Time::from_ns(900), deflect_every: 7, ..Exerciser::default() };
+    let full = reported(agent(), |config| config.switch.buffer = Buffer::PerPort { bytes: 100_000 });
+    delivered(&full);
+    assert!(full.totals.drops > 100 && full.totals.created_bytes > 64 * 100, "{:?}", full.totals);
+    let cut = reported(agent(), |config| {
+        let event = |us, up| link_event(&config.topology, Time::from_us(us), "h2-s0", up);
+        config.link_events = vec![event(50, false), event(70, true)];
+    });
+    delivered(&cut);
+    assert!(cut.totals.lost > 100, "{:?}", cut.totals);
+    // And what it sends another way is counted there.
+    let deflected = reported(agent(), |config| {
+        config.topology = two_spines();
+        config.flows = vec![flow(0, 1, 1_000_000), flow(0, 1, 1_000_000)];
+    });
+    delivered(&deflected);
+    assert!(deflected.totals.deflections > 50);
 }
 
 #[test]
@@ -246,7 +365,7 @@ fn credit_keeps_a_sender_going() {
     assert_eq!(alone.delivered_bytes, ahead + u64::from(alone.timeouts) * u64::from(MTU));
     assert_eq!(alone.delivered, None);
 
-    let outcome = run(Scheduler::WindowCredit(WindowCredit { ahead }));
+    let outcome = run(Scheduler::WindowCredit(WindowCredit { ahead, priority: None }));
     delivered(&outcome);
     assert_eq!(outcome.flows[0].retransmitted_bytes, 0);
     // Five packets in each round trip: a data packet there, its credit back.
@@ -256,6 +375,192 @@ fn credit_keeps_a_sender_going() {
     let expected = round_trip * 200 / 5;
     let ratio = took(&outcome.flows[0]).as_secs_f64() / expected.as_secs_f64();
     assert!((0.95..1.1).contains(&ratio), "{ratio} of {expected}");
+}
+
+/// Flows of 100 packets each to the last host of a dumbbell, five packets of which come blindly. Tokens for the rest
+/// come at a third of the rate of the link.
+fn with_tokens(sources: &[u32], change: impl FnOnce(&mut Config, &mut PacedTokens)) -> Outcome {
+    let blind = 5 * u64::from(MTU);
+    let mut config = config(dumbbell(), "credit", &[("unscheduled", text(&format!("{blind}B")))]);
+    config.flows = sources.iter().map(|source| flow(*source, 3, 100 * u64::from(MTU))).collect();
+    config.host.rto_min = Time::from_ms(10);
+    config.end = Time::from_ms(100);
+    let mut tokens = PacedTokens::new(Time::from_us(1), blind, Time::from_us(100));
+    change(&mut config, &mut tokens);
+    config.host.scheduler = Scheduler::PacedTokens(tokens);
+    common::run(config)
+}
+
+#[test]
+fn tokens_set_the_pace() {
+    let one = with_tokens(&[0], |_, _| {});
+    delivered(&one);
+    // The last of 95 tokens is given 94 us after the first, which the first packet brings; a token takes a good 3 us to
+    // the sender, and the packet more than that back.
+    let took_one = took(&one.flows[0]);
+    assert!((Time::from_us(100)..Time::from_us(108)).contains(&took_one), "{took_one}");
+    // Flows take turns, and so end almost together.
+    let three = with_tokens(&[0, 1, 2], |_, _| {});
+    delivered(&three);
+    for flow in &three.flows {
+        let took = took(flow);
+        assert!((Time::from_us(283)..Time::from_us(295)).contains(&took), "{took}");
+        assert_eq!((flow.retransmitted_bytes, flow.timeouts), (0, 0));
+    }
+    // Named packets are the same ones here.
+    let named = with_tokens(&[0, 1, 2], |_, tokens| tokens.names_packets = true);
+    assert_eq!(named.digest, three.digest);
+}
+
+#[test]
+fn what_goes_by_a_token_or_on_credit_goes_at_its_priority() {
+    let by_priority = |outcome: &Outcome| -> [u64; 2] {
+        let bytes = |priority: u8| {
+            let samples = outcome.ports.iter().filter(|sample| sample.priority == priority);
+            samples.map(|sample| sample.tx_bytes).max().unwrap_or(0)
+        };
+        [bytes(0), bytes(1)]
+    };
+    let prepare = |config: &mut Config| {
+        config.switch.priorities = 2;
+        let port = config.topology.find_port("s1->h3").expect("a port");
+        config.probes.ports = Some((Time::from_us(1), vec![port]));
+    };
+    let frame = u64::from(MTU) + OVERHEAD - 20;
+    let tokens = with_tokens(&[0], |config, tokens| {
+        prepare(config);
+        tokens.priority = Some(1);
+    });
+    delivered(&tokens);
+    assert_eq!(by_priority(&tokens), [5 * frame, 95 * frame]);
+    let credit = with_tokens(&[0], |config, _| prepare(config));
+    assert_eq!(by_priority(&credit), [100 * frame, 0]);
+
+    let mut config = config(dumbbell(), "credit", &[("unscheduled", text("20480B"))]);
+    prepare(&mut config);
+    config.flows = vec![flow(0, 3, 100 * u64::from(MTU))];
+    config.host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead: 20_480, priority: Some(1) });
+    let credit = common::run(config);
+    delivered(&credit);
+    // All blind packets leave before credit can come.
+    assert_eq!(by_priority(&credit), [5 * frame, 95 * frame]);
+
+    let mut refused = common::unlimited(dumbbell());
+    refused.host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead: 1, priority: Some(1) });
+    let error = incast_sim::simulate(refused).expect_err("there is no such priority");
+    assert_eq!(
+        error.to_string(),
+        "the lowest priority that receivers assign is 1: below the 1 priorities of the switches"
+    );
+}
+
+/// A flow that stands in the NIC's line of a low priority, behind one that never pauses, goes ahead of it at once when
+/// its receiver gives it a higher priority.
+#[test]
+fn a_new_priority_counts_for_what_waits_at_the_nic() {
+    let run = |granted| {
+        let outcome = with_tokens(&[0], |config, tokens| {
+            config.switch.priorities = 3;
+            config.classes[0].priority = 2;
+            config.classes.push(common::class(
+                &config.topology,
+                MTU,
+                "constant-window",
+                &[("window", text("1GB"))],
+            ));
+            config.classes[1].priority = 1;
+            let start = Time::from_ns(100);
+            config.flows.push(FlowSpec { start, class: 1, ..flow(0, 1, 5_000_000) });
+            tokens.priority = granted;
+        });
+        delivered(&outcome);
+        took(&outcome.flows[0])
+    };
+    assert!(run(Some(0)) < Time::from_us(110));
+    // Otherwise its second packet waits for the end of the other flow.
+    assert!(run(None) > Time::from_us(400));
+}
+
+#[test]
+fn a_token_that_is_not_used_in_time_is_gone() {
+    // Data that goes by tokens may leave for 10 us of each 20 us; tokens come all the time.
+    let run = |lifetime| {
+        let outcome = with_tokens(&[0], |config, tokens| {
+            config.switch.priorities = 2;
+            tokens.priority = Some(1);
+            tokens.lifetime = lifetime;
+            tokens.silence = Time::from_us(30);
+            config.host.gate =
+                Some(Gate { period: Time::from_us(20), open: Time::from_us(10), priorities: 0b10 });
+        });
+        delivered(&outcome);
+        assert_eq!(outcome.flows[0].timeouts, 0);
+        took(&outcome.flows[0])
+    };
+    let (kept, short) = (run(Time::MAX), run(Time::from_us(1)));
+    assert!(kept < Time::from_us(120), "{kept}: what waits for the gate goes when it opens");
+    assert!(short > kept * 3 / 2, "{short} instead of {kept}");
+}
+
+#[test]
+fn a_receiver_asks_for_what_is_missing() {
+    for recovery in [Recovery::SelectiveRepeat, Recovery::GoBackN] {
+        for names_packets in [false, true] {
+            for seed in 1..=8 {
+                let outcome = with_tokens(&[0, 1, 2], |config, tokens| {
+                    config.topology.cables[4].link.loss = 0.05;
+                    config.classes[0].recovery = recovery;
+                    config.seed = seed;
+                    tokens.names_packets = names_packets;
+                });
+                delivered(&outcome);
+                assert!(outcome.totals.lost > 0);
+                // The sender's own timer is only for a flow whose last acknowledgement is lost.
+                let last = outcome.flows.iter().map(took).max();
+                assert!(last < Some(Time::from_ms(5)), "{last:?}: {recovery:?}, {names_packets}, {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_receiver_hears_of_a_flow_that_is_given_up() {
+    let run = |end, give_up_after| {
+        with_tokens(&[0, 2], |config, _| {
+            let event = |us, up| link_event(&config.topology, Time::from_us(us), "s0-s1", up);
+            config.link_events = vec![event(30, false), event(2000, true)];
+            config.host.rto_min = Time::from_us(100);
+            config.host.give_up_after = give_up_after;
+            config.end = end;
+        })
+    };
+    let outcome = run(Time::from_ms(20), Some(3));
+    let (cut_off, other) = (&outcome.flows[0], &outcome.flows[1]);
+    assert!(!outcome.complete && cut_off.acked.is_none() && cut_off.delivered.is_none());
+    assert_eq!(cut_off.timeouts, 3);
+    assert!(other.acked.is_some() && other.timeouts == 0);
+    // Both sides have forgotten the flow, although the first word of it was lost on the link: nothing is sent any more.
+    let longer = run(Time::from_ms(60), Some(3));
+    assert_eq!(outcome.totals.injected_packets, longer.totals.injected_packets);
+    // Without that it goes on after the outage.
+    delivered(&run(Time::from_ms(60), None));
+}
+
+#[test]
+fn tokens_do_not_depend_on_threads() {
+    let run = |threads| {
+        with_tokens(&[0, 1, 2], |config, tokens| {
+            config.threads = threads;
+            config.topology.cables[4].link.loss = 0.02;
+            tokens.interval = Time::from_ns(335);
+            tokens.lifetime = Time::from_us(9);
+        })
+    };
+    let one = run(1);
+    delivered(&one);
+    for threads in [2, 4] {
+        assert_eq!(run(threads).digest, one.digest);
+    }
 }
 
 // ---- Links that go down and up ----------------------------------------------------------------------------
@@ -387,7 +692,7 @@ fn flapping_links_never_hang() {
                 config.classes[0].recovery = recovery;
                 config.host.rto_min = Time::from_us(50);
                 config.host.scheduler = match law.name {
-                    "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 1 << 20 }),
+                    "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 1 << 20, priority: None }),
                     _ => Scheduler::None,
                 };
                 let last = topology.hosts - 1;

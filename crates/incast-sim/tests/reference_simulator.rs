@@ -277,7 +277,9 @@ fn host() -> impl Strategy<Value = HostConfig> {
             ack_every,
             ack_delay,
             reordering,
-            scheduler: Scheduler::WindowCredit(WindowCredit { ahead }),
+            scheduler: Scheduler::WindowCredit(WindowCredit { ahead, priority: None }),
+            give_up_after: None,
+            gate: None,
         },
     )
 }

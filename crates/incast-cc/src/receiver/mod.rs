@@ -1,11 +1,45 @@
 //! Receiver-driven protocols: what the receiver of many flows decides about them. One file per protocol.
 //!
-//! One object serves one host. It learns of flows from their first packets, and answers with control packets
-//! that the host sends on its behalf.
+//! One object serves one host. It hears of a flow with its first packet, of each data packet, and of the flow's end,
+//! and answers with control packets that the host sends on its behalf. Flows have handles, which the host gives out
+//! and never uses twice.
+//!
+//! What the protocols need of it:
+//!
+//! | protocol | of this interface |
+//! |---|---|
+//! | Homa | [`Control::Credit`] with the priority of scheduled data; [`Control::Resend`] from a timer |
+//! | NDP | [`Control::Token`] for a PULL, paced by a timer; [`Control::Resend`] for the NACK of a header without its payload |
+//! | pHost | [`Control::Token`] with the packet that is wanted and a lifetime |
+//! | Polo | [`Control::Token`] for a driving packet, with the packet that is wanted for a loss packet |
+//! | Blitz DART (DASR) | [`ReceiverScheduler::share`] with each acknowledgement, [`Control::Share`] when it changes |
+//!
+//! Credit is a position up to which the sender may go, and is never taken back. A token is for one packet, and may
+//! expire. A scheduler that hands out tokens says so ([`ReceiverScheduler::uses_tokens`]): then packets that are sent
+//! again need one as well.
 
+pub mod paced_tokens;
+mod share;
 pub mod window_credit;
 
+pub use share::Share;
+
 use incast_units::Time;
+
+/// A flow as its first packet tells of it.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFlow {
+    /// When that packet arrived.
+    pub now: Time,
+    /// The receiver's own handle of the flow.
+    pub flow: u32,
+    /// Sending host.
+    pub source: u32,
+    /// Payload bytes, rounded up to whole packets: only its last packet says how short that is.
+    pub bytes: u64,
+    /// Payload bytes of a full packet.
+    pub mss: u32,
+}
 
 /// A data packet as the receiver's scheduler sees it.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +52,8 @@ pub struct Arrival {
     pub position: u64,
     /// Payload bytes; zero for a header that lost its payload.
     pub bytes: u32,
+    /// All bytes below this position have arrived, this packet counted as received.
+    pub expected: u64,
     /// Bytes of the flow still missing, this packet counted as received.
     pub remaining: u64,
     /// It carried a congestion mark.
@@ -26,38 +62,150 @@ pub struct Arrival {
     pub duplicate: bool,
 }
 
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All of it has arrived.
+    Complete,
+    /// Its sender has given it up.
+    Abandoned,
+}
+
 /// A control packet that the scheduler wants sent to a flow's sender.
+///
+/// `flow` is the receiver's handle; bytes count payload from the start of the flow. A `priority` is that of the data
+/// which the sender sends for the flow from then on; `None` changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Data below `position` may be sent.
     Credit {
-        /// The flow, by the receiver's handle.
+        /// The flow.
         flow: u32,
         /// The first byte that is not allowed.
         position: u64,
+        /// See above.
+        priority: Option<u8>,
     },
+    /// One packet may be sent: the one that is wanted, if it is named, else the next one. Packets found lost go before
+    /// those never sent.
+    Token {
+        /// The flow.
+        flow: u32,
+        /// First byte of the packet that is wanted. If it was never sent, the next one takes its place.
+        wanted: Option<u64>,
+        /// How long the sender may keep the token, counted from when it gets it; [`Time::MAX`] for ever.
+        lifetime: Time,
+        /// See above.
+        priority: Option<u8>,
+    },
+    /// What was sent of these bytes and has not arrived is lost: it is sent again, before new data. With tokens it
+    /// waits for one.
+    Resend {
+        /// The flow.
+        flow: u32,
+        /// First byte.
+        position: u64,
+        /// How many.
+        bytes: u64,
+        /// See above.
+        priority: Option<u8>,
+    },
+    /// The flow's share of the receiver, for a sender that cannot wait for an acknowledgement.
+    Share {
+        /// The flow.
+        flow: u32,
+        /// See [`Share`].
+        share: Share,
+    },
+}
+
+impl Control {
+    /// The flow that it is for.
+    pub fn flow(&self) -> u32 {
+        match *self {
+            Self::Credit { flow, .. }
+            | Self::Token { flow, .. }
+            | Self::Resend { flow, .. }
+            | Self::Share { flow, .. } => flow,
+        }
+    }
 }
 
 /// A receiver-driven protocol.
 pub trait ReceiverScheduler {
+    /// The first packet of a flow arrived; [`Self::on_data`] follows for the packet itself.
+    fn on_flow(&mut self, _flow: &NewFlow, _send: &mut dyn FnMut(Control)) {}
     /// A data packet arrived; control packets go to `send`.
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control));
+    /// A flow has ended. If it is complete, [`Self::on_data`] has just been called for its last missing packet.
+    /// Duplicates may still come.
+    fn on_end(&mut self, _now: Time, _flow: u32, _end: End, _send: &mut dyn FnMut(Control)) {}
     /// The time that [`Self::next_timer`] named has come.
     fn on_timer(&mut self, _now: Time, _send: &mut dyn FnMut(Control)) {}
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
     fn next_timer(&self) -> Time {
         Time::MAX
     }
+    /// What the acknowledgements of a flow say of its share. Asked after [`Self::on_flow`], before [`Self::on_data`].
+    fn share(&self, _flow: u32) -> Option<Share> {
+        None
+    }
+    /// Senders need a token for each packet beyond their credit, sent again or not.
+    fn uses_tokens(&self) -> bool {
+        false
+    }
+    /// Every priority that it assigns is below this; 0 if it assigns none.
+    fn priorities(&self) -> u8 {
+        0
+    }
 }
 
-/// The schedulers by name.
-#[derive(Clone, Debug, Default)]
-pub enum Scheduler {
-    /// Sender-driven: the receiver only acknowledges.
-    #[default]
-    None,
+/// Declares the schedulers and passes each call on to the one there is.
+macro_rules! schedulers {
+    ($($(#[$doc:meta])* $name:ident($scheduler:ty),)*) => {
+        /// The schedulers by name.
+        #[derive(Clone, Debug, Default)]
+        pub enum Scheduler {
+            /// Sender-driven: the receiver only acknowledges.
+            #[default]
+            None,
+            $($(#[$doc])* $name($scheduler),)*
+        }
+
+        impl ReceiverScheduler for Scheduler {
+            fn on_flow(&mut self, flow: &NewFlow, send: &mut dyn FnMut(Control)) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_flow(flow, send),)* }
+            }
+            fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_data(arrival, send),)* }
+            }
+            fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(Control)) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_end(now, flow, end, send),)* }
+            }
+            fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_timer(now, send),)* }
+            }
+            fn next_timer(&self) -> Time {
+                match self { Self::None => Time::MAX, $(Self::$name(scheduler) => scheduler.next_timer(),)* }
+            }
+            fn share(&self, flow: u32) -> Option<Share> {
+                match self { Self::None => None, $(Self::$name(scheduler) => scheduler.share(flow),)* }
+            }
+            fn uses_tokens(&self) -> bool {
+                match self { Self::None => false, $(Self::$name(scheduler) => scheduler.uses_tokens(),)* }
+            }
+            fn priorities(&self) -> u8 {
+                match self { Self::None => 0, $(Self::$name(scheduler) => scheduler.priorities(),)* }
+            }
+        }
+    };
+}
+
+schedulers! {
     /// See [`window_credit`].
     WindowCredit(window_credit::WindowCredit),
+    /// See [`paced_tokens`].
+    PacedTokens(paced_tokens::PacedTokens),
 }
 
 impl Scheduler {
@@ -65,26 +213,5 @@ impl Scheduler {
     #[inline]
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
-    }
-}
-
-impl ReceiverScheduler for Scheduler {
-    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
-        match self {
-            Self::None => {}
-            Self::WindowCredit(scheduler) => scheduler.on_data(arrival, send),
-        }
-    }
-    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
-        match self {
-            Self::None => {}
-            Self::WindowCredit(scheduler) => scheduler.on_timer(now, send),
-        }
-    }
-    fn next_timer(&self) -> Time {
-        match self {
-            Self::None => Time::MAX,
-            Self::WindowCredit(scheduler) => scheduler.next_timer(),
-        }
     }
 }

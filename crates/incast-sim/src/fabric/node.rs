@@ -39,4 +39,6 @@ pub mod class {
     pub const FLOW_START: u8 = 8;
     /// A port's gate opens or closes.
     pub const GATE: u8 = 9;
+    /// An in-switch agent's own timer.
+    pub const AGENT: u8 = 10;
 }

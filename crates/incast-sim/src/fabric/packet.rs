@@ -1,7 +1,7 @@
 //! Packets: what travels on links.
 
 use crate::engine;
-use incast_cc::feedback::HopTelemetry;
+use incast_cc::{feedback::HopTelemetry, receiver::Share};
 use incast_units::Time;
 
 /// What a packet is for.
@@ -16,8 +16,10 @@ pub enum Kind {
     Nack,
     /// Congestion notification from a switch.
     Cnp,
-    /// Receiver-driven credit.
+    /// Receiver-driven: credit, a token, a request to send again, or a share. See `host/order.rs`.
     Credit,
+    /// The sender has given the flow up.
+    Abandon,
 }
 
 /// A packet. The fields that depend on its kind share their place; the constructors and accessors name them.
@@ -44,7 +46,8 @@ pub struct Packet {
     /// Data: links passed. Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
     pub delay_ns: i32,
     attachment: u32,
-    /// Data: when the NIC began to send it. Acknowledgement: that time, echoed. CNP: window granted. Credit: position.
+    /// Data: when the NIC began to send it. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
+    /// receiver. CNP: window granted. Credit: position or lifetime.
     stamp: [u32; 2],
     /// Bytes of the frame, without preamble and gap.
     pub wire: u16,
@@ -63,6 +66,9 @@ const ECN_CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
 const LAST_SHORT: u8 = 4;
 const DEFLECTION: u8 = 16;
+
+const ECHO_BITS: u32 = 48;
+const ECHO_MASK: u64 = (1 << ECHO_BITS) - 1;
 
 /// Bytes on a link that belong to no frame: preamble with start delimiter (8) and minimum inter-frame gap (12).
 ///
@@ -102,6 +108,21 @@ impl Packet {
     #[inline]
     pub fn set_stamp(&mut self, time: Time) {
         self.set_value(time.ps());
+    }
+    /// Acknowledgement: the echoed stamp. Of it 48 bits travel: it is less than 281 s before `now`.
+    #[inline]
+    pub fn echo(&self, now: Time) -> Time {
+        Time::from_ps(now.ps() - (now.ps().wrapping_sub(self.value()) & ECHO_MASK))
+    }
+    /// Acknowledgement: echoes a stamp, and says what the flow's share is.
+    #[inline]
+    pub fn set_echo(&mut self, stamp: Time, share: Option<Share>) {
+        self.set_value(stamp.ps() & ECHO_MASK | u64::from(Share::bits(share)) << ECHO_BITS);
+    }
+    /// Acknowledgement: the flow's share of the receiver, if it says something.
+    #[inline]
+    pub fn share(&self) -> Option<Share> {
+        Share::from_bits((self.value() >> ECHO_BITS) as u16)
     }
     /// The stamp's place as a number: window of a CNP, position of a credit.
     #[inline]
@@ -184,8 +205,8 @@ impl Packet {
     }
     /// Acknowledgement: when the data arrived, to the nanosecond.
     #[inline]
-    pub fn data_arrival(&self) -> Time {
-        self.stamp() + Time::from_ns(self.delay_ns.max(0) as u64)
+    pub fn data_arrival(&self, now: Time) -> Time {
+        self.echo(now) + Time::from_ns(self.delay_ns.max(0) as u64)
     }
     /// Acknowledgement: sets the delay alone.
     #[inline]
@@ -277,5 +298,17 @@ mod tests {
         assert_eq!((packet.hops(), packet.endpoint_delay()), (5, Time::from_ns((1 << 24) - 1)));
         packet.set_value(u64::MAX - 5);
         assert_eq!(packet.value(), u64::MAX - 5);
+    }
+
+    #[test]
+    fn an_echo_comes_with_a_share() {
+        let mut packet = Packet::new(Kind::Ack, 0, 1, 2, 3);
+        let long = Time::from_ms(1_000_000);
+        for (stamp, age) in [(Time::ZERO, 0), (Time::from_us(7), 1), (long, 1 << 40), (long, (1 << 48) - 1)] {
+            for share in [None, Some(Share::of_senders(1)), Some(Share::of_senders(300))] {
+                packet.set_echo(stamp, share);
+                assert_eq!((packet.echo(stamp + Time::from_ps(age)), packet.share()), (stamp, share));
+            }
+        }
     }
 }

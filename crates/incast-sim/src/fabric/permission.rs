@@ -13,6 +13,12 @@ pub struct Permission {
 }
 
 impl Permission {
+    /// Nothing is forbidden.
+    #[inline]
+    pub fn is_clear(self) -> bool {
+        self.forbidden == 0
+    }
+
     /// The priorities of `waiting` that may send.
     #[inline]
     pub fn allowed(self, waiting: u8) -> u8 {
@@ -63,7 +69,7 @@ impl PauseRecord {
     }
 }
 
-/// A gate that closes every port of a switch for a part of each period, as time-aware shapers do (IEEE 802.1Qbv).
+/// A gate that closes every port of a switch, or a host's NIC, for a part of each period, as time-aware shapers do (IEEE 802.1Qbv).
 /// It goes on until the configured end of a run, and so do its pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
@@ -73,6 +79,14 @@ pub struct Gate {
     pub open: Time,
     /// The priorities that it closes, one bit each.
     pub priorities: u8,
+}
+
+impl Gate {
+    /// Whether it is open from `now` on, and when that changes.
+    pub fn at(&self, now: Time) -> (bool, Time) {
+        let phase = Time::from_ps(now.ps() % self.period.ps());
+        if phase < self.open { (true, now + self.open - phase) } else { (false, now + self.period - phase) }
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,14 @@ const PREFETCHED_PLACES: usize = 16;
 /// A cache line each.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Entry(Packet);
+struct Entry {
+    packet: Packet,
+    /// The port by which it came in.
+    ingress: u16,
+}
+
+/// The ingress of packets that are made where they are queued.
+pub const MADE_HERE: u16 = u16::MAX;
 
 /// The packets that wait in one switch.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +60,7 @@ impl Pool {
     /// The packet at the head of a queue.
     #[inline]
     pub fn front(&self, queue: &Queue) -> Option<&Packet> {
-        self.entries.get(queue.head as usize).map(|entry| &entry.0)
+        self.entries.get(queue.head as usize).map(|entry| &entry.packet)
     }
 
     /// The head of a queue will be needed soon.
@@ -77,20 +84,27 @@ impl Pool {
         }
     }
 
-    /// Appends to a queue, marked if `mark` says so.
+    /// Appends a packet that came in by port `ingress` to a queue, marked if `mark` says so.
     #[inline]
-    pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: bool, telemetry: Option<&Telemetry>) {
+    pub fn push(
+        &mut self,
+        queue: &mut Queue,
+        packet: &Packet,
+        ingress: u16,
+        mark: bool,
+        telemetry: Option<&Telemetry>,
+    ) {
         let index = if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = Entry(*packet);
+            self.entries[index as usize] = Entry { packet: *packet, ingress };
             self.next[index as usize] = NONE;
             index
         } else {
-            self.entries.push(Entry(*packet));
+            self.entries.push(Entry { packet: *packet, ingress });
             self.next.push(NONE);
             self.entries.len() as u32 - 1
         };
         // What differs is changed in place: reading back in one piece what was just written in parts would stall.
-        let place = &mut self.entries[index as usize].0;
+        let place = &mut self.entries[index as usize].packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
         if mark {
             place.mark();
@@ -110,14 +124,14 @@ impl Pool {
         queue.bytes += u64::from(packet.wire);
     }
 
-    /// Removes the head of a queue.
+    /// Removes the head of a queue: the packet, and by which port it came in.
     #[inline(always)]
-    pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
+    pub fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, u16)> {
         if queue.head == NONE {
             return None;
         }
         let index = queue.head;
-        let (Entry(packet), next) = (self.entries[index as usize], self.next[index as usize]);
+        let (Entry { packet, ingress }, next) = (self.entries[index as usize], self.next[index as usize]);
         if next != NONE {
             // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
             prefetch(&raw const self.entries[next as usize], 1);
@@ -128,7 +142,40 @@ impl Pool {
         }
         queue.bytes -= u64::from(packet.wire);
         self.free.push(index);
-        Some(packet)
+        Some((packet, ingress))
+    }
+
+    /// Whether a packet of a queue is `wanted`.
+    pub fn any(&self, queue: &Queue, wanted: impl Fn(&Packet) -> bool) -> bool {
+        let mut index = queue.head;
+        while index != NONE && !wanted(&self.entries[index as usize].packet) {
+            index = self.next[index as usize];
+        }
+        index != NONE
+    }
+
+    /// Removes the first packet of a queue that is `wanted`; the others keep their order.
+    #[cold]
+    pub fn pop_first(
+        &mut self,
+        queue: &mut Queue,
+        wanted: impl Fn(&Packet) -> bool,
+    ) -> Option<(Packet, u16)> {
+        let (mut before, mut index) = (NONE, queue.head);
+        while index != NONE && !wanted(&self.entries[index as usize].packet) {
+            (before, index) = (index, self.next[index as usize]);
+        }
+        if index == NONE || before == NONE {
+            return if index == NONE { None } else { self.pop(queue) };
+        }
+        let Entry { packet, ingress } = self.entries[index as usize];
+        self.next[before as usize] = self.next[index as usize];
+        if queue.tail == index {
+            queue.tail = before;
+        }
+        queue.bytes -= u64::from(packet.wire);
+        self.free.push(index);
+        Some((packet, ingress))
     }
 
     /// The telemetry of a packet that was just removed.
@@ -147,22 +194,30 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_independent_queues(steps in proptest::collection::vec((0usize..3, proptest::option::of(64u16..9000)), 0..200)) {
+        fn behaves_like_independent_queues(steps in proptest::collection::vec((0usize..3, proptest::option::of(64u16..9000), 1u16..4), 0..200)) {
             let mut pool = Pool::default();
             let mut queues = [Queue::default(); 3];
-            let mut model: [VecDeque<u16>; 3] = Default::default();
-            for (which, push) in steps {
+            let mut model: [VecDeque<(u16, u16)>; 3] = Default::default();
+            for (which, push, every) in steps {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
-                    pool.push(&mut queues[which], &packet, false, None);
-                    model[which].push_back(wire);
+                    pool.push(&mut queues[which], &packet, wire ^ 1, false, None);
+                    model[which].push_back((wire, wire ^ 1));
+                } else if every > 1 {
+                    // Not always the head.
+                    let wanted = |packet: &Packet| packet.wire.is_multiple_of(every);
+                    let place = model[which].iter().position(|(wire, _)| wire.is_multiple_of(every));
+                    prop_assert_eq!(pool.any(&queues[which], wanted), place.is_some());
+                    let popped = pool.pop_first(&mut queues[which], wanted);
+                    let popped = popped.map(|(packet, ingress)| (packet.wire, ingress));
+                    prop_assert_eq!(popped, place.and_then(|place| model[which].remove(place)));
                 } else {
-                    let popped = pool.pop(&mut queues[which]).map(|packet| packet.wire);
+                    let popped = pool.pop(&mut queues[which]).map(|(packet, ingress)| (packet.wire, ingress));
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {
-                    prop_assert_eq!(queue.bytes, model.iter().map(|wire| u64::from(*wire)).sum::<u64>());
+                    prop_assert_eq!(queue.bytes, model.iter().map(|(wire, _)| u64::from(*wire)).sum::<u64>());
                     prop_assert_eq!(queue.is_empty(), model.is_empty());
                 }
             }

@@ -5,7 +5,7 @@ mod tables;
 
 use super::topology::Node;
 pub use divider::Divider;
-pub use tables::tables;
+pub use tables::{TooManySets, tables};
 
 /// How one switch finds the ports that lead to a host.
 ///
@@ -314,8 +314,8 @@ mod tests {
                 .build()
                 .unwrap();
         let cable = topology.find_cable("leaf0-spine1").unwrap();
-        let all = tables(&topology, &|_| false);
-        let some = tables(&topology, &|index| index == cable);
+        let all = tables(&topology, &|_| false).unwrap();
+        let some = tables(&topology, &|index| index == cable).unwrap();
         let leaf0 = &some[0];
         assert_eq!(all[0].of(2), [2, 3]);
         assert_eq!(leaf0.of(2), [2]);
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn a_host_whose_cable_is_down_has_no_route() {
         let topology = FatTree { k: 4, link: link() }.build().unwrap();
-        for table in tables(&topology, &|index| index == 5) {
+        for table in tables(&topology, &|index| index == 5).unwrap() {
             assert!(table.of(5).is_empty());
             assert!(!table.of(4).is_empty());
             assert!(table.of(16).is_empty(), "there is no such host");

@@ -1,39 +1,41 @@
 //! Hosts: the NIC, flows, reliability, and the adapters between packets and laws.
+//!
+//! A flow's way through them: at its sender `flows`, `turns`, `timeout` if nothing is heard; at its receiver `arrival`, with
+//! `scheduling` where a protocol is driven from there; and `feedback` when the answer is back.
 
 pub mod app;
+mod arrival;
+mod change;
+mod feedback;
+mod flows;
 pub mod format;
 mod nic;
+mod order;
 mod receiving;
 pub mod reliability;
 mod rtt;
+mod sample;
+mod scheduling;
 mod sending;
 mod table;
+mod timeout;
+mod tokens;
+mod turns;
 
 pub use self::sending::entropy;
-use self::{
-    app::{Application, FlowInfo},
-    nic::Nic,
-    receiving::{Arrival, Receiving},
-    reliability::{Acked, Received},
-    sending::{SendFlow, Turn},
-};
+use self::{app::Application, flows::summary, nic::Nic, receiving::Receiving, sending::SendFlow};
 use crate::{
     config::FlowSpec,
-    engine::{Event, prefetch::prefetch, queue::Key},
+    engine::{Event, prefetch::prefetch},
     fabric::{
         link::{Receiver, Transmitter},
         node::{NodeContext, class},
         packet::{Kind, Packet, Telemetry},
-        switch::{LINK_UP, NEW_EPOCH},
     },
     probe::{EventKind, PacketTrace, RateSample, Recorder},
     settings::Settings,
 };
-use incast_cc::{
-    Feedback, Loss,
-    receiver::{self, Control, ReceiverScheduler, Scheduler},
-    sender::Recovery,
-};
+use incast_cc::receiver::Scheduler;
 use incast_units::Time;
 
 /// What the sender knows of a finished or abandoned flow.
@@ -52,9 +54,6 @@ pub struct Sent {
     /// Time that its packets were held by the underlay.
     pub held: Time,
 }
-
-/// Flows that a host can have open at once; they are named in events.
-const MOST_FLOWS: usize = Key::PAYLOADS as usize;
 
 /// A host.
 #[derive(Debug)]
@@ -138,8 +137,6 @@ impl<'a> Host<'a> {
         Event { class, entity: self.base, payload: slot }
     }
 
-    // ---- Arrivals -------------------------------------------------------------------------------------------
-
     /// A packet arrived.
     #[inline]
     pub fn on_packet(
@@ -158,446 +155,9 @@ impl<'a> Host<'a> {
             Kind::Ack | Kind::Nack => self.on_ack(packet, telemetry, context),
             Kind::Cnp => self.on_notification(packet, context),
             Kind::Credit => self.on_credit(packet, context),
+            Kind::Abandon => self.on_abandon(packet, context),
         }
     }
-
-    /// Receiver: data.
-    #[inline]
-    fn on_data(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
-        let now = context.now();
-        let class = &self.settings.classes[usize::from(packet.class)];
-        let in_order_only = class.recovery == Recovery::GoBackN;
-        let arrival = self.receiving.on_data(now, packet, in_order_only);
-        if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
-            self.notify(packet, &arrival, interval, now);
-        }
-        if arrival.received == Received::Refused {
-            self.refuse(packet, &arrival, context);
-        } else {
-            self.acknowledge(packet, &arrival, telemetry, context);
-        }
-        if !self.scheduler.is_none() {
-            self.consult_scheduler(packet, &arrival, context);
-        }
-        if arrival.completes {
-            self.on_complete(packet, &arrival, context);
-        }
-        self.pump(context);
-    }
-
-    /// Answers a packet now, or remembers that one is owed.
-    #[inline]
-    fn acknowledge(
-        &mut self,
-        packet: &Packet,
-        arrival: &Arrival,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
-        let host = &self.settings.host;
-        let at_once = host.ack_every <= 1
-            || arrival.report.0 >= host.ack_every
-            || arrival.out_of_order
-            || arrival.completes
-            || arrival.mark_changes
-            || packet.is_last();
-        if at_once {
-            if let Some(progress) = self.receiving.progress(arrival.slot) {
-                progress.pending = (0, 0);
-            }
-            let now = context.now();
-            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now);
-            return;
-        }
-        let due = context.now() + host.ack_delay;
-        let event = self.event(class::DELAYED_ACK, arrival.slot);
-        if let Some(progress) = self.receiving.progress(arrival.slot) {
-            progress.last = Some((*packet, context.now()));
-            if progress.ack_event == Time::MAX {
-                progress.ack_event = due;
-                context.schedule(due, event);
-            }
-        }
-    }
-
-    /// Go-back-N: asks for the missing packet, once for each gap.
-    fn refuse(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
-        let Some(progress) = self.receiving.progress(arrival.slot) else { return };
-        let report = std::mem::take(&mut progress.pending);
-        if !std::mem::replace(&mut progress.nacked, true) {
-            self.answer(Kind::Nack, packet, None, arrival.expected, report, context.now());
-        }
-    }
-
-    /// Queues an answer to a data packet that arrived at `arrived`; it echoes the telemetry.
-    #[inline]
-    fn answer(
-        &mut self,
-        kind: Kind,
-        data: &Packet,
-        telemetry: Option<&Telemetry>,
-        expected: u32,
-        report: (u32, u32),
-        arrived: Time,
-    ) {
-        let class = &self.settings.classes[usize::from(data.class)];
-        let mut answer = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
-        answer.position = data.position;
-        answer.packets = expected;
-        answer.entropy = data.reverse_entropy();
-        answer.set_stamp(data.stamp());
-        answer.delay_ns = (arrived.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
-        answer.set_way(data.delay_ns, Time::ZERO);
-        answer.wire = class.format.control() as u16;
-        answer.priority = class.ack_priority;
-        answer.class = data.class;
-        answer.set_report(report.0, report.1);
-        self.push_control(answer, telemetry);
-    }
-
-    /// Notification point: answers a mark with a congestion notification packet, unless one was sent for the flow less
-    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015).
-    fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, now: Time) {
-        let Some(progress) = self.receiving.progress(arrival.slot) else { return };
-        if now < progress.next_notification {
-            return;
-        }
-        progress.next_notification = now.saturating_add(interval);
-        let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
-        packet.entropy = data.reverse_entropy();
-        packet.set_value(u64::MAX);
-        packet.wire = self.settings.classes[usize::from(data.class)].format.notification as u16;
-        packet.class = data.class;
-        self.push_control(packet, None);
-    }
-
-    #[inline]
-    fn push_control(&mut self, packet: Packet, telemetry: Option<&Telemetry>) {
-        self.created_bytes += u64::from(packet.wire);
-        self.nic.push_control(&packet, telemetry);
-    }
-
-    fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let now = context.now();
-        let Some(progress) = self.receiving.progress(slot) else { return };
-        if progress.ack_event != now {
-            return;
-        }
-        progress.ack_event = Time::MAX;
-        let report = std::mem::take(&mut progress.pending);
-        let expected = progress.expected();
-        if let (true, Some((packet, arrived))) = (report.0 > 0, progress.last.take()) {
-            self.answer(Kind::Ack, &packet, None, expected, report, arrived);
-        }
-        self.pump(context);
-    }
-
-    /// The last byte of a flow is here.
-    #[cold]
-    fn on_complete(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
-        let Some(mut application) = self.application.take() else { return };
-        let record = self.receiving.records[arrival.flow as usize];
-        let flow = FlowInfo {
-            source: record.source,
-            sequence: record.sequence,
-            destination: self.node,
-            class: u16::from(packet.class),
-            bytes: record.bytes,
-        };
-        application.on_received(context.now(), &flow, &mut |spec| self.open(spec, context));
-        self.application = Some(application);
-    }
-
-    /// Sender: an acknowledgement, positive or negative.
-    #[inline]
-    fn on_ack(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
-        let now = context.now();
-        let settings = self.settings;
-        let mtu = settings.host.mtu;
-        let slot = packet.slot;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        if flow.sequence != packet.sequence {
-            // The slot has a new tenant: this answers a duplicate of a finished flow.
-            return;
-        }
-        let before = flow.send.acked();
-        let acked = match packet.kind {
-            Kind::Nack => flow.send.on_nack(packet.packets),
-            _ => flow.send.on_ack(packet.position, packet.packets, packet.stamp().ps()),
-        };
-        let rtt = now - packet.stamp();
-        flow.rtt.sample(rtt);
-        let (packets, marked) = packet.report();
-        let feedback = Feedback {
-            now,
-            acked_bytes: payload_of(&acked, flow, mtu),
-            packets,
-            marked,
-            acked: flow.position(flow.send.acked(), mtu),
-            next: flow.position(flow.send.unsent(), mtu),
-            in_flight: flow.in_flight(mtu),
-            rtt,
-            app_limited: flow.app_limited(before),
-            endpoint_delay: Some(packet.endpoint_delay()),
-            hops: Some(packet.hops()),
-            one_way_delay: Some(i64::from(packet.delay_ns) * 1000),
-            telemetry: telemetry.map_or(&[], Telemetry::hops),
-            sender_count: None,
-        };
-        flow.law.on_ack(&feedback);
-        if acked.lost > 0 {
-            flow.law.on_loss(&Loss {
-                now,
-                lost_bytes: u64::from(acked.lost) * u64::from(mtu),
-                position: flow.position(acked.first_lost, mtu),
-                next: flow.position(flow.send.unsent(), mtu),
-                in_flight: flow.in_flight(mtu),
-            });
-        }
-        flow.refresh(settings);
-        if flow.stage.is_some() {
-            flow.report_delay(now, packet.stamp(), i64::from(packet.delay_ns) * 1000);
-        }
-        if flow.send.is_done() {
-            self.finish(slot, context);
-        } else {
-            if acked.packets > 0 {
-                flow.backoff = 0;
-                flow.probed = false;
-                flow.restart_timer(now, settings);
-            }
-            self.offer(slot, context);
-        }
-        self.pump(context);
-    }
-
-    fn on_notification(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        let granted = Some(packet.value()).filter(|window| *window != u64::MAX);
-        self.tell(packet, context, |flow, now| flow.law.on_cnp(now, granted));
-    }
-
-    fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        self.tell(packet, context, |flow, now| flow.law.on_credit(now, packet.value()));
-    }
-
-    /// Hands a control packet to the law of its flow.
-    fn tell(
-        &mut self,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-        act: impl FnOnce(&mut SendFlow, Time),
-    ) {
-        if let Some(Some(flow)) = self.flows.get_mut(packet.slot as usize)
-            && flow.sequence == packet.sequence
-        {
-            act(flow, context.now());
-            flow.refresh(self.settings);
-            self.offer(packet.slot, context);
-            self.pump(context);
-        }
-    }
-
-    // ---- Receiver-driven scheduling -------------------------------------------------------------------------
-
-    fn consult_scheduler(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
-        let record = self.receiving.records[arrival.flow as usize];
-        let mtu = u64::from(self.settings.host.mtu);
-        // The packet carries the flow's length in packets; only its last one says how short that is.
-        let size = u64::from(packet.packets) * mtu;
-        let seen = receiver::Arrival {
-            now: context.now(),
-            flow: arrival.flow,
-            position: u64::from(packet.position) * mtu,
-            bytes: u32::from(packet.payload),
-            remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(record.bytes) },
-            marked: packet.marked(),
-            duplicate: arrival.received == Received::Duplicate,
-        };
-        let mut scheduler = std::mem::take(&mut self.scheduler);
-        scheduler.on_data(&seen, &mut |control| self.send_control(control));
-        self.scheduler = scheduler;
-        self.plan_scheduler(context);
-    }
-
-    /// Sends what the scheduler wants sent to the sender of one of its flows.
-    fn send_control(&mut self, control: Control) {
-        let Control::Credit { flow, position } = control;
-        let Some(about) = self.receiving.records.get(flow as usize) else { return };
-        let class = &self.settings.classes[usize::from(about.class)];
-        let mut packet =
-            Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
-        packet.entropy = about.reverse_entropy;
-        packet.set_value(position);
-        packet.wire = class.format.control() as u16;
-        packet.priority = class.ack_priority;
-        packet.class = about.class;
-        self.push_control(packet, None);
-    }
-
-    fn plan_scheduler(&mut self, context: &mut impl NodeContext) {
-        let next = self.scheduler.next_timer();
-        if next < self.scheduler_event {
-            self.scheduler_event = next;
-            context.schedule(next.max(context.now()), self.event(class::SCHEDULER, 0));
-        }
-    }
-
-    // ---- Flows of this host ---------------------------------------------------------------------------------
-
-    /// Adds a flow that starts now or later.
-    fn open(&mut self, spec: FlowSpec, context: &mut impl NodeContext) {
-        let classes = self.settings.classes.len();
-        assert!(
-            spec.bytes > 0 && usize::from(spec.class) < classes && spec.destination != self.node,
-            "an application opened an impossible flow: {spec:?}"
-        );
-        let spec = FlowSpec { source: self.node, start: spec.start.max(context.now()), ..spec };
-        // Latest first; of flows that start together the one opened first comes first.
-        let place = self.upcoming.partition_point(|other| other.start > spec.start);
-        self.upcoming.insert(place, spec);
-        if place + 1 == self.upcoming.len() {
-            context.schedule(spec.start, self.event(class::FLOW_START, 0));
-        }
-    }
-
-    fn on_flow_start(&mut self, context: &mut impl NodeContext) {
-        let now = context.now();
-        while let Some(spec) = self.upcoming.pop_if(|spec| spec.start <= now) {
-            self.start(FlowSpec { start: now, ..spec }, context);
-        }
-        if let Some(next) = self.first_start() {
-            context.schedule(next, self.event(class::FLOW_START, 0));
-        }
-        self.pump(context);
-    }
-
-    fn start(&mut self, mut spec: FlowSpec, context: &mut impl NodeContext) {
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        if spec.request == FlowSpec::OWN_REQUEST {
-            spec.request = u64::from(self.node) << 32 | u64::from(sequence);
-        }
-        let class = &self.settings.classes[usize::from(spec.class)];
-        let mut flow = SendFlow::new(self.settings, class, spec, sequence);
-        flow.restart_timer(context.now(), self.settings);
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                assert!(self.flows.len() < MOST_FLOWS, "more than {MOST_FLOWS} flows open at one host");
-                self.flows.push(None);
-                self.flows.len() as u32 - 1
-            }
-        };
-        self.flows[slot as usize] = Some(flow);
-        self.offer(slot, context);
-    }
-
-    /// The sender knows that everything has arrived.
-    fn finish(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let Some(flow) = self.flows[slot as usize].take() else { return };
-        self.free.push(slot);
-        if flow.queued {
-            self.nic.remove_flow(slot, self.settings.classes[usize::from(flow.class)].priority);
-        }
-        let info = FlowInfo {
-            source: self.node,
-            sequence: flow.sequence,
-            destination: flow.spec.destination,
-            class: flow.spec.class,
-            bytes: flow.spec.bytes,
-        };
-        self.sent.push(summary(&flow, Some(context.now())));
-        if let Some(mut application) = self.application.take() {
-            application.on_acked(context.now(), &info, &mut |spec| self.open(spec, context));
-            self.application = Some(application);
-        }
-    }
-
-    /// Lets a flow stand in the NIC's line, or wait for its time.
-    #[inline]
-    fn offer(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let settings = self.settings;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        let timer = flow.law.next_timer();
-        if timer < flow.law_event {
-            flow.law_event = timer;
-            let event = Event { class: class::LAW, entity: self.base, payload: slot };
-            context.schedule(timer.max(context.now()), event);
-        }
-        if flow.queued {
-            plan_timer(flow, slot, self.base, context);
-            return;
-        }
-        // Asking may hand packets to the underlay, which starts the timer.
-        let turn = flow.turn(context.now(), self.node, slot, settings);
-        plan_timer(flow, slot, self.base, context);
-        match turn {
-            Turn::Ready => {
-                flow.queued = true;
-                self.nic.push_flow(slot, settings.classes[usize::from(flow.class)].priority);
-            }
-            Turn::At(time) if time < flow.release_event => {
-                flow.release_event = time;
-                context.schedule(time, Event { class: class::RELEASE, entity: self.base, payload: slot });
-            }
-            Turn::At(_) | Turn::Blocked => {}
-        }
-    }
-
-    /// NIC: sends the next packet if the link is free, and sees to it that it is looked at again.
-    #[inline]
-    fn pump(&mut self, context: &mut impl NodeContext) {
-        let now = context.now();
-        if self.nic.departure || !self.nic.link.is_up() {
-            return;
-        }
-        if self.nic.link.idle(now) {
-            if let Some(mut packet) = self.nic.pop_control() {
-                self.injected += 1;
-                if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-                    packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival()));
-                }
-                let telemetry = self.nic.telemetry(&packet);
-                if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
-                    self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
-                }
-            } else {
-                while let Some(slot) = self.nic.pop_flow() {
-                    if self.send_from(slot, context) {
-                        break;
-                    }
-                }
-            }
-        }
-        if self.nic.has_work() {
-            self.nic.departure = true;
-            context.schedule(self.nic.link.free_at().max(now), self.event(class::DEPARTURE, 0));
-        }
-    }
-
-    /// Sends a packet of a flow whose turn it is; false if it may no longer send.
-    #[inline]
-    fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> bool {
-        let now = context.now();
-        let settings = self.settings;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return false };
-        flow.queued = false;
-        let mut sent = false;
-        if flow.turn(now, self.node, slot, settings) == Turn::Ready
-            && let Some(packet) = flow.take(now, self.node, slot, settings)
-        {
-            self.created_bytes += u64::from(packet.wire);
-            self.injected += 1;
-            if !self.nic.link.send(now, &packet, None, context) {
-                self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
-            }
-            sent = true;
-        }
-        self.offer(slot, context);
-        sent
-    }
-
-    // ---- Events ---------------------------------------------------------------------------------------------
 
     /// An event of this host has come.
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
@@ -613,109 +173,8 @@ impl<'a> Host<'a> {
             class::SCHEDULER => self.on_scheduler_timer(context),
             class::FLOW_START => self.on_flow_start(context),
             class::LINK => self.on_link(event.payload, context),
+            class::GATE => self.on_gate(context),
             _ => {}
-        }
-    }
-
-    fn on_release(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        if flow.release_event != context.now() {
-            return;
-        }
-        flow.release_event = Time::MAX;
-        self.offer(slot, context);
-        self.pump(context);
-    }
-
-    fn on_law_timer(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let now = context.now();
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        if flow.law_event != now {
-            return;
-        }
-        flow.law_event = Time::MAX;
-        if flow.law.next_timer() <= now {
-            flow.law.on_timer(now);
-            flow.refresh(self.settings);
-        }
-        self.offer(slot, context);
-        self.pump(context);
-    }
-
-    fn on_scheduler_timer(&mut self, context: &mut impl NodeContext) {
-        let now = context.now();
-        if self.scheduler_event != now {
-            return;
-        }
-        self.scheduler_event = Time::MAX;
-        let mut scheduler = std::mem::take(&mut self.scheduler);
-        if scheduler.next_timer() <= now {
-            scheduler.on_timer(now, &mut |control| self.send_control(control));
-        }
-        self.scheduler = scheduler;
-        self.plan_scheduler(context);
-        self.pump(context);
-    }
-
-    /// A flow's deadline may have come.
-    fn on_timer(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let now = context.now();
-        let settings = self.settings;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        if flow.timer_event != now {
-            return;
-        }
-        flow.timer_event = Time::MAX;
-        if flow.deadline > now {
-            plan_timer(flow, slot, self.base, context);
-            return;
-        }
-        let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();
-        if is_probe && flow.send.in_flight() > 0 && flow.send.probe() {
-            flow.probed = true;
-        } else if flow.send.in_flight() > 0 || flow.send.next().is_none() {
-            flow.timeouts += 1;
-            flow.backoff = flow.backoff.saturating_add(1);
-            flow.probed = false;
-            let next = flow.position(flow.send.unsent(), settings.host.mtu);
-            flow.send.on_timeout();
-            flow.law.on_timeout(now, next);
-            flow.refresh(settings);
-            let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
-            self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
-        } else if is_probe {
-            // Nothing is in flight that could be probed for: the timeout proper decides.
-            flow.probed = flow.waits_for_credit(settings.host.mtu);
-        } else if flow.waits_for_credit(settings.host.mtu) {
-            // The credit may have been lost: one packet on its own account asks for it again.
-            flow.timeouts += 1;
-            flow.backoff = flow.backoff.saturating_add(1);
-            let position = flow.position(flow.send.unsent() + 1, settings.host.mtu);
-            flow.law.on_credit(now, position);
-            flow.refresh(settings);
-            let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
-            self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
-        }
-        flow.restart_timer(now, settings);
-        self.offer(slot, context);
-        self.pump(context);
-    }
-
-    fn on_link(&mut self, payload: u32, context: &mut impl NodeContext) {
-        if payload == NEW_EPOCH {
-            return;
-        }
-        let (now, up) = (context.now(), payload == LINK_UP);
-        self.nic.link.switch(up);
-        self.nic.input.switch(now, up);
-        if up {
-            self.pump(context);
-            return;
-        }
-        for packet in self.nic.drain_control() {
-            self.lost.0 += 1;
-            self.lost.1 += u64::from(packet.wire);
-            self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
         }
     }
 
@@ -733,47 +192,6 @@ impl<'a> Host<'a> {
         {
             prefetch(std::ptr::from_ref(flow), 8);
         }
-    }
-
-    // ---- Measurement ----------------------------------------------------------------------------------------
-
-    /// When the next sample is due.
-    #[inline]
-    pub fn next_sample(&self) -> Time {
-        self.next_sample
-    }
-
-    /// Takes the samples that are due.
-    pub fn sample(&mut self) {
-        let Some((every, least)) = self.settings.rates else { return };
-        let (time, mtu) = (self.next_sample, self.settings.host.mtu);
-        let only = self.settings.packets.as_ref().and_then(|packets| packets.flow);
-        let wanted = |flow: &&mut SendFlow| {
-            flow.spec.bytes >= least && only.is_none_or(|only| only == (self.node, flow.sequence))
-        };
-        for flow in self.flows.iter_mut().flatten().filter(wanted) {
-            let acked = flow.position(flow.send.acked(), mtu);
-            let (window_bytes, assigned_bps) = flow.assigned(self.settings.base_rtt);
-            let measured = (acked - flow.sampled) as f64 * 8.0 / every.as_secs_f64();
-            flow.sampled = acked;
-            self.samples.push(RateSample {
-                time,
-                source: self.node,
-                sequence: flow.sequence,
-                assigned_bps,
-                measured_bps: measured as u64,
-                window_bytes,
-            });
-        }
-        self.next_sample = time + every;
-    }
-
-    /// What was sampled until `end`, the time included.
-    pub fn take_samples(&mut self, end: Time) -> Vec<RateSample> {
-        while self.next_sample <= end {
-            self.sample();
-        }
-        std::mem::take(&mut self.samples)
     }
 
     /// Records of all flows that this host started, finished or not.
@@ -795,6 +213,11 @@ impl<'a> Host<'a> {
     /// What was recorded of packets.
     pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
         self.nic.link.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
+    }
+
+    /// Pause edges and paused time of its NIC, until `now`.
+    pub fn pauses(&self, now: Time) -> (u64, Time) {
+        (self.nic.pauses.edges(), self.nic.pauses.paused(now))
     }
 
     /// Its node.
@@ -821,32 +244,5 @@ impl<'a> Host<'a> {
     pub fn conserves(&self) -> bool {
         // Packets in an underlay's stage are not made before they reach the NIC.
         self.created_bytes == self.nic.link.sent_bytes() + self.nic.waiting_bytes() + self.lost.1
-    }
-}
-
-fn summary(flow: &SendFlow, acked: Option<Time>) -> Sent {
-    Sent {
-        spec: flow.spec,
-        sequence: flow.sequence,
-        acked,
-        retransmitted_bytes: flow.retransmitted_bytes,
-        timeouts: flow.timeouts,
-        held: flow.held,
-    }
-}
-
-/// Payload bytes of newly acknowledged packets.
-#[inline]
-fn payload_of(acked: &Acked, flow: &SendFlow, mtu: u32) -> u64 {
-    let full = u64::from(acked.packets) * u64::from(mtu);
-    if acked.last { full - u64::from(mtu - flow.last_payload()) } else { full }
-}
-
-/// Sees to it that a flow's deadline is looked at.
-#[inline]
-fn plan_timer(flow: &mut SendFlow, slot: u32, base: u32, context: &mut impl NodeContext) {
-    if flow.deadline < flow.timer_event {
-        flow.timer_event = flow.deadline;
-        context.schedule(flow.deadline, Event { class: class::RETRANSMISSION, entity: base, payload: slot });
     }
 }

@@ -3,8 +3,8 @@
 use crate::fabric::{
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
-    permission::Permission,
-    queue::{Pool, Queue},
+    permission::{PauseRecord, Permission},
+    queue::{MADE_HERE, Pool, Queue},
 };
 use std::collections::VecDeque;
 
@@ -20,6 +20,8 @@ pub struct Nic {
     pub input: Receiver,
     /// What may be sent.
     pub permission: Permission,
+    /// For how long not everything could be.
+    pub pauses: PauseRecord,
     /// A departure event is pending.
     pub departure: bool,
     control: Queue,
@@ -37,6 +39,7 @@ impl Nic {
             link,
             input,
             permission: Permission::default(),
+            pauses: PauseRecord::default(),
             departure: false,
             control: Queue::default(),
             pool: Pool::default(),
@@ -53,21 +56,28 @@ impl Nic {
 
     #[inline]
     fn next_control_allowed(&self) -> bool {
-        self.pool
-            .front(&self.control)
-            .is_some_and(|packet| self.permission.allowed(1 << packet.priority) != 0)
+        if self.permission.is_clear() {
+            return !self.control.is_empty();
+        }
+        self.pool.any(&self.control, |packet| self.permission.allowed(1 << packet.priority) != 0)
     }
 
     /// Queues a control packet.
     #[inline]
     pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
-        self.pool.push(&mut self.control, packet, false, telemetry);
+        self.pool.push(&mut self.control, packet, MADE_HERE, false, telemetry);
     }
 
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
-        if self.next_control_allowed() { self.pool.pop(&mut self.control) } else { None }
+        let popped = if self.permission.is_clear() {
+            self.pool.pop(&mut self.control)
+        } else {
+            let permission = self.permission;
+            self.pool.pop_first(&mut self.control, |packet| permission.allowed(1 << packet.priority) != 0)
+        };
+        popped.map(|(packet, _)| packet)
     }
 
     /// The telemetry that a control packet which was just taken echoes.
@@ -109,7 +119,7 @@ impl Nic {
 
     /// Removes all control packets.
     pub fn drain_control(&mut self) -> impl Iterator<Item = Packet> {
-        std::iter::from_fn(|| self.pool.pop(&mut self.control))
+        std::iter::from_fn(|| self.pool.pop(&mut self.control).map(|(packet, _)| packet))
     }
 
     /// Frame bytes of control packets that wait.

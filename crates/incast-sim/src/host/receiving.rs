@@ -99,7 +99,8 @@ pub struct Arrival {
 }
 
 impl Receiving {
-    fn find(&mut self, packet: &Packet) -> u32 {
+    /// The flow of a data packet; a new one if it is not known.
+    pub fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
         if source == packet.source && sequence == packet.sequence && (index as usize) < self.records.len() {
             return index;
@@ -183,6 +184,20 @@ impl Receiving {
             record.slot = DONE;
         }
         Arrival { flow, received, expected, completes, out_of_order, report, mark_changes, slot }
+    }
+
+    /// The sender has given a flow up: its index, if it was in progress.
+    pub fn on_abandon(&mut self, packet: &Packet) -> Option<u32> {
+        let flow = self.table.find(packet.source, packet.sequence)?;
+        let record = &mut self.records[flow as usize];
+        if record.slot == DONE {
+            return None;
+        }
+        let progress = &mut self.progress[record.slot as usize];
+        *progress = Progress { ack_event: Time::MAX, ..Progress::default() };
+        self.free.push(record.slot);
+        record.slot = DONE;
+        Some(flow)
     }
 
     /// The flow in progress in a slot; that of a complete flow has none.

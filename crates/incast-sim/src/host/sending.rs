@@ -1,6 +1,10 @@
 //! The sender's half of a flow: reliability, law and timers of one flow.
 
-use super::{reliability::Send, rtt::RoundTrip};
+use super::{
+    reliability::{Acked, Send},
+    rtt::RoundTrip,
+    tokens::Tokens,
+};
 use crate::{
     config::FlowSpec,
     engine::random::mix,
@@ -8,6 +12,8 @@ use crate::{
     settings::{Class, Settings},
 };
 use incast_cc::{
+    Loss,
+    receiver::{ReceiverScheduler, Share},
     sender::Law,
     underlay::{Underlay, UnderlayStage},
 };
@@ -43,6 +49,12 @@ pub struct SendFlow {
     pace: f64,
     /// Pacing allows the next packet from here on.
     next_send: Time,
+    /// Where the receiver hands out tokens: what goes beyond the credit, or again, needs one each.
+    tokens: Option<Box<Tokens>>,
+    /// Priority of what it sends now: that of its class, unless the receiver says otherwise.
+    pub priority: u8,
+    /// The last that the receiver said of its share.
+    pub share: Option<Share>,
     /// Which packets have arrived.
     pub send: Send,
     /// Smoothed RTT.
@@ -78,7 +90,8 @@ pub struct SendFlow {
     /// When it was sent.
     last_start: Time,
     last_payload: u16,
-    entropy: u32,
+    /// Hash for the choice among equal-cost ports.
+    pub entropy: u32,
     /// What it was asked to be.
     pub spec: FlowSpec,
     /// Payload bytes sent more than once.
@@ -111,6 +124,9 @@ impl SendFlow {
             credit: 0,
             pace: 0.0,
             next_send: Time::ZERO,
+            tokens: settings.host.scheduler.uses_tokens().then(Box::default),
+            priority: class.priority,
+            share: None,
             send: Send::new(class.recovery, packets, settings.host.reordering),
             rtt: RoundTrip::default(),
             queued: false,
@@ -202,7 +218,7 @@ impl SendFlow {
     /// Starts the timer afresh, or stops it: there is nothing to wait for while nothing is in flight, unless it is credit.
     #[inline]
     pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
-        if self.send.in_flight() > 0 || self.waits_for_credit(settings.host.mtu) {
+        if self.send.in_flight() > 0 || self.waits_for_credit(now, settings.host.mtu) {
             self.set_deadline(now, settings);
         } else {
             self.deadline = Time::MAX;
@@ -210,10 +226,11 @@ impl SendFlow {
     }
 
     /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and no underlay holds
-    /// packets that are counted as sent.
+    /// packets that are counted as sent. With tokens it is the receiver's business to ask for what is missing.
     #[inline]
-    pub fn may_probe(&self) -> bool {
-        !self.probed && self.backoff == 0 && self.stage.is_none() && self.send.has_probe()
+    pub fn may_probe(&mut self) -> bool {
+        let is_free = self.stage.is_none() && self.tokens.is_none();
+        !self.probed && self.backoff == 0 && is_free && self.send.prober().is_some()
     }
 
     /// Position in bytes of the start of a packet; one past the last gives the flow's size.
@@ -234,9 +251,75 @@ impl SendFlow {
         acked_before > self.limited_until
     }
 
-    /// Nothing but credit keeps the next packet from going.
-    pub fn waits_for_credit(&self, mtu: u32) -> bool {
-        self.send.next().is_some_and(|(packet, again)| !again && self.position(packet, mtu) >= self.credit)
+    /// Nothing but credit, or a token, keeps the next packet from going.
+    pub fn waits_for_credit(&mut self, now: Time, mtu: u32) -> bool {
+        let next = self.send.next();
+        next.is_some_and(|(packet, again)| !self.is_free(packet, again, mtu) && !self.has_token(now))
+    }
+
+    /// A packet goes without a token.
+    #[inline]
+    fn is_free(&self, packet: u32, again: bool, mtu: u32) -> bool {
+        if again { self.tokens.is_none() } else { self.position(packet, mtu) < self.credit }
+    }
+
+    #[inline]
+    fn has_token(&mut self, now: Time) -> bool {
+        self.tokens.as_mut().is_some_and(|tokens| tokens.any(now))
+    }
+
+    /// The receiver lets one packet go, perhaps a certain one.
+    pub fn on_token(&mut self, now: Time, wanted: Option<u32>, lifetime: Time, settings: &Settings) {
+        if let Some(packet) = wanted {
+            self.on_resend(now, packet, 1, settings);
+        }
+        if let Some(tokens) = &mut self.tokens {
+            tokens.add(now, lifetime);
+        }
+    }
+
+    /// The receiver wants packets again.
+    pub fn on_resend(&mut self, now: Time, first: u32, count: u32, settings: &Settings) {
+        let found = self.send.on_resend(first, count);
+        self.report_loss(now, &found, settings.host.mtu);
+        self.refresh(settings);
+    }
+
+    /// Tells the law of packets that were found lost.
+    #[inline]
+    pub fn report_loss(&mut self, now: Time, found: &Acked, mtu: u32) {
+        if found.lost > 0 {
+            self.law.on_loss(&Loss {
+                now,
+                lost_bytes: u64::from(found.lost) * u64::from(mtu),
+                position: self.position(found.first_lost, mtu),
+                next: self.position(self.send.unsent(), mtu),
+                in_flight: self.in_flight(mtu),
+            });
+        }
+    }
+
+    /// The retransmission timer expired: everything in flight is presumed lost. A token for the first of it goes without
+    /// saying.
+    pub fn on_timeout(&mut self, now: Time, settings: &Settings) {
+        let next = self.position(self.send.unsent(), settings.host.mtu);
+        self.send.on_timeout();
+        self.law.on_timeout(now, next);
+        if let Some(tokens) = &mut self.tokens {
+            tokens.add(now, Time::MAX);
+        }
+        self.refresh(settings);
+    }
+
+    /// The credit may have been lost: one packet goes on the flow's own account, and asks for more.
+    pub fn go_on_without_credit(&mut self, now: Time, settings: &Settings) {
+        if let Some(tokens) = &mut self.tokens {
+            tokens.add(now, Time::MAX);
+        } else {
+            let position = self.position(self.send.unsent() + 1, settings.host.mtu);
+            self.law.on_credit(now, position);
+            self.refresh(settings);
+        }
     }
 
     /// The window assigned, and the pace in bit/s (window over smoothed RTT without pacing).
@@ -254,7 +337,7 @@ impl SendFlow {
     #[inline]
     fn permission(&mut self, now: Time, mtu: u32) -> Turn {
         let Some((packet, again)) = self.send.next() else { return Turn::Blocked };
-        if !again && self.position(packet, mtu) >= self.credit {
+        if !self.is_free(packet, again, mtu) && !self.has_token(now) {
             return Turn::Blocked;
         }
         let in_flight = self.send.in_flight();
@@ -317,6 +400,12 @@ impl SendFlow {
         }
     }
 
+    fn use_token(&mut self) {
+        if let Some(tokens) = &mut self.tokens {
+            tokens.take();
+        }
+    }
+
     /// Makes the packet that reliability wants sent next.
     #[inline]
     fn emit(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Packet {
@@ -324,6 +413,9 @@ impl SendFlow {
         let mtu = settings.host.mtu;
         let (position, again) = self.send.next().unwrap_or((0, true));
         let payload = self.payload(position, mtu);
+        if self.tokens.is_some() && !self.is_free(position, again, mtu) {
+            self.use_token();
+        }
         let mut packet = Packet::new(Kind::Data, host, self.spec.destination, self.sequence, slot);
         packet.position = position;
         packet.packets = self.packets;
@@ -331,7 +423,7 @@ impl SendFlow {
         packet.wire = class.format.data(payload) as u16;
         packet.payload = payload as u16;
         packet.class = self.class;
-        packet.priority = class.priority;
+        packet.priority = self.priority;
         packet.set_ecn_capable(class.ecn_capable);
         if position + 1 == self.packets {
             packet.set_last();

@@ -82,7 +82,8 @@ impl Recorder {
     fn record(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
         if self.events {
             // Answers travel against their flow.
-            let source = if packet.kind == Kind::Data { packet.source } else { packet.destination };
+            let along = matches!(packet.kind, Kind::Data | Kind::Abandon);
+            let source = if along { packet.source } else { packet.destination };
             let (priority, sequence) = (packet.priority, packet.sequence);
             self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
         }
@@ -100,6 +101,16 @@ impl Recorder {
                 packet.mark();
             }
             trace.record(time, port, Step::Queued(found), &packet);
+        }
+    }
+
+    /// Records that a port was forbidden or allowed to send some priorities, one bit each.
+    pub fn edges(&mut self, time: Time, node: u32, port: u16, priorities: u8, kind: EventKind) {
+        if self.on {
+            for priority in (0..8).filter(|priority| priorities & 1 << priority != 0) {
+                let (source, sequence) = (EventRecord::NO_FLOW, 0);
+                self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
+            }
         }
     }
 }

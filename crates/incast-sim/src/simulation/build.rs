@@ -24,6 +24,7 @@ use crate::{
     probe::PacketTrace,
     settings::{Class, Settings},
 };
+use incast_cc::receiver::ReceiverScheduler;
 use incast_units::{Bytes, Time};
 
 /// The largest payload of a packet.
@@ -79,10 +80,20 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
     }
-    if let Some(gate) = switch.gate
-        && (gate.open == Time::ZERO || gate.open >= gate.period)
-    {
-        return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
+    for gate in [switch.gate, host.gate].into_iter().flatten() {
+        if gate.open == Time::ZERO || gate.open >= gate.period {
+            return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
+        }
+    }
+    if host.scheduler.priorities() > switch.priorities {
+        return Err(refuse(
+            "the lowest priority that receivers assign",
+            host.scheduler.priorities() - 1,
+            &format!("below the {} priorities of the switches", switch.priorities),
+        ));
+    }
+    if host.give_up_after == Some(0) {
+        return Err(refuse("host.give_up_after", 0, "1 to 255 expiries"));
     }
     for (what, every) in [
         ("the period of port samples", config.probes.ports.as_ref().map(|ports| ports.0)),
@@ -103,6 +114,7 @@ pub struct Plan {
     pub ports: Ports,
     /// First entity of each node in its domain.
     pub base: Vec<u32>,
+    epochs: Epochs,
 }
 
 impl Plan {
@@ -124,7 +136,8 @@ impl Plan {
                 ));
             }
         }
-        Ok(Self { partition, ports, base })
+        let epochs = Epochs::of(&config.topology, &config.link_events)?;
+        Ok(Self { partition, ports, base, epochs })
     }
 
     /// Resolves what all nodes share.
@@ -165,7 +178,7 @@ struct Epochs {
 }
 
 impl Epochs {
-    fn of(topology: &Topology, events: &[LinkEvent]) -> Self {
+    fn of(topology: &Topology, events: &[LinkEvent]) -> Result<Self, ConfigError> {
         let mut starts: Vec<Time> = events.iter().map(|event| event.at).collect();
         starts.sort_unstable();
         starts.dedup();
@@ -176,12 +189,14 @@ impl Epochs {
                 down[event.cable] = !event.up;
             }
             rules.push(if down.contains(&true) {
-                routing::tables(topology, &|cable| down[cable]).into_iter().map(Rule::Table).collect()
+                let tables = routing::tables(topology, &|cable| down[cable])
+                    .map_err(|error| ConfigError::Routes { at: *start, error })?;
+                tables.into_iter().map(Rule::Table).collect()
             } else {
                 topology.rules.clone()
             });
         }
-        Self { starts, rules }
+        Ok(Self { starts, rules })
     }
 }
 
@@ -189,7 +204,7 @@ impl Epochs {
 pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
     let Config { topology, flows, applications, link_events, probes, seed, ties, switch, .. } = config;
     let partition = &plan.partition;
-    let epochs = Epochs::of(&topology, &link_events);
+    let epochs = &plan.epochs;
     let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
     for flow in flows {
         flows_of[flow.source as usize].push(flow);
@@ -238,10 +253,12 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();
     let mut starts = Vec::new();
     for (index, node) in nodes.enumerate() {
-        if let Some(node) = node {
-            if let Node::Host(host) = &node {
-                starts.extend(host.first_start().map(|start| (index as u32, start)));
-            }
+        if let Some(mut node) = node {
+            let (first, class) = match &mut node {
+                Node::Host(host) => (host.first_start(), class::FLOW_START),
+                Node::Switch(switch) => (switch.first_timer(), class::AGENT),
+            };
+            starts.extend(first.map(|start| (index as u32, start, class)));
             members[partition.domain_of[index] as usize].push(node);
         }
     }
@@ -264,8 +281,8 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
             Event { class, entity, payload },
         );
     };
-    for (node, start) in starts {
-        schedule(node, 0, start, class::FLOW_START, 0);
+    for (node, start, class) in starts {
+        schedule(node, 0, start, class, 0);
     }
     for event in &link_events {
         let cable = &topology.cables[event.cable];
@@ -278,6 +295,9 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     }
     for start in &epochs.starts {
         (topology.hosts..topology.nodes()).for_each(|node| schedule(node, 0, *start, class::LINK, NEW_EPOCH));
+    }
+    if settings.host.gate.is_some() {
+        (0..topology.hosts).for_each(|node| schedule(node, 0, Time::ZERO, class::GATE, 0));
     }
     if switch.gate.is_some() {
         for node in topology.hosts..topology.nodes() {

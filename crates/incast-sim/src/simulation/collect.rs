@@ -250,6 +250,9 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 let (transmitter, receiver) = host.link();
                 totals.packet_hops += host.arrived;
                 totals.injected_packets += host.injected;
+                let (pauses, paused) = host.pauses(ended_at);
+                totals.pauses += pauses;
+                totals.paused += paused;
                 totals.injected_bytes += transmitter.sent_bytes();
                 totals.received_bytes += receiver.bytes();
                 totals.lost += transmitter.lost().0 + receiver.lost().0 + host.lost().0;

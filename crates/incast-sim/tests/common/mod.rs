@@ -83,6 +83,8 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
             ack_delay: Time::ZERO,
             reordering: 3,
             scheduler: Scheduler::None,
+            give_up_after: None,
+            gate: None,
         },
         classes: vec![class],
         flows: Vec::new(),

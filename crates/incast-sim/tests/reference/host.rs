@@ -357,13 +357,17 @@ impl<'a> Host<'a> {
             flow: inbox.index,
             position: u64::from(position) * mtu,
             bytes: payload,
+            expected: 0, // The only scheduler it runs does not look.
             remaining: if inbox.delivered.is_some() { 0 } else { missing },
             marked: packet.marked,
             duplicate,
         };
         let mut credits = Vec::new();
         self.scheduler.on_data(&arrival, &mut |control| credits.push(control));
-        for Control::Credit { position, .. } in credits {
+        for control in credits {
+            let Control::Credit { position, priority: None, .. } = control else {
+                panic!("the reference simulator knows nothing of {control:?}");
+            };
             self.push_control(packet, Content::Credit { position });
         }
     }

@@ -6,5 +6,5 @@ mod common;
 #[cfg(unix)]
 mod interruption;
 mod output;
-mod trace;
 mod report;
+mod trace;

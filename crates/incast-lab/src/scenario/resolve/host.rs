@@ -45,6 +45,8 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         ack_delay: host.ack_delay.map_or(network.base_rtt, |delay| delay.0),
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         scheduler: Scheduler::None,
+        give_up_after: None,
+        gate: None,
     })
 }
 

@@ -116,7 +116,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         _ => None,
     });
     if let Some(ahead) = credit {
-        host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead });
+        host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead, priority: None });
     }
     Ok(Resolved {
         name: scheme.name().to_owned(),

@@ -61,7 +61,7 @@ struct Names<'a> {
 /// # Errors
 /// [`TopologyError::File`] with the line and what is allowed, if anything in the text is not understood, names are
 /// used twice or are unknown, a host has no link or several, a value is impossible, routes circle, or the whole is
-/// too large.
+/// too large for its tables.
 pub fn parse(text: &str) -> Result<Topology, TopologyError> {
     let lines = lines(text)?;
     let of_kind = |kind: &'static str| lines.iter().filter(move |line| line.words[0] == kind);
@@ -74,7 +74,9 @@ pub fn parse(text: &str) -> Result<Topology, TopologyError> {
     }
     let cables = names.connect(of_kind("link"))?;
     let mut topology = Topology { kind: "file", hosts: names.hosts, names: texts, cables, rules: Vec::new() };
-    topology.rules = tables(&topology, &|_| false).into_iter().map(Rule::Table).collect();
+    let tables = tables(&topology, &|_| false)
+        .map_err(|error| TopologyError::File { line: 0, message: error.to_string() })?;
+    topology.rules = tables.into_iter().map(Rule::Table).collect();
     names.route(&mut topology, of_kind("route"))?;
     Ok(topology)
 }

@@ -71,7 +71,7 @@ pub(crate) fn verify(topology: &Topology) {
         }
     }
 
-    let tables = tables(topology, &|_| false);
+    let tables = tables(topology, &|_| false).unwrap();
     for host in 0..topology.hosts {
         let hops = hops_to(topology, host);
         for switch in topology.hosts..topology.nodes() {

@@ -88,18 +88,24 @@ impl Send {
         }
     }
 
-    /// This kind of recovery has a tail-loss probe.
-    #[inline]
-    pub fn has_probe(&self) -> bool {
-        matches!(self, Self::Selective(_))
+    /// The receiver wants `count` packets from `first` on: those of them in flight are lost and go before everything
+    /// else. Returns how many, and the first.
+    #[cold]
+    pub fn on_resend(&mut self, first: u32, count: u32) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_resend(first, count),
+            // Order is all it knows: what was lost goes again with everything after it.
+            Self::GoBackN(send) if count > 0 && first == send.acked() => send.on_nack(first),
+            Self::GoBackN(_) => Acked::default(),
+        }
     }
 
-    /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if this
-    /// kind of recovery has no such probe.
-    pub fn probe(&mut self) -> bool {
+    /// The part of recovery that has a tail-loss probe: selective repeat.
+    #[inline]
+    pub fn prober(&mut self) -> Option<&mut SelectiveRepeat> {
         match self {
-            Self::Selective(send) => send.probe(),
-            Self::GoBackN(_) => false,
+            Self::Selective(send) => Some(send),
+            Self::GoBackN(_) => None,
         }
     }
 

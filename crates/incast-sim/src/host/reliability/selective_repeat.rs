@@ -216,7 +216,37 @@ impl SelectiveRepeat {
         self.examined = self.unsent;
     }
 
-    pub(super) fn probe(&mut self) -> bool {
+    /// See [`super::Send::on_resend`].
+    pub(super) fn on_resend(&mut self, first: u32, count: u32) -> Acked {
+        let mut result = Acked::default();
+        let wanted = first.max(self.acked)..first.saturating_add(count).min(self.unsent);
+        self.lost.retain(|packet| !wanted.contains(packet));
+        self.again.retain(|again| !wanted.contains(&again.packet));
+        // Each goes to the front, so the first one last.
+        for packet in wanted.rev() {
+            let place = self.place(packet);
+            match self.states[place] {
+                State::Arrived => continue,
+                State::InFlight | State::Again => {
+                    self.states[place] = State::Lost;
+                    self.in_flight -= 1;
+                    result.lost += 1;
+                    result.first_lost = packet;
+                }
+                State::Lost => {}
+            }
+            self.lost.push_front(packet);
+        }
+        self.forget_arrived();
+        result
+    }
+
+    /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if there is
+    /// none.
+    pub fn probe(&mut self) -> bool {
+        if self.in_flight == 0 {
+            return false;
+        }
         // The highest packet in flight; packets above it have arrived or are lost.
         let Some(packet) = (self.acked..self.unsent).rev().find(|packet| self.is_in_flight(*packet)) else {
             return false;
@@ -261,6 +291,26 @@ mod tests {
         assert_eq!(send.on_ack(3, 2, 3), Acked { packets: 2, ..Acked::default() });
         assert_eq!(send.on_ack(2, 4, 2), Acked { packets: 1, ..Acked::default() });
         assert!(send.is_done());
+    }
+
+    #[test]
+    fn what_the_receiver_asks_for_goes_first() {
+        let mut send = SelectiveRepeat::new(20, 3);
+        (0..12).for_each(|stamp| send.sent(stamp));
+        // 2 has arrived, 0 is acknowledged; 1 and 3 to 8 are lost by the arrival of 11.
+        assert_eq!(send.on_ack(2, 1, 2).lost, 0);
+        assert_eq!(send.on_ack(11, 1, 11).lost, 7);
+        let order = |send: &SelectiveRepeat| send.lost.iter().copied().collect::<Vec<_>>();
+        assert_eq!((order(&send), send.in_flight()), (vec![1, 3, 4, 5, 6, 7, 8], 2));
+        // Of 7 to 13 some are lost, 9 and 10 in flight, one has arrived, and two were never sent.
+        assert_eq!(send.on_resend(7, 7), Acked { lost: 2, first_lost: 9, ..Acked::default() });
+        assert_eq!((order(&send), send.in_flight()), (vec![7, 8, 9, 10, 1, 3, 4, 5, 6], 0));
+        // What is acknowledged is not sent again.
+        assert_eq!(send.on_resend(0, 1), Acked::default());
+        assert_eq!(send.on_resend(19, u32::MAX), Acked::default());
+        assert_eq!(send.next(), Some((7, true)));
+        (12..21).for_each(|stamp| send.sent(stamp));
+        assert_eq!((send.next(), send.in_flight()), (Some((12, false)), 9));
     }
 
     #[test]

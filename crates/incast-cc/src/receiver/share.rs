@@ -1,0 +1,84 @@
+//! How much of a receiver's link a flow may use.
+
+use std::num::NonZeroU16;
+
+/// A share of a receiver's link, as 16 bits of a packet carry it.
+///
+/// The receivers of Blitz tell each sender how many there are (J. Xue et al., poster at SIGCOMM 2018), or a weighted
+/// share of the link (patent US 11,190,454). Both are one over some number, which is kept as a floating-point number
+/// with 5 bits of exponent and 11 of mantissa: counts are exact up to 4,096, the rest is to 1 in 4,096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(NonZeroU16);
+
+const MANTISSA: u32 = 11;
+/// Bits of the f64 from which counting starts, the number just below 1.
+const BELOW_ONE: u64 = (1023 << MANTISSA) - 1;
+
+impl Share {
+    /// An equal share for each of so many senders; all of the link if there is none.
+    pub fn of_senders(senders: u32) -> Self {
+        Self::one_in(f64::from(senders))
+    }
+
+    /// One in `parts` of the link, rounded to the nearest that can be told; `parts` counts as at least 1 and below 2³².
+    pub fn one_in(parts: f64) -> Self {
+        let parts = if parts >= 1.0 { parts.min(f64::from(u32::MAX)) } else { 1.0 };
+        // The bits of an f64 are sign, 11 bits of exponent with a bias of 1023, and 52 of mantissa.
+        let rounded = (parts.to_bits() + (1 << (51 - MANTISSA))) >> (52 - MANTISSA);
+        let bits = rounded.saturating_sub(BELOW_ONE).clamp(1, u64::from(u16::MAX)) as u16;
+        Self(NonZeroU16::new(bits).unwrap_or(NonZeroU16::MIN))
+    }
+
+    /// How many such shares make the link.
+    pub fn parts(self) -> f64 {
+        f64::from_bits((u64::from(self.0.get()) + BELOW_ONE) << (52 - MANTISSA))
+    }
+
+    /// How many senders there are, if their shares are equal.
+    pub fn senders(self) -> u32 {
+        self.parts().round() as u32
+    }
+
+    /// As a packet carries it, which has zero where there is none.
+    pub fn bits(share: Option<Self>) -> u16 {
+        share.map_or(0, |share| share.0.get())
+    }
+
+    /// As a packet carried it.
+    pub fn from_bits(bits: u16) -> Option<Self> {
+        NonZeroU16::new(bits).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_are_exact_up_to_4096() {
+        for senders in 1..=4096 {
+            assert_eq!(Share::of_senders(senders).parts(), f64::from(senders));
+            assert_eq!(Share::of_senders(senders).senders(), senders);
+        }
+        assert_eq!(Share::of_senders(0), Share::of_senders(1));
+        assert_eq!(Share::one_in(f64::NAN), Share::of_senders(1));
+        assert_eq!(Some(Share::one_in(f64::INFINITY)), Share::from_bits(u16::MAX));
+        assert_eq!(Share::from_bits(0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_are_kept_to_one_in_4096(parts in 1.0..4e9f64) {
+            let kept = Share::one_in(parts).parts();
+            prop_assert!((kept / parts - 1.0).abs() <= 1.0 / 4096.0, "{}", kept);
+        }
+
+        #[test]
+        fn bits_are_kept(bits in 1..=u16::MAX) {
+            let share = Share::from_bits(bits);
+            prop_assert_eq!(Share::bits(share), bits);
+            prop_assert_eq!(share.map(|share| Share::one_in(share.parts())), share);
+        }
+    }
+}

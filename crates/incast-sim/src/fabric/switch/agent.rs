@@ -1,0 +1,200 @@
+//! The in-switch agent: what it is asked, what it is told, and what becomes of its verdicts.
+
+use super::{Port, Switch};
+use crate::{
+    engine::{Event, random::mix},
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet},
+        queue::{MADE_HERE, Queue},
+        routing::Rule,
+    },
+    host::format::SMALLEST_FRAME,
+    probe::{EventKind, EventRecord},
+};
+use incast_cc::switch::{
+    Agent, FlowAddress, Notification, PacketView, PortView, SwitchAgent, SwitchView, Verdict,
+};
+use incast_units::{Rate, Time};
+
+impl Switch<'_> {
+    /// Asks the agent about a packet that enters; returns the port it goes to.
+    pub(super) fn consult_enqueue(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &mut Packet,
+        context: &mut impl NodeContext,
+    ) -> usize {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, context.now());
+        let (agent, beside) = self.beside();
+        agent.on_enqueue(&view, &describe(packet, ingress), &beside, &mut verdict);
+        self.obey(port, packet, verdict, context);
+        match verdict.deflect_to.map(usize::from) {
+            Some(other) if other != port => {
+                assert!(other < self.ports.len(), "an agent deflects to port {other}, which does not exist");
+                packet.deflect();
+                self.counters.deflections += 1;
+                self.recorder.packet(context.now(), self.node, other as u16, EventKind::Deflection, packet);
+                other
+            }
+            _ => port,
+        }
+    }
+
+    /// Asks the agent about a packet that leaves.
+    pub(super) fn consult_dequeue(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &mut Packet,
+        context: &mut impl NodeContext,
+    ) {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, context.now());
+        let (agent, beside) = self.beside();
+        agent.on_dequeue(&view, &describe(packet, ingress), &beside, &mut verdict);
+        self.obey(port, packet, verdict, context);
+    }
+
+    /// Tells the agent of a packet that will not leave.
+    pub(super) fn report_drop(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) {
+        if !self.agent.is_none() {
+            let view = self.view(port, packet.priority, context.now());
+            self.agent.on_drop(&view, &describe(packet, ingress));
+            self.plan_agent(context);
+        }
+    }
+
+    fn obey(&mut self, port: usize, packet: &mut Packet, verdict: Verdict, context: &mut impl NodeContext) {
+        if verdict.mark && packet.ecn_capable() {
+            self.count_mark(port, packet, context.now());
+            packet.mark();
+        }
+        if let Some(window) = verdict.notify {
+            let flow = describe(packet, MADE_HERE).flow;
+            self.notify(&Notification { flow, window }, context);
+        }
+        self.plan_agent(context);
+    }
+
+    /// Sends a congestion notification to the source of a flow.
+    fn notify(&mut self, notification: &Notification, context: &mut impl NodeContext) {
+        let flow = &notification.flow;
+        let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
+        packet.set_value(notification.window.unwrap_or(u64::MAX));
+        packet.entropy = flow.entropy;
+        packet.wire = SMALLEST_FRAME as u16;
+        packet.class = flow.class;
+        self.counters.created_bytes += u64::from(packet.wire);
+        self.forward(MADE_HERE, &packet, None, context);
+    }
+
+    /// When the agent first wants to be called.
+    pub fn first_timer(&mut self) -> Option<Time> {
+        self.agent_event = self.agent.next_timer();
+        (self.agent_event != Time::MAX).then_some(self.agent_event)
+    }
+
+    /// Sees to it that the agent's timer is not missed.
+    #[inline]
+    pub(super) fn plan_agent(&mut self, context: &mut impl NodeContext) {
+        let next = self.agent.next_timer();
+        if next < self.agent_event {
+            self.agent_event = next.max(context.now());
+            let event = Event { class: class::AGENT, entity: self.base, payload: 0 };
+            context.schedule(self.agent_event, event);
+        }
+    }
+
+    pub(super) fn on_agent_timer(&mut self, context: &mut impl NodeContext) {
+        let now = context.now();
+        if self.agent_event != now {
+            return;
+        }
+        self.agent_event = Time::MAX;
+        if self.agent.next_timer() <= now {
+            let mut notifications = std::mem::take(&mut self.notifications);
+            let (agent, beside) = self.beside();
+            agent.on_timer(now, &beside, &mut |notification| notifications.push(notification));
+            notifications.drain(..).for_each(|notification| self.notify(&notification, context));
+            self.notifications = notifications;
+        }
+        self.plan_agent(context);
+    }
+
+    /// A queue as the agent sees it, with a random number that is drawn for it.
+    pub(super) fn view(&mut self, port: usize, priority: u8, now: Time) -> PortView {
+        self.consultations += 1;
+        let random = mix(self.consultations << 32 | u64::from(self.salt)) as u32;
+        PortView {
+            now,
+            port: port as u16,
+            priority,
+            queue_bytes: self.queues[self.index(port, priority)].bytes,
+            rate: self.ports[port].link.rate(),
+            random,
+        }
+    }
+
+    /// The rest of the switch beside its agent.
+    fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
+        let Self { agent, ports, queues, rule, priorities, .. } = self;
+        (agent, Beside { ports, queues, rule, priorities: *priorities as u8 })
+    }
+}
+
+/// See [`SwitchView`].
+struct Beside<'s> {
+    ports: &'s [Port],
+    queues: &'s [Queue],
+    rule: &'s Rule,
+    priorities: u8,
+}
+
+impl SwitchView for Beside<'_> {
+    fn ports(&self) -> u16 {
+        self.ports.len() as u16
+    }
+    fn priorities(&self) -> u8 {
+        self.priorities
+    }
+    fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
+        self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes
+    }
+    fn rate(&self, port: u16) -> Rate {
+        self.ports[usize::from(port)].link.rate()
+    }
+    fn may_send(&self, port: u16, priority: u8) -> bool {
+        let port = &self.ports[usize::from(port)];
+        port.link.is_up() && port.permission.allowed(1 << priority) != 0
+    }
+    fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16> {
+        self.rule.alternatives(destination)
+    }
+}
+
+fn describe(packet: &Packet, ingress: u16) -> PacketView {
+    PacketView {
+        flow: FlowAddress {
+            source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
+            destination: packet.destination,
+            sequence: packet.sequence,
+            slot: packet.slot,
+            entropy: packet.entropy,
+            class: packet.class,
+        },
+        ingress: (ingress != MADE_HERE).then_some(ingress),
+        bytes: u32::from(packet.wire),
+        ecn_capable: packet.ecn_capable(),
+        is_data: packet.kind == Kind::Data,
+        deflections: packet.deflections(),
+    }
+}

@@ -1,0 +1,89 @@
+//! What changes around a switch: permission to send, and links that go down and up.
+
+use super::{LINK_UP, NEW_EPOCH, Switch};
+use crate::{
+    engine::Event,
+    fabric::node::{NodeContext, class},
+    probe::EventKind,
+};
+use incast_cc::switch::SwitchAgent;
+use incast_units::Time;
+
+impl Switch<'_> {
+    /// Forbids a port to send the priorities of `mask`.
+    fn pause(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+        let mask = mask & u8::MAX >> (8 - self.priorities);
+        let paused = self.ports[port].permission.pause(context.now(), mask, &mut self.pauses[port]);
+        self.report_edges(port, paused, EventKind::Pause, context);
+    }
+
+    /// Allows it again.
+    fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+        let now = context.now();
+        let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
+        self.report_edges(port, resumed, EventKind::Resume, context);
+        let out = &self.ports[port];
+        if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
+            self.depart(port, now, context);
+        }
+        if !self.lazy {
+            self.plan_departure(port, context);
+        }
+    }
+
+    fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
+        let now = context.now();
+        if !self.agent.is_none() {
+            for priority in (0..self.priorities as u8).filter(|priority| priorities & 1 << priority != 0) {
+                let view = self.view(port, priority, now);
+                match kind {
+                    EventKind::Pause => self.agent.on_pause(&view),
+                    _ => self.agent.on_resume(&view),
+                }
+                self.plan_agent(context);
+            }
+        }
+        self.recorder.edges(now, self.node, port as u16, priorities, kind);
+    }
+
+    /// The gate of a port opens or closes.
+    pub(super) fn on_gate(&mut self, port: usize, context: &mut impl NodeContext) {
+        let Some(gate) = self.settings.switch.gate else { return };
+        let now = context.now();
+        let (open, next) = gate.at(now);
+        if open {
+            self.resume(port, gate.priorities, context);
+        } else {
+            self.drain(port, now + Time::from_ps(1), context);
+            self.pause(port, gate.priorities, context);
+        }
+        context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
+    }
+
+    /// A cable went down or came up somewhere: `payload` is `NEW_EPOCH` for a new table, else the port's new state.
+    pub(super) fn on_link(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
+        if payload == NEW_EPOCH {
+            if let Some(rule) = self.later_rules.pop() {
+                self.rule = rule;
+            }
+            return;
+        }
+        let (now, up) = (context.now(), payload == LINK_UP);
+        self.drain(port, now, context);
+        self.ports[port].link.switch(up);
+        self.inputs[port].switch(now, up);
+        if up {
+            return;
+        }
+        // What waits for a dead link is lost; what is on it is lost at its far end.
+        for priority in 0..self.priorities {
+            let index = self.index(port, priority as u8);
+            while let Some((packet, ingress)) = self.pool.pop(&mut self.queues[index]) {
+                self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
+                self.lose(port, ingress, &packet, context);
+            }
+        }
+        self.ports[port].waiting = 0;
+        self.ports[port].waiting_bytes = 0;
+    }
+}

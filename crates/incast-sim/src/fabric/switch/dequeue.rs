@@ -1,0 +1,154 @@
+//! Departure: the link is free, the head of the highest priority that may send goes. Marks, telemetry, the link.
+
+use super::Switch;
+use crate::{
+    config::MarkAt,
+    engine::Event,
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet, Telemetry},
+    },
+    probe::EventKind,
+};
+use incast_cc::feedback::HopTelemetry;
+use incast_units::Time;
+
+impl Switch<'_> {
+    /// Lets all ports catch up. Returns when the next packet leaves.
+    pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
+        let mut next = Time::MAX;
+        let mut busy = std::mem::take(&mut self.busy);
+        busy.retain(|port| {
+            let port = usize::from(*port);
+            self.drain(port, limit, context);
+            let out = &self.ports[port];
+            if out.permission.allowed(out.waiting) != 0 {
+                next = next.min(out.link.free_at());
+            }
+            let busy = out.waiting != 0;
+            self.ports[port].departure = busy;
+            busy
+        });
+        self.busy = busy;
+        next
+    }
+
+    /// Lets everything leave a port that leaves before `limit`.
+    ///
+    /// An event for each departure would double the events of a loaded fabric. Where a switch has its domain to
+    /// itself and nobody watches departures, only three things can see whether one has happened: the next packet for
+    /// the same port, a packet that finds no room in the shared memory, and the end of the window, after which what
+    /// left must be on its way. Each of these catches up first, so the results are those of one event for each.
+    #[inline]
+    pub(super) fn drain(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
+        loop {
+            let out = &self.ports[port];
+            let at = out.link.free_at();
+            if at >= limit || out.permission.allowed(out.waiting) == 0 {
+                return;
+            }
+            self.depart(port, at, context);
+        }
+    }
+
+    /// Sees to it that a port with something to send is looked at when its link is free.
+    #[inline]
+    pub(super) fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+        let out = &mut self.ports[port];
+        if !out.departure && out.permission.allowed(out.waiting) != 0 {
+            out.departure = true;
+            let at = out.link.free_at().max(context.now());
+            context
+                .schedule(at, Event { class: class::DEPARTURE, entity: self.base + port as u32, payload: 0 });
+        }
+    }
+
+    /// A departure event.
+    pub(super) fn on_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+        let now = context.now();
+        self.ports[port].departure = false;
+        let out = &self.ports[port];
+        if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
+            self.depart(port, now, context);
+        }
+        self.plan_departure(port, context);
+    }
+
+    /// Dequeue: the link is free at `now`, the highest waiting priority that may send goes.
+    #[inline]
+    pub(super) fn depart(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
+        let out = &mut self.ports[port];
+        let allowed = out.permission.allowed(out.waiting);
+        let priority = allowed.trailing_zeros() as u8;
+        let index = usize::from(priority) * self.ports.len() + port;
+        let out = &mut self.ports[port];
+        let queue = &mut self.queues[index];
+        let Some((mut packet, ingress)) = self.pool.pop(queue) else { return };
+        let left = queue.bytes;
+        self.memory.leave(u64::from(packet.wire), left);
+        out.waiting_bytes -= u64::from(packet.wire);
+        if queue.is_empty() {
+            out.waiting &= !(1 << priority);
+        }
+        if self.settings.switch.mark_at == MarkAt::Dequeue
+            && packet.ecn_capable()
+            && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
+        {
+            self.count_mark(port, &packet, now);
+            packet.mark();
+        }
+        let telemetry = self.pool.telemetry(&packet);
+        self.transmit(port, ingress, now, &packet, telemetry.as_ref(), context);
+    }
+
+    /// The packet leaves: agents first, then the link.
+    #[inline(always)]
+    pub(super) fn transmit(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        if self.agent.is_none() {
+            self.put_on_link(port, now, packet, telemetry, context);
+        } else {
+            let mut packet = *packet;
+            self.consult_dequeue(port, ingress, &mut packet, context);
+            self.put_on_link(port, now, &packet, telemetry, context);
+        }
+    }
+
+    /// Telemetry, then the link.
+    #[inline(always)]
+    fn put_on_link(
+        &mut self,
+        port: usize,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        if !self.sent_by_priority.is_empty() {
+            let index = self.index(port, packet.priority);
+            self.sent_by_priority[index] += u64::from(packet.wire);
+        }
+        let out = &mut self.ports[port];
+        if self.settings.switch.telemetry && packet.kind == Kind::Data {
+            let mut telemetry = telemetry.copied().unwrap_or_default();
+            telemetry.push(HopTelemetry {
+                time: now,
+                sent_bytes: out.link.sent_bytes(),
+                queue_bytes: u32::try_from(out.waiting_bytes).unwrap_or(u32::MAX),
+                rate_mbps: u32::try_from(out.link.rate().bps() / 1_000_000).unwrap_or(u32::MAX),
+            });
+            if !out.link.send(now, packet, Some(&telemetry), context) {
+                self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+            }
+        } else if !out.link.send(now, packet, telemetry, context) {
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Egress: straight to an idle link, or into a queue. Admission to the memory, marks.
+
+use super::Switch;
+use crate::{
+    config::MarkAt,
+    fabric::{
+        node::NodeContext,
+        packet::{Packet, Telemetry},
+    },
+    probe::EventKind,
+};
+use incast_units::Time;
+
+impl Switch<'_> {
+    /// Egress where there is an agent, which may mark the packet or choose another port.
+    #[inline(never)]
+    pub(super) fn enqueue_consulted(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let port = self.consult_enqueue(port, ingress, &mut packet, context);
+        self.enqueue(port, ingress, &packet, telemetry, context);
+    }
+
+    /// Egress: straight to an idle link, or into a queue.
+    #[inline(always)]
+    pub(super) fn enqueue(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        if self.lazy && self.ports[port].waiting != 0 {
+            self.drain(port, now + Time::from_ps(1), context);
+        }
+        let index = self.index(port, packet.priority);
+        let out = &mut self.ports[port];
+        let bit = 1u8 << packet.priority;
+        if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up() {
+            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
+            self.transmit(port, ingress, now, packet, telemetry, context);
+            return;
+        }
+        if !out.link.is_up() {
+            self.lose(port, ingress, packet, context);
+            return;
+        }
+        let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
+        let port_bytes = out.waiting_bytes;
+        if !self.memory.admits(wire, queued, port_bytes) && !self.admits_after_all(port, index, wire, context)
+        {
+            self.records[index].drops += 1;
+            self.counters.dropped.0 += 1;
+            self.counters.dropped.1 += wire;
+            self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
+            self.report_drop(port, ingress, packet, context);
+            return;
+        }
+        let mut mark = false;
+        if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
+            let out = &self.ports[port];
+            let occupancy = queued + out.link.in_service(now, packet.priority);
+            mark = self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform());
+            if mark {
+                self.count_mark(port, packet, now);
+            }
+        }
+        let out = &mut self.ports[port];
+        self.memory.enter(wire, queued);
+        self.pool.push(&mut self.queues[index], packet, ingress, mark, telemetry);
+        if self.lazy && !out.departure {
+            out.departure = true;
+            self.busy.push(port as u16);
+        }
+        out.waiting |= bit;
+        out.waiting_bytes += wire;
+        let length = out.waiting_bytes + out.link.in_service_any(now);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+        if !self.lazy {
+            self.recorder.queued(now, port as u16, length - wire, packet, mark);
+            self.plan_departure(port, context);
+        }
+    }
+
+    /// Whether a packet has room once all departures that are due have happened.
+    #[cold]
+    fn admits_after_all(
+        &mut self,
+        port: usize,
+        queue: usize,
+        wire: u64,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        if !self.lazy {
+            return false;
+        }
+        let limit = context.now() + Time::from_ps(1);
+        (0..self.busy.len()).for_each(|index| self.drain(usize::from(self.busy[index]), limit, context));
+        self.memory.admits(wire, self.queues[queue].bytes, self.ports[port].waiting_bytes)
+    }
+
+    /// A packet is about to be marked: counts it, unless it is already.
+    #[inline]
+    pub(super) fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) {
+        if !packet.marked() {
+            let index = self.index(port, packet.priority);
+            self.records[index].marks += 1;
+            self.counters.marks += 1;
+            self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
+        }
+    }
+
+    /// The link of a packet's port is down.
+    #[cold]
+    pub(super) fn lose(
+        &mut self,
+        port: usize,
+        ingress: u16,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) {
+        self.counters.lost.0 += 1;
+        self.counters.lost.1 += u64::from(packet.wire);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
+        self.report_drop(port, ingress, packet, context);
+    }
+}

@@ -1,0 +1,62 @@
+//! Ingress: a packet arrived. Routing chooses the egress port.
+
+use super::Switch;
+use crate::{
+    config::LoadBalancing,
+    fabric::{
+        node::NodeContext,
+        packet::{Packet, Telemetry},
+        routing,
+    },
+    probe::EventKind,
+};
+use incast_units::Time;
+
+impl Switch<'_> {
+    /// Ingress: a packet arrived at `port`.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        self.counters.arrived += 1;
+        if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
+            self.forward(port as u16, packet, telemetry, context);
+        } else {
+            self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
+        }
+    }
+
+    /// Routing: which of the equal-cost ports.
+    #[inline(always)]
+    pub(super) fn forward(
+        &mut self,
+        ingress: u16,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let entropy = match self.settings.switch.load_balancing {
+            LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
+            LoadBalancing::Spray => self.spray.next_u32(),
+        };
+        match self.rule.pick(packet.destination, entropy) {
+            Some(port) if self.agent.is_none() => {
+                self.enqueue(usize::from(port), ingress, packet, telemetry, context);
+            }
+            Some(port) => self.enqueue_consulted(usize::from(port), ingress, *packet, telemetry, context),
+            None => self.lose_unrouted(packet, context.now()),
+        }
+    }
+
+    /// A packet has nowhere to go. The agent has not heard of it.
+    #[cold]
+    fn lose_unrouted(&mut self, packet: &Packet, now: Time) {
+        self.counters.lost.0 += 1;
+        self.counters.lost.1 += u64::from(packet.wire);
+        self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
+    }
+}

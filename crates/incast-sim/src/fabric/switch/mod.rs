@@ -1,0 +1,278 @@
+//! A store-and-forward switch: routing, buffer admission, egress queues, marking, agents.
+//!
+//! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way.
+
+mod agent;
+mod change;
+mod dequeue;
+mod enqueue;
+mod ingress;
+mod prefetch;
+mod sample;
+
+use super::{
+    buffer::Memory,
+    link::{Receiver, Transmitter},
+    node::{NodeContext, class},
+    permission::{PauseRecord, Permission},
+    queue::{Pool, Queue},
+    routing::{self, Rule},
+};
+use crate::{
+    config::Ecn,
+    engine::{
+        Event,
+        random::{Stream, mix},
+    },
+    probe::{PacketTrace, PortProbe, Recorder},
+    settings::Settings,
+};
+use incast_cc::switch::{Agent, Notification, red::Marking};
+use incast_units::{Rate, Time};
+
+/// The egress side of a port: what every packet that leaves needs, in one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Port {
+    link: Transmitter,
+    /// Frame bytes waiting, all priorities.
+    waiting_bytes: u64,
+    /// Priorities with something waiting, one bit each.
+    waiting: u8,
+    permission: Permission,
+    /// A departure event is pending, or the port is in the list of busy ones.
+    departure: bool,
+    /// Index into the switch's list of marking rules, of which there are no more than ports.
+    marking: u16,
+}
+
+/// Counts of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct QueueRecord {
+    marks: u64,
+    drops: u64,
+}
+
+/// Sums of one switch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// Packets that arrived.
+    pub arrived: u64,
+    /// Bytes of control packets made here.
+    pub created_bytes: u64,
+    /// Packets and bytes without room.
+    pub dropped: (u64, u64),
+    /// Packets and bytes without a route, or queued at a link that went down.
+    pub lost: (u64, u64),
+    /// Marked packets.
+    pub marks: u64,
+    /// Deflected packets.
+    pub deflections: u64,
+    /// The longest egress queue, the packet in service included.
+    pub max_queue_bytes: u64,
+}
+
+/// A switch.
+#[derive(Debug)]
+pub struct Switch<'a> {
+    settings: &'a Settings,
+    ports: Vec<Port>,
+    /// Ingress, by port.
+    inputs: Vec<Receiver>,
+    /// By priority, then port.
+    queues: Vec<Queue>,
+    /// Frame bytes sent, indexed like the queues; only where probes want it.
+    sent_by_priority: Vec<u64>,
+    priorities: usize,
+    /// The different marking rules of the ports: one for each rate.
+    markings: Vec<Marking>,
+    /// By priority, then port.
+    records: Vec<QueueRecord>,
+    /// By port.
+    pauses: Vec<PauseRecord>,
+    pool: Pool,
+    memory: Memory,
+    rule: Rule,
+    /// Rules of later routing epochs, last first.
+    later_rules: Vec<Rule>,
+    salt: u32,
+    agent: Agent,
+    /// Pending event of the agent's timer.
+    agent_event: Time,
+    /// Events that the agent was asked about: its random numbers.
+    consultations: u64,
+    /// What the agent wants sent; empty but while it is asked.
+    notifications: Vec<Notification>,
+    spray: Stream,
+    /// By port, where marking draws lots.
+    red: Vec<Stream>,
+    /// Departures are caught up with instead of being events; see [`Switch::drain`].
+    lazy: bool,
+    /// Ports with something waiting, where departures are lazy.
+    busy: Vec<u16>,
+    node: u32,
+    /// First entity of this node in its domain.
+    base: u32,
+    /// Sums.
+    pub counters: Counters,
+    /// Recorded events.
+    pub recorder: Recorder,
+    probe: Option<Box<PortProbe>>,
+}
+
+/// Purposes of the random streams.
+const SPRAY_STREAM: u32 = 0x5350_5259;
+const RED_STREAM: u32 = 0x5245_4400;
+const SALT_STREAM: u32 = 0x5341_4c54;
+
+/// The salt with which a switch mixes flow hashes.
+pub fn salt(seed: u64, node: u32) -> u32 {
+    mix(seed ^ mix(u64::from(SALT_STREAM) << 32 | u64::from(node))) as u32
+}
+
+fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
+    match ecn {
+        Ecn::Off => Marking::Off,
+        Ecn::Step { at } => Marking::Step { at: at.bytes(rate, base_rtt) },
+        Ecn::Red { min, max, p } => {
+            Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
+        }
+    }
+}
+
+impl<'a> Switch<'a> {
+    /// A switch with its links. `rules` are those of the routing epochs in order, at least one; ports to sample are
+    /// given with their period. `alone` says that it shares its domain with no other node.
+    pub fn new(
+        settings: &'a Settings,
+        node: u32,
+        base: u32,
+        links: Vec<(Transmitter, Receiver)>,
+        rules: Vec<Rule>,
+        probe: Option<(Time, Vec<u16>)>,
+        alone: bool,
+    ) -> Self {
+        let priorities = usize::from(settings.switch.priorities);
+        let queues = links.len() * priorities;
+        let mut markings: Vec<Marking> = Vec::new();
+        let (mut ports, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
+        for (link, input) in links {
+            let marking = marking(&settings.switch.ecn, link.rate(), settings.base_rtt);
+            let known = markings.iter().position(|other| *other == marking).unwrap_or_else(|| {
+                markings.push(marking);
+                markings.len() - 1
+            });
+            inputs.push(input);
+            ports.push(Port {
+                link,
+                waiting_bytes: 0,
+                waiting: 0,
+                permission: Permission::default(),
+                departure: false,
+                marking: known as u16,
+            });
+        }
+        let red = if matches!(settings.switch.ecn, Ecn::Red { .. }) {
+            let stream =
+                |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
+            (0..ports.len()).map(stream).collect()
+        } else {
+            Vec::new()
+        };
+        let mut later_rules = rules;
+        later_rules.reverse();
+        let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
+        let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
+        Self {
+            settings,
+            records: vec![QueueRecord::default(); queues],
+            pauses: vec![PauseRecord::default(); ports.len()],
+            ports,
+            inputs,
+            markings,
+            queues: vec![Queue::default(); queues],
+            sent_by_priority: if probe.is_some() { vec![0; queues] } else { Vec::new() },
+            priorities,
+            pool: Pool::default(),
+            memory: Memory::new(settings.switch.buffer, queues as u64),
+            rule,
+            later_rules,
+            salt: salt(settings.seed, node),
+            agent: settings.switch.agent.clone(),
+            agent_event: Time::MAX,
+            consultations: 0,
+            notifications: Vec::new(),
+            spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
+            red,
+            lazy: alone && settings.switch.agent.is_none() && recorder.trace.is_none(),
+            busy: Vec::new(),
+            node,
+            base,
+            counters: Counters::default(),
+            recorder,
+            probe: probe.map(|(every, ports)| Box::new(PortProbe::new(every, ports))),
+        }
+    }
+
+    #[inline]
+    fn index(&self, port: usize, priority: u8) -> usize {
+        usize::from(priority) * self.ports.len() + port
+    }
+
+    /// An event of this switch has come.
+    pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
+        let port = (event.entity - self.base) as usize;
+        match event.class {
+            class::DEPARTURE => self.on_departure(port, context),
+            class::GATE => self.on_gate(port, context),
+            class::AGENT => self.on_agent_timer(context),
+            class::LINK => self.on_link(port, event.payload, context),
+            _ => {}
+        }
+    }
+
+    /// What was recorded of packets.
+    pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
+        let links = self.ports.iter_mut().filter_map(|port| port.link.trace());
+        links.chain(self.recorder.trace.as_deref_mut()).collect()
+    }
+
+    /// Its node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Frame bytes that wait in it.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.ports.iter().map(|port| port.waiting_bytes).sum()
+    }
+
+    /// Transmitter and receiver of each port.
+    pub fn links(&self) -> impl Iterator<Item = (&Transmitter, &Receiver)> {
+        self.ports.iter().map(|port| &port.link).zip(&self.inputs)
+    }
+
+    /// Pause edges and paused time of all ports, until `now`.
+    pub fn pauses(&self, now: Time) -> (u64, Time) {
+        self.pauses.iter().fold((0, Time::ZERO), |(edges, paused), record| {
+            (edges + record.edges(), paused + record.paused(now))
+        })
+    }
+
+    /// Every byte that came in has gone out, or waits, or was dropped.
+    pub fn conserves(&self) -> bool {
+        let received: u64 = self.inputs.iter().map(Receiver::bytes).sum();
+        let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes()).sum();
+        let counters = &self.counters;
+        self.memory.used() == self.waiting_bytes()
+            && received + counters.created_bytes
+                == sent + self.waiting_bytes() + counters.dropped.1 + counters.lost.1
+    }
+}
+
+/// Payloads of link events.
+pub const LINK_DOWN: u32 = 0;
+/// See [`LINK_DOWN`].
+pub const LINK_UP: u32 = 1;
+/// A new routing table, of the whole fabric.
+pub const NEW_EPOCH: u32 = 2;

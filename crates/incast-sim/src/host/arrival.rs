@@ -1,0 +1,169 @@
+//! Receiver: data arrived. It is acknowledged at once or later, refused, or answered with a notification.
+
+use super::{Host, app::FlowInfo, receiving::Arrival, reliability::Received};
+use crate::fabric::{
+    node::{NodeContext, class},
+    packet::{Kind, Packet, Telemetry},
+};
+use incast_cc::{receiver::End, sender::Recovery};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// Receiver: data.
+    #[inline]
+    pub(super) fn on_data(
+        &mut self,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let in_order_only = class.recovery == Recovery::GoBackN;
+        let known = self.receiving.records.len();
+        let arrival = self.receiving.on_data(now, packet, in_order_only);
+        if !self.scheduler.is_none() && self.receiving.records.len() > known {
+            self.announce(packet, &arrival, context);
+        }
+        if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
+            self.notify(packet, &arrival, interval, now);
+        }
+        if arrival.received == Received::Refused {
+            self.refuse(packet, &arrival, context);
+        } else {
+            self.acknowledge(packet, &arrival, telemetry, context);
+        }
+        if !self.scheduler.is_none() {
+            self.consult_scheduler(packet, &arrival, context);
+        }
+        if arrival.completes {
+            self.tell_end(arrival.flow, End::Complete, context);
+            self.on_complete(packet, &arrival, context);
+        }
+        self.pump(context);
+    }
+
+    /// Answers a packet now, or remembers that one is owed.
+    #[inline]
+    fn acknowledge(
+        &mut self,
+        packet: &Packet,
+        arrival: &Arrival,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let host = &self.settings.host;
+        let at_once = host.ack_every <= 1
+            || arrival.report.0 >= host.ack_every
+            || arrival.out_of_order
+            || arrival.completes
+            || arrival.mark_changes
+            || packet.is_last();
+        if at_once {
+            if let Some(progress) = self.receiving.progress(arrival.slot) {
+                progress.pending = (0, 0);
+            }
+            let now = context.now();
+            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now);
+            return;
+        }
+        let due = context.now() + host.ack_delay;
+        let event = self.event(class::DELAYED_ACK, arrival.slot);
+        if let Some(progress) = self.receiving.progress(arrival.slot) {
+            progress.last = Some((*packet, context.now()));
+            if progress.ack_event == Time::MAX {
+                progress.ack_event = due;
+                context.schedule(due, event);
+            }
+        }
+    }
+
+    /// Go-back-N: asks for the missing packet, once for each gap.
+    fn refuse(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+        let Some(progress) = self.receiving.progress(arrival.slot) else { return };
+        let report = std::mem::take(&mut progress.pending);
+        if !std::mem::replace(&mut progress.nacked, true) {
+            self.answer(Kind::Nack, packet, None, arrival.expected, report, context.now());
+        }
+    }
+
+    /// Queues an answer to a data packet that arrived at `arrived`; it echoes the telemetry.
+    #[inline]
+    fn answer(
+        &mut self,
+        kind: Kind,
+        data: &Packet,
+        telemetry: Option<&Telemetry>,
+        expected: u32,
+        report: (u32, u32),
+        arrived: Time,
+    ) {
+        let class = &self.settings.classes[usize::from(data.class)];
+        let mut answer = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
+        answer.position = data.position;
+        answer.packets = expected;
+        answer.entropy = data.reverse_entropy();
+        let share = if self.scheduler.is_none() { None } else { self.share_of(data) };
+        answer.set_echo(data.stamp(), share);
+        answer.delay_ns = (arrived.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
+        answer.set_way(data.delay_ns, Time::ZERO);
+        answer.wire = class.format.control() as u16;
+        answer.priority = class.ack_priority;
+        answer.class = data.class;
+        answer.set_report(report.0, report.1);
+        self.push_control(answer, telemetry);
+    }
+
+    /// Notification point: answers a mark with a congestion notification packet, unless one was sent for the flow less
+    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015).
+    fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, now: Time) {
+        let Some(progress) = self.receiving.progress(arrival.slot) else { return };
+        if now < progress.next_notification {
+            return;
+        }
+        progress.next_notification = now.saturating_add(interval);
+        let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
+        packet.entropy = data.reverse_entropy();
+        packet.set_value(u64::MAX);
+        packet.wire = self.settings.classes[usize::from(data.class)].format.notification as u16;
+        packet.class = data.class;
+        self.push_control(packet, None);
+    }
+
+    #[inline]
+    pub(super) fn push_control(&mut self, packet: Packet, telemetry: Option<&Telemetry>) {
+        self.created_bytes += u64::from(packet.wire);
+        self.nic.push_control(&packet, telemetry);
+    }
+
+    pub(super) fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let now = context.now();
+        let Some(progress) = self.receiving.progress(slot) else { return };
+        if progress.ack_event != now {
+            return;
+        }
+        progress.ack_event = Time::MAX;
+        let report = std::mem::take(&mut progress.pending);
+        let expected = progress.expected();
+        if let (true, Some((packet, arrived))) = (report.0 > 0, progress.last.take()) {
+            self.answer(Kind::Ack, &packet, None, expected, report, arrived);
+        }
+        self.pump(context);
+    }
+
+    /// The last byte of a flow is here.
+    #[cold]
+    fn on_complete(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+        let Some(mut application) = self.application.take() else { return };
+        let record = self.receiving.records[arrival.flow as usize];
+        let flow = FlowInfo {
+            source: record.source,
+            sequence: record.sequence,
+            destination: self.node,
+            class: u16::from(packet.class),
+            bytes: record.bytes,
+        };
+        application.on_received(context.now(), &flow, &mut |spec| self.open(spec, context));
+        self.application = Some(application);
+    }
+}

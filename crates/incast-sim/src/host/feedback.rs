@@ -1,0 +1,123 @@
+//! Sender: an acknowledgement or another answer arrived, for the law and for reliability.
+
+use super::{Host, order::Order, reliability::Acked, sending::SendFlow};
+use crate::fabric::{
+    node::NodeContext,
+    packet::{Kind, Packet, Telemetry},
+};
+use incast_cc::Feedback;
+
+impl Host<'_> {
+    /// Sender: an acknowledgement, positive or negative.
+    #[inline]
+    pub(super) fn on_ack(
+        &mut self,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let settings = self.settings;
+        let mtu = settings.host.mtu;
+        let slot = packet.slot;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        if flow.sequence != packet.sequence {
+            // The slot has a new tenant: this answers a duplicate of a finished flow.
+            return;
+        }
+        let (before, sent) = (flow.send.acked(), packet.echo(now));
+        if let Some(share) = packet.share() {
+            flow.share = Some(share);
+        }
+        let acked = match packet.kind {
+            Kind::Nack => flow.send.on_nack(packet.packets),
+            _ => flow.send.on_ack(packet.position, packet.packets, sent.ps()),
+        };
+        let rtt = now - sent;
+        flow.rtt.sample(rtt);
+        let (packets, marked) = packet.report();
+        let feedback = Feedback {
+            now,
+            acked_bytes: payload_of(&acked, flow, mtu),
+            packets,
+            marked,
+            acked: flow.position(flow.send.acked(), mtu),
+            next: flow.position(flow.send.unsent(), mtu),
+            in_flight: flow.in_flight(mtu),
+            rtt,
+            app_limited: flow.app_limited(before),
+            endpoint_delay: Some(packet.endpoint_delay()),
+            hops: Some(packet.hops()),
+            one_way_delay: Some(i64::from(packet.delay_ns) * 1000),
+            telemetry: telemetry.map_or(&[], Telemetry::hops),
+            sender_count: flow.share.map(|share| u16::try_from(share.senders()).unwrap_or(u16::MAX)),
+        };
+        flow.law.on_ack(&feedback);
+        flow.report_loss(now, &acked, mtu);
+        flow.refresh(settings);
+        if flow.stage.is_some() {
+            flow.report_delay(now, sent, i64::from(packet.delay_ns) * 1000);
+        }
+        if flow.send.is_done() {
+            self.finish(slot, context);
+        } else {
+            if acked.packets > 0 {
+                flow.backoff = 0;
+                flow.probed = false;
+                flow.restart_timer(now, settings);
+            }
+            self.offer(slot, context);
+        }
+        self.pump(context);
+    }
+
+    pub(super) fn on_notification(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let granted = Some(packet.value()).filter(|window| *window != u64::MAX);
+        if let Some(Some(flow)) = self.flows.get_mut(packet.slot as usize)
+            && flow.sequence == packet.sequence
+        {
+            flow.law.on_cnp(context.now(), granted);
+            flow.refresh(self.settings);
+            self.offer(packet.slot, context);
+            self.pump(context);
+        }
+    }
+
+    /// Sender: an order of the receiver's scheduler.
+    pub(super) fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let (now, settings, slot) = (context.now(), self.settings, packet.slot);
+        let Some((order, priority)) = Order::read(packet) else { return };
+        let tenant = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(flow) = tenant.filter(|flow| flow.sequence == packet.sequence) else {
+            if self.settings.host.give_up_after.is_some() {
+                self.repeat_farewell(packet, context);
+            }
+            return;
+        };
+        if let Some(priority) = priority.filter(|priority| *priority != flow.priority) {
+            // It stands in another line from now on.
+            if std::mem::take(&mut flow.queued) {
+                self.nic.remove_flow(slot, flow.priority);
+            }
+            flow.priority = priority;
+        }
+        match order {
+            Order::Credit(position) => {
+                flow.law.on_credit(now, position);
+                flow.refresh(settings);
+            }
+            Order::Token(wanted, lifetime) => flow.on_token(now, wanted, lifetime, settings),
+            Order::Resend(first, count) => flow.on_resend(now, first, count, settings),
+            Order::Share(share) => flow.share = Some(share),
+        }
+        self.offer(slot, context);
+        self.pump(context);
+    }
+}
+
+/// Payload bytes of newly acknowledged packets.
+#[inline]
+fn payload_of(acked: &Acked, flow: &SendFlow, mtu: u32) -> u64 {
+    let full = u64::from(acked.packets) * u64::from(mtu);
+    if acked.last { full - u64::from(mtu - flow.last_payload()) } else { full }
+}

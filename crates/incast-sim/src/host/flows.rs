@@ -1,0 +1,130 @@
+//! Sender: flows start, finish, or are given up.
+
+use super::{Host, Sent, app::FlowInfo, sending::SendFlow};
+use crate::{
+    config::FlowSpec,
+    engine::queue::Key,
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet},
+    },
+};
+use incast_units::Time;
+
+/// Flows that a host can have open at once; they are named in events.
+const MOST_FLOWS: usize = Key::PAYLOADS as usize;
+
+impl Host<'_> {
+    /// Adds a flow that starts now or later.
+    pub(super) fn open(&mut self, spec: FlowSpec, context: &mut impl NodeContext) {
+        let classes = self.settings.classes.len();
+        assert!(
+            spec.bytes > 0 && usize::from(spec.class) < classes && spec.destination != self.node,
+            "an application opened an impossible flow: {spec:?}"
+        );
+        let spec = FlowSpec { source: self.node, start: spec.start.max(context.now()), ..spec };
+        // Latest first; of flows that start together the one opened first comes first.
+        let place = self.upcoming.partition_point(|other| other.start > spec.start);
+        self.upcoming.insert(place, spec);
+        if place + 1 == self.upcoming.len() {
+            context.schedule(spec.start, self.event(class::FLOW_START, 0));
+        }
+    }
+
+    pub(super) fn on_flow_start(&mut self, context: &mut impl NodeContext) {
+        let now = context.now();
+        while let Some(spec) = self.upcoming.pop_if(|spec| spec.start <= now) {
+            self.start(FlowSpec { start: now, ..spec }, context);
+        }
+        if let Some(next) = self.first_start() {
+            context.schedule(next, self.event(class::FLOW_START, 0));
+        }
+        self.pump(context);
+    }
+
+    fn start(&mut self, mut spec: FlowSpec, context: &mut impl NodeContext) {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        if spec.request == FlowSpec::OWN_REQUEST {
+            spec.request = u64::from(self.node) << 32 | u64::from(sequence);
+        }
+        let class = &self.settings.classes[usize::from(spec.class)];
+        let mut flow = SendFlow::new(self.settings, class, spec, sequence);
+        flow.restart_timer(context.now(), self.settings);
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                assert!(self.flows.len() < MOST_FLOWS, "more than {MOST_FLOWS} flows open at one host");
+                self.flows.push(None);
+                self.flows.len() as u32 - 1
+            }
+        };
+        self.flows[slot as usize] = Some(flow);
+        self.offer(slot, context);
+    }
+
+    /// The sender knows that everything has arrived.
+    pub(super) fn finish(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let Some(flow) = self.remove(slot) else { return };
+        let info = FlowInfo {
+            source: self.node,
+            sequence: flow.sequence,
+            destination: flow.spec.destination,
+            class: flow.spec.class,
+            bytes: flow.spec.bytes,
+        };
+        self.sent.push(summary(&flow, Some(context.now())));
+        if let Some(mut application) = self.application.take() {
+            application.on_acked(context.now(), &info, &mut |spec| self.open(spec, context));
+            self.application = Some(application);
+        }
+    }
+
+    /// Takes a flow out of its slot and of the NIC's line.
+    fn remove(&mut self, slot: u32) -> Option<SendFlow> {
+        let flow = self.flows[slot as usize].take()?;
+        self.free.push(slot);
+        if flow.queued {
+            self.nic.remove_flow(slot, flow.priority);
+        }
+        Some(flow)
+    }
+
+    /// Gives a flow up, and tells its receiver.
+    #[cold]
+    pub(super) fn abandon(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let Some(flow) = self.remove(slot) else { return };
+        self.sent.push(summary(&flow, None));
+        let mut packet = Packet::new(Kind::Abandon, self.node, flow.spec.destination, flow.sequence, slot);
+        (packet.entropy, packet.class) = (flow.entropy, flow.class);
+        self.push_farewell(packet);
+        self.pump(context);
+    }
+
+    /// The receiver asks for a flow that is gone: that it was given up is said again, as the first time may have been lost.
+    #[cold]
+    pub(super) fn repeat_farewell(&mut self, credit: &Packet, context: &mut impl NodeContext) {
+        let mut packet = Packet::new(Kind::Abandon, self.node, credit.source, credit.sequence, credit.slot);
+        (packet.entropy, packet.class) = (credit.reverse_entropy(), credit.class);
+        self.push_farewell(packet);
+        self.pump(context);
+    }
+
+    fn push_farewell(&mut self, mut packet: Packet) {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        packet.wire = class.format.control() as u16;
+        packet.priority = class.ack_priority;
+        self.push_control(packet, None);
+    }
+}
+
+pub(super) fn summary(flow: &SendFlow, acked: Option<Time>) -> Sent {
+    Sent {
+        spec: flow.spec,
+        sequence: flow.sequence,
+        acked,
+        retransmitted_bytes: flow.retransmitted_bytes,
+        timeouts: flow.timeouts,
+        held: flow.held,
+    }
+}

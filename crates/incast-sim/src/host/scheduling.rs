@@ -1,0 +1,294 @@
+//! Receiver: what the scheduler of receiver-driven protocols hears, and what it has sent.
+
+use super::{Host, order::Order, receiving::Arrival, reliability::Received};
+use crate::fabric::{
+    node::{NodeContext, class},
+    packet::{Kind, Packet},
+};
+use incast_cc::receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// Tells the scheduler of a flow whose first packet this is, before the packet is acknowledged.
+    #[cold]
+    pub(super) fn announce(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+        let mss = self.settings.host.mtu;
+        let bytes = match packet.packets {
+            // The only packet of a flow knows its size.
+            1 => u64::from(packet.payload),
+            packets => u64::from(packets) * u64::from(mss),
+        };
+        let new = NewFlow { now: context.now(), flow: arrival.flow, source: packet.source, bytes, mss };
+        self.with_scheduler(context, |scheduler, send| scheduler.on_flow(&new, send));
+    }
+
+    pub(super) fn consult_scheduler(
+        &mut self,
+        packet: &Packet,
+        arrival: &Arrival,
+        context: &mut impl NodeContext,
+    ) {
+        let record = self.receiving.records[arrival.flow as usize];
+        let mtu = u64::from(self.settings.host.mtu);
+        // The packet carries the flow's length in packets; only its last one says how short that is.
+        let size = u64::from(packet.packets) * mtu;
+        let seen = receiver::Arrival {
+            now: context.now(),
+            flow: arrival.flow,
+            position: u64::from(packet.position) * mtu,
+            bytes: u32::from(packet.payload),
+            expected: (u64::from(arrival.expected) * mtu).min(size),
+            remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(record.bytes) },
+            marked: packet.marked(),
+            duplicate: arrival.received == Received::Duplicate,
+        };
+        self.with_scheduler(context, |scheduler, send| scheduler.on_data(&seen, send));
+    }
+
+    /// Tells the scheduler that a flow has ended.
+    pub(super) fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
+        if !self.scheduler.is_none() {
+            let now = context.now();
+            self.with_scheduler(context, |scheduler, send| scheduler.on_end(now, flow, end, send));
+        }
+    }
+
+    /// What the acknowledgement of a packet says of the flow's share.
+    pub(super) fn share_of(&mut self, data: &Packet) -> Option<Share> {
+        let flow = self.receiving.find(data);
+        self.scheduler.share(flow)
+    }
+
+    /// The sender has given a flow up.
+    pub(super) fn on_abandon(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        if let Some(flow) = self.receiving.on_abandon(packet) {
+            self.tell_end(flow, End::Abandoned, context);
+            self.pump(context);
+        }
+    }
+
+    pub(super) fn on_scheduler_timer(&mut self, context: &mut impl NodeContext) {
+        let now = context.now();
+        if self.scheduler_event != now {
+            return;
+        }
+        self.scheduler_event = Time::MAX;
+        self.with_scheduler(context, |scheduler, send| {
+            if scheduler.next_timer() <= now {
+                scheduler.on_timer(now, send);
+            }
+        });
+        self.pump(context);
+    }
+
+    /// Asks the scheduler, sends what it wants sent, and sees to it that its timer is not missed.
+    fn with_scheduler(
+        &mut self,
+        context: &mut impl NodeContext,
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
+    ) {
+        let mut scheduler = std::mem::take(&mut self.scheduler);
+        ask(&mut scheduler, &mut |control| self.send_control(&control));
+        self.scheduler = scheduler;
+        self.plan_scheduler(context);
+    }
+
+    /// Sends what the scheduler wants sent to the sender of one of its flows.
+    fn send_control(&mut self, control: &Control) {
+        let Some(about) = self.receiving.records.get(control.flow() as usize) else { return };
+        let class = &self.settings.classes[usize::from(about.class)];
+        let mut packet =
+            Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
+        packet.entropy = about.reverse_entropy;
+        let (order, priority) = Order::of(control, self.settings.host.mtu);
+        order.write(priority, &mut packet);
+        packet.wire = class.format.control() as u16;
+        packet.priority = class.ack_priority;
+        packet.class = about.class;
+        self.push_control(packet, None);
+    }
+
+    fn plan_scheduler(&mut self, context: &mut impl NodeContext) {
+        let next = self.scheduler.next_timer();
+        if next < self.scheduler_event {
+            self.scheduler_event = next.max(context.now());
+            context.schedule(self.scheduler_event, self.event(class::SCHEDULER, 0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{Buffer, Ecn, FlowSpec, HostConfig, LoadBalancing, MarkAt, SwitchConfig},
+        engine::Event,
+        fabric::{
+            link::{Peer, Receiver, Transmitter},
+            packet::Telemetry,
+            topology::tests::link,
+        },
+        host::format::Format,
+        settings::{Class, Settings},
+    };
+    use incast_cc::{
+        Path,
+        receiver::paced_tokens::PacedTokens,
+        sender::{Framing, LawParameters, Recovery},
+        switch::Agent,
+        underlay::Underlay,
+    };
+    use incast_units::{Rate, Time};
+
+    const MTU: u32 = 1000;
+
+    /// Remembers what a host sends, and forgets its alarms.
+    #[derive(Default)]
+    struct World {
+        now: Time,
+        sent: Vec<Packet>,
+    }
+
+    impl NodeContext for World {
+        fn now(&self) -> Time {
+            self.now
+        }
+        fn send(&mut self, _peer: Peer, _arrival: Time, packet: &Packet, _telemetry: Option<&Telemetry>) {
+            self.sent.push(*packet);
+        }
+        fn schedule(&mut self, _time: Time, _event: Event) {}
+    }
+
+    fn settings() -> Settings {
+        let path =
+            Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(10), mss: MTU, wire_mss: MTU + 90 };
+        let class = Class {
+            law: LawParameters::resolve("credit", &path, &[]).expect("a known law").expect("its defaults"),
+            recovery: Recovery::SelectiveRepeat,
+            priority: 0,
+            ack_priority: 0,
+            underlay: Underlay::None,
+            ecn_capable: false,
+            notification_interval: None,
+            format: Format::of(Framing::Tcp),
+            path,
+        };
+        Settings {
+            seed: 1,
+            switch: SwitchConfig {
+                buffer: Buffer::Unlimited,
+                ecn: Ecn::Off,
+                mark_at: MarkAt::Enqueue,
+                priorities: 1,
+                load_balancing: LoadBalancing::Ecmp,
+                agent: Agent::None,
+                telemetry: false,
+                gate: None,
+            },
+            host: HostConfig {
+                mtu: MTU,
+                rto_min: Time::from_ms(1),
+                ack_every: 1,
+                ack_delay: Time::ZERO,
+                reordering: 3,
+                scheduler: Scheduler::PacedTokens(PacedTokens::new(
+                    Time::from_us(1),
+                    4_000,
+                    Time::from_us(100),
+                )),
+                give_up_after: None,
+                gate: None,
+            },
+            classes: vec![class],
+            base_rtt: Time::from_us(10),
+            record: false,
+            rates: None,
+            packets: None,
+        }
+    }
+
+    fn host(settings: &Settings, node: u32, flows: Vec<FlowSpec>) -> Host<'_> {
+        let link = Transmitter::new(&link(), Peer { domain: 1, entity: 0 }, 1, 0);
+        Host::new(settings, node, 0, link, Receiver::default(), flows, None)
+    }
+
+    /// Lets a host send all that waits, and takes it away.
+    fn flush(host: &mut Host<'_>, world: &mut World) -> Vec<Packet> {
+        for _ in 0..100 {
+            world.now += Time::from_us(1);
+            host.on_event(Event { class: class::DEPARTURE, entity: 0, payload: 0 }, world);
+        }
+        std::mem::take(&mut world.sent)
+    }
+
+    fn data(source: u32, position: u32, packets: u32) -> Packet {
+        let mut packet = Packet::new(Kind::Data, source, 9, 0, 5);
+        (packet.position, packet.packets, packet.payload) = (position, packets, MTU as u16);
+        packet.wire = 1070;
+        packet
+    }
+
+    #[test]
+    fn each_acknowledgement_says_how_many_senders_there_are_and_others_are_told() {
+        let settings = settings();
+        let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
+        let acks = |sent: &[Packet]| -> Vec<(u32, Option<u32>)> {
+            let acks = sent.iter().filter(|packet| packet.kind == Kind::Ack);
+            acks.map(|ack| (ack.destination, ack.share().map(Share::senders))).collect()
+        };
+        let told = |sent: &[Packet]| -> Vec<(u32, u32)> {
+            let orders = sent.iter().filter(|packet| packet.kind == Kind::Credit);
+            let shares = orders.filter_map(|packet| match Order::read(packet)?.0 {
+                Order::Share(share) => Some((packet.destination, share.senders())),
+                _ => None,
+            });
+            shares.collect()
+        };
+        host.on_packet(&data(1, 0, 2), None, &mut world);
+        let sent = flush(&mut host, &mut world);
+        assert_eq!((acks(&sent), told(&sent)), (vec![(1, Some(1))], vec![]));
+        // Known with the first acknowledgement of the second flow.
+        host.on_packet(&data(2, 0, 1), None, &mut world);
+        let sent = flush(&mut host, &mut world);
+        assert_eq!((acks(&sent), told(&sent)), (vec![(2, Some(2))], vec![(1, 2), (1, 1)]));
+        // That one is complete, and counts no longer.
+        host.on_packet(&data(1, 1, 2), None, &mut world);
+        let sent = flush(&mut host, &mut world);
+        assert_eq!((acks(&sent), told(&sent)), (vec![(1, Some(1))], vec![]));
+    }
+
+    #[test]
+    fn a_sender_keeps_the_share_that_it_heard_of_last() {
+        let settings = settings();
+        let spec = FlowSpec {
+            start: Time::ZERO,
+            source: 3,
+            destination: 9,
+            bytes: 50_000,
+            class: 0,
+            request: FlowSpec::NO_REQUEST,
+        };
+        let (mut host, mut world) = (host(&settings, 3, vec![spec]), World::default());
+        host.on_event(Event { class: class::FLOW_START, entity: 0, payload: 0 }, &mut world);
+        let sent = flush(&mut host, &mut world);
+        assert_eq!(sent.len(), 50, "less than the default of one BDP: all of it goes blindly");
+        let share = |host: &Host<'_>| host.flows[0].as_ref().and_then(|flow| flow.share).map(Share::senders);
+        assert_eq!(share(&host), None);
+        let mut ack = Packet::new(Kind::Ack, 9, 3, 0, 0);
+        ack.packets = 1;
+        ack.set_echo(sent[0].stamp(), Some(Share::of_senders(12)));
+        host.on_packet(&ack, None, &mut world);
+        assert_eq!(share(&host), Some(12));
+        let mut told = Packet::new(Kind::Credit, 9, 3, 0, 0);
+        Order::Share(Share::of_senders(11)).write(None, &mut told);
+        host.on_packet(&told, None, &mut world);
+        assert_eq!(share(&host), Some(11));
+        // An acknowledgement that says nothing changes nothing; its RTT is that of the echo alone.
+        (ack.position, ack.packets) = (1, 2);
+        ack.set_echo(sent[1].stamp(), None);
+        host.on_packet(&ack, None, &mut world);
+        assert_eq!(share(&host), Some(11));
+        let smoothed = host.flows[0].as_ref().map(|flow| flow.rtt.smoothed());
+        assert!(smoothed < Some(world.now) && smoothed > Some(Time::from_us(40)), "{smoothed:?}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Sender: nothing was heard for too long.
+
+use super::{Host, reliability::SelectiveRepeat, sending::SendFlow};
+use crate::{
+    engine::Event,
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet},
+    },
+    probe::EventKind,
+};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// A flow's deadline may have come.
+    pub(super) fn on_timer(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let now = context.now();
+        let settings = self.settings;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        if flow.timer_event != now {
+            return;
+        }
+        flow.timer_event = Time::MAX;
+        if flow.deadline > now {
+            plan_timer(flow, slot, self.base, context);
+            return;
+        }
+        let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();
+        if is_probe && flow.send.prober().is_some_and(SelectiveRepeat::probe) {
+            flow.probed = true;
+        } else if flow.send.in_flight() > 0 || flow.send.next().is_none() {
+            flow.timeouts += 1;
+            flow.backoff = flow.backoff.saturating_add(1);
+            flow.probed = false;
+            flow.on_timeout(now, settings);
+            let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
+            self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
+        } else if is_probe {
+            // Nothing is in flight that could be probed for: the timeout proper decides.
+            flow.probed = flow.waits_for_credit(now, settings.host.mtu);
+        } else if flow.waits_for_credit(now, settings.host.mtu) {
+            flow.timeouts += 1;
+            flow.backoff = flow.backoff.saturating_add(1);
+            flow.go_on_without_credit(now, settings);
+            let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
+            self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
+        }
+        if settings.host.give_up_after.is_some_and(|limit| flow.backoff >= limit) {
+            self.abandon(slot, context);
+            return;
+        }
+        flow.restart_timer(now, settings);
+        self.offer(slot, context);
+        self.pump(context);
+    }
+}
+
+/// Sees to it that a flow's deadline is looked at.
+#[inline]
+pub(super) fn plan_timer(flow: &mut SendFlow, slot: u32, base: u32, context: &mut impl NodeContext) {
+    if flow.deadline < flow.timer_event {
+        flow.timer_event = flow.deadline;
+        context.schedule(flow.deadline, Event { class: class::RETRANSMISSION, entity: base, payload: slot });
+    }
+}

@@ -1,0 +1,124 @@
+//! Sender: which flow's packet goes next, when its law, its pace, the underlay and the NIC let it.
+
+use super::{Host, sending::Turn, timeout::plan_timer};
+use crate::{
+    engine::Event,
+    fabric::{
+        node::{NodeContext, class},
+        packet::Kind,
+    },
+    probe::EventKind,
+};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// Lets a flow stand in the NIC's line, or wait for its time.
+    #[inline]
+    pub(super) fn offer(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let settings = self.settings;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        let timer = flow.law.next_timer();
+        if timer < flow.law_event {
+            // A timer that has passed comes at once.
+            flow.law_event = timer.max(context.now());
+            let event = Event { class: class::LAW, entity: self.base, payload: slot };
+            context.schedule(flow.law_event, event);
+        }
+        if flow.queued {
+            plan_timer(flow, slot, self.base, context);
+            return;
+        }
+        // Asking may hand packets to the underlay, which starts the timer.
+        let turn = flow.turn(context.now(), self.node, slot, settings);
+        plan_timer(flow, slot, self.base, context);
+        match turn {
+            Turn::Ready => {
+                flow.queued = true;
+                self.nic.push_flow(slot, flow.priority);
+            }
+            Turn::At(time) if time < flow.release_event => {
+                flow.release_event = time;
+                context.schedule(time, Event { class: class::RELEASE, entity: self.base, payload: slot });
+            }
+            Turn::At(_) | Turn::Blocked => {}
+        }
+    }
+
+    /// NIC: sends the next packet if the link is free, and sees to it that it is looked at again.
+    #[inline]
+    pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
+        let now = context.now();
+        if self.nic.departure || !self.nic.link.is_up() {
+            return;
+        }
+        if self.nic.link.idle(now) {
+            if let Some(mut packet) = self.nic.pop_control() {
+                self.injected += 1;
+                if matches!(packet.kind, Kind::Ack | Kind::Nack) {
+                    packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival(now)));
+                }
+                let telemetry = self.nic.telemetry(&packet);
+                if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
+                    self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+                }
+            } else {
+                while let Some(slot) = self.nic.pop_flow() {
+                    if self.send_from(slot, context) {
+                        break;
+                    }
+                }
+            }
+        }
+        if self.nic.has_work() {
+            self.nic.departure = true;
+            context.schedule(self.nic.link.free_at().max(now), self.event(class::DEPARTURE, 0));
+        }
+    }
+
+    /// Sends a packet of a flow whose turn it is; false if it may no longer send.
+    #[inline]
+    fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> bool {
+        let now = context.now();
+        let settings = self.settings;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return false };
+        flow.queued = false;
+        let mut sent = false;
+        if flow.turn(now, self.node, slot, settings) == Turn::Ready
+            && let Some(packet) = flow.take(now, self.node, slot, settings)
+        {
+            self.created_bytes += u64::from(packet.wire);
+            self.injected += 1;
+            if !self.nic.link.send(now, &packet, None, context) {
+                self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+            }
+            sent = true;
+        }
+        self.offer(slot, context);
+        sent
+    }
+
+    pub(super) fn on_release(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        if flow.release_event != context.now() {
+            return;
+        }
+        flow.release_event = Time::MAX;
+        self.offer(slot, context);
+        self.pump(context);
+    }
+
+    pub(super) fn on_law_timer(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let now = context.now();
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        if flow.law_event != now {
+            return;
+        }
+        flow.law_event = Time::MAX;
+        if flow.law.next_timer() <= now {
+            flow.law.on_timer(now);
+            flow.refresh(self.settings);
+        }
+        self.offer(slot, context);
+        self.pump(context);
+    }
+}
