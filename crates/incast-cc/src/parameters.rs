@@ -2,7 +2,7 @@
 
 use crate::Path;
 use incast_units::{Bytes, Rate, Time};
-use std::fmt;
+use std::{fmt, sync::Arc};
 use thiserror::Error;
 
 /// A value as a scenario file holds it.
@@ -16,6 +16,13 @@ pub enum Raw {
     Float(f64),
     /// `true` or `false`.
     Flag(bool),
+    /// A file that the scenario names, read: only for parameters that have [`Setting::BUNDLED`].
+    File {
+        /// Its path as the scenario has it.
+        path: String,
+        /// Its text.
+        text: Arc<str>,
+    },
 }
 
 impl fmt::Display for Raw {
@@ -25,6 +32,7 @@ impl fmt::Display for Raw {
             Self::Integer(number) => write!(f, "{number}"),
             Self::Float(number) => write!(f, "{number}"),
             Self::Flag(flag) => write!(f, "{flag}"),
+            Self::File { path, .. } => write!(f, "\"{path}\""),
         }
     }
 }
@@ -33,6 +41,9 @@ impl fmt::Display for Raw {
 pub trait Setting: Sized {
     /// What it is called in messages and on the reference page.
     const KIND: &'static str;
+    /// For a type that can be read from a file: the names that are not paths. Whoever does the input and output turns
+    /// any other [`Raw::Text`] into a [`Raw::File`].
+    const BUNDLED: Option<&'static [&'static str]> = None;
     /// Reads it; the error says what is allowed.
     fn read(raw: &Raw) -> Result<Self, String>;
     /// Writes it as a scenario would.
@@ -104,6 +115,53 @@ unit_setting! {
     Rate, "a rate such as \"100Gbps\"";
 }
 
+/// Declares a parameter that is one of several names. Each: `Variant = "name",`.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[doc = $enum_doc:literal])*
+        pub enum $name:ident { $( $(#[doc = $doc:literal])+ $variant:ident = $text:literal, )+ }
+    ) => {
+        $(#[doc = $enum_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[doc = $doc])+ $variant, )+ }
+
+        impl $crate::parameters::Setting for $name {
+            const KIND: &'static str = concat!("one of", $(" \"", $text, "\"",)+);
+            fn read(raw: &$crate::parameters::Raw) -> Result<Self, String> {
+                match raw {
+                    $($crate::parameters::Raw::Text(text) if text == $text => Ok(Self::$variant),)+
+                    _ => Err(format!("found {raw}, expected {}", Self::KIND)),
+                }
+            }
+            fn write(&self) -> $crate::parameters::Raw {
+                $crate::parameters::Raw::Text(match self { $(Self::$variant => $text,)+ }.to_owned())
+            }
+        }
+    };
+}
+
+/// The value that `given` has for a choice on which other defaults depend; the last one counts, as in `resolve`.
+///
+/// # Errors
+/// A value that is none of the names.
+pub fn chosen<T: Setting>(
+    name: &'static str,
+    otherwise: T,
+    given: &[(String, Raw)],
+) -> Result<T, ParameterError> {
+    match given.iter().rev().find(|(key, _)| key == name) {
+        Some((_, raw)) => T::read(raw).map_err(|message| ParameterError::Value { name, message }),
+        None => Ok(otherwise),
+    }
+}
+
+/// Other defaults, then what is given, which replaces them.
+pub fn with_defaults(defaults: &[(&str, Raw)], given: &[(String, Raw)]) -> Vec<(String, Raw)> {
+    let defaults = defaults.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone()));
+    defaults.chain(given.iter().cloned()).collect()
+}
+
 /// One row of the reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterInfo {
@@ -111,6 +169,8 @@ pub struct ParameterInfo {
     pub name: &'static str,
     /// Kind of value.
     pub kind: &'static str,
+    /// See [`Setting::BUNDLED`].
+    pub bundled: Option<&'static [&'static str]>,
     /// What it does.
     pub describe: &'static str,
     /// The default as a formula of rate, base RTT and MSS.
@@ -168,6 +228,7 @@ macro_rules! parameters {
                 $( $crate::parameters::ParameterInfo {
                     name: stringify!($field),
                     kind: <$type as $crate::parameters::Setting>::KIND,
+                    bundled: <$type as $crate::parameters::Setting>::BUNDLED,
                     describe: concat!($($doc),+),
                     default: $default_text,
                     allowed: $allowed,
