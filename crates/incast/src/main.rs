@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod calibrate;
 mod check;
 mod interrupt;
 mod list;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::List(arguments) => list::list(&arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchCase(arguments) => bench::one(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
