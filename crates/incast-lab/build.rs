@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Crates whose sources decide results.
-const CRATES: [&str; 4] = ["incast-units", "incast-cc", "incast-sim", "incast-lab"];
+/// Folders, beside this crate's, whose sources decide results.
+const SOURCES: [&str; 5] =
+    ["incast-units/src", "incast-cc/src", "incast-sim/src", "incast-lab/src", "../deploy/core"];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -23,8 +24,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn main() {
     // FNV-1a: a build script needs no library to notice a change.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for name in CRATES {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+    for name in SOURCES {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
         println!("cargo:rerun-if-changed={}", folder.display());
         let mut found = Vec::new();
         files(&folder, &mut found);

@@ -6,9 +6,11 @@
 //! - [`sender`]: laws that set a window or a rate at the sender.
 //! - [`receiver`]: schedulers that hand out credit at the receiver.
 //! - [`switch`]: what a switch does to the packets of a port (marking, control packets, deflection).
+//! - [`marimo`]: a law that exists as C, shared with real hosts.
 //! - [`underlay`]: what holds packets between a flow and its NIC.
 
 pub mod feedback;
+pub mod marimo;
 pub mod parameters;
 pub mod path;
 pub mod periodic;

@@ -2,7 +2,7 @@
 
 use crate::Path;
 use incast_units::{Bytes, Rate, Time};
-use std::fmt;
+use std::{fmt, sync::Arc};
 use thiserror::Error;
 
 /// A value as a scenario file holds it.
@@ -16,6 +16,13 @@ pub enum Raw {
     Float(f64),
     /// `true` or `false`.
     Flag(bool),
+    /// A file that the scenario names, read: only for parameters that have [`Setting::BUNDLED`].
+    File {
+        /// Its path as the scenario has it.
+        path: String,
+        /// Its text.
+        text: Arc<str>,
+    },
 }
 
 impl fmt::Display for Raw {
@@ -25,6 +32,7 @@ impl fmt::Display for Raw {
             Self::Integer(number) => write!(f, "{number}"),
             Self::Float(number) => write!(f, "{number}"),
             Self::Flag(flag) => write!(f, "{flag}"),
+            Self::File { path, .. } => write!(f, "\"{path}\""),
         }
     }
 }
@@ -33,6 +41,9 @@ impl fmt::Display for Raw {
 pub trait Setting: Sized {
     /// What it is called in messages and on the reference page.
     const KIND: &'static str;
+    /// For a type that can be read from a file: the names that are not paths. Whoever does the input and output turns
+    /// any other [`Raw::Text`] into a [`Raw::File`].
+    const BUNDLED: Option<&'static [&'static str]> = None;
     /// Reads it; the error says what is allowed.
     fn read(raw: &Raw) -> Result<Self, String>;
     /// Writes it as a scenario would.
@@ -158,6 +169,8 @@ pub struct ParameterInfo {
     pub name: &'static str,
     /// Kind of value.
     pub kind: &'static str,
+    /// See [`Setting::BUNDLED`].
+    pub bundled: Option<&'static [&'static str]>,
     /// What it does.
     pub describe: &'static str,
     /// The default as a formula of rate, base RTT and MSS.
@@ -215,6 +228,7 @@ macro_rules! parameters {
                 $( $crate::parameters::ParameterInfo {
                     name: stringify!($field),
                     kind: <$type as $crate::parameters::Setting>::KIND,
+                    bundled: <$type as $crate::parameters::Setting>::BUNDLED,
                     describe: concat!($($doc),+),
                     default: $default_text,
                     allowed: $allowed,

@@ -7,8 +7,10 @@
 //! - [`trace`]: one flow or port, packet by packet, for other tools to show.
 //! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
+//! - [`calibrate`]: learns the map that Marimo reads.
 
 pub mod bench;
+pub mod calibrate;
 pub mod report;
 pub mod results;
 pub mod run;

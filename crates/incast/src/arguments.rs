@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use incast_units::Time;
+use incast_units::{Rate, Time};
 use std::{num::NonZeroUsize, path::PathBuf};
 
 /// Simulate datacenter networks packet by packet and compare their congestion controls.
@@ -28,6 +28,8 @@ pub enum Command {
     List(List),
     /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
     Trace(Trace),
+    /// Learn what a law takes from measurements
+    Calibrate(Calibrate),
     /// Measure what the engine costs on the canonical cases
     Bench(Bench),
     /// Measure one case in this process
@@ -217,6 +219,59 @@ pub struct Trace {
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// What to calibrate.
+    #[command(subcommand)]
+    pub what: Calibrated,
+}
+
+/// What can be calibrated.
+#[derive(Debug, Subcommand)]
+pub enum Calibrated {
+    /// Marimo's map from the share of marked packets to the load of the bottleneck
+    Marimo(CalibrateMarimo),
+}
+
+/// Arguments of `calibrate marimo`.
+#[derive(Debug, Args)]
+pub struct CalibrateMarimo {
+    /// Write the table to this file; it keeps its content if the new table is rejected [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Only check this table and print it
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    pub check: Option<PathBuf>,
+    /// Fit these samples (CSV: share,load,bytes) instead of simulating
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "mtu", "burst", "rtts", "write_samples"])]
+    pub samples: Option<PathBuf>,
+    /// Write the samples as CSV
+    #[arg(long, value_name = "FILE")]
+    pub write_samples: Option<PathBuf>,
+    /// Rate of the bottleneck [default: 100Gbps]
+    #[arg(long)]
+    pub rate: Option<Rate>,
+    /// Delay of each of the three links on the way [default: 1.5us]
+    #[arg(long)]
+    pub delay: Option<Time>,
+    /// Payload bytes of a packet [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=9000))]
+    pub mtu: Option<u32>,
+    /// Packets of a burst [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub burst: Option<u32>,
+    /// Round trips observed at each point [default: 250]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rtts: Option<u32>,
+    /// Seed of the arrivals
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Simulations at once [default: cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
 }
 
 /// Arguments of `bench`.

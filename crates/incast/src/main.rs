@@ -3,6 +3,7 @@
 mod arguments;
 mod bench;
 mod bundled;
+mod calibrate;
 mod check;
 mod interrupt;
 mod list;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchCase(arguments) => bench::one(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),

@@ -22,6 +22,7 @@ registry::senders! {
     constant_window::ConstantWindow,
     constant_rate::ConstantRate,
     credit::Credit,
+    marimo::Marimo,
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).

@@ -373,6 +373,21 @@ mod golden {
     }
 
     #[test]
+    fn marimo() {
+        let linear = ("table", Raw::Text("linear".into()));
+        insta::assert_snapshot!(
+            "marimo_paper",
+            trajectory("marimo", std::slice::from_ref(&linear), marking(), Time::from_us(50))
+        );
+        let ours = [linear.clone(), ("rule", Raw::Text("incast".into()))];
+        insta::assert_snapshot!("marimo_incast", trajectory("marimo", &ours, marking(), Time::from_us(50)));
+        insta::assert_snapshot!(
+            "marimo_outage",
+            trajectory("marimo", &[linear], outage(), Time::from_us(50))
+        );
+    }
+
+    #[test]
     fn credit() {
         insta::assert_snapshot!("credit", trajectory("credit", &[], marking(), Time::from_us(10)));
     }

@@ -60,5 +60,6 @@ fn plain(raw: Raw) -> Value {
         Raw::Integer(number) => number.into(),
         Raw::Float(number) => number.into(),
         Raw::Flag(flag) => flag.into(),
+        Raw::File { path, .. } => path.into(),
     }
 }

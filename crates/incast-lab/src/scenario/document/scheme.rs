@@ -206,6 +206,7 @@ impl Serialize for Written<'_> {
             Raw::Integer(number) => serializer.serialize_i64(*number),
             Raw::Float(number) => serializer.serialize_f64(*number),
             Raw::Flag(flag) => serializer.serialize_bool(*flag),
+            Raw::File { path, .. } => serializer.serialize_str(path),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::workload::{
     distribution::Table,
     trace::{self, Row},
 };
-use incast_cc::{Path as NetworkPath, sender::Framing};
+use incast_cc::{Path as NetworkPath, parameters::Raw, sender::Framing};
 use incast_sim::fabric::topology::Topology;
 use std::{
     collections::BTreeMap,
@@ -25,6 +25,7 @@ pub struct Files {
     base: PathBuf,
     tables: BTreeMap<String, (Table, Interpolation)>,
     traces: BTreeMap<String, Arc<Vec<Row>>>,
+    parameters: BTreeMap<String, Raw>,
     topologies: Vec<(String, Arc<Topology>)>,
     paths: Vec<(Arc<Topology>, u32, Framing, NetworkPath)>,
 }
@@ -80,6 +81,25 @@ impl Files {
         let rows = Arc::new(rows);
         self.traces.insert(name.to_owned(), Arc::clone(&rows));
         Ok(rows)
+    }
+
+    /// A law's parameter that is a file, whose name is none of the `bundled` ones.
+    pub fn parameter(&mut self, name: &str, bundled: &[&str]) -> Result<Raw, Problem> {
+        if let Some(known) = self.parameters.get(name) {
+            return Ok(known.clone());
+        }
+        let path = self.base.join(name);
+        if !name.contains(['/', '\\', '.']) && !path.is_file() {
+            return Err(Problem {
+                nearest: nearest(name, bundled.iter().copied()).map(str::to_owned),
+                allowed: Some(format!("the path of a file or one of {}", bundled.join(", "))),
+                ..Problem::new(format!("found {name:?}"))
+            });
+        }
+        let source = Source::read(&path).map_err(|error| Problem::new(error.to_string()))?;
+        let raw = Raw::File { path: name.to_owned(), text: source.text.into() };
+        self.parameters.insert(name.to_owned(), raw.clone());
+        Ok(raw)
     }
 
     /// A fabric.

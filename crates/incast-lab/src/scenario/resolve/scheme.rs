@@ -105,9 +105,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             Some(_) => vec!["by_class".into(), Step::from(name.as_str())],
             None => Vec::new(),
         };
-        let class = class_config(scheme, refinement, name, &switch, &host_table, &mut |framing| {
-            files.path(context.topology, mtu, framing)
-        });
+        let fabric = (context.topology, mtu);
+        let class = class_config(scheme, refinement, name, &switch, &host_table, fabric, files);
         classes.push(class.map_err(|problem| at(problem.at(&place)))?);
     }
     // What a receiver-driven law sends blindly is also what its receivers keep ahead of what has arrived.
@@ -161,7 +160,8 @@ fn class_config(
     name: &str,
     switch: &SwitchConfig,
     host: &Host,
-    path: &mut dyn FnMut(incast_cc::sender::Framing) -> Path,
+    (topology, mtu): (&Arc<Topology>, u32),
+    files: &mut Files,
 ) -> Result<ClassConfig, Problem> {
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
@@ -172,7 +172,16 @@ fn class_config(
         given.retain(|(other, _)| other != key);
         given.push((key.clone(), raw.clone()));
     }
-    let resolved = match LawParameters::resolve(law, &path(info.framing), &given) {
+    for (key, raw) in &mut given {
+        let bundled = info.parameters.iter().find(|row| row.name == key).and_then(|row| row.bundled);
+        if let (Some(bundled), Raw::Text(name)) = (bundled, &*raw)
+            && !bundled.contains(&name.as_str())
+        {
+            *raw = files.parameter(name, bundled).map_err(|problem| problem.under(key.as_str()))?;
+        }
+    }
+    let path = files.path(topology, mtu, info.framing);
+    let resolved = match LawParameters::resolve(law, &path, &given) {
         Some(Ok(resolved)) => resolved,
         Some(Err(error)) => return Err(parameter_problem(error, refinement.is_some(), info)),
         None => return Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
@@ -287,5 +296,6 @@ pub fn toml_value(raw: &Raw) -> toml::Value {
         Raw::Integer(number) => toml::Value::Integer(*number),
         Raw::Float(number) => toml::Value::Float(*number),
         Raw::Flag(flag) => toml::Value::Boolean(*flag),
+        Raw::File { path, .. } => toml::Value::String(path.clone()),
     }
 }

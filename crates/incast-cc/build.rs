@@ -1,0 +1,15 @@
+//! Compiles the laws that exist as C: the same files that a kernel module and a NIC are built from.
+
+fn main() {
+    let core = "../../deploy/core";
+    for file in ["marimo.c", "marimo.h"] {
+        println!("cargo:rerun-if-changed={core}/{file}");
+    }
+    cc::Build::new()
+        .file(format!("{core}/marimo.c"))
+        .std("c99")
+        .flag_if_supported("-ffreestanding")
+        .warnings(true)
+        .extra_warnings(true)
+        .compile("incast-core");
+}

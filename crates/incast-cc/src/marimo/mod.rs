@@ -1,0 +1,147 @@
+//! Marimo's C core, `deploy/core/marimo.h`, and the table f that it reads.
+//!
+//! The C is the law; this is its safe face. `sender/marimo.rs` converts a simulator's units into its own.
+
+mod ffi;
+mod table;
+#[cfg(test)]
+mod vectors;
+
+pub use table::{LoadTable, TableError};
+
+/// 1 as the core counts loads, shares and windows in packets: Q16.
+pub const ONE: u32 = 1 << 16;
+/// "No bound" in a configuration.
+pub const NEVER: u32 = u32::MAX;
+/// Points of a table.
+pub const KNOTS: usize = 65;
+/// Largest value of f.
+pub const LOAD_MAX: u32 = 8 * ONE;
+/// Largest window, in packets.
+pub const WINDOW_MAX: u32 = 65_535;
+/// Largest increase per round trip, in packets.
+pub const INCREASE_MAX: u32 = 255;
+
+/// What a decrease is computed from.
+pub const FROM_MEMORY: u8 = 0;
+/// See [`FROM_MEMORY`].
+pub const FROM_EPOCH: u8 = 1;
+
+/// `struct marimo_config`: what the paper leaves open. Loads and shares in Q16, windows in Q16 packets; the fields are
+/// described in the header.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the header describes them")]
+pub struct Config {
+    pub increase_below: u32,
+    pub decrease_above: u32,
+    pub target: u32,
+    pub min_decrease: u32,
+    pub max_decrease: u32,
+    pub rho_after_decrease: u32,
+    pub loss_rho: u32,
+    pub loss_decrease: u32,
+    pub initial_window: u32,
+    pub min_window: u32,
+    pub max_window: u32,
+    pub increase: u32,
+    pub max_increase: u32,
+    pub min_epoch: u32,
+    pub beta_shift: u8,
+    pub decrease_from: u8,
+    pub settle: u8,
+    pub slow_start: u8,
+}
+
+/// `struct marimo_ack`: what one acknowledgement says, in packets and positions modulo 2^32.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs, reason = "the header describes them")]
+pub struct Ack {
+    pub packets: u32,
+    pub marked: u32,
+    pub acked: u32,
+    pub position: u32,
+    pub next: u32,
+    pub limited: u32,
+}
+
+/// `struct marimo`: state of one connection.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct State {
+    window: u32,
+    threshold: u32,
+    before: u32,
+    rho: u32,
+    gain: u32,
+    epoch_end: u32,
+    epoch_packets: u32,
+    epoch_marked: u32,
+    cut_end: u32,
+    epochs: u32,
+    share: u32,
+    flags: u8,
+    streak: u8,
+    settling: u8,
+}
+
+/// A configuration and a table that fit each other and leave the core nothing to divide by zero: what connections share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    config: Config,
+    knots: [u32; KNOTS],
+}
+
+impl Shared {
+    /// Checks both; `None` if the configuration is out of range or the table does not cross its thresholds.
+    pub fn new(config: Config, table: &LoadTable) -> Option<Self> {
+        let shared = Self { config, knots: *table.knots() };
+        (ffi::config_valid(&config) && ffi::table_fault(&shared.knots, &config).is_none()).then_some(shared)
+    }
+}
+
+/// One connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection(State);
+
+impl Connection {
+    /// A new connection.
+    pub fn new(shared: &Shared) -> Self {
+        Self(ffi::init(shared))
+    }
+    /// An acknowledgement arrived.
+    #[inline]
+    pub fn on_ack(&mut self, shared: &Shared, ack: &Ack) {
+        ffi::on_ack(&mut self.0, shared, ack);
+    }
+    /// Packets were found lost, the first of them at `position`; `next` is the first position never sent.
+    pub fn on_loss(&mut self, shared: &Shared, position: u32, next: u32) {
+        ffi::on_loss(&mut self.0, shared, position, next);
+    }
+    /// The retransmission timer expired.
+    pub fn on_timeout(&mut self, shared: &Shared, next: u32) {
+        ffi::on_timeout(&mut self.0, shared, next);
+    }
+    /// It sends again after a long pause.
+    pub fn on_idle(&mut self, next: u32) {
+        ffi::on_idle(&mut self.0, next);
+    }
+    /// Window in Q16 packets.
+    #[inline]
+    pub fn window(&self) -> u32 {
+        self.0.window
+    }
+    /// Estimated load, Q16.
+    pub fn rho(&self) -> u32 {
+        self.0.rho
+    }
+    /// Marked share of the last epoch, Q16.
+    pub fn share(&self) -> u32 {
+        self.0.share
+    }
+    /// Epochs so far, modulo 2^32.
+    pub fn epochs(&self) -> u32 {
+        self.0.epochs
+    }
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Tests of marimo.h alone: compiles without a library, calls nothing outside, and agrees with the golden vectors on
+# every machine at hand. A lane whose tools are missing is skipped with one line; under CI=true that is a failure.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-../../target/core}
+mkdir -p "$out"
+status=0
+
+skip() {
+    echo "deploy/core: $1 skipped: $2"
+    if [ "${CI:-}" = true ]; then status=1; fi
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+strict="-std=c99 -Wall -Wextra -Werror -ffreestanding -O2"
+
+# Undefined symbols are calls that the compiler made up: memcpy, __udivdi3, __divsi3, floating point.
+nothing_undefined() {
+    undefined=$("$1" -u "$2")
+    if [ -n "$undefined" ]; then
+        echo "deploy/core: $2 needs from outside:"
+        echo "$undefined"
+        status=1
+    fi
+}
+
+
+if has python3; then
+    python3 oracle/marimo.py --check test/vectors.txt && echo "deploy/core: the oracle makes the committed vectors"
+else
+    skip "oracle" "no python3"
+fi
+
+cc=${CC:-cc}
+if has "$cc"; then
+    $cc $strict -fno-stack-protector -c marimo.c -o "$out/host.o"
+    has nm && nothing_undefined nm "$out/host.o"
+    if objdump -d "$out/host.o" | grep -Eq '%[xy]mm[0-9]+.*(ss|sd)|\b(mul|add|div)s[sd]\b|\bf(ld|add|mul|div)'; then
+        echo "deploy/core: floating point in $out/host.o"
+        status=1
+    fi
+    if [ "$(uname -m)" = x86_64 ]; then
+        $cc $strict -fno-stack-protector -nostdlib -static test/vectors.c -o "$out/vectors-host"
+        printf 'deploy/core: x86-64: '
+        "$out/vectors-host" <test/vectors.txt || status=1
+        # What the program itself would miss: an error that it does not see.
+        if sed '0,/^a .* = [0-9]/s/= [0-9]/&1/' test/vectors.txt | "$out/vectors-host" >/dev/null; then
+            echo "deploy/core: a wrong vector was not noticed"
+            status=1
+        fi
+    fi
+else
+    skip "x86-64" "no C compiler"
+fi
+
+if has clang; then
+    clang $strict -c marimo.c -o "$out/clang.o"
+    clang -target bpf $strict -g -c marimo.c -o "$out/bpf.o"
+    echo "deploy/core: clang and BPF: compiled"
+else
+    skip "clang and BPF" "no clang"
+fi
+
+rv=riscv64-unknown-elf
+if has $rv-gcc && has qemu-riscv32; then
+    flags="-march=rv32imc -mabi=ilp32 $strict"
+    $rv-gcc $flags -c marimo.c -o "$out/rv32.o"
+    nothing_undefined $rv-nm "$out/rv32.o"
+    $rv-gcc $flags -nostdlib -static test/vectors.c -o "$out/vectors-rv32"
+    printf 'deploy/core: rv32imc: '
+    qemu-riscv32 "$out/vectors-rv32" <test/vectors.txt || status=1
+    # Signed division is what BPF refuses; the share, the cut and the gain are one unsigned division each.
+    signed=$($rv-objdump -d "$out/rv32.o" | grep -Ec '\s(div|rem)\s' || true)
+    unsigned=$($rv-objdump -d "$out/rv32.o" | grep -Ec '\s(divu|remu)\s' || true)
+    if [ "$signed" -ne 0 ] || [ "$unsigned" -lt 1 ]; then
+        echo "deploy/core: rv32imc: $signed signed divisions, $unsigned unsigned"
+        status=1
+    fi
+else
+    skip "rv32imc" "needs gcc-riscv64-unknown-elf and qemu-user (scripts/debian-packages.sh core)"
+fi
+exit $status
