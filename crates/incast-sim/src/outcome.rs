@@ -25,6 +25,9 @@ pub struct Outcome {
     /// SHA-256 of the flows and totals, in hexadecimal. Samples and recorded events are left out, so that a probe does
     /// not change it, and so is `totals.events`, which counts the engine's work.
     pub digest: String,
+    /// The longest round trip of the fabric without queueing, for a full packet and its acknowledgement; of the class
+    /// with the longest one where classes differ.
+    pub base_rtt: Time,
     /// Simulated time at the end.
     pub ended_at: Time,
     /// Every flow was delivered and acknowledged before the configured end.

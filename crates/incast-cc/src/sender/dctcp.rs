@@ -218,6 +218,10 @@ impl SenderLaw for Dctcp {
     fn window(&self) -> u64 {
         self.window as u64
     }
+
+    fn estimate(&self) -> Option<f32> {
+        Some(self.alpha as f32)
+    }
 }
 
 #[cfg(test)]

@@ -114,6 +114,11 @@ pub trait SenderLaw: Sized {
     fn next_timer(&self) -> Time {
         Time::MAX
     }
+    /// What the law believes about the congestion of its path, in its own terms (a fraction of marked packets, a load),
+    /// for measurements; `None` if it keeps no such number.
+    fn estimate(&self) -> Option<f32> {
+        None
+    }
 }
 
 /// Whether the window was what limited the flow, so that it may grow: the application had more to send, and at least

@@ -108,6 +108,10 @@ macro_rules! senders {
             pub fn next_timer(&self) -> Time {
                 match self { $(Self::$law(law) => law.next_timer(),)* }
             }
+            /// See [`SenderLaw::estimate`].
+            pub fn estimate(&self) -> Option<f32> {
+                match self { $(Self::$law(law) => law.estimate(),)* }
+            }
         }
     };
 }

@@ -150,6 +150,8 @@ impl Sweep {
                 ack_delay: Time::ZERO,
                 reordering: 3,
                 scheduler: Scheduler::None,
+                give_up_after: None,
+                gate: None,
             },
             classes: vec![ClassConfig {
                 name: "open".into(),

@@ -53,9 +53,8 @@ pub struct Judgement {
     pub class: String,
     /// Of which scheme.
     pub scheme: String,
-    /// The scheme that the number is a ratio to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio_to: Option<String>,
+    /// The number is a ratio to another scheme or grid point.
+    pub is_ratio: bool,
     /// The grid point.
     pub grid: Map<String, Value>,
     /// The published value or bound.
@@ -105,11 +104,7 @@ pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
 
 /// The numbers that a claim names for a grid point.
 fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target<'a>> {
-    let fits = claim.grid.iter().all(|(path, wanted)| {
-        let wanted = serde_json::to_value(wanted).unwrap_or_default();
-        grid.get(path).is_some_and(|found| same(found, &wanted))
-    });
-    if !fits {
+    if !is_at(&claim.grid, grid) {
         return Vec::new();
     }
     let target = |relation, value| Target { claim, grid, relation, value };
@@ -126,6 +121,25 @@ fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target<'a>
         );
     }
     all
+}
+
+/// The grid point has the values that a claim names.
+fn is_at(named: &toml::Table, grid: &Map<String, Value>) -> bool {
+    named.iter().all(|(path, wanted)| {
+        let wanted = serde_json::to_value(wanted).unwrap_or_default();
+        grid.get(path).is_some_and(|found| same(found, &wanted))
+    })
+}
+
+/// The grid point from which a claim measures growth: that of the target but for the axes that `ratio_at` names.
+fn growth_from(target: &Target<'_>, grid: &Map<String, Value>) -> bool {
+    let at = &target.claim.ratio_at;
+    is_at(at, grid)
+        && target
+            .grid
+            .iter()
+            .filter(|(path, _)| !at.contains_key(path.as_str()))
+            .all(|(path, value)| grid.get(path).is_some_and(|found| same(found, value)))
 }
 
 /// The grid's value along the axis of a curve: the one number that the claim does not fix.
@@ -153,14 +167,25 @@ fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>
     };
     let ours = find(&claim.scheme);
     let base = claim.ratio_to.as_deref().map(find);
-    // Pair rows of the two schemes by seed, the pooled one with the pooled one.
-    let of = |row: &Row| match &base {
-        None => value(row),
-        Some(base) => {
-            let other = value(base.iter().find(|other| other.seed == row.seed)?)?;
-            let own = value(row)?;
+    let from: Option<Vec<&Row>> = (!claim.ratio_at.is_empty()).then(|| {
+        rows.iter()
+            .filter(|row| {
+                row.scheme == claim.scheme && row.class == claim.class && growth_from(target, &row.grid)
+            })
+            .collect()
+    });
+    // Pair rows of the two schemes, or grid points, by seed, the pooled one with the pooled one.
+    let paired = |others: &[&Row], row: &Row| value(others.iter().find(|other| other.seed == row.seed)?);
+    let of = |row: &Row| match (&base, &from) {
+        (Some(base), _) => {
+            let (own, other) = (value(row)?, paired(base, row)?);
             (own != 0.0).then_some(other / own)
         }
+        (None, Some(from)) => {
+            let (own, other) = (value(row)?, paired(from, row)?);
+            (other != 0.0).then_some(own / other)
+        }
+        (None, None) => value(row),
     };
     let pooled = ours.iter().find(|row| row.is_pooled()).and_then(|row| of(row));
     let by_seed: Vec<Option<f64>> = ours.iter().filter(|row| !row.is_pooled()).map(|row| of(row)).collect();
@@ -175,14 +200,16 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
     };
     let claim = target.claim;
     let ratio = claim.ratio_to.as_ref().map(|base| format!("{base} / ")).unwrap_or_default();
+    let growth: String =
+        claim.ratio_at.iter().map(|(path, value)| format!(", over that at {path} = {value}")).collect();
     let class =
         if claim.class == super::summary::ALL { String::new() } else { format!(" of {}", claim.class) };
     Judgement {
-        claim: format!("{}{class}: {ratio}{}", claim.metric, claim.scheme),
+        claim: format!("{}{class}: {ratio}{}{growth}", claim.metric, claim.scheme),
         metric: claim.metric.clone(),
         class: claim.class.clone(),
         scheme: claim.scheme.clone(),
-        ratio_to: claim.ratio_to.clone(),
+        is_ratio: is_ratio(claim),
         grid: target.grid.clone(),
         published: target.value,
         relation: match target.relation {
@@ -196,6 +223,11 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         why,
         note: claim.note.clone(),
     }
+}
+
+/// The number compares two measurements.
+fn is_ratio(claim: &Claim) -> bool {
+    claim.ratio_to.is_some() || !claim.ratio_at.is_empty()
 }
 
 fn status(
@@ -225,8 +257,13 @@ fn status(
     if interval.is_some_and(|interval| interval.contains(published)) {
         return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
     }
-    if target.claim.ratio_to.is_some() && (value - 1.0) * (published - 1.0) > 0.0 {
-        return (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"));
+    if is_ratio(target.claim) && published != 1.0 {
+        // A ratio has a sign of its own; where other ratios lie does not mend a wrong one.
+        return if (value - 1.0) * (published - 1.0) > 0.0 {
+            (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"))
+        } else {
+            (Status::NotReproduced, format!("{percent}; the ratio is on the other side of 1"))
+        };
     }
     match ordering(target, value, all, rows) {
         Some((true, with)) => (Status::SameDirection, format!("{percent}; {with} as published")),
@@ -250,6 +287,7 @@ fn ordering(
         a.metric == b.metric
             && a.class == b.class
             && a.ratio_to == b.ratio_to
+            && a.ratio_at == b.ratio_at
             && other.relation == target.relation
             && same_point != same_scheme
             && other.value != target.value
@@ -342,6 +380,27 @@ mod tests {
         assert_eq!(statuses(&[ratio(2.0)]), [Status::Reproduced]);
         assert_eq!(statuses(&[ratio(5.0)]), [Status::SameDirection]);
         assert_eq!(statuses(&[ratio(0.5)]), [Status::NotReproduced]);
+    }
+
+    #[test]
+    fn growth_is_over_another_grid_point() {
+        let from: toml::Table = [("load".to_owned(), toml::Value::Float(0.2))].into_iter().collect();
+        let growth =
+            |scheme, value| Claim { ratio_at: from.clone(), value: Some(value), ..claim(scheme, Some(0.4)) };
+        // Measured: 420 / 150 and 200 / 100.
+        let judged =
+            judge(&[growth("b", 2.8), growth("a", 2.0), growth("a", 9.0), growth("a", 0.5)], &rows());
+        let found: Vec<_> = judged.iter().map(|judgement| (judgement.measured, judgement.status)).collect();
+        assert_eq!(
+            found,
+            [
+                (Some(2.8), Status::Reproduced),
+                (Some(2.0), Status::Reproduced),
+                (Some(2.0), Status::SameDirection),
+                (Some(2.0), Status::NotReproduced)
+            ]
+        );
+        assert!(judged[0].claim.ends_with("over that at load = 0.2"), "{}", judged[0].claim);
     }
 
     #[test]

@@ -180,6 +180,7 @@ pub fn write_rates(path: &Path, rates: &[RateSample]) -> io::Result<()> {
             maybe_large("window_bytes", |r: &RateSample| {
                 (r.window_bytes != u64::MAX).then_some(r.window_bytes)
             }),
+            maybe_real("estimate", |r: &RateSample| r.estimate.map(f64::from)),
         ],
     )
 }

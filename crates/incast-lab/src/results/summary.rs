@@ -1,7 +1,7 @@
 //! The rows of `summary.json`.
 
 use super::{
-    convergence::convergence,
+    convergence::{HELD_ROUND_TRIPS, convergence},
     parquet::slowdown,
     requests::{self, Request},
     statistics::{Distribution, Interval, Sample, confidence, jain, size_bin},
@@ -35,6 +35,17 @@ pub struct Marks {
     pub edge: u64,
     /// By the others.
     pub fabric: u64,
+}
+
+/// Base round trips until Jain's index stays at 0.90, 0.95 and 0.99.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// At 0.90.
+    pub j90: Option<f64>,
+    /// At 0.95.
+    pub j95: Option<f64>,
+    /// At 0.99.
+    pub j99: Option<f64>,
 }
 
 /// Slowdown of the flows of a size.
@@ -115,8 +126,11 @@ pub struct Row {
     pub max_queue_bytes: Option<u64>,
     /// Jain's index of flow rates: of the long flows, or of flows of one size; `null` otherwise.
     pub jain: Option<f64>,
-    /// Time until measured rates were shared fairly; `null` where rates were not measured or never settled.
+    /// Time until rates were shared fairly (Jain's index 0.95); `null` where rates were not sampled or never settled.
     pub convergence_us: Option<f64>,
+    /// The same in base round trips, for several indices.
+    #[serde(default)]
+    pub convergence_rtts: Convergence,
     /// Link traversals.
     pub packet_hops: Option<u64>,
     /// CPU seconds.
@@ -177,6 +191,9 @@ impl Row {
                 ("max_queue_bytes", count(self.max_queue_bytes)),
                 ("jain", self.jain),
                 ("convergence_us", self.convergence_us),
+                ("convergence_rtts.j90", self.convergence_rtts.j90),
+                ("convergence_rtts.j95", self.convergence_rtts.j95),
+                ("convergence_rtts.j99", self.convergence_rtts.j99),
                 ("packet_hops", count(self.packet_hops)),
                 ("cpu_s", self.cpu_s),
                 ("ns_per_packet_hop", self.ns_per_packet_hop),
@@ -334,7 +351,13 @@ pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]
             let statistics = flow_statistics(key, class, &[run]);
             let fabric = class.is_none().then_some(&outcome.totals);
             let cost = fabric.map(|_| outcome.cost.cpu_s);
-            let convergence = convergence(if long.is_empty() { &counted } else { &long }, &outcome.rates);
+            let sampled = if long.is_empty() { &counted } else { &long };
+            let held = outcome.base_rtt.saturating_mul(HELD_ROUND_TRIPS);
+            let convergence = |fair| convergence(sampled, &outcome.rates, fair, held);
+            let in_rtts = |fair| {
+                let time: Time = convergence(fair)?;
+                (outcome.base_rtt > Time::ZERO).then(|| time.ps() as f64 / outcome.base_rtt.ps() as f64)
+            };
             let mut row = row(key, name, Seed::One(seed), 1, statistics, fabric, cost);
             row.goodput_gbps = goodput_gbps(key, &counted, outcome.ended_at);
             row.long_flow_gbps =
@@ -342,7 +365,8 @@ pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]
             row.retransmitted_bytes = counted.iter().map(|flow| flow.retransmitted_bytes).sum();
             row.timeouts = counted.iter().map(|flow| u64::from(flow.timeouts)).sum();
             row.jain = fairness(&long, &counted, outcome.ended_at);
-            row.convergence_us = convergence.map(Time::as_us_f64);
+            row.convergence_us = convergence(0.95).map(Time::as_us_f64);
+            row.convergence_rtts = Convergence { j90: in_rtts(0.9), j95: in_rtts(0.95), j99: in_rtts(0.99) };
             row
         })
         .collect()
@@ -383,6 +407,7 @@ fn row(
         max_queue_bytes: fabric.map(|totals| totals.max_queue_bytes),
         jain: None,
         convergence_us: None,
+        convergence_rtts: Convergence::default(),
         packet_hops: hops,
         cpu_s,
         ns_per_packet_hop: cpu_s.zip(hops).and_then(|(cpu_s, hops)| ns_per_packet_hop(cpu_s, hops)),
@@ -467,6 +492,11 @@ fn pooled_row(key: &Key, class: Option<u16>, name: &str, single: &[&Row], flows:
     pooled.max_queue_bytes = single.iter().filter_map(|row| row.max_queue_bytes).max();
     pooled.jain = averaged(|row| row.jain);
     pooled.convergence_us = averaged(|row| row.convergence_us);
+    pooled.convergence_rtts = Convergence {
+        j90: averaged(|row| row.convergence_rtts.j90),
+        j95: averaged(|row| row.convergence_rtts.j95),
+        j99: averaged(|row| row.convergence_rtts.j99),
+    };
     pooled.packet_hops = summed(|row| row.packet_hops);
     pooled.cpu_s = summed_real(|row| row.cpu_s);
     pooled.ns_per_packet_hop =

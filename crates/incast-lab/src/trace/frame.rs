@@ -219,13 +219,17 @@ fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
     frame.extend(crc.to_le_bytes());
 }
 
-/// A credit or notification in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
+/// A notification (1), credit (2) or flow given up (3) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
 fn control(frame: &mut Vec<u8>, packet: &PacketFacts) -> usize {
     let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
     let length = 8 + room;
     ipv4(frame, packet, 17, 20 + length);
     let start = frame.len();
-    let kind: u8 = if packet.kind == Kind::Credit { 2 } else { 1 };
+    let kind: u8 = match packet.kind {
+        Kind::Credit => 2,
+        Kind::Abandon => 3,
+        _ => 1,
+    };
     frame.extend(ports(packet).1.to_be_bytes());
     frame.extend(CONTROL_PORT.to_be_bytes());
     frame.extend((length as u16).to_be_bytes());

@@ -31,6 +31,7 @@ impl Host<'_> {
                 assigned_bps,
                 measured_bps: measured as u64,
                 window_bytes,
+                estimate: flow.law.estimate(),
             });
         }
         self.next_sample = time + every;

@@ -3,7 +3,7 @@
 use incast_units::Time;
 
 /// State of one flow as of `time`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
     /// When.
     pub time: Time,
@@ -17,4 +17,6 @@ pub struct RateSample {
     pub measured_bps: u64,
     /// Window in bytes; `u64::MAX` without.
     pub window_bytes: u64,
+    /// What the law believes about its path ([`incast_cc::sender::SenderLaw::estimate`]).
+    pub estimate: Option<f32>,
 }

@@ -83,6 +83,7 @@ pub fn outcome(
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
     outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
     outcome.totals.events = statistics.events;
+    outcome.base_rtt = settings.base_rtt;
     outcome.digest = digest(&outcome);
     outcome.cost =
         Cost { cpu_s: statistics.cpu.as_secs_f64(), wall_s: wall.as_secs_f64(), windows: statistics.windows };

@@ -62,7 +62,7 @@ pub fn section(results: &Results) -> Markup {
 }
 
 fn unit(claim: &Judgement) -> Unit {
-    if claim.ratio_to.is_some() { Unit::Ratio } else { Unit::of(&claim.metric) }
+    if claim.is_ratio { Unit::Ratio } else { Unit::of(&claim.metric) }
 }
 
 fn row(claim: &Judgement, several_points: bool) -> Markup {

@@ -48,7 +48,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
 
 /// Claims about a grid point that are numbers and not ratios.
 fn plain<'a>(results: &'a Results, point: &'a Point) -> impl Iterator<Item = &'a Judgement> {
-    results.claims.iter().filter(move |claim| claim.grid == *point && claim.ratio_to.is_none())
+    results.claims.iter().filter(move |claim| claim.grid == *point && !claim.is_ratio)
 }
 
 fn chart(results: &Results, point: &Point, class: &str, metric: &str, title: &str) -> Bars {

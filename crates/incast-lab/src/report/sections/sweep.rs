@@ -45,7 +45,7 @@ pub fn section(results: &Results) -> Markup {
     for class in results.classes.iter().filter(|class| *class != ALL) {
         metrics.push((class, METRICS[1].0, METRICS[1].1));
     }
-    for claim in results.claims.iter().filter(|claim| claim.ratio_to.is_none()) {
+    for claim in results.claims.iter().filter(|claim| !claim.is_ratio) {
         if !metrics.iter().any(|(class, metric, _)| *class == claim.class && *metric == claim.metric) {
             let words = METRICS
                 .iter()
@@ -114,10 +114,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
         let points = marks.iter().map(|mark| mark.at).collect();
         curves.push(Curve { series, note: scheme.clone(), points, marks, shift, ..Curve::default() });
         let published = results.claims.iter().filter(|claim| {
-            claim.scheme == *scheme
-                && claim.class == class
-                && claim.metric == metric
-                && claim.ratio_to.is_none()
+            claim.scheme == *scheme && claim.class == class && claim.metric == metric && !claim.is_ratio
         });
         let rings: Vec<Mark> = published
             .filter(|claim| rest.iter().all(|(path, value)| claim.grid.get(path) == Some(value)))

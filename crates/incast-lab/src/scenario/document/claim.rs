@@ -33,6 +33,11 @@ pub struct Claim {
     /// The numbers are ratios to those of this scheme: its metric divided by that of `scheme`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_to: Option<String>,
+    /// The numbers are ratios to what this scheme measures at another grid point, given as in `grid`: how much the metric
+    /// grows from there.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub ratio_at: toml::Table,
     /// The number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
@@ -76,6 +81,9 @@ const SINGLES: &[&str] = &[
     "max_queue_bytes",
     "jain",
     "convergence_us",
+    "convergence_rtts.j90",
+    "convergence_rtts.j95",
+    "convergence_rtts.j99",
     "packet_hops",
 ];
 

@@ -65,29 +65,35 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
                 return at("points", problem);
             }
         }
-        if let Some(unknown) = claim.grid.keys().find(|key| !axes.contains(&key.as_str())) {
-            let problem = Problem::unknown("not an axis of the grid", unknown, axes.iter().copied());
-            return Err(problem.at(&keys!["paper", "claim", index, "grid", unknown.as_str()]));
+        if claim.ratio_to.is_some() && !claim.ratio_at.is_empty() {
+            let problem =
+                Problem::new("a ratio is either to another scheme or to another grid point".to_owned());
+            return at("ratio_at", problem);
         }
-        for (key, value) in &claim.grid {
-            let values = document
-                .zip
-                .iter()
-                .chain([&document.grid])
-                .flat_map(|axes| &axes.0)
-                .filter(|(path, _)| path == key);
-            let values: Vec<String> =
-                values.flat_map(|(_, values)| values).map(ToString::to_string).collect();
-            if !values.contains(&value.to_string()) {
-                let allowed = list(&values.iter().map(String::as_str).collect::<Vec<_>>(), false);
-                return Err(Problem::value(value, allowed).at(&keys![
-                    "paper",
-                    "claim",
-                    index,
-                    "grid",
-                    key.as_str()
-                ]));
-            }
+        for (table, point) in [("grid", &claim.grid), ("ratio_at", &claim.ratio_at)] {
+            grid_point(document, &axes, point)
+                .map_err(|(key, problem)| problem.at(&keys!["paper", "claim", index, table, key.as_str()]))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every key is an axis of the grid, and every value one of its values. The error names the key.
+fn grid_point(document: &Document, axes: &[&str], point: &toml::Table) -> Result<(), (String, Problem)> {
+    for (key, value) in point {
+        if !axes.contains(&key.as_str()) {
+            let problem = Problem::unknown("not an axis of the grid", key, axes.iter().copied());
+            return Err((key.clone(), problem));
+        }
+        let all = document.zip.iter().chain([&document.grid]).flat_map(|axes| &axes.0);
+        let values: Vec<String> = all
+            .filter(|(path, _)| path == key)
+            .flat_map(|(_, values)| values)
+            .map(ToString::to_string)
+            .collect();
+        if !values.contains(&value.to_string()) {
+            let allowed = list(&values.iter().map(String::as_str).collect::<Vec<_>>(), false);
+            return Err((key.clone(), Problem::value(value, allowed)));
         }
     }
     Ok(())
