@@ -51,6 +51,13 @@ enum marimo_decrease {
 	MARIMO_FROM_EPOCH = 1, /* the load of the epoch that just ended */
 };
 
+/* How a connection starts. */
+enum marimo_start {
+	MARIMO_START_STEADY = 0, /* without slow start */
+	MARIMO_START_EPOCH = 1, /* slow start; marks act when the epoch ends */
+	MARIMO_START_MARK = 2, /* slow start; the first mark acts at once */
+};
+
 /**
  * struct marimo_config - what the paper leaves open, shared by connections
  * @increase_below: load under which windows grow (paper: 0.9)
@@ -73,7 +80,7 @@ enum marimo_decrease {
  * @decrease_from: enum marimo_decrease
  * @settle: epochs after a decrease whose marks are not acted on, as they were
  *	set before the decrease had an effect
- * @slow_start: a new connection doubles its window until the first mark
+ * @slow_start: enum marimo_start
  */
 struct marimo_config {
 	marimo_u32 increase_below;
@@ -257,7 +264,8 @@ static inline int marimo_config_valid(const struct marimo_config *c)
 	       c->increase <= c->max_increase &&
 	       c->max_increase <= MARIMO_INCREASE_MAX && c->min_epoch > 0 &&
 	       c->min_epoch <= MARIMO_PACKETS_MAX / 2 && c->beta_shift <= 8 &&
-	       c->decrease_from <= MARIMO_FROM_EPOCH;
+	       c->decrease_from <= MARIMO_FROM_EPOCH &&
+	       c->slow_start <= MARIMO_START_MARK;
 }
 
 /**
@@ -464,6 +472,16 @@ static inline void marimo_on_ack(struct marimo *m,
 		/* Both were at most 2^16 - 1: halving keeps their ratio. */
 		m->epoch_packets >>= 1;
 		m->epoch_marked >>= 1;
+	}
+
+	if ((m->flags & MARIMO_SLOW_START) && marked > 0 &&
+	    c->slow_start == MARIMO_START_MARK) {
+		m->before = m->window;
+		m->window = marimo_cut(c, m->window, c->max_decrease);
+		m->threshold = m->window;
+		marimo_open_epoch(m, ack->next);
+		marimo_reduced(m, c, ack->next, 0);
+		return;
 	}
 
 	if (ack->limited && !(m->flags & MARIMO_LOSS)) {

@@ -146,6 +146,12 @@ class Connection:
         self.seen, self.marks = self.seen + packets, self.marks + min(marked, packets)
         if self.seen >= ONE:
             self.seen, self.marks = self.seen // 2, self.marks // 2
+        if self.phase == "slow start" and self.c["slow_start"] == 2 and min(marked, packets):
+            self.before = self.window
+            self.forget(following)
+            self.reduce_to(self.shrunk(self.window, self.c["max_decrease"]), "mark", following)
+            self.threshold = self.window
+            return
         recovering = self.episode is not None and self.episode[0] == "loss"
         if limited and not recovering:
             if self.phase == "avoidance":
@@ -203,7 +209,7 @@ PAPER = dict(
     max_window=65535 * ONE, increase=ONE, max_increase=ONE, min_epoch=2, beta_shift=1, decrease_from=0, settle=0,
     slow_start=1,
 )
-OURS = dict(PAPER, max_increase=8 * ONE, decrease_from=1, settle=1)
+OURS = dict(PAPER, max_increase=8 * ONE, decrease_from=1, settle=1, slow_start=2)
 LINEAR = [q16(0.6) + (q16(1.2) - q16(0.6)) * knot // 64 for knot in range(65)]
 STEEP = [q16(0.5)] * 64 + [8 * ONE]
 FLAT = [0] * 32 + [q16(0.95)] * 32 + [q16(1.0) + 1]
@@ -288,6 +294,13 @@ def vectors():
     at = rounds(writer, at + 50_000, 6, lambda epoch, packet: 0)
     writer.event("i", at + 1000)
     rounds(writer, at, 2, lambda epoch, packet: 0)
+    # The same road under our rule.
+    writer.config(dict(OURS, initial_window=4 * ONE), LINEAR)
+    at = rounds(writer, WORD - 9_000, 2, lambda epoch, packet: 0)
+    at = rounds(writer, at, 8, lambda epoch, packet: packet > 2)
+    at = rounds(writer, at, 8, lambda epoch, packet: 0)
+    writer.event("o", at + 3000)
+    at = rounds(writer, at + 3000, 4, lambda epoch, packet: packet == 2)
     # Idle before the first acknowledgement, and no slow start.
     writer.config(dict(small, slow_start=0), LINEAR)
     writer.event("i", 5000)
@@ -325,7 +338,7 @@ def vectors():
             max_window=rng.choice([65535 * ONE, max(window, ONE) + ONE]), increase=increase,
             max_increase=rng.randrange(increase, 255 * ONE), min_epoch=rng.choice([1, 2, 2, 9, 32767]),
             beta_shift=rng.randrange(9), decrease_from=rng.randrange(2), settle=rng.choice([0, 1, 2, 255]),
-            slow_start=rng.randrange(2),
+            slow_start=rng.randrange(3),
         )
         middle = sorted(rng.randrange(8 * ONE + 1) for _ in range(63))
         table = [rng.randrange(low), *middle, rng.randrange(high + 1, 8 * ONE + 1)]

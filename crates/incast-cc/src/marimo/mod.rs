@@ -27,6 +27,13 @@ pub const FROM_MEMORY: u8 = 0;
 /// See [`FROM_MEMORY`].
 pub const FROM_EPOCH: u8 = 1;
 
+/// How a connection starts.
+pub const START_STEADY: u8 = 0;
+/// See [`START_STEADY`].
+pub const START_EPOCH: u8 = 1;
+/// See [`START_STEADY`].
+pub const START_MARK: u8 = 2;
+
 /// `struct marimo_config`: what the paper leaves open. Loads and shares in Q16, windows in Q16 packets; the fields are
 /// described in the header.
 #[repr(C)]

@@ -55,6 +55,9 @@ const EMPTY: Config = Config {
     slow_start: 0,
 };
 
+/// Part of the binary, so that it works from any directory.
+const CALIBRATED: &str = include_str!("../../../../deploy/core/marimo-f.table");
+
 const FORMAT: &str = "marimo-f 1";
 
 impl LoadTable {
@@ -62,6 +65,11 @@ impl LoadTable {
     pub fn linear() -> Self {
         let knots = std::array::from_fn(|knot| 39_322 + 39_321 * knot as u32 / 64);
         Self { name: "linear".into(), knots: Arc::new(knots) }
+    }
+
+    /// What `incast calibrate marimo` found; the file names the command.
+    pub fn calibrated() -> Self {
+        Self::parse("calibrated", CALIBRATED).expect("the bundled table is sound, as a test shows")
     }
 
     /// A table of these knots.
@@ -182,9 +190,10 @@ fn short(text: &str) -> String {
 
 impl Setting for LoadTable {
     const KIND: &'static str = "the name of a table or the path of its file";
-    const BUNDLED: Option<&'static [&'static str]> = Some(&["linear"]);
+    const BUNDLED: Option<&'static [&'static str]> = Some(&["calibrated", "linear"]);
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
+            Raw::Text(name) if name == "calibrated" => Ok(Self::calibrated()),
             Raw::Text(name) if name == "linear" => Ok(Self::linear()),
             Raw::File { path, text } => {
                 Self::parse(path, text).map_err(|error| format!("\"{path}\" {error}"))
@@ -214,6 +223,13 @@ mod tests {
         let read = LoadTable::parse("linear", &table.text(&["made by hand".into()])).expect("sound");
         assert_eq!(read, table);
         assert!((table.load(0.5) - 0.9).abs() < 1e-4 && (table.load(1.0) - 1.2).abs() < 1e-4);
+    }
+
+    #[test]
+    fn the_bundled_table_is_sound_and_names_its_command() {
+        let table = LoadTable::parse("calibrated", CALIBRATED).expect("sound");
+        assert_eq!(table, LoadTable::calibrated());
+        assert!(CALIBRATED.lines().any(|line| line.starts_with("# made by: incast calibrate marimo")));
     }
 
     #[test]

@@ -21,8 +21,8 @@ use super::{Framing, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     marimo::{
-        Ack, Config, Connection, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, LoadTable, NEVER, ONE, Shared,
-        WINDOW_MAX,
+        Ack, Config, Connection, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, LoadTable, NEVER, ONE, START_EPOCH,
+        START_MARK, START_STEADY, Shared, WINDOW_MAX,
     },
     parameters::{ParameterError, Raw, chosen, with_defaults},
 };
@@ -34,7 +34,8 @@ crate::choice! {
     pub enum Rule {
         /// The paper's three branches.
         Paper = "paper",
-        /// Ours: decreases judge the epoch that just ended and then wait for their effect, growth accelerates.
+        /// Ours: the first mark ends slow start at once, decreases judge the epoch that just ended and then wait for their
+        /// effect, growth accelerates up to a share of the BDP.
         Incast = "incast",
     }
 }
@@ -49,6 +50,18 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// How a flow starts.
+    pub enum Start {
+        /// In congestion avoidance.
+        Steady = "off",
+        /// Doubling its window; marks act when the epoch ends, by half of their share.
+        Epoch = "epoch",
+        /// Doubling its window; the first mark takes `max_decrease` at once.
+        Mark = "first-mark",
+    }
+}
+
 /// Packets in a BDP.
 fn bdp_packets(path: &Path) -> f64 {
     path.bdp().get() as f64 / f64::from(path.mss.max(1))
@@ -57,10 +70,10 @@ fn bdp_packets(path: &Path) -> f64 {
 crate::parameters! {
     /// Parameters of Marimo.
     pub struct Parameters {
-        /// The paper's sender rule, or ours, which changes the defaults of decrease_from, settle and max_increase.
+        /// The paper's sender rule, or ours, which changes the defaults of decrease_from, settle, slow_start and max_increase.
         rule: Rule = "\"paper\"", |_| Rule::Paper, "\"paper\" or \"incast\"", |_| true, "Marimo, section 3.2";
         /// f: the map from the share of marked packets to a load.
-        table: LoadTable = "\"linear\"", |_| LoadTable::linear(), "a table that crosses 0.9 and 1.0", |_| true, "ours: the paper learns f and does not print it";
+        table: LoadTable = "\"calibrated\"", |_| LoadTable::calibrated(), "a table that crosses 0.9 and 1.0", |_| true, "ours: the paper learns f and does not print it";
         /// beta: weight of the newest epoch in the estimated load.
         beta: f64 = "1/2", |_| 0.5, "1, 1/2, 1/4 .. 1/256", |b| (0..=8).any(|shift| *b * f64::from(1 << shift) == 1.0), "ours: the paper prints none; 1/2 notices a step in 4 epochs";
         /// Load under which windows grow.
@@ -81,10 +94,10 @@ crate::parameters! {
         increase: f64 = "1", |_| 1.0, "in (0, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo, section 3.2";
         /// The increase doubles in each further epoch of growth, up to this many packets.
         max_increase: f64 = "increase; BDP / 16 packets with rule = \"incast\"", |_| 1.0, "in [increase, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo: constant; ours";
-        /// A flow starts by doubling its window until the first mark.
-        slow_start: bool = "true", |_| true, "true or false", |_| true, "ours: as every window law here; the paper has none";
+        /// A flow starts by doubling its window until marks end that: half of their share at the end of the epoch, or max_decrease at once.
+        slow_start: Start = "\"epoch\"; \"first-mark\" with rule = \"incast\"", |_| Start::Epoch, "\"off\", \"epoch\" or \"first-mark\"", |_| true, "ours: as every window law here; the paper has none";
         /// Estimated load after a loss, at least.
-        loss_load: f64 = "1.2", |_| 1.2, "in [0, 8]", |load| (0.0..=8.0).contains(load), "ours: what full marking means with the linear table";
+        loss_load: f64 = "1.2", |_| 1.2, "in [0, 8]", |load| (0.0..=8.0).contains(load), "ours: about what full marking means";
         /// Share of the window that a loss takes.
         loss_decrease: f64 = "0.5", |_| 0.5, "in [0, 1)", |d| (0.0..0.9999).contains(d), "ours: RFC 5681";
         /// Window of a new flow.
@@ -153,7 +166,11 @@ fn config(parameters: &Parameters, mss: u64) -> Config {
             DecreaseFrom::Epoch => FROM_EPOCH,
         },
         settle: parameters.settle as u8,
-        slow_start: parameters.slow_start.into(),
+        slow_start: match parameters.slow_start {
+            Start::Steady => START_STEADY,
+            Start::Epoch => START_EPOCH,
+            Start::Mark => START_MARK,
+        },
     }
 }
 
@@ -177,6 +194,7 @@ impl SenderLaw for Marimo {
             defaults = vec![
                 ("decrease_from", Raw::Text("epoch".into())),
                 ("settle", Raw::Integer(1)),
+                ("slow_start", Raw::Text("first-mark".into())),
                 ("max_increase", Raw::Float(most)),
             ];
         }
@@ -277,7 +295,7 @@ mod tests {
 
     /// A flow in congestion avoidance, with the linear table.
     fn flow(given: &[(&str, Raw)]) -> Marimo {
-        let mut all = vec![("slow_start", Raw::Flag(false)), ("table", Raw::Text("linear".into()))];
+        let mut all = vec![("slow_start", Raw::Text("off".into())), ("table", Raw::Text("linear".into()))];
         all.extend_from_slice(given);
         Marimo::start(&resolve(&all).expect("allowed"), &path(), Time::ZERO, 0)
     }
@@ -470,7 +488,8 @@ mod tests {
         let error = |given: &[(&str, Raw)]| resolve(given).expect_err("refused").to_string();
         assert!(error(&[("increase_below", Raw::Float(1.5))]).contains("at most decrease_above"));
         assert!(error(&[("max_increase", Raw::Float(0.5))]).contains("at least increase"));
-        assert!(error(&[("decrease_above", Raw::Float(1.3))]).contains("f goes from 0.600 to 1.200"));
+        let linear = ("table", Raw::Text("linear".into()));
+        assert!(error(&[linear, ("decrease_above", Raw::Float(1.3))]).contains("f goes from 0.600 to 1.200"));
         assert!(error(&[("beta", Raw::Float(0.3))]).contains("1/2"));
         assert!(error(&[("rule", Raw::Text("papre".into()))]).contains("\"paper\" \"incast\""));
         let file = Raw::File { path: "f.table".into(), text: "marimo-f 1\n1\n".into() };

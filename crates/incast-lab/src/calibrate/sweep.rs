@@ -122,7 +122,7 @@ impl Sweep {
         let end = rtt.saturating_mul(u64::from(self.rtts) + WARM_UP);
         let flows = self.flows(point, path.wire_mss, end);
         // A window that nothing ever limits: DCTCP's, whose packets can be marked.
-        let endless = || Raw::Text("1TB".to_owned());
+        let endless = || Raw::Text("1000GB".to_owned());
         let given = [("initial_window".to_owned(), endless()), ("min_window".to_owned(), endless())];
         let law = match LawParameters::resolve("dctcp", &path, &given) {
             Some(Ok(law)) => law,

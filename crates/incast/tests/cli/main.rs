@@ -1,6 +1,7 @@
 //! The command line as a user meets it: the real binary on real files.
 
 mod bad_input;
+mod calibrate;
 mod committed;
 mod common;
 #[cfg(unix)]
