@@ -15,7 +15,7 @@ const PREFETCHED_PLACES: usize = 16;
 #[repr(C, align(64))]
 struct Entry {
     packet: Packet,
-    /// The port by which it came in.
+    /// The port by which it came in, where somebody wants to know.
     ingress: u16,
 }
 
@@ -84,22 +84,15 @@ impl Pool {
         }
     }
 
-    /// Appends a packet that came in by port `ingress` to a queue, marked if `mark` says so.
+    /// Appends a packet to a queue, marked if `mark` says so.
     #[inline]
-    pub fn push(
-        &mut self,
-        queue: &mut Queue,
-        packet: &Packet,
-        ingress: u16,
-        mark: bool,
-        telemetry: Option<&Telemetry>,
-    ) {
+    pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: bool, telemetry: Option<&Telemetry>) {
         let index = if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = Entry { packet: *packet, ingress };
+            self.entries[index as usize].packet = *packet;
             self.next[index as usize] = NONE;
             index
         } else {
-            self.entries.push(Entry { packet: *packet, ingress });
+            self.entries.push(Entry { packet: *packet, ingress: MADE_HERE });
             self.next.push(NONE);
             self.entries.len() as u32 - 1
         };
@@ -124,14 +117,14 @@ impl Pool {
         queue.bytes += u64::from(packet.wire);
     }
 
-    /// Removes the head of a queue: the packet, and by which port it came in.
+    /// Removes the head of a queue.
     #[inline(always)]
-    pub fn pop(&mut self, queue: &mut Queue) -> Option<(Packet, u16)> {
+    pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
         if queue.head == NONE {
             return None;
         }
         let index = queue.head;
-        let (Entry { packet, ingress }, next) = (self.entries[index as usize], self.next[index as usize]);
+        let (packet, next) = (self.entries[index as usize].packet, self.next[index as usize]);
         if next != NONE {
             // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
             prefetch(&raw const self.entries[next as usize], 1);
@@ -142,7 +135,18 @@ impl Pool {
         }
         queue.bytes -= u64::from(packet.wire);
         self.free.push(index);
-        Some((packet, ingress))
+        Some(packet)
+    }
+
+    /// The packet that was just appended to a queue came in by this port. Who asks for that of any packet says it of
+    /// all.
+    pub fn set_ingress(&mut self, queue: &Queue, port: u16) {
+        self.entries[queue.tail as usize].ingress = port;
+    }
+
+    /// By which port the packet came in that was just removed.
+    pub fn ingress(&self) -> u16 {
+        self.free.last().map_or(MADE_HERE, |index| self.entries[*index as usize].ingress)
     }
 
     /// Whether a packet of a queue is `wanted`.
@@ -156,11 +160,7 @@ impl Pool {
 
     /// Removes the first packet of a queue that is `wanted`; the others keep their order.
     #[cold]
-    pub fn pop_first(
-        &mut self,
-        queue: &mut Queue,
-        wanted: impl Fn(&Packet) -> bool,
-    ) -> Option<(Packet, u16)> {
+    pub fn pop_first(&mut self, queue: &mut Queue, wanted: impl Fn(&Packet) -> bool) -> Option<Packet> {
         let (mut before, mut index) = (NONE, queue.head);
         while index != NONE && !wanted(&self.entries[index as usize].packet) {
             (before, index) = (index, self.next[index as usize]);
@@ -168,14 +168,14 @@ impl Pool {
         if index == NONE || before == NONE {
             return if index == NONE { None } else { self.pop(queue) };
         }
-        let Entry { packet, ingress } = self.entries[index as usize];
+        let packet = self.entries[index as usize].packet;
         self.next[before as usize] = self.next[index as usize];
         if queue.tail == index {
             queue.tail = before;
         }
         queue.bytes -= u64::from(packet.wire);
         self.free.push(index);
-        Some((packet, ingress))
+        Some(packet)
     }
 
     /// The telemetry of a packet that was just removed.
@@ -202,7 +202,8 @@ mod tests {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
-                    pool.push(&mut queues[which], &packet, wire ^ 1, false, None);
+                    pool.push(&mut queues[which], &packet, false, None);
+                    pool.set_ingress(&queues[which], wire ^ 1);
                     model[which].push_back((wire, wire ^ 1));
                 } else if every > 1 {
                     // Not always the head.
@@ -210,10 +211,11 @@ mod tests {
                     let place = model[which].iter().position(|(wire, _)| wire.is_multiple_of(every));
                     prop_assert_eq!(pool.any(&queues[which], wanted), place.is_some());
                     let popped = pool.pop_first(&mut queues[which], wanted);
-                    let popped = popped.map(|(packet, ingress)| (packet.wire, ingress));
+                    let popped = popped.map(|packet| (packet.wire, pool.ingress()));
                     prop_assert_eq!(popped, place.and_then(|place| model[which].remove(place)));
                 } else {
-                    let popped = pool.pop(&mut queues[which]).map(|(packet, ingress)| (packet.wire, ingress));
+                    let popped = pool.pop(&mut queues[which]);
+                    let popped = popped.map(|packet| (packet.wire, pool.ingress()));
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {

@@ -22,7 +22,7 @@ impl Host<'_> {
         let in_order_only = class.recovery == Recovery::GoBackN;
         let known = self.receiving.records.len();
         let arrival = self.receiving.on_data(now, packet, in_order_only);
-        if !self.scheduler.is_none() && self.receiving.records.len() > known {
+        if self.schedules && self.receiving.records.len() > known {
             self.announce(packet, &arrival, context);
         }
         if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
@@ -33,7 +33,7 @@ impl Host<'_> {
         } else {
             self.acknowledge(packet, &arrival, telemetry, context);
         }
-        if !self.scheduler.is_none() {
+        if self.schedules {
             self.consult_scheduler(packet, &arrival, context);
         }
         if arrival.completes {
@@ -79,6 +79,7 @@ impl Host<'_> {
     }
 
     /// Go-back-N: asks for the missing packet, once for each gap.
+    #[cold]
     fn refuse(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
         let Some(progress) = self.receiving.progress(arrival.slot) else { return };
         let report = std::mem::take(&mut progress.pending);
@@ -88,7 +89,7 @@ impl Host<'_> {
     }
 
     /// Queues an answer to a data packet that arrived at `arrived`; it echoes the telemetry.
-    #[inline]
+    #[inline(always)]
     fn answer(
         &mut self,
         kind: Kind,
@@ -103,7 +104,7 @@ impl Host<'_> {
         answer.position = data.position;
         answer.packets = expected;
         answer.entropy = data.reverse_entropy();
-        let share = if self.scheduler.is_none() { None } else { self.share_of(data) };
+        let share = if self.schedules { self.share_of(data) } else { None };
         answer.set_echo(data.stamp(), share);
         answer.delay_ns = (arrived.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
         answer.set_way(data.delay_ns, Time::ZERO);
@@ -136,6 +137,7 @@ impl Host<'_> {
         self.nic.push_control(&packet, telemetry);
     }
 
+    #[inline(never)]
     pub(super) fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
         let now = context.now();
         let Some(progress) = self.receiving.progress(slot) else { return };

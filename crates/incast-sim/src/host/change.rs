@@ -27,6 +27,7 @@ impl Host<'_> {
     }
 
     /// The NIC's gate opens or closes.
+    #[cold]
     pub(super) fn on_gate(&mut self, context: &mut impl NodeContext) {
         let Some(gate) = self.settings.host.gate else { return };
         let (open, next) = gate.at(context.now());
@@ -38,6 +39,7 @@ impl Host<'_> {
         context.schedule(next, self.event(class::GATE, 0));
     }
 
+    #[cold]
     pub(super) fn on_link(&mut self, payload: u32, context: &mut impl NodeContext) {
         if payload == NEW_EPOCH {
             return;

@@ -65,6 +65,8 @@ pub struct Host<'a> {
     free: Vec<u32>,
     receiving: Receiving,
     scheduler: Scheduler,
+    /// There is a scheduler to ask.
+    schedules: bool,
     scheduler_event: Time,
     /// Flows to start, latest first.
     upcoming: Vec<FlowSpec>,
@@ -111,6 +113,7 @@ impl<'a> Host<'a> {
             free: Vec::new(),
             receiving: Receiving::default(),
             scheduler: settings.host.scheduler.clone(),
+            schedules: !settings.host.scheduler.is_none(),
             scheduler_event: Time::MAX,
             upcoming: flows,
             application,

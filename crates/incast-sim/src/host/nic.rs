@@ -4,7 +4,7 @@ use crate::fabric::{
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
     permission::{PauseRecord, Permission},
-    queue::{MADE_HERE, Pool, Queue},
+    queue::{Pool, Queue},
 };
 use std::collections::VecDeque;
 
@@ -65,19 +65,18 @@ impl Nic {
     /// Queues a control packet.
     #[inline]
     pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
-        self.pool.push(&mut self.control, packet, MADE_HERE, false, telemetry);
+        self.pool.push(&mut self.control, packet, false, telemetry);
     }
 
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
-        let popped = if self.permission.is_clear() {
+        if self.permission.is_clear() {
             self.pool.pop(&mut self.control)
         } else {
             let permission = self.permission;
             self.pool.pop_first(&mut self.control, |packet| permission.allowed(1 << packet.priority) != 0)
-        };
-        popped.map(|(packet, _)| packet)
+        }
     }
 
     /// The telemetry that a control packet which was just taken echoes.
@@ -119,7 +118,7 @@ impl Nic {
 
     /// Removes all control packets.
     pub fn drain_control(&mut self) -> impl Iterator<Item = Packet> {
-        std::iter::from_fn(|| self.pool.pop(&mut self.control).map(|(packet, _)| packet))
+        std::iter::from_fn(|| self.pool.pop(&mut self.control))
     }
 
     /// Frame bytes of control packets that wait.

@@ -99,8 +99,7 @@ pub struct Arrival {
 }
 
 impl Receiving {
-    /// The flow of a data packet; a new one if it is not known.
-    pub fn find(&mut self, packet: &Packet) -> u32 {
+    fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
         if source == packet.source && sequence == packet.sequence && (index as usize) < self.records.len() {
             return index;
@@ -186,9 +185,14 @@ impl Receiving {
         Arrival { flow, received, expected, completes, out_of_order, report, mark_changes, slot }
     }
 
+    /// The flow of a data packet, if it is known.
+    pub fn index_of(&self, packet: &Packet) -> Option<u32> {
+        self.table.find(packet.source, packet.sequence)
+    }
+
     /// The sender has given a flow up: its index, if it was in progress.
     pub fn on_abandon(&mut self, packet: &Packet) -> Option<u32> {
-        let flow = self.table.find(packet.source, packet.sequence)?;
+        let flow = self.index_of(packet)?;
         let record = &mut self.records[flow as usize];
         if record.slot == DONE {
             return None;

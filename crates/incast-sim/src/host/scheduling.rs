@@ -22,6 +22,7 @@ impl Host<'_> {
         self.with_scheduler(context, |scheduler, send| scheduler.on_flow(&new, send));
     }
 
+    #[inline(never)]
     pub(super) fn consult_scheduler(
         &mut self,
         packet: &Packet,
@@ -46,20 +47,23 @@ impl Host<'_> {
     }
 
     /// Tells the scheduler that a flow has ended.
+    #[inline(never)]
     pub(super) fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
-        if !self.scheduler.is_none() {
+        if self.schedules {
             let now = context.now();
             self.with_scheduler(context, |scheduler, send| scheduler.on_end(now, flow, end, send));
         }
     }
 
     /// What the acknowledgement of a packet says of the flow's share.
-    pub(super) fn share_of(&mut self, data: &Packet) -> Option<Share> {
-        let flow = self.receiving.find(data);
-        self.scheduler.share(flow)
+    #[cold]
+    #[inline(never)]
+    pub(super) fn share_of(&self, data: &Packet) -> Option<Share> {
+        self.scheduler.share(self.receiving.index_of(data)?)
     }
 
     /// The sender has given a flow up.
+    #[inline(never)]
     pub(super) fn on_abandon(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(flow) = self.receiving.on_abandon(packet) {
             self.tell_end(flow, End::Abandoned, context);
@@ -67,6 +71,7 @@ impl Host<'_> {
         }
     }
 
+    #[cold]
     pub(super) fn on_scheduler_timer(&mut self, context: &mut impl NodeContext) {
         let now = context.now();
         if self.scheduler_event != now {

@@ -263,7 +263,8 @@ impl SendFlow {
         if again { self.tokens.is_none() } else { self.position(packet, mtu) < self.credit }
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn has_token(&mut self, now: Time) -> bool {
         self.tokens.as_mut().is_some_and(|tokens| tokens.any(now))
     }
@@ -400,8 +401,13 @@ impl SendFlow {
         }
     }
 
-    fn use_token(&mut self) {
-        if let Some(tokens) = &mut self.tokens {
+    /// A packet goes, with a token if it needs one.
+    #[cold]
+    #[inline(never)]
+    fn use_token(&mut self, packet: u32, again: bool, mtu: u32) {
+        if !self.is_free(packet, again, mtu)
+            && let Some(tokens) = &mut self.tokens
+        {
             tokens.take();
         }
     }
@@ -413,8 +419,8 @@ impl SendFlow {
         let mtu = settings.host.mtu;
         let (position, again) = self.send.next().unwrap_or((0, true));
         let payload = self.payload(position, mtu);
-        if self.tokens.is_some() && !self.is_free(position, again, mtu) {
-            self.use_token();
+        if self.tokens.is_some() {
+            self.use_token(position, again, mtu);
         }
         let mut packet = Packet::new(Kind::Data, host, self.spec.destination, self.sequence, slot);
         packet.position = position;

@@ -47,28 +47,23 @@ impl Switch<'_> {
     pub(super) fn consult_dequeue(
         &mut self,
         port: usize,
-        ingress: u16,
         packet: &mut Packet,
         context: &mut impl NodeContext,
     ) {
         let mut verdict = Verdict::default();
         let view = self.view(port, packet.priority, context.now());
+        let description = describe(packet, self.ingress);
         let (agent, beside) = self.beside();
-        agent.on_dequeue(&view, &describe(packet, ingress), &beside, &mut verdict);
+        agent.on_dequeue(&view, &description, &beside, &mut verdict);
         self.obey(port, packet, verdict, context);
     }
 
     /// Tells the agent of a packet that will not leave.
-    pub(super) fn report_drop(
-        &mut self,
-        port: usize,
-        ingress: u16,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) {
-        if !self.agent.is_none() {
+    #[inline(never)]
+    pub(super) fn report_drop(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        if !self.plain {
             let view = self.view(port, packet.priority, context.now());
-            self.agent.on_drop(&view, &describe(packet, ingress));
+            self.agent.on_drop(&view, &describe(packet, self.ingress));
             self.plan_agent(context);
         }
     }
@@ -114,6 +109,7 @@ impl Switch<'_> {
         }
     }
 
+    #[cold]
     pub(super) fn on_agent_timer(&mut self, context: &mut impl NodeContext) {
         let now = context.now();
         if self.agent_event != now {

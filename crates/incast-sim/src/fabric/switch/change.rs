@@ -33,7 +33,7 @@ impl Switch<'_> {
 
     fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
         let now = context.now();
-        if !self.agent.is_none() {
+        if !self.plain {
             for priority in (0..self.priorities as u8).filter(|priority| priorities & 1 << priority != 0) {
                 let view = self.view(port, priority, now);
                 match kind {
@@ -47,6 +47,7 @@ impl Switch<'_> {
     }
 
     /// The gate of a port opens or closes.
+    #[cold]
     pub(super) fn on_gate(&mut self, port: usize, context: &mut impl NodeContext) {
         let Some(gate) = self.settings.switch.gate else { return };
         let now = context.now();
@@ -61,6 +62,7 @@ impl Switch<'_> {
     }
 
     /// A cable went down or came up somewhere: `payload` is `NEW_EPOCH` for a new table, else the port's new state.
+    #[cold]
     pub(super) fn on_link(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
         if payload == NEW_EPOCH {
             if let Some(rule) = self.later_rules.pop() {
@@ -78,9 +80,10 @@ impl Switch<'_> {
         // What waits for a dead link is lost; what is on it is lost at its far end.
         for priority in 0..self.priorities {
             let index = self.index(port, priority as u8);
-            while let Some((packet, ingress)) = self.pool.pop(&mut self.queues[index]) {
+            while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
+                self.ingress = self.pool.ingress();
                 self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
-                self.lose(port, ingress, &packet, context);
+                self.lose(port, &packet, context);
             }
         }
         self.ports[port].waiting = 0;

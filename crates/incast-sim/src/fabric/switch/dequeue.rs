@@ -83,7 +83,7 @@ impl Switch<'_> {
         let index = usize::from(priority) * self.ports.len() + port;
         let out = &mut self.ports[port];
         let queue = &mut self.queues[index];
-        let Some((mut packet, ingress)) = self.pool.pop(queue) else { return };
+        let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
         self.memory.leave(u64::from(packet.wire), left);
         out.waiting_bytes -= u64::from(packet.wire);
@@ -98,7 +98,10 @@ impl Switch<'_> {
             packet.mark();
         }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit(port, ingress, now, &packet, telemetry.as_ref(), context);
+        if !self.plain {
+            self.ingress = self.pool.ingress();
+        }
+        self.transmit(port, now, &packet, telemetry.as_ref(), context);
     }
 
     /// The packet leaves: agents first, then the link.
@@ -106,17 +109,16 @@ impl Switch<'_> {
     pub(super) fn transmit(
         &mut self,
         port: usize,
-        ingress: u16,
         now: Time,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if self.agent.is_none() {
+        if self.plain {
             self.put_on_link(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
-            self.consult_dequeue(port, ingress, &mut packet, context);
+            self.consult_dequeue(port, &mut packet, context);
             self.put_on_link(port, now, &packet, telemetry, context);
         }
     }

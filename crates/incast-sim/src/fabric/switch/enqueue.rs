@@ -23,7 +23,8 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let port = self.consult_enqueue(port, ingress, &mut packet, context);
-        self.enqueue(port, ingress, &packet, telemetry, context);
+        self.ingress = ingress;
+        self.enqueue(port, &packet, telemetry, context);
     }
 
     /// Egress: straight to an idle link, or into a queue.
@@ -31,7 +32,6 @@ impl Switch<'_> {
     pub(super) fn enqueue(
         &mut self,
         port: usize,
-        ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
@@ -45,11 +45,11 @@ impl Switch<'_> {
         let bit = 1u8 << packet.priority;
         if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up() {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            self.transmit(port, ingress, now, packet, telemetry, context);
+            self.transmit(port, now, packet, telemetry, context);
             return;
         }
         if !out.link.is_up() {
-            self.lose(port, ingress, packet, context);
+            self.lose(port, packet, context);
             return;
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
@@ -60,7 +60,7 @@ impl Switch<'_> {
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
             self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
-            self.report_drop(port, ingress, packet, context);
+            self.report_drop(port, packet, context);
             return;
         }
         let mut mark = false;
@@ -74,7 +74,7 @@ impl Switch<'_> {
         }
         let out = &mut self.ports[port];
         self.memory.enter(wire, queued);
-        self.pool.push(&mut self.queues[index], packet, ingress, mark, telemetry);
+        self.pool.push(&mut self.queues[index], packet, mark, telemetry);
         if self.lazy && !out.departure {
             out.departure = true;
             self.busy.push(port as u16);
@@ -85,6 +85,10 @@ impl Switch<'_> {
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
         if !self.lazy {
             self.recorder.queued(now, port as u16, length - wire, packet, mark);
+            // A switch with an agent is never lazy.
+            if !self.plain {
+                self.pool.set_ingress(&self.queues[index], self.ingress);
+            }
             self.plan_departure(port, context);
         }
     }
@@ -119,16 +123,10 @@ impl Switch<'_> {
 
     /// The link of a packet's port is down.
     #[cold]
-    pub(super) fn lose(
-        &mut self,
-        port: usize,
-        ingress: u16,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) {
+    pub(super) fn lose(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         self.counters.lost.0 += 1;
         self.counters.lost.1 += u64::from(packet.wire);
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
-        self.report_drop(port, ingress, packet, context);
+        self.report_drop(port, packet, context);
     }
 }

@@ -44,8 +44,8 @@ impl Switch<'_> {
             LoadBalancing::Spray => self.spray.next_u32(),
         };
         match self.rule.pick(packet.destination, entropy) {
-            Some(port) if self.agent.is_none() => {
-                self.enqueue(usize::from(port), ingress, packet, telemetry, context);
+            Some(port) if self.plain => {
+                self.enqueue(usize::from(port), packet, telemetry, context);
             }
             Some(port) => self.enqueue_consulted(usize::from(port), ingress, *packet, telemetry, context),
             None => self.lose_unrouted(packet, context.now()),

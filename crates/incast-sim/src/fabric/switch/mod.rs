@@ -15,7 +15,7 @@ use super::{
     link::{Receiver, Transmitter},
     node::{NodeContext, class},
     permission::{PauseRecord, Permission},
-    queue::{Pool, Queue},
+    queue::{MADE_HERE, Pool, Queue},
     routing::{self, Rule},
 };
 use crate::{
@@ -97,6 +97,10 @@ pub struct Switch<'a> {
     later_rules: Vec<Rule>,
     salt: u32,
     agent: Agent,
+    /// There is no agent to ask: apart from it, which may be large.
+    plain: bool,
+    /// By which port the packet at hand came in; kept up only where there is an agent.
+    ingress: u16,
     /// Pending event of the agent's timer.
     agent_event: Time,
     /// Events that the agent was asked about: its random numbers.
@@ -199,6 +203,8 @@ impl<'a> Switch<'a> {
             later_rules,
             salt: salt(settings.seed, node),
             agent: settings.switch.agent.clone(),
+            plain: settings.switch.agent.is_none(),
+            ingress: MADE_HERE,
             agent_event: Time::MAX,
             consultations: 0,
             notifications: Vec::new(),
