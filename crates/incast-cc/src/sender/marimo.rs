@@ -275,6 +275,10 @@ impl SenderLaw for Marimo {
     fn window(&self) -> u64 {
         ((u64::from(self.core.window()) * self.constants.mss) >> 16).max(1)
     }
+
+    fn estimate(&self) -> Option<f32> {
+        Some(self.core.rho() as f32 / ONE as f32)
+    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub struct FlowRate {
     pub assigned: Series,
     /// What was acknowledged.
     pub measured: Series,
+    /// What the law believed of its path, if it keeps such a number.
+    pub estimate: Option<Series>,
 }
 
 /// What is drawn of a scheme at a grid point.
@@ -49,6 +51,10 @@ pub struct SchemeCurves {
     pub sampled_seed: Option<u64>,
     /// Queues in bytes by port.
     pub queues: BTreeMap<String, Series>,
+    /// What came to stay or pass, in bit/s by port: sent plus growth of the queue. Drops are not in it.
+    pub arrivals: BTreeMap<String, Series>,
+    /// Rate of every link in bit/s, where all have the same.
+    pub link_bps: Option<f64>,
     /// Rates of the flows with the most samples.
     pub rates: Vec<FlowRate>,
     /// Sampled flows that are not drawn.
@@ -84,7 +90,7 @@ pub fn read(results: &Results) -> Result<Figures, ReportError> {
     let shown = spread(results.points.len(), (MOST_DETAILED / per_point).max(1));
     let clamp = |curves: usize| (POINTS / curves.max(1)).clamp(PER_CURVE.0, PER_CURVE.1);
     let most = clamp(shown.len() * per_point * 2);
-    let most_over_time = clamp(shown.len() * results.schemes.len() * (MOST_PORTS + 2 * MOST_FLOWS));
+    let most_over_time = clamp(shown.len() * results.schemes.len() * (2 * MOST_PORTS + 3 * MOST_FLOWS));
     let mut points = Vec::new();
     for index in shown {
         let point = &results.points[index];
@@ -163,16 +169,28 @@ fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Re
     if path.is_file() {
         curves.sampled_seed = Some(run.record.seed);
         let period = period("/measure/ports/every");
+        curves.link_bps = run.link_bps();
         // Rows of one port and time follow each other, one per priority.
-        let mut last: Option<(u64, String, u64)> = None;
-        let mut keep = |(time, port, bytes): (u64, String, u64)| {
-            let series = curves.queues.entry(port).or_insert_with(|| Series::new(period, most));
-            series.add(time, bytes as f64);
+        let mut last: Option<(u64, String, u64, u64)> = None;
+        let mut before: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let mut keep = |(time, port, queue, sent): (u64, String, u64, u64)| {
+            let series = curves.queues.entry(port.clone()).or_insert_with(|| Series::new(period, most));
+            series.add(time, queue as f64);
+            let come = sent.saturating_add(queue);
+            if let Some((then, earlier)) = before.insert(port.clone(), (time, come))
+                && then < time
+            {
+                let bps = come.saturating_sub(earlier) as f64 * 8e12 / (time - then) as f64;
+                curves.arrivals.entry(port).or_insert_with(|| Series::new(period, most)).add(then, bps);
+            }
         };
-        parquet::each_queue(&path, |time, port, bytes| match &mut last {
-            Some(same) if same.0 == time && same.1 == port => same.2 = same.2.saturating_add(bytes),
+        parquet::each_port(&path, |time, port, queue, sent| match &mut last {
+            Some(same) if same.0 == time && same.1 == port => {
+                same.2 = same.2.saturating_add(queue);
+                same.3 = same.3.saturating_add(sent);
+            }
             _ => {
-                if let Some(done) = last.replace((time, port.to_owned(), bytes)) {
+                if let Some(done) = last.replace((time, port.to_owned(), queue, sent)) {
                     keep(done);
                 }
             }
@@ -187,7 +205,7 @@ fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Re
         curves.sampled_seed = Some(run.record.seed);
         let period = period("/measure/rates/every");
         let mut samples: BTreeMap<u64, u64> = BTreeMap::new();
-        parquet::each_rate(&path, |_, flow, _, _| *samples.entry(flow).or_default() += 1)
+        parquet::each_rate(&path, |_, flow, _, _, _| *samples.entry(flow).or_default() += 1)
             .map_err(|error| ReportError::unreadable(&path, error))?;
         let mut flows: Vec<u64> = samples.keys().copied().collect();
         flows.sort_by_key(|flow| (Reverse(samples[flow]), *flow));
@@ -200,12 +218,17 @@ fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Re
                 flow: ((flow >> 32) as u32, *flow as u32),
                 assigned: Series::new(period, most),
                 measured: Series::new(period, most),
+                estimate: None,
             })
             .collect();
-        parquet::each_rate(&path, |time, flow, assigned, measured| {
+        parquet::each_rate(&path, |time, flow, assigned, measured, estimate| {
             if let Ok(index) = flows.binary_search(&flow) {
-                curves.rates[index].assigned.add(time, assigned as f64);
-                curves.rates[index].measured.add(time, measured as f64);
+                let rate = &mut curves.rates[index];
+                rate.assigned.add(time, assigned as f64);
+                rate.measured.add(time, measured as f64);
+                if let Some(estimate) = estimate {
+                    rate.estimate.get_or_insert_with(|| Series::new(period, most)).add(time, estimate);
+                }
             }
         })
         .map_err(|error| ReportError::unreadable(&path, error))?;

@@ -9,7 +9,7 @@ use crate::{
     },
     scenario::Claim,
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 use serde_json::{Map, Value};
 use std::{
     fs,
@@ -37,6 +37,12 @@ impl FinishedRun {
     /// A text of the scenario as run; empty if it has none.
     pub fn text(&self, key: &str) -> &str {
         self.record.scenario.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The rate of every link in bit/s, for topologies that give all links one.
+    pub fn link_bps(&self) -> Option<f64> {
+        let rate: Rate = self.record.scenario.pointer("/topology/link/rate")?.as_str()?.parse().ok()?;
+        Some(rate.as_f64())
     }
 
     /// A time of the scenario as run.

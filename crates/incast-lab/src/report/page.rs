@@ -143,6 +143,7 @@ fn point(results: &Results, curves: &PointCurves, figures: &Figures) -> Markup {
             (sections::distributions::section(results, curves))
             (sections::sizes::section(results, point))
             (sections::over_time::section(results, curves))
+            (sections::estimates::section(results, curves))
         }
     }
 }

@@ -75,6 +75,7 @@ fn every_section_is_there_and_names_are_text() {
         "sizes",
         "queues",
         "rates",
+        "estimates",
         "claims",
         "scenario",
         "cost",

@@ -264,34 +264,38 @@ pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>
     Ok(flows)
 }
 
-/// Hands the queue of every row of `ports.parquet` to `each`: time in picoseconds, port, bytes.
+/// Hands every row of `ports.parquet` to `each`: time in picoseconds, port, bytes in the queue, bytes sent so far.
 ///
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
-pub fn each_queue(path: &Path, mut each: impl FnMut(u64, &str, u64)) -> io::Result<()> {
-    each_batch(path, &["time_ps", "port", "queue_bytes"], |batch| {
+pub fn each_port(path: &Path, mut each: impl FnMut(u64, &str, u64, u64)) -> io::Result<()> {
+    each_batch(path, &["time_ps", "port", "queue_bytes", "tx_bytes"], |batch| {
         let time = column::<UInt64Array>(batch, "time_ps")?;
         let port = column::<StringArray>(batch, "port")?;
         let queue = column::<UInt64Array>(batch, "queue_bytes")?;
-        (0..batch.num_rows()).for_each(|row| each(time.value(row), port.value(row), queue.value(row)));
+        let sent = column::<UInt64Array>(batch, "tx_bytes")?;
+        let rows = 0..batch.num_rows();
+        rows.for_each(|row| each(time.value(row), port.value(row), queue.value(row), sent.value(row)));
         Ok(())
     })
 }
 
-/// Hands every row of `rates.parquet` to `each`: time in picoseconds, flow, rates assigned and measured in bit/s.
+/// Hands every row of `rates.parquet` to `each`: time in picoseconds, flow, rates assigned and measured in bit/s, the
+/// law's estimate.
 ///
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
-pub fn each_rate(path: &Path, mut each: impl FnMut(u64, u64, u64, u64)) -> io::Result<()> {
-    each_batch(path, &["time_ps", "flow", "assigned_bps", "measured_bps"], |batch| {
+pub fn each_rate(path: &Path, mut each: impl FnMut(u64, u64, u64, u64, Option<f64>)) -> io::Result<()> {
+    each_batch(path, &["time_ps", "flow", "assigned_bps", "measured_bps", "estimate"], |batch| {
         let time = column::<UInt64Array>(batch, "time_ps")?;
         let flow = column::<UInt64Array>(batch, "flow")?;
         let assigned = column::<UInt64Array>(batch, "assigned_bps")?;
         let measured = column::<UInt64Array>(batch, "measured_bps")?;
-        let rows = 0..batch.num_rows();
-        rows.for_each(|row| {
-            each(time.value(row), flow.value(row), assigned.value(row), measured.value(row));
-        });
+        let estimate = column::<Float64Array>(batch, "estimate")?;
+        for row in 0..batch.num_rows() {
+            let estimate = estimate.is_valid(row).then(|| estimate.value(row));
+            each(time.value(row), flow.value(row), assigned.value(row), measured.value(row), estimate);
+        }
         Ok(())
     })
 }

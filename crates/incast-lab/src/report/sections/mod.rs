@@ -4,6 +4,7 @@ pub mod claims;
 pub mod comparison;
 pub mod cost;
 pub mod distributions;
+pub mod estimates;
 pub mod over_time;
 pub mod published;
 pub mod scenario;

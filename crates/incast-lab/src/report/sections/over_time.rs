@@ -100,7 +100,8 @@ fn rate(name: &str, series: usize, scheme: &SchemeCurves) -> Markup {
     over_time(&title, "rate", Unit::Rate, &describe, assigned.chain(measured.clone()).collect())
 }
 
-fn over_time(title: &str, label: &str, unit: Unit, describe: &str, curves: Vec<Curve>) -> Markup {
+/// A chart over time in microseconds.
+pub fn over_time(title: &str, label: &str, unit: Unit, describe: &str, curves: Vec<Curve>) -> Markup {
     let all = || curves.iter().flat_map(|curve| curve.points.iter());
     let x = Axis::over("time", Unit::Time, Spacing::Linear, all().map(|point| point.0));
     let y = Axis::over(label, unit, Spacing::Linear, all().map(|point| point.1));
