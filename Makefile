@@ -8,10 +8,11 @@ TOOLS := target/tools
 
 all: demo
 
-## The first comparison: builds a release binary and runs it.
+## The first comparisons: builds a release binary, runs DCTCP against CUBIC on a fat-tree, then Marimo's published table.
 demo:
 	$(CARGO) build --release --locked -p incast
 	target/release/incast run scenarios/first-light.toml --out $(OUT) --force
+	target/release/incast run scenarios/marimo/table1.toml --short --out $(OUT) --force
 
 ## Every test.
 test:

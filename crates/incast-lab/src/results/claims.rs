@@ -254,7 +254,8 @@ fn status(
     if deviation.abs() <= TOLERANCE {
         return (Status::Reproduced, format!("{percent}, within 15%"));
     }
-    if interval.is_some_and(|interval| interval.contains(published)) {
+    // A wide interval around a value far beyond a bound says nothing for the bound.
+    if target.relation == Relation::Equal && interval.is_some_and(|interval| interval.contains(published)) {
         return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
     }
     if is_ratio(target.claim) && published != 1.0 {
