@@ -450,7 +450,7 @@ fn what_goes_by_a_token_or_on_credit_goes_at_its_priority() {
     let error = incast_sim::simulate(refused).expect_err("there is no such priority");
     assert_eq!(
         error.to_string(),
-        "the lowest priority that receivers assign is 1: below the 1 priorities of the switches"
+        "the lowest priority that receivers assign is 1, allowed is below the 1 priorities of the switches"
     );
 }
 
