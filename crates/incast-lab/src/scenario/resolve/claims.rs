@@ -71,19 +71,25 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
             return at("ratio_at", problem);
         }
         for (table, point) in [("grid", &claim.grid), ("ratio_at", &claim.ratio_at)] {
-            grid_point(document, &axes, point)
-                .map_err(|(key, problem)| problem.at(&keys!["paper", "claim", index, table, key.as_str()]))?;
+            grid_point(document, &axes, point, index, table)?;
         }
     }
     Ok(())
 }
 
-/// Every key is an axis of the grid, and every value one of its values. The error names the key.
-fn grid_point(document: &Document, axes: &[&str], point: &toml::Table) -> Result<(), (String, Problem)> {
+/// Every key of a claim's table is an axis of the grid, and every value one of its values.
+fn grid_point(
+    document: &Document,
+    axes: &[&str],
+    point: &toml::Table,
+    index: usize,
+    table: &str,
+) -> Result<(), Problem> {
     for (key, value) in point {
+        let at = |problem: Problem| Err(problem.at(&keys!["paper", "claim", index, table, key.as_str()]));
         if !axes.contains(&key.as_str()) {
             let problem = Problem::unknown("not an axis of the grid", key, axes.iter().copied());
-            return Err((key.clone(), problem));
+            return at(problem);
         }
         let all = document.zip.iter().chain([&document.grid]).flat_map(|axes| &axes.0);
         let values: Vec<String> = all
@@ -93,7 +99,7 @@ fn grid_point(document: &Document, axes: &[&str], point: &toml::Table) -> Result
             .collect();
         if !values.contains(&value.to_string()) {
             let allowed = list(&values.iter().map(String::as_str).collect::<Vec<_>>(), false);
-            return Err((key.clone(), Problem::value(value, allowed)));
+            return at(Problem::value(value, allowed));
         }
     }
     Ok(())
