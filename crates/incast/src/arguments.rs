@@ -54,7 +54,7 @@ pub struct Selection {
     /// Run N seeds: the scenario's first ones, continued upwards
     #[arg(long, value_name = "N")]
     pub seeds: Option<NonZeroUsize>,
-    /// The short form: with the changes of the scenario's [short]
+    /// The short form: with the changes of the scenario's table `short`
     #[arg(long)]
     pub short: bool,
 }
@@ -116,7 +116,7 @@ pub struct Reproduce {
     /// List what there is, which is also what happens without a name
     #[arg(long)]
     pub list: bool,
-    /// Take the scenarios from DIR/<system>/*.toml instead of the bundled ones
+    /// Take the scenarios from DIR, by system instead of the bundled ones
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
     /// Change a value in every scenario: scheme.dctcp.gain=0.1

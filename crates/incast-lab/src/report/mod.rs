@@ -1,11 +1,11 @@
 //! `report.html`: everything that a results folder says, in one file that needs no network.
 //!
-//! - [`load`]: reads and checks the folder; nothing is written before all of it was read.
-//! - [`curves`]: distributions and time series, thinned to what a screen can show.
-//! - [`figures`]: the curves of every grid point and scheme.
-//! - [`chart`]: one file per kind of chart, scales and axes shared; SVG in which colours are classes, so that one file is
+//! - `load`: reads and checks the folder; nothing is written before all of it was read.
+//! - `curves`: distributions and time series, thinned to what a screen can show.
+//! - `figures`: the curves of every grid point and scheme.
+//! - `chart`: one file per kind of chart, scales and axes shared; SVG in which colours are classes, so that one file is
 //!   right on light and dark screens.
-//! - [`page`]: the sections, in the order of the page. `maud` escapes whatever is put into markup.
+//! - `page`: the sections, in the order of the page. `maud` escapes whatever is put into markup.
 
 mod chart;
 mod curves;
