@@ -116,7 +116,7 @@ pub struct Reproduce {
     /// List what there is, which is also what happens without a name
     #[arg(long)]
     pub list: bool,
-    /// Take the scenarios from DIR, by system instead of the bundled ones
+    /// Take the scenarios from the folders of systems in DIR instead of the bundled ones
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
     /// Change a value in every scenario: scheme.dctcp.gain=0.1
