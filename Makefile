@@ -19,6 +19,7 @@ test:
 	scripts/debian.sh tshark tshark "the captures of incast trace, read by tshark"
 	scripts/debian.sh riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf "marimo.h on a 32-bit RISC-V core"
 	scripts/debian.sh qemu-riscv32 qemu-user "marimo.h on a 32-bit RISC-V core"
+	scripts/debian.sh clang clang "marimo.h for BPF"
 	scripts/venv.sh
 	deploy/core/test/run.sh
 	$(CARGO) test --workspace --locked

@@ -99,7 +99,12 @@ fn a_law_is_one_file_and_its_registration() {
         let (from, to) = (original.join("crates").join(name), copied.join("crates").join(name));
         write(&to.join("Cargo.toml"), &read(&from.join("Cargo.toml")));
         copy(&from.join("src"), &to.join("src"));
+        if let Ok(build) = fs::read_to_string(from.join("build.rs")) {
+            write(&to.join("build.rs"), &build);
+        }
     }
+    // The C that laws share with deployments.
+    copy(&original.join("deploy/core"), &copied.join("deploy/core"));
     copy(&original.join("crates/incast-sim/tests/common"), &copied.join("crates/incast-sim/tests/common"));
     for (example, place) in FILES {
         write(&copied.join(place), &read(&original.join(example)));

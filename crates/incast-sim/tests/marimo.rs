@@ -81,8 +81,8 @@ fn one_flow_fills_the_link_and_keeps_the_queue_near_the_threshold() {
         ("paper", vec![], 0.96, 4.0),
         ("paper, waiting", vec![("settle", Raw::Integer(1))], 0.98, 4.0),
         (
-            "incast",
-            vec![("rule", text("incast")), ("max_increase", Raw::Float(bdp(payload) / 16.0))],
+            "settling",
+            vec![("rule", text("settling")), ("max_increase", Raw::Float(bdp(payload) / 16.0))],
             0.98,
             14.0,
         ),
@@ -141,10 +141,10 @@ fn two_flows_take_as_long_to_share_as_the_fluid_model_says() {
     for (payload, fluid, tolerance) in [(1410, 81.0, 0.25), (4006, 38.0, 0.25), (8910, 20.0, 0.6)] {
         let round_trip = 1.0 + threshold(payload) / bdp(payload);
         let most = (bdp(payload) / 16.0).max(1.0);
-        let incast = [("rule", text("incast")), ("max_increase", Raw::Float(most))];
+        let settling = [("rule", text("settling")), ("max_increase", Raw::Float(most))];
         let [_, paper, _] = round_trips_to_fairness(payload, &[], LEVELS).map(|rounds| rounds / round_trip);
         let [_, ours, _] =
-            round_trips_to_fairness(payload, &incast, LEVELS).map(|rounds| rounds / round_trip);
+            round_trips_to_fairness(payload, &settling, LEVELS).map(|rounds| rounds / round_trip);
         println!("{payload} B: J >= 0.95 after {paper:.0} round trips (fluid model {fluid}), ours {ours:.0}");
         assert!((paper / fluid - 1.0).abs() <= tolerance, "{payload}: {paper}, fluid {fluid}");
         assert!(paper > 3.0, "the paper's three round trips are not enough");

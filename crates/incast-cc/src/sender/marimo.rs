@@ -15,7 +15,7 @@
 //! The algorithm itself is the C of `deploy/core/marimo.h`, the same that kernels and NICs get. This file converts
 //! units: bytes to packets, positions to 32 bits, parameters to integers.
 //!
-//! `rule = "incast"` is not the paper's: it keeps the estimator and changes what is made of it (see [`Rule`]).
+//! `rule = "settling"` is not the paper's: it keeps the estimator and changes what is made of it (see [`Rule`]).
 
 use super::{Framing, LawInfo, Recovery, SenderLaw};
 use crate::{
@@ -36,7 +36,7 @@ crate::choice! {
         Paper = "paper",
         /// Ours: the first mark ends slow start at once, decreases judge the epoch that just ended and then wait for their
         /// effect, growth accelerates up to a share of the BDP.
-        Incast = "incast",
+        Settling = "settling",
     }
 }
 
@@ -71,7 +71,7 @@ crate::parameters! {
     /// Parameters of Marimo.
     pub struct Parameters {
         /// The paper's sender rule, or ours, which changes the defaults of decrease_from, settle, slow_start and max_increase.
-        rule: Rule = "\"paper\"", |_| Rule::Paper, "\"paper\" or \"incast\"", |_| true, "Marimo, section 3.2";
+        rule: Rule = "\"paper\"", |_| Rule::Paper, "\"paper\" or \"settling\"", |_| true, "Marimo, section 3.2";
         /// f: the map from the share of marked packets to a load.
         table: LoadTable = "\"calibrated\"", |_| LoadTable::calibrated(), "a table that crosses 0.9 and 1.0", |_| true, "ours: the paper learns f and does not print it";
         /// beta: weight of the newest epoch in the estimated load.
@@ -87,15 +87,15 @@ crate::parameters! {
         /// After a decrease the estimated load is set to at most 1, so that it does not decrease again for the same marks.
         forget: bool = "true", |_| true, "true or false", |_| true, "ours";
         /// What a decrease is computed from.
-        decrease_from: DecreaseFrom = "\"memory\"; \"epoch\" with rule = \"incast\"", |_| DecreaseFrom::Memory, "\"memory\" or \"epoch\"", |_| true, "Marimo, section 3.2; ours";
+        decrease_from: DecreaseFrom = "\"memory\"; \"epoch\" with rule = \"settling\"", |_| DecreaseFrom::Memory, "\"memory\" or \"epoch\"", |_| true, "Marimo, section 3.2; ours";
         /// Epochs after a decrease that are not acted on: their packets were sent before it.
-        settle: u64 = "0; 1 with rule = \"incast\"", |_| 0, "0 to 255", |epochs| *epochs <= 255, "Marimo has none; ours";
+        settle: u64 = "0; 1 with rule = \"settling\"", |_| 0, "0 to 255", |epochs| *epochs <= 255, "Marimo has none; ours";
         /// Packets added per round trip.
         increase: f64 = "1", |_| 1.0, "in (0, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo, section 3.2";
         /// The increase doubles in each further epoch of growth, up to this many packets.
-        max_increase: f64 = "increase; BDP / 16 packets with rule = \"incast\"", |_| 1.0, "in [increase, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo: constant; ours";
+        max_increase: f64 = "increase; BDP / 16 packets with rule = \"settling\"", |_| 1.0, "in [increase, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo: constant; ours";
         /// A flow starts by doubling its window until marks end that: half of their share at the end of the epoch, or max_decrease at once.
-        slow_start: Start = "\"epoch\"; \"first-mark\" with rule = \"incast\"", |_| Start::Epoch, "\"off\", \"epoch\" or \"first-mark\"", |_| true, "ours: as every window law here; the paper has none";
+        slow_start: Start = "\"epoch\"; \"first-mark\" with rule = \"settling\"", |_| Start::Epoch, "\"off\", \"epoch\" or \"first-mark\"", |_| true, "ours: as every window law here; the paper has none";
         /// Estimated load after a loss, at least.
         loss_load: f64 = "1.2", |_| 1.2, "in [0, 8]", |load| (0.0..=8.0).contains(load), "ours: about what full marking means";
         /// Share of the window that a loss takes.
@@ -189,7 +189,7 @@ impl SenderLaw for Marimo {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let increase = chosen("increase", 1.0, given)?;
         let mut defaults = vec![("max_increase", Raw::Float(increase))];
-        if chosen("rule", Rule::Paper, given)? == Rule::Incast {
+        if chosen("rule", Rule::Paper, given)? == Rule::Settling {
             let most = (bdp_packets(path) / 16.0).min(f64::from(INCREASE_MAX)).max(increase);
             defaults = vec![
                 ("decrease_from", Raw::Text("epoch".into())),
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn our_rule_waits_for_the_effect_of_a_decrease_and_grows_faster() {
-        let rule = ("rule", Raw::Text("incast".into()));
+        let rule = ("rule", Raw::Text("settling".into()));
         let mut law = flow(&[rule.clone(), ("beta", Raw::Integer(1))]);
         let at = epochs(&mut law, 0, 1, |_| false);
         let at = epochs(&mut law, at, 1, |_| true);
@@ -495,10 +495,10 @@ mod tests {
         let linear = ("table", Raw::Text("linear".into()));
         assert!(error(&[linear, ("decrease_above", Raw::Float(1.3))]).contains("f goes from 0.600 to 1.200"));
         assert!(error(&[("beta", Raw::Float(0.3))]).contains("1/2"));
-        assert!(error(&[("rule", Raw::Text("papre".into()))]).contains("\"paper\" \"incast\""));
+        assert!(error(&[("rule", Raw::Text("papre".into()))]).contains("\"paper\" \"settling\""));
         let file = Raw::File { path: "f.table".into(), text: "marimo-f 1\n1\n".into() };
         assert!(error(&[("table", file)]).contains("\"f.table\" line 2: found 1 knots"));
-        let ours = resolve(&[("rule", Raw::Text("incast".into()))]).expect("allowed");
+        let ours = resolve(&[("rule", Raw::Text("settling".into()))]).expect("allowed");
         assert_eq!(ours.parameters.max_increase, 6.25);
         assert_eq!((ours.parameters.settle, ours.parameters.decrease_from), (1, DecreaseFrom::Epoch));
     }

@@ -195,6 +195,9 @@ fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>
 fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement {
     let (value, interval) = measured(target, rows);
     let (status, why) = match value {
+        None if target.claim.metric.starts_with("convergence") => {
+            (Status::NotReproduced, "rates did not become fair in some run, or were not sampled".to_owned())
+        }
         None => (Status::NotReproduced, "not measured: no such row, or flows did not finish".to_owned()),
         Some(value) => status(target, value, interval, all, rows),
     };

@@ -9,9 +9,14 @@ use std::collections::BTreeMap;
 /// that the oscillation of laws that never rest does not count against them.
 pub const HELD_ROUND_TRIPS: u64 = 30;
 
+/// What laws assign is more than this many times what flows get: nobody has heard of the others yet, and equal rates are
+/// those with which flows start.
+const UNHEARD: f64 = 1.5;
+
 /// Time from the start of the last of the sampled flows until Jain's index of the rates that their laws assign reaches
-/// `fair` and stays there for `held`, or until the first of them is done or sampling ends if that is sooner. A law that assigns neither a pace nor a
-/// window counts with the rate that was measured.
+/// `fair` and stays there for `held`, or until the first of them is done if that is sooner. Equal rates do not count as
+/// long as the laws assign half as much again as flows get. A law that assigns neither a pace nor a window counts with
+/// the rate that was measured.
 ///
 /// `flows` are those that count. `None` with fewer than two sampled flows, or when the rates never settle.
 pub fn convergence(flows: &[&FlowRecord], rates: &[RateSample], fair: f64, held: Time) -> Option<Time> {
@@ -22,69 +27,89 @@ pub fn convergence(flows: &[&FlowRecord], rates: &[RateSample], fair: f64, held:
     known.retain(|id, _| sampled.contains(id));
     let from = known.values().map(|flow| flow.start).max()?;
     let until = known.values().filter_map(|flow| flow.delivered).min().unwrap_or(Time::MAX);
-    let mut at: BTreeMap<Time, Vec<f64>> = BTreeMap::new();
+    let mut at: BTreeMap<Time, (Vec<f64>, f64)> = BTreeMap::new();
     for rate in rates.iter().filter(|rate| rate.time > from && rate.time <= until) {
         if known.contains_key(&(rate.source, rate.sequence)) {
             let assigns = rate.assigned_bps < u64::MAX;
             let rate_bps = if assigns { rate.assigned_bps } else { rate.measured_bps };
-            at.entry(rate.time).or_default().push(rate_bps as f64);
+            let (shares, measured) = at.entry(rate.time).or_default();
+            shares.push(rate_bps as f64);
+            *measured += rate.measured_bps as f64;
         }
     }
-    let mut fair_since = None;
-    for (time, shares) in at {
+    let mut fair_since: Option<Time> = None;
+    for (time, (shares, measured)) in at {
         let is_fair = shares.len() == known.len() && jain(&shares).is_some_and(|index| index >= fair);
-        fair_since = if is_fair { fair_since.or(Some(time)) } else { None };
-        if fair_since.is_some_and(|since| time.saturating_sub(since) >= held) {
-            break;
+        let is_heard = fair_since.is_some() || shares.iter().sum::<f64>() <= UNHEARD * measured;
+        fair_since = if is_fair && is_heard { fair_since.or(Some(time)) } else { None };
+        if let Some(since) = fair_since
+            && time.saturating_sub(since) >= held
+        {
+            return Some(since.saturating_sub(from));
         }
     }
-    fair_since.map(|time| time.saturating_sub(from))
+    // What no flow outlasted was not held.
+    fair_since.filter(|_| until < Time::MAX).map(|since| since.saturating_sub(from))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Nothing is assigned where the receiver or the application decides.
+    fn flow(source: u32, start: u64, delivered: Option<u64>) -> FlowRecord {
+        let delivered = delivered.map(Time::from_us);
+        FlowRecord { source, start: Time::from_us(start), delivered, ..FlowRecord::default() }
+    }
+
+    /// Samples at a time, of two flows that get what they are assigned.
+    fn samples(list: &[(u64, u64, u64)]) -> Vec<RateSample> {
+        let rate = |us, source, bps| RateSample {
+            time: Time::from_us(us),
+            source,
+            assigned_bps: bps,
+            measured_bps: bps,
+            ..RateSample::default()
+        };
+        list.iter().flat_map(|&(us, a, b)| [rate(us, 0, a), rate(us, 1, b)]).collect()
+    }
+
     #[test]
     fn without_assigned_rates_the_measured_ones_count() {
-        let flows = [0, 1].map(|source| FlowRecord { source, ..FlowRecord::default() });
-        let rates = [(0, 90), (1, 10)].map(|(source, measured_bps)| RateSample {
-            time: Time::from_us(1),
-            source,
-            assigned_bps: u64::MAX,
-            measured_bps,
-            ..RateSample::default()
-        });
+        let flows = [flow(0, 0, Some(1)), flow(1, 0, None)];
         let both: Vec<&FlowRecord> = flows.iter().collect();
+        let mut rates = samples(&[(1, 90, 10)]);
+        rates.iter_mut().for_each(|rate| rate.assigned_bps = u64::MAX);
         assert_eq!(convergence(&both, &rates, 0.95, Time::MAX), None);
-        assert_eq!(convergence(&both, &rates, 0.6, Time::MAX), Some(Time::from_us(1)));
     }
 
     #[test]
     fn rates_must_stay_fair() {
-        let flow =
-            |source, start| FlowRecord { source, start: Time::from_us(start), ..FlowRecord::default() };
-        let flows = [flow(0, 0), flow(1, 100)];
-        let rate = |us, source, assigned_bps| RateSample {
-            time: Time::from_us(us),
-            source,
-            assigned_bps,
-            ..RateSample::default()
-        };
+        let flows = [flow(0, 0, Some(145)), flow(1, 100, None)];
         // Before the second flow starts, fair by chance, unfair, fair for good.
-        let rates: Vec<RateSample> = [(50, 9, 0), (110, 5, 5), (120, 9, 1), (130, 6, 4), (140, 5, 5)]
-            .into_iter()
-            .flat_map(|(us, a, b)| [rate(us, 0, a), rate(us, 1, b)])
-            .collect();
+        let rates = samples(&[(50, 9, 0), (110, 5, 5), (120, 9, 1), (130, 6, 4), (140, 5, 5)]);
         let both: Vec<&FlowRecord> = flows.iter().collect();
         assert_eq!(convergence(&both, &rates, 0.95, Time::MAX), Some(Time::from_us(30)));
         assert_eq!(convergence(&both, &rates, 0.99, Time::MAX), Some(Time::from_us(40)));
         assert_eq!(convergence(&both, &rates[..6], 0.95, Time::MAX), None);
         assert_eq!(convergence(&both[..1], &rates, 0.95, Time::MAX), None);
         assert_eq!(convergence(&both, &[], 0.95, Time::MAX), None);
-        // Fair by chance for an instant does not count, fair for the time asked for does, whatever comes later.
+        // Fair for the time asked for is enough, whatever comes later.
         assert_eq!(convergence(&both, &rates, 0.95, Time::ZERO), Some(Time::from_us(10)));
+        assert_eq!(convergence(&both, &rates, 0.95, Time::from_us(10)), Some(Time::from_us(30)));
+        // Where sampling ends before that time, nothing is known.
+        let lasting = [flow(0, 0, None), flow(1, 100, None)];
+        let both: Vec<&FlowRecord> = lasting.iter().collect();
+        assert_eq!(convergence(&both, &rates, 0.95, Time::from_us(11)), None);
+        assert_eq!(convergence(&both, &rates, 0.95, Time::from_us(10)), Some(Time::from_us(30)));
+    }
+
+    /// Two flows at line rate share one link: their rates are equal before anybody has noticed.
+    #[test]
+    fn rates_that_nobody_gets_are_not_shared() {
+        let flows = [flow(0, 0, None), flow(1, 0, None)];
+        let both: Vec<&FlowRecord> = flows.iter().collect();
+        let mut rates = samples(&[(10, 100, 100), (20, 70, 30), (30, 50, 50), (40, 50, 50)]);
+        rates[..2].iter_mut().for_each(|rate| rate.measured_bps = 50);
         assert_eq!(convergence(&both, &rates, 0.95, Time::from_us(10)), Some(Time::from_us(30)));
     }
 }
