@@ -379,8 +379,8 @@ mod golden {
             "marimo_paper",
             trajectory("marimo", std::slice::from_ref(&linear), marking(), Time::from_us(50))
         );
-        let ours = [linear.clone(), ("rule", Raw::Text("incast".into()))];
-        insta::assert_snapshot!("marimo_incast", trajectory("marimo", &ours, marking(), Time::from_us(50)));
+        let ours = [linear.clone(), ("rule", Raw::Text("settling".into()))];
+        insta::assert_snapshot!("marimo_settling", trajectory("marimo", &ours, marking(), Time::from_us(50)));
         insta::assert_snapshot!(
             "marimo_outage",
             trajectory("marimo", &[linear], outage(), Time::from_us(50))
