@@ -101,7 +101,8 @@ def main():
 
     size = report.stat().st_size
     expect(size < 2_000_000, f"{size} bytes, allowed are 2,000,000")
-    with tempfile.TemporaryDirectory() as profile:
+    # Helpers of the browser may outlive it for a moment and still write there.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:
             target = browser.call("Target.createTarget", url="about:blank")["targetId"]
