@@ -20,6 +20,7 @@ test:
 	scripts/debian.sh riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf "marimo.h on a 32-bit RISC-V core"
 	scripts/debian.sh qemu-riscv32 qemu-user "marimo.h on a 32-bit RISC-V core"
 	scripts/debian.sh clang clang "marimo.h for BPF"
+	scripts/debian.sh python3 python3 "the oracle of marimo.h, SciPy, the report in a browser"
 	scripts/venv.sh
 	deploy/core/test/run.sh
 	$(CARGO) test --workspace --locked

@@ -7,17 +7,8 @@ cd "$(dirname "$0")/.."
 limit_file=scripts/instructions-per-hop
 tolerance=3 # percent
 
-if ! command -v valgrind >/dev/null; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        apt-get install -qq -y valgrind >/dev/null || { apt-get update -qq && apt-get install -qq -y valgrind >/dev/null; }
-    elif [ "${CI:-}" = true ]; then
-        echo "instruction gate: valgrind is missing" >&2
-        exit 1
-    else
-        echo "skipped: the instruction gate needs valgrind"
-        exit 0
-    fi
-fi
+scripts/debian.sh valgrind valgrind "the instruction gate"
+command -v valgrind >/dev/null || exit 0
 
 cargo build --release --locked --quiet -p incast
 work=$(mktemp -d)

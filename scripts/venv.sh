@@ -6,6 +6,10 @@ cd "$(dirname "$0")/.."
 if .venv/bin/python -c 'from scipy.optimize import isotonic_regression' 2>/dev/null; then
     exit 0
 fi
+# Debian's python3 has no ensurepip of its own; no command tells whether the package is there.
+if ! python3 -c 'import ensurepip' 2>/dev/null; then
+    scripts/debian.sh ensurepip python3-venv "tests against SciPy"
+fi
 if python3 -m venv .venv && .venv/bin/pip install --quiet 'scipy>=1.12,<2'; then
     exit 0
 fi

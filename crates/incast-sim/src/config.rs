@@ -156,6 +156,22 @@ pub struct SwitchConfig {
     pub gate: Option<Gate>,
 }
 
+impl SwitchConfig {
+    /// Switches that do nothing but forward: memory without end, no marks, one priority, ECMP.
+    pub fn plain() -> Self {
+        Self {
+            buffer: Buffer::Unlimited,
+            ecn: Ecn::Off,
+            mark_at: MarkAt::Enqueue,
+            priorities: 1,
+            load_balancing: LoadBalancing::Ecmp,
+            agent: Agent::None,
+            telemetry: false,
+            gate: None,
+        }
+    }
+}
+
 /// All hosts of a fabric.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
@@ -175,6 +191,23 @@ pub struct HostConfig {
     pub give_up_after: Option<u8>,
     /// Closes every NIC for a part of each period.
     pub gate: Option<Gate>,
+}
+
+impl HostConfig {
+    /// Sender-driven hosts that acknowledge every packet, with a retransmission timeout of at least 1 ms. `mtu` is the
+    /// payload of a full packet in bytes.
+    pub fn plain(mtu: u32) -> Self {
+        Self {
+            mtu,
+            rto_min: Time::from_ms(1),
+            ack_every: 1,
+            ack_delay: Time::ZERO,
+            reordering: 3,
+            scheduler: Scheduler::None,
+            give_up_after: None,
+            gate: None,
+        }
+    }
 }
 
 /// What flows of a class have in common.

@@ -6,14 +6,12 @@
 
 use incast_cc::{
     parameters::Raw,
-    receiver::Scheduler,
     sender::{Framing, LawParameters, Recovery},
-    switch::Agent,
     underlay::Underlay,
 };
 use incast_sim::{
     Config, ConfigError, FlowSpec, base_path,
-    config::{Buffer, ClassConfig, Ecn, HostConfig, LoadBalancing, MarkAt, Probes, Size, SwitchConfig, Ties},
+    config::{ClassConfig, Ecn, HostConfig, Probes, Size, SwitchConfig, Ties},
     engine::random::Stream,
     fabric::topology::{Dumbbell, Link, Topology},
     simulate,
@@ -132,27 +130,9 @@ impl Sweep {
         let at = self.rate.bytes_in(rtt).get() as f64 * point.threshold;
         let outcome = simulate(Config {
             topology,
-            switch: SwitchConfig {
-                buffer: Buffer::Unlimited,
-                ecn: Ecn::Step { at: Size::Bytes(at as u64) },
-                mark_at: MarkAt::Enqueue,
-                priorities: 1,
-                load_balancing: LoadBalancing::Ecmp,
-                agent: Agent::None,
-                telemetry: false,
-                gate: None,
-            },
-            host: HostConfig {
-                mtu: self.mtu,
-                // Nothing is lost, so nothing may be sent twice, however long the queue.
-                rto_min: Time::from_ms(60_000),
-                ack_every: 1,
-                ack_delay: Time::ZERO,
-                reordering: 3,
-                scheduler: Scheduler::None,
-                give_up_after: None,
-                gate: None,
-            },
+            switch: SwitchConfig { ecn: Ecn::Step { at: Size::Bytes(at as u64) }, ..SwitchConfig::plain() },
+            // Nothing is lost, so nothing may be sent twice, however long the queue.
+            host: HostConfig { rto_min: Time::from_ms(60_000), ..HostConfig::plain(self.mtu) },
             classes: vec![ClassConfig {
                 name: "open".into(),
                 law,

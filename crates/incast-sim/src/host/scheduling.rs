@@ -126,7 +126,7 @@ impl Host<'_> {
 mod tests {
     use super::*;
     use crate::{
-        config::{Buffer, Ecn, FlowSpec, HostConfig, LoadBalancing, MarkAt, SwitchConfig},
+        config::{FlowSpec, HostConfig, SwitchConfig},
         engine::Event,
         fabric::{
             link::{Peer, Receiver, Transmitter},
@@ -140,7 +140,6 @@ mod tests {
         Path,
         receiver::paced_tokens::PacedTokens,
         sender::{Framing, LawParameters, Recovery},
-        switch::Agent,
         underlay::Underlay,
     };
     use incast_units::{Rate, Time};
@@ -180,29 +179,14 @@ mod tests {
         };
         Settings {
             seed: 1,
-            switch: SwitchConfig {
-                buffer: Buffer::Unlimited,
-                ecn: Ecn::Off,
-                mark_at: MarkAt::Enqueue,
-                priorities: 1,
-                load_balancing: LoadBalancing::Ecmp,
-                agent: Agent::None,
-                telemetry: false,
-                gate: None,
-            },
+            switch: SwitchConfig::plain(),
             host: HostConfig {
-                mtu: MTU,
-                rto_min: Time::from_ms(1),
-                ack_every: 1,
-                ack_delay: Time::ZERO,
-                reordering: 3,
                 scheduler: Scheduler::PacedTokens(PacedTokens::new(
                     Time::from_us(1),
                     4_000,
                     Time::from_us(100),
                 )),
-                give_up_after: None,
-                gate: None,
+                ..HostConfig::plain(MTU)
             },
             classes: vec![class],
             base_rtt: Time::from_us(10),

@@ -8,16 +8,12 @@
 
 use incast_cc::{
     parameters::Raw,
-    receiver::Scheduler,
     sender::{LAWS, LawInfo, LawParameters},
-    switch::Agent,
     underlay::Underlay,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
-    config::{
-        Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, SwitchConfig, Ties,
-    },
+    config::{ClassConfig, HostConfig, LinkEvent, Probes, SwitchConfig, Ties},
     fabric::topology::{
         Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },
@@ -66,26 +62,8 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
     let class = class(&topology, MTU, law, parameters);
     Config {
         topology,
-        switch: SwitchConfig {
-            buffer: Buffer::Unlimited,
-            ecn: Ecn::Off,
-            mark_at: MarkAt::Enqueue,
-            priorities: 1,
-            load_balancing: LoadBalancing::Ecmp,
-            agent: Agent::None,
-            telemetry: false,
-            gate: None,
-        },
-        host: HostConfig {
-            mtu: MTU,
-            rto_min: Time::from_ms(1),
-            ack_every: 1,
-            ack_delay: Time::ZERO,
-            reordering: 3,
-            scheduler: Scheduler::None,
-            give_up_after: None,
-            gate: None,
-        },
+        switch: SwitchConfig::plain(),
+        host: HostConfig::plain(MTU),
         classes: vec![class],
         flows: Vec::new(),
         applications: Vec::new(),
