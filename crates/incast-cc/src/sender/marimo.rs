@@ -17,7 +17,7 @@
 //!
 //! `rule = "settling"` is not the paper's: it keeps the estimator and changes what is made of it (see [`Rule`]).
 
-use super::{Framing, LawInfo, Recovery, SenderLaw};
+use super::{Framing, LawInfo, Recovery, SenderLaw, window_limited};
 use crate::{
     Feedback, Loss, Path,
     marimo::{
@@ -240,8 +240,7 @@ impl SenderLaw for Marimo {
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         self.active = feedback.now;
         self.next = feedback.next as u32;
-        let in_use = 2 * (feedback.in_flight + feedback.acked_bytes);
-        let limited = !feedback.app_limited && in_use >= self.window();
+        let limited = window_limited(feedback, self.window() as f64);
         let ack = Ack {
             packets: feedback.packets,
             marked: feedback.marked,
