@@ -160,6 +160,13 @@ impl SendFlow {
     /// Asks the law what it now allows; to be called after each of its events.
     #[inline]
     pub fn refresh(&mut self, settings: &Settings) {
+        let repaces = settings.classes[usize::from(self.class)].repaces;
+        self.ask(settings, repaces);
+    }
+
+    /// The same; `plans` says whether a new pace, or window, changes when the next packet goes.
+    #[inline]
+    fn ask(&mut self, settings: &Settings, plans: bool) {
         let window = self.law.window();
         self.credit = self.law.credit();
         let pace = match self.law.pacing_rate() {
@@ -169,13 +176,13 @@ impl SendFlow {
         let mtu = u64::from(settings.host.mtu);
         let gaps = pace > 0.0 || window.min(self.window) < mtu;
         (self.window, self.pace) = (window, pace);
-        if gaps {
+        if gaps && plans {
             self.plan_next(settings);
         }
     }
 
-    /// The gap after the last packet is as long as the newest decision makes it: a rate limiter does not sit out a gap
-    /// that it would no longer leave.
+    /// The gap after the last packet is as long as the newest decision makes it, as a rate limiter does not sit out a gap
+    /// that it would no longer leave; or, where the law does not re-time it, as long as that packet's own pace made it.
     #[inline]
     fn plan_next(&mut self, settings: &Settings) {
         let mtu = settings.host.mtu;
@@ -446,7 +453,7 @@ impl SendFlow {
         }
         (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + crate::fabric::packet::GAP);
         self.law.on_sent(now, payload);
-        self.refresh(settings);
+        self.ask(settings, true);
         packet
     }
 }
