@@ -139,6 +139,7 @@ impl Case {
             recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
+            notification_priority: 0,
             underlay: Underlay::None,
         }
     }
