@@ -1,7 +1,7 @@
 //! What all nodes of a simulation share, resolved once.
 
 use crate::{
-    config::{HostConfig, SwitchConfig},
+    config::{HostConfig, SwitchConfig, Wire},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -21,6 +21,8 @@ pub struct Settings {
     pub switch: SwitchConfig,
     /// All hosts.
     pub host: HostConfig,
+    /// All links.
+    pub wire: Wire,
     /// Flow classes.
     pub classes: Vec<Class>,
     /// The fabric's largest base RTT.
@@ -52,6 +54,8 @@ pub struct Class {
     pub priority: u8,
     /// Priority of its acknowledgements.
     pub ack_priority: u8,
+    /// Priority of the receivers' congestion notifications.
+    pub notification_priority: u8,
     /// Stage between flow and NIC.
     pub underlay: Underlay,
     /// Its packets are ECN-capable.

@@ -15,7 +15,7 @@ use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
         Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, Size, SwitchConfig,
-        Ties,
+        Ties, Wire,
     },
     fabric::topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
@@ -96,6 +96,7 @@ impl Case {
             bytes: wish.bytes,
             class: wish.class % self.kinds.len() as u16,
             request: FlowSpec::NO_REQUEST,
+            pinned: None,
         };
         let mut link_events = Vec::new();
         let mut failing = Vec::new();
@@ -120,6 +121,7 @@ impl Case {
             end: self.end,
             threads,
             ties: self.ties,
+            wire: Wire::default(),
             topology,
         }
     }
@@ -133,9 +135,11 @@ impl Case {
         ClassConfig {
             name: kind.law.to_owned(),
             law,
+            format: Format::of(framing),
             recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
+            notification_priority: 0,
             underlay: Underlay::None,
         }
     }
@@ -272,14 +276,12 @@ fn host() -> impl Strategy<Value = HostConfig> {
     let ack_every = prop_oneof![3 => Just(1u32), 1 => 1u32..5, 1 => Just(255)];
     (mtu, time(5_000..1_000_000), ack_every, time(0..20_000), 0u32..12, 0u64..100_000).prop_map(
         |(mtu, rto_min, ack_every, ack_delay, reordering, ahead)| HostConfig {
-            mtu,
             rto_min,
             ack_every,
             ack_delay,
             reordering,
             scheduler: Scheduler::WindowCredit(WindowCredit { ahead, priority: None }),
-            give_up_after: None,
-            gate: None,
+            ..HostConfig::plain(mtu)
         },
     )
 }

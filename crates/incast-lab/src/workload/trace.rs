@@ -166,6 +166,7 @@ pub fn resolve(
                 bytes: row.bytes,
                 class: class_of(row.class.as_deref()),
                 request: FlowSpec::NO_REQUEST,
+                pinned: None,
             })
         })
         .collect()
