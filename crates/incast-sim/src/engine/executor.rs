@@ -1,8 +1,8 @@
 //! The window executor.
 
 use super::{
-    domain::{Attachment, Context, Domain, Held, Message, Names, POSTING, Window},
-    mailbox::{Envelope, PostOffice},
+    domain::{Attachment, Context, Domain, Held, Message, NEAR, Names, POSTING, Window},
+    mailbox::{Envelope, PostOffice, Shelf},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     schedule::{ActiveSet, collect},
@@ -425,6 +425,7 @@ impl<D: Domain> Shared<'_, D> {
         }
         worker.near[slot].clear();
         let (large, huge) = (self.executor.cells.len() >= LARGE, self.executor.cells.len() >= HUGE);
+        let shelves = std::array::from_fn(|ahead| self.post.shelf(thread, window.index + ahead as u64));
         for (turn, domain) in active.iter().enumerate() {
             if large {
                 self.look_ahead(&active[turn..], window);
@@ -434,7 +435,8 @@ impl<D: Domain> Shared<'_, D> {
             }
             // SAFETY: the domain lies in this worker's range.
             let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
-            let (handled, messages, next) = self.run_domain(thread, &mut worker.keys, *domain, cell, window);
+            let (handled, messages, next) =
+                self.run_domain(thread, &mut worker.keys, *domain, cell, window, &shelves);
             cell.cost += handled;
             worker.statistics.events += handled;
             worker.statistics.messages += messages;
@@ -511,6 +513,7 @@ impl<D: Domain> Shared<'_, D> {
         index: u32,
         cell: &mut Cell<D>,
         window: Window,
+        shelves: &[Shelf; NEAR],
     ) -> (u64, u64, Time) {
         let limit = window.end.min(self.end);
         keys.keys.clear();
@@ -532,6 +535,7 @@ impl<D: Domain> Shared<'_, D> {
             window,
             domain: index,
             thread,
+            shelves,
             post: &self.post,
             queue: &mut cell.queue,
             held: &mut cell.held,

@@ -324,9 +324,7 @@ impl engine::Attachment for Telemetry {
         unsafe {
             (&raw mut (*place).count).write(self.count);
             let hops = (&raw mut (*place).hops).cast::<HopTelemetry>();
-            for (index, hop) in self.hops().iter().enumerate() {
-                hops.add(index).write(*hop);
-            }
+            std::ptr::copy_nonoverlapping(self.hops().as_ptr(), hops, self.hops().len());
         }
     }
 }
