@@ -8,9 +8,11 @@
 //! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
 //! - [`calibrate`]: learns the map that Marimo reads.
+//! - [`import`]: other simulators' input files as scenarios.
 
 pub mod bench;
 pub mod calibrate;
+pub mod import;
 pub mod report;
 pub mod results;
 pub mod run;
