@@ -1,8 +1,13 @@
 //! Everything a simulation is made of.
 
 use crate::{
-    fabric::{permission::Gate, routing::TooManySets, topology::Topology},
-    host::app::Application,
+    fabric::{
+        packet::GAP,
+        permission::Gate,
+        routing::{Pinned, TooManySets},
+        topology::Topology,
+    },
+    host::{app::Application, format::Format},
     probe::PacketFilter,
 };
 use incast_cc::{
@@ -11,7 +16,7 @@ use incast_cc::{
     switch::Agent,
     underlay::Underlay,
 };
-use incast_units::{Rate, Time};
+use incast_units::{Rate, Rounding, Time};
 use thiserror::Error;
 
 /// One simulation: a fabric, its hosts, the flows, and what to measure.
@@ -23,6 +28,8 @@ pub struct Config {
     pub switch: SwitchConfig,
     /// All hosts.
     pub host: HostConfig,
+    /// All links.
+    pub wire: Wire,
     /// Flow classes, by the index that flows name.
     pub classes: Vec<ClassConfig>,
     /// Flows whose start is known beforehand, in any order.
@@ -41,6 +48,21 @@ pub struct Config {
     pub threads: usize,
     /// How packets that arrive at one switch at the same picosecond are ordered.
     pub ties: Ties,
+}
+
+/// How frames lie on all links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Bytes on a link that belong to no frame.
+    pub gap: u32,
+    /// What becomes of fractions of transmission times and of the gaps of paced flows.
+    pub rounding: Rounding,
+}
+
+impl Default for Wire {
+    fn default() -> Self {
+        Self { gap: GAP, rounding: Rounding::Exact }
+    }
 }
 
 /// Order of simultaneous events of different ports.
@@ -148,6 +170,8 @@ pub enum LoadBalancing {
     Ecmp,
     /// Each packet draws a port.
     Spray,
+    /// The sender chooses: see [`Pinned`]. Flows that are not pinned choose by a hash, once for all switches.
+    Pinned,
 }
 
 /// All switches of a fabric.
@@ -232,6 +256,8 @@ pub struct ClassConfig {
     pub name: String,
     /// The law.
     pub law: LawParameters,
+    /// Sizes of its frames.
+    pub format: Format,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Priority of data packets.
@@ -257,6 +283,8 @@ pub struct FlowSpec {
     pub class: u16,
     /// Group that the flow belongs to (an incast, an RPC), or [`FlowSpec::NO_REQUEST`].
     pub request: u64,
+    /// Its way there and back, where load balancing is [`LoadBalancing::Pinned`].
+    pub pinned: Option<Pinned>,
 }
 
 impl FlowSpec {

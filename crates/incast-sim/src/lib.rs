@@ -19,5 +19,5 @@ mod simulation;
 pub use config::{Config, ConfigError, FlowSpec};
 pub use outcome::Outcome;
 pub use simulation::{
-    Demand, MemoryEstimate, Progress, base_path, estimate_memory, simulate, simulate_observed,
+    Demand, MemoryEstimate, Progress, base_path, base_path_of, estimate_memory, simulate, simulate_observed,
 };

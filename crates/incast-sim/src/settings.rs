@@ -1,7 +1,7 @@
 //! What all nodes of a simulation share, resolved once.
 
 use crate::{
-    config::{HostConfig, SwitchConfig},
+    config::{HostConfig, SwitchConfig, Wire},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -21,6 +21,8 @@ pub struct Settings {
     pub switch: SwitchConfig,
     /// All hosts.
     pub host: HostConfig,
+    /// All links.
+    pub wire: Wire,
     /// Flow classes.
     pub classes: Vec<Class>,
     /// The fabric's largest base RTT.

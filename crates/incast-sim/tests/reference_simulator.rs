@@ -15,7 +15,7 @@ use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
         Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, RedAtRate, Size,
-        SwitchConfig, Ties,
+        SwitchConfig, Ties, Wire,
     },
     fabric::topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
@@ -96,6 +96,7 @@ impl Case {
             bytes: wish.bytes,
             class: wish.class % self.kinds.len() as u16,
             request: FlowSpec::NO_REQUEST,
+            pinned: None,
         };
         let mut link_events = Vec::new();
         let mut failing = Vec::new();
@@ -120,6 +121,7 @@ impl Case {
             end: self.end,
             threads,
             ties: self.ties,
+            wire: Wire::default(),
             topology,
         }
     }
@@ -133,6 +135,7 @@ impl Case {
         ClassConfig {
             name: kind.law.to_owned(),
             law,
+            format: Format::of(framing),
             recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),

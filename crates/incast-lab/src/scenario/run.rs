@@ -72,6 +72,7 @@ impl Run {
             end: self.end,
             threads,
             ties: self.resolved.ties,
+            wire: self.resolved.wire,
         })
     }
 

@@ -139,6 +139,18 @@ impl Packet {
     pub fn reverse_entropy(&self) -> u32 {
         reverse_entropy(self.entropy)
     }
+    /// The way that its sender chose, as far as it is still ahead; see [`super::routing::Pinned`].
+    pub fn pinned_way(&self) -> u16 {
+        (self.entropy ^ self.disguise()) as u16
+    }
+    /// Sets it.
+    pub fn set_pinned_way(&mut self, way: u16) {
+        self.entropy = (self.entropy & 0xffff_0000) | ((u32::from(way) ^ self.disguise()) & 0xffff);
+    }
+    /// What [`reverse_entropy`] added.
+    fn disguise(&self) -> u32 {
+        if matches!(self.kind, Kind::Data | Kind::Abandon) { 0 } else { ANSWERS }
+    }
     /// It may be marked.
     #[inline]
     pub fn ecn_capable(&self) -> bool {
@@ -246,8 +258,11 @@ impl engine::Message for Packet {
 /// The hash of a flow's answers, from that of the flow.
 #[inline]
 pub fn reverse_entropy(entropy: u32) -> u32 {
-    entropy.rotate_left(16) ^ 0x9E37_79B9
+    entropy.rotate_left(16) ^ ANSWERS
 }
+
+/// Answers choose differently even where both halves of a hash are the same.
+const ANSWERS: u32 = 0x9E37_79B9;
 
 /// Hops that a packet can record.
 pub const TELEMETRY_HOPS: usize = 8;

@@ -14,6 +14,8 @@ pub struct Format {
     pub control: u32,
     /// A congestion notification from the receiver.
     pub notification: u32,
+    /// The smallest frame; shorter ones are padded.
+    pub smallest: u32,
 }
 
 /// Ethernet header and frame check sequence.
@@ -41,11 +43,13 @@ impl Format {
                 header: ETHERNET + IPV4 + TCP,
                 control: ETHERNET + IPV4 + TCP + SACK,
                 notification: ETHERNET + IPV4 + TCP,
+                smallest: SMALLEST_FRAME,
             },
             Framing::RoceV2 => Self {
                 header: ETHERNET + IPV4 + UDP + BTH_ICRC,
                 control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH,
                 notification: ETHERNET + IPV4 + UDP + BTH_ICRC + CNP,
+                smallest: SMALLEST_FRAME,
             },
         }
     }
@@ -53,13 +57,13 @@ impl Format {
     /// Frame bytes of a data packet.
     #[inline]
     pub fn data(&self, payload: u32) -> u32 {
-        (payload + self.header).max(SMALLEST_FRAME)
+        (payload + self.header).max(self.smallest)
     }
 
     /// Frame bytes of a control packet.
     #[inline]
     pub fn control(&self) -> u32 {
-        self.control.max(SMALLEST_FRAME)
+        self.control.max(self.smallest)
     }
 }
 

@@ -126,7 +126,7 @@ impl Host<'_> {
 mod tests {
     use super::*;
     use crate::{
-        config::{FlowSpec, HostConfig, SwitchConfig},
+        config::{FlowSpec, HostConfig, SwitchConfig, Wire},
         engine::Event,
         fabric::{
             link::{Peer, Receiver, Transmitter},
@@ -188,6 +188,7 @@ mod tests {
                 )),
                 ..HostConfig::plain(MTU)
             },
+            wire: Wire::default(),
             classes: vec![class],
             base_rtt: Time::from_us(10),
             record: false,
@@ -197,7 +198,7 @@ mod tests {
     }
 
     fn host(settings: &Settings, node: u32, flows: Vec<FlowSpec>) -> Host<'_> {
-        let link = Transmitter::new(&link(), Peer { domain: 1, entity: 0 }, 1, 0);
+        let link = Transmitter::new(&link(), Wire::default(), Peer { domain: 1, entity: 0 }, 1, 0);
         Host::new(settings, node, 0, link, Receiver::default(), flows, None)
     }
 
@@ -256,6 +257,7 @@ mod tests {
             bytes: 50_000,
             class: 0,
             request: FlowSpec::NO_REQUEST,
+            pinned: None,
         };
         let (mut host, mut world) = (host(&settings, 3, vec![spec]), World::default());
         host.on_event(Event { class: class::FLOW_START, entity: 0, payload: 0 }, &mut world);

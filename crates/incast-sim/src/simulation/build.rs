@@ -1,7 +1,7 @@
 //! From a configuration to domains that are ready to run.
 
 use super::{
-    base_path,
+    base_path_of,
     domain::{Domain, Node},
     partition::Partition,
 };
@@ -15,12 +15,11 @@ use crate::{
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
-        packet::GAP,
         routing::{self, Rule},
         switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
         topology::{Ports, Topology},
     },
-    host::{Host, format::Format},
+    host::Host,
     probe::PacketTrace,
     settings::{Class, Settings},
 };
@@ -152,8 +151,8 @@ impl Plan {
                 underlay: class.underlay.clone(),
                 ecn_capable: info.ecn_capable,
                 notification_interval: class.law.notification_interval(),
-                format: Format::of(info.framing),
-                path: base_path(&config.topology, config.host.mtu, info.framing),
+                format: class.format,
+                path: base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap),
             }
         };
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
@@ -161,6 +160,7 @@ impl Plan {
             seed: config.seed,
             switch: config.switch.clone(),
             host: config.host.clone(),
+            wire: config.wire,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),
             classes,
             record: config.probes.events,
@@ -219,7 +219,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 domain: partition.domain_of[end.peer as usize],
                 entity: plan.base[end.peer as usize] + u32::from(end.peer_port),
             };
-            let mut transmitter = Transmitter::new(link, peer, seed, name(node, port as u32));
+            let mut transmitter = Transmitter::new(link, settings.wire, peer, seed, name(node, port as u32));
             if let Some(filter) = settings.packets.as_ref().filter(|it| it.has_port(node, port as u16)) {
                 transmitter.watch(PacketTrace::new(filter, node), port as u16);
             }
@@ -331,7 +331,7 @@ fn domain<'a>(mut nodes: Vec<Node<'a>>, numbers: &[u32], plan: &Plan) -> (Domain
 /// The longest time from the start of a transmission to its arrival.
 fn longest(topology: &Topology, settings: &Settings) -> Time {
     let header = settings.classes.iter().map(|class| class.format.header).max().unwrap_or(0);
-    let largest = Bytes::new(u64::from(settings.host.mtu + header + GAP));
+    let largest = Bytes::new(u64::from(settings.host.mtu + header + settings.wire.gap));
     let times =
         topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
     times.max().unwrap_or(Time::ZERO)

@@ -150,7 +150,7 @@ impl<'a> Sender<'a> {
             class: self.spec.class,
             priority: self.class.priority,
             wire,
-            entropy: entropy(self.config.seed, self.spec.source, self.spec.destination, self.sequence),
+            entropy: entropy(self.config.seed, &self.spec, self.sequence),
             stamp: now,
             started: now,
             links: 0,

@@ -121,6 +121,7 @@ impl<'a> Switch<'a> {
         let choice = match self.config.switch.load_balancing {
             LoadBalancing::Ecmp => entropy(packet.entropy, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
+            LoadBalancing::Pinned => unreachable!("the cases have no pinned flows"),
         };
         match routes.pick(self.node, packet.to, choice) {
             Some(port) => self.enqueue(now, port as usize, packet, agenda),

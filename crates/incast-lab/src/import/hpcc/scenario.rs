@@ -109,7 +109,9 @@ pub fn write(
 }
 
 /// What the simulator does differently from our defaults as a whole.
-fn top(_page: &mut Page) {}
+fn top(page: &mut Page) {
+    page.text("profile", "hpcc-lineage", "whole nanoseconds, the peer's frames");
+}
 
 fn switch(page: &mut Page, simulation: &Simulation) {
     let Simulation { config, .. } = simulation;
@@ -129,6 +131,11 @@ fn switch(page: &mut Page, simulation: &Simulation) {
         (false, _) => page.text("ecn", "off", "ENABLE_QCN 0"),
     }
     page.key("priorities", 1, "data and acknowledgements share a queue");
+    if simulation.ways.is_some() {
+        page.text("load_balancing", "pinned", "the ways of the trace");
+    } else {
+        page.text("load_balancing", "ecmp", "the peer hashes with another function");
+    }
     page.text("ties", "port-order", "");
 }
 

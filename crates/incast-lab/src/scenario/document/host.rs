@@ -29,6 +29,9 @@ pub struct Host {
     /// Loss recovery. Default: that of each law's transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// Sizes of frames. Default: those of each law's transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
     /// Clocks of the hosts; only perfect ones in this version.
     #[serde(default)]
     pub clock: Clock,
@@ -43,9 +46,28 @@ impl Default for Host {
             ack_delay: None,
             reordering: None,
             recovery: None,
+            frames: None,
             clock: Clock::default(),
         }
     }
+}
+
+/// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's transport.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Frames {
+    /// Around the payload of a data packet, 0 to 1,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<Size>,
+    /// An acknowledgement or other control packet, 1 to 1,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Size>,
+    /// A congestion notification from the receiver, 1 to 1,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notification: Option<Size>,
+    /// The smallest frame, 1 to 1,000 bytes; shorter ones are padded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Size>,
 }
 
 /// What is sent again after a loss.

@@ -170,6 +170,8 @@ pub enum LoadBalancing {
     Ecmp,
     /// For each packet anew.
     Spray,
+    /// By the flow's own choice, which a trace gives; flows without one choose by a hash.
+    Pinned,
 }
 
 /// Order of simultaneous arrivals.

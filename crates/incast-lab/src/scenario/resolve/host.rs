@@ -53,7 +53,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
 /// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.
 pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
     match balancing {
-        LoadBalancing::Ecmp => 3,
+        LoadBalancing::Ecmp | LoadBalancing::Pinned => 3,
         LoadBalancing::Spray => {
             let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
             u32::try_from(packets).unwrap_or(u32::MAX).max(3)

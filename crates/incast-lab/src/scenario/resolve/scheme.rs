@@ -15,6 +15,7 @@ use super::{
     files::Files,
     host, switch,
     traffic::Traffic,
+    wire,
 };
 use crate::scenario::de;
 use incast_cc::{
@@ -25,7 +26,7 @@ use incast_cc::{
     underlay::Underlay,
 };
 use incast_sim::{
-    config::{self, ClassConfig, HostConfig, SwitchConfig},
+    config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
     fabric::topology::Topology,
 };
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct Resolved {
     pub host: HostConfig,
     /// Classes by index.
     pub classes: Vec<ClassConfig>,
+    /// How frames lie on links.
+    pub wire: Wire,
     /// Order of simultaneous arrivals.
     pub ties: config::Ties,
     /// What the scheme's own law knows of the network.
@@ -85,7 +88,9 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
 
     let law = find_law(&scheme.law).map_err(|problem| at(problem.under("law")))?;
     let mtu = host::mtu(&host_table).map_err(place)?;
-    let network = files.path(context.topology, mtu, law.framing);
+    let wire = wire::resolve(context.document)?;
+    let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
+    let network = files.path(context.topology, mtu, &format, wire.gap);
     let switch = switch::resolve(&switch_table, context.topology, network.wire_mss, network.base_rtt)
         .map_err(place)?;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
@@ -105,8 +110,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             Some(_) => vec!["by_class".into(), Step::from(name.as_str())],
             None => Vec::new(),
         };
-        let fabric = (context.topology, mtu);
-        let class = class_config(scheme, refinement, name, &switch, &host_table, fabric, files);
+        let class = class_config(context, scheme, refinement, name, &switch, &host_table, (mtu, wire), files);
         classes.push(class.map_err(|problem| at(problem.at(&place)))?);
     }
     // What a receiver-driven law sends blindly is also what its receivers keep ahead of what has arrived.
@@ -126,6 +130,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         switch,
         host,
         classes,
+        wire,
         path: network,
         merged: (switch_table, host_table),
         footnotes: footnotes(scheme, written, context.root),
@@ -155,12 +160,13 @@ pub fn find_law(name: &str) -> Result<&'static LawInfo, Problem> {
 }
 
 fn class_config(
+    context: &Context<'_>,
     scheme: &Scheme,
     refinement: Option<&described::Refinement>,
     name: &str,
     switch: &SwitchConfig,
     host: &Host,
-    (topology, mtu): (&Arc<Topology>, u32),
+    (mtu, wire): (u32, Wire),
     files: &mut Files,
 ) -> Result<ClassConfig, Problem> {
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
@@ -180,7 +186,8 @@ fn class_config(
             *raw = files.parameter(name, bundled).map_err(|problem| problem.under(key.as_str()))?;
         }
     }
-    let path = files.path(topology, mtu, info.framing);
+    let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
+    let path = files.path(context.topology, mtu, &format, wire.gap);
     let resolved = match LawParameters::resolve(law, &path, &given) {
         Some(Ok(resolved)) => resolved,
         Some(Err(error)) => return Err(parameter_problem(error, refinement.is_some(), info)),
@@ -204,6 +211,7 @@ fn class_config(
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
         law: resolved,
+        format,
         priority: data.unwrap_or(0),
         ack_priority: acks,
         underlay: Underlay::None,

@@ -33,6 +33,7 @@ pub fn resolve(
         load_balancing: match switch.load_balancing {
             described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
+            described::LoadBalancing::Pinned => LoadBalancing::Pinned,
         },
         agent: Agent::default(),
         telemetry: false,

@@ -42,8 +42,32 @@ impl Switch<'_> {
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
+            LoadBalancing::Pinned => return self.forward_pinned(ingress, *packet, telemetry, context),
         };
-        match self.rule.pick(packet.destination, entropy) {
+        self.forward_by(self.rule.pick(packet.destination, entropy), ingress, packet, telemetry, context);
+    }
+
+    #[inline(never)]
+    fn forward_pinned(
+        &mut self,
+        ingress: u16,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        self.forward_by(self.rule.pick_pinned(&mut packet), ingress, &packet, telemetry, context);
+    }
+
+    #[inline(always)]
+    fn forward_by(
+        &mut self,
+        port: Option<u16>,
+        ingress: u16,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        match port {
             Some(port) if self.plain => {
                 self.enqueue(usize::from(port), packet, telemetry, context);
             }
