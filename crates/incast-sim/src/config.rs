@@ -222,6 +222,12 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this.
     pub ack_delay: Time,
+    /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
+    pub answer_delay: Time,
+    /// The same for a congestion notification.
+    pub notification_delay: Time,
+    /// Acknowledgements and other control packets go before data; otherwise they take turns with it.
+    pub answers_first: bool,
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the highest arrival).
     pub reordering: u32,
     /// Receiver-driven scheduler; each host gets a copy.
@@ -241,6 +247,9 @@ impl HostConfig {
             rto_min: Time::from_ms(1),
             ack_every: 1,
             ack_delay: Time::ZERO,
+            answer_delay: Time::ZERO,
+            notification_delay: Time::ZERO,
+            answers_first: true,
             reordering: 3,
             scheduler: Scheduler::None,
             give_up_after: None,
@@ -264,6 +273,8 @@ pub struct ClassConfig {
     pub priority: u8,
     /// Priority of acknowledgements; `None` for that of the data, as TCP has it.
     pub ack_priority: Option<u8>,
+    /// Priority of the receivers' congestion notifications.
+    pub notification_priority: u8,
     /// Stage between flow and NIC; each flow gets a copy.
     pub underlay: Underlay,
 }

@@ -54,6 +54,8 @@ pub struct Class {
     pub priority: u8,
     /// Priority of its acknowledgements.
     pub ack_priority: u8,
+    /// Priority of the receivers' congestion notifications.
+    pub notification_priority: u8,
     /// Stage between flow and NIC.
     pub underlay: Underlay,
     /// Its packets are ECN-capable.

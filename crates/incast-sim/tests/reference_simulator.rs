@@ -139,6 +139,7 @@ impl Case {
             recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
+            notification_priority: 0,
             underlay: Underlay::None,
         }
     }
@@ -285,14 +286,12 @@ fn host() -> impl Strategy<Value = HostConfig> {
     let ack_every = prop_oneof![3 => Just(1u32), 1 => 1u32..5, 1 => Just(255)];
     (mtu, time(5_000..1_000_000), ack_every, time(0..20_000), 0u32..12, 0u64..100_000).prop_map(
         |(mtu, rto_min, ack_every, ack_delay, reordering, ahead)| HostConfig {
-            mtu,
             rto_min,
             ack_every,
             ack_delay,
             reordering,
             scheduler: Scheduler::WindowCredit(WindowCredit { ahead, priority: None }),
-            give_up_after: None,
-            gate: None,
+            ..HostConfig::plain(mtu)
         },
     )
 }

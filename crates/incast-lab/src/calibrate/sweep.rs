@@ -141,6 +141,7 @@ impl Sweep {
                 format: Format::of(Framing::Tcp),
                 priority: 0,
                 ack_priority: None,
+                notification_priority: 0,
                 underlay: Underlay::None,
             }],
             flows,

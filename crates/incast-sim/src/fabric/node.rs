@@ -33,6 +33,8 @@ pub mod class {
     pub const LAW: u8 = 5;
     /// A delayed acknowledgement is due.
     pub const DELAYED_ACK: u8 = 6;
+    /// A receiver's NIC has an answer ready.
+    pub const ANSWER: u8 = 11;
     /// The receiver-driven scheduler's own timer.
     pub const SCHEDULER: u8 = 7;
     /// A flow starts.

@@ -24,6 +24,8 @@ pub struct Nic {
     pub pauses: PauseRecord,
     /// A departure event is pending.
     pub departure: bool,
+    /// The last packet was a control packet: where they take turns, data is next.
+    pub answered: bool,
     control: Queue,
     pool: Pool,
     /// Flows with a packet to send, by priority.
@@ -41,6 +43,7 @@ impl Nic {
             permission: Permission::default(),
             pauses: PauseRecord::default(),
             departure: false,
+            answered: false,
             control: Queue::default(),
             pool: Pool::default(),
             ready: Default::default(),

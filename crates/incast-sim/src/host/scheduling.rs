@@ -171,6 +171,7 @@ mod tests {
             recovery: Recovery::SelectiveRepeat,
             priority: 0,
             ack_priority: 0,
+            notification_priority: 0,
             underlay: Underlay::None,
             ecn_capable: false,
             notification_interval: None,

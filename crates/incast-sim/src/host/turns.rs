@@ -52,7 +52,10 @@ impl Host<'_> {
             return;
         }
         if self.nic.link.idle(now) {
-            if let Some(mut packet) = self.nic.pop_control() {
+            if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
+                self.nic.answered = false;
+            } else if let Some(mut packet) = self.nic.pop_control() {
+                self.nic.answered = true;
                 self.injected += 1;
                 if matches!(packet.kind, Kind::Ack | Kind::Nack) {
                     packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival(now)));
@@ -62,17 +65,24 @@ impl Host<'_> {
                     self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
                 }
             } else {
-                while let Some(slot) = self.nic.pop_flow() {
-                    if self.send_from(slot, context) {
-                        break;
-                    }
-                }
+                self.send_next(context);
             }
         }
         if self.nic.has_work() {
             self.nic.departure = true;
             context.schedule(self.nic.link.free_at().max(now), self.event(class::DEPARTURE, 0));
         }
+    }
+
+    /// Sends a packet of the next flow that may; false if there is none.
+    #[inline]
+    fn send_next(&mut self, context: &mut impl NodeContext) -> bool {
+        while let Some(slot) = self.nic.pop_flow() {
+            if self.send_from(slot, context) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Sends a packet of a flow whose turn it is; false if it may no longer send.

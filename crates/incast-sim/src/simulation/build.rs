@@ -50,7 +50,8 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(refuse("the number of flow classes", config.classes.len(), "at most 256"));
     }
     for class in &config.classes {
-        for priority in [Some(class.priority), class.ack_priority].into_iter().flatten() {
+        let priorities = [Some(class.priority), class.ack_priority, Some(class.notification_priority)];
+        for priority in priorities.into_iter().flatten() {
             if priority >= switch.priorities {
                 return Err(refuse(
                     &format!("priority of class {}", class.name),
@@ -148,6 +149,7 @@ impl Plan {
                 recovery: class.recovery,
                 priority: class.priority,
                 ack_priority: class.ack_priority.unwrap_or(class.priority),
+                notification_priority: class.notification_priority,
                 underlay: class.underlay.clone(),
                 ecn_capable: info.ecn_capable,
                 notification_interval: class.law.notification_interval(),

@@ -50,6 +50,7 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
         recovery: info.recovery,
         priority: 0,
         ack_priority: None,
+        notification_priority: 0,
         underlay: Underlay::None,
     }
 }

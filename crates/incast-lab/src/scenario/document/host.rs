@@ -22,6 +22,15 @@ pub struct Host {
     /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Duration>,
+    /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
+    #[serde(default = "no_time")]
+    pub answer_delay: Duration,
+    /// What it takes until a congestion notification can leave.
+    #[serde(default = "no_time")]
+    pub notification_delay: Duration,
+    /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
+    #[serde(default = "yes")]
+    pub answers_first: bool,
     /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
     /// one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +53,9 @@ impl Default for Host {
             rto_min: default_rto_min(),
             ack_every: 1,
             ack_delay: None,
+            answer_delay: no_time(),
+            notification_delay: no_time(),
+            answers_first: true,
             reordering: None,
             recovery: None,
             frames: None,
@@ -106,6 +118,9 @@ fn default_mtu() -> Size {
 }
 fn default_rto_min() -> Duration {
     Duration(Time::from_ms(1))
+}
+fn yes() -> bool {
+    true
 }
 fn one() -> u32 {
     1

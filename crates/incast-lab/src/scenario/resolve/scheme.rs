@@ -207,6 +207,11 @@ fn class_config(
         refinement.and_then(|refinement| refinement.ack_priority),
         scheme.ack_priority,
     )?;
+    let notifications = priority(
+        "notification_priority",
+        refinement.and_then(|refinement| refinement.notification_priority),
+        scheme.notification_priority,
+    )?;
     Ok(ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
@@ -214,6 +219,7 @@ fn class_config(
         format,
         priority: data.unwrap_or(0),
         ack_priority: acks,
+        notification_priority: notifications.unwrap_or(0),
         underlay: Underlay::None,
     })
 }
@@ -221,8 +227,11 @@ fn class_config(
 fn parameter_problem(error: ParameterError, refined: bool, law: &LawInfo) -> Problem {
     match error {
         ParameterError::Unknown { name, allowed } => {
-            let other: &[&str] =
-                if refined { &["law", "priority", "ack_priority", "underlay"] } else { described::keys() };
+            let other: &[&str] = if refined {
+                &["law", "priority", "ack_priority", "notification_priority", "underlay"]
+            } else {
+                described::keys()
+            };
             let problem = Problem::unknown(
                 format!("unknown key for the law {}", law.name),
                 &name,
@@ -252,7 +261,7 @@ fn footnotes(scheme: &Scheme, written: Option<&Node>, root: &Node) -> Vec<String
             }
         }
     }
-    for key in ["priority", "ack_priority", "by_class"] {
+    for key in ["priority", "ack_priority", "notification_priority", "by_class"] {
         if let Some(node) = written.get(key) {
             notes.push(format!("{name}: {key} = {}", inline(node)));
         }
