@@ -189,7 +189,7 @@ pub struct SwitchConfig {
     pub load_balancing: LoadBalancing,
     /// In-switch algorithm; each switch gets a copy.
     pub agent: Agent,
-    /// Packets carry a record of each hop's queue and rate.
+    /// Packets carry a record of each hop's queue and rate; always where a class's law needs them.
     pub telemetry: bool,
     /// Closes every port for a part of each period.
     pub gate: Option<Gate>,

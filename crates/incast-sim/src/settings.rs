@@ -62,6 +62,8 @@ pub struct Class {
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
     pub notification_interval: Option<Time>,
+    /// A new pace changes the gap that is under way, too.
+    pub repaces: bool,
     /// Sizes on the wire.
     pub format: Format,
     /// What the law knows of the path.

@@ -433,7 +433,8 @@ proptest! {
 
     #[test]
     fn agrees_on_the_base_round_trip(Fabric(topology) in fabric(), mtu in 64u32..9000) {
-        for framing in [incast_cc::sender::Framing::Tcp, incast_cc::sender::Framing::RoceV2] {
+        use incast_cc::sender::Framing;
+        for framing in [Framing::Tcp, Framing::RoceV2, Framing::RoceV2Int] {
             let format = Format::of(framing);
             let path = base_path(&topology, mtu, framing);
             let (data, control) = (format.data(mtu) + 20, format.control() + 20);

@@ -113,6 +113,7 @@ impl Run {
             topology: &self.point.topology,
             path: self.resolved.path,
             flows: self.expected_flows(),
+            telemetry: self.resolved.classes.iter().any(|class| class.law.info().telemetry()),
             priorities: self.resolved.switch.priorities,
             threads,
             probes: &self.point.probes,

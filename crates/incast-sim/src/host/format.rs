@@ -34,6 +34,9 @@ const BTH_ICRC: u32 = 12 + 4;
 const AETH: u32 = 4;
 /// What a RoCEv2 congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annex A17.9.3).
 const CNP: u32 = 16;
+/// In-band telemetry of HPCC: the number of hops, and 64 bits for each of five (Li et al., SIGCOMM 2019, figure 7). The
+/// place for all five is there from the start, and in the acknowledgement, which echoes it.
+const INT: u32 = 2 + 5 * 8;
 
 impl Format {
     /// The format of a framing.
@@ -51,6 +54,10 @@ impl Format {
                 notification: ETHERNET + IPV4 + UDP + BTH_ICRC + CNP,
                 smallest: SMALLEST_FRAME,
             },
+            Framing::RoceV2Int => {
+                let plain = Self::of(Framing::RoceV2);
+                Self { header: plain.header + INT, control: plain.control + INT, ..plain }
+            }
         }
     }
 
@@ -78,5 +85,7 @@ mod tests {
         assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 82, 71));
         let roce = Format::of(Framing::RoceV2);
         assert_eq!((roce.data(1024), roce.control(), roce.notification), (1086, 66, 78));
+        let telemetry = Format::of(Framing::RoceV2Int);
+        assert_eq!((telemetry.data(1000), telemetry.control(), telemetry.notification), (1104, 108, 78));
     }
 }

@@ -175,6 +175,7 @@ mod tests {
             underlay: Underlay::None,
             ecn_capable: false,
             notification_interval: None,
+            repaces: true,
             format: Format::of(Framing::Tcp),
             path,
         };

@@ -164,6 +164,12 @@ impl SendFlow {
     /// Asks the law what it now allows; to be called after each of its events.
     #[inline]
     pub fn refresh(&mut self, settings: &Settings) {
+        self.ask(settings, false);
+    }
+
+    /// The same; `sent` says that a packet was just sent, so that the gap after it is to be planned in any case.
+    #[inline]
+    fn ask(&mut self, settings: &Settings, sent: bool) {
         let window = self.law.window();
         self.credit = self.law.credit();
         let pace = match self.law.pacing_rate() {
@@ -173,13 +179,13 @@ impl SendFlow {
         let mtu = u64::from(settings.host.mtu);
         let gaps = pace > 0.0 || window.min(self.window) < mtu;
         (self.window, self.pace) = (window, pace);
-        if gaps {
+        if gaps && (sent || settings.classes[usize::from(self.class)].repaces) {
             self.plan_next(settings);
         }
     }
 
-    /// The gap after the last packet is as long as the newest decision makes it: a rate limiter does not sit out a gap
-    /// that it would no longer leave.
+    /// The gap after the last packet is as long as the newest decision makes it, as a rate limiter does not sit out a gap
+    /// that it would no longer leave; or, where the law does not re-time it, as long as that packet's own pace made it.
     #[inline]
     fn plan_next(&mut self, settings: &Settings) {
         let mtu = settings.host.mtu;
@@ -451,7 +457,7 @@ impl SendFlow {
         }
         (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + settings.wire.gap);
         self.law.on_sent(now, payload);
-        self.refresh(settings);
+        self.ask(settings, true);
         packet
     }
 }

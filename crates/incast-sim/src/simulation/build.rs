@@ -6,7 +6,7 @@ use super::{
     partition::Partition,
 };
 use crate::{
-    config::{Config, ConfigError, FlowSpec, LinkEvent, Ties},
+    config::{Config, ConfigError, FlowSpec, LinkEvent, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -153,14 +153,17 @@ impl Plan {
                 underlay: class.underlay.clone(),
                 ecn_capable: info.ecn_capable,
                 notification_interval: class.law.notification_interval(),
+                repaces: class.law.repaces(),
                 format: class.format,
                 path: base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap),
             }
         };
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
+        let telemetry =
+            config.switch.telemetry || config.classes.iter().any(|class| class.law.info().telemetry());
         Settings {
             seed: config.seed,
-            switch: config.switch.clone(),
+            switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             wire: config.wire,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),
@@ -273,8 +276,13 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
         Ties::Seeded => TieBreak::Seeded(seed),
         Ties::PortOrder => TieBreak::Fixed,
     };
-    let mut executor =
-        Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
+    let mut executor = Executor::new(
+        domains,
+        partition.lookahead,
+        longest(&topology, settings),
+        ties,
+        settings.switch.telemetry,
+    );
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
         executor.schedule(

@@ -24,6 +24,7 @@ pub fn data_bytes(class: &ClassConfig, payload: u32) -> u32 {
     let header = match class.law.info().framing {
         Framing::Tcp => 18 + 20 + 32,
         Framing::RoceV2 => 18 + 20 + 8 + 16,
+        Framing::RoceV2Int => 18 + 20 + 8 + 16 + 42,
     };
     (payload + header).max(64)
 }
@@ -33,6 +34,7 @@ pub fn control_bytes(class: &ClassConfig) -> u32 {
     match class.law.info().framing {
         Framing::Tcp => 18 + 20 + 32 + 12,
         Framing::RoceV2 => 18 + 20 + 8 + 16 + 4,
+        Framing::RoceV2Int => 18 + 20 + 8 + 16 + 4 + 42,
     }
 }
 
