@@ -73,6 +73,10 @@ pub enum Ties {
     Seeded,
     /// Lower ports first.
     PortOrder,
+    /// Lower ports first, and packets that arrive as a transmission ends wait with those that are there before the link
+    /// is taken: the order of simulators with one global list of events, in which an arrival was scheduled a link's delay
+    /// earlier. Otherwise the link is taken before newcomers see it.
+    ArrivalsFirst,
 }
 
 /// A threshold in bytes, or relative to the port.

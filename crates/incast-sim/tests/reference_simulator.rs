@@ -354,7 +354,8 @@ fn case() -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec(wish(), 2..31);
     let failure = (0usize..100, (0u64..300).prop_map(Time::from_us), (1u64..200_000).prop_map(Time::from_ns));
     let failures = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(failure, 1..4)];
-    let ties = prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder)];
+    let ties =
+        prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder), 1 => Just(Ties::ArrivalsFirst)];
     let end = prop_oneof![(100u64..2_000).prop_map(Time::from_us), Just(Time::from_ms(20))];
     (fabric(), switch(), host(), kinds, flows, failures, any::<u64>(), ties, end).prop_map(
         |(topology, switch, host, kinds, flows, failures, seed, ties, end)| Case {

@@ -160,6 +160,7 @@ impl<'a> Switch<'a> {
 
     fn on_completion(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
         let port = &mut self.ports[number];
+        port.link.complete();
         assert!(!port.link.busy(now));
         let Some(priority) = port.queues.iter().position(|queue| !queue.is_empty()) else { return };
         let Some(mut packet) = port.queues[priority].pop_front() else { return };

@@ -136,7 +136,7 @@ fn switch(page: &mut Page, simulation: &Simulation) {
     } else {
         page.text("load_balancing", "ecmp", "the peer hashes with another function");
     }
-    page.text("ties", "port-order", "");
+    page.text("ties", "arrivals-first", "the order of the peer's list of events");
 }
 
 /// Memory of the switches.

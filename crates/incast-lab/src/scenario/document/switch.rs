@@ -32,7 +32,8 @@ pub struct Switch {
     /// How a packet's port is chosen among equal-cost ones.
     #[serde(default)]
     pub load_balancing: LoadBalancing,
-    /// Order of packets that reach a switch at the same picosecond: drawn, or lower ports first.
+    /// Order of packets that reach a switch at the same picosecond, and whether transmissions that end then have ended:
+    /// drawn, or lower ports first.
     #[serde(default)]
     pub ties: Ties,
 }
@@ -174,7 +175,7 @@ pub enum LoadBalancing {
     Pinned,
 }
 
-/// Order of simultaneous arrivals.
+/// Order of what happens at the same picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {
@@ -183,6 +184,8 @@ pub enum Ties {
     Seeded,
     /// Lower ports first.
     PortOrder,
+    /// Lower ports first, and all before a link whose transmission ends at that time takes its next packet.
+    ArrivalsFirst,
 }
 
 /// Priority flow control: off.

@@ -232,7 +232,7 @@ impl<'a> Switch<'a> {
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         let port = (event.entity - self.base) as usize;
         match event.class {
-            class::DEPARTURE => self.on_departure(port, context),
+            class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(port, context),
             class::GATE => self.on_gate(port, context),
             class::AGENT => self.on_agent_timer(context),
             class::LINK => self.on_link(port, event.payload, context),
