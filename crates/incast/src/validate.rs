@@ -42,9 +42,10 @@ pub fn validate(arguments: &arguments::Validate) -> End {
         output::data(&format!("{}\n", serde_json::to_string_pretty(&all).unwrap_or_default()));
     } else {
         output::data(&format!(
-            "Slowdowns at the sender, ours / theirs; a range is over our seeds.\n\n{}{}",
+            "Slowdowns at the sender, ours / theirs; a range is over our seeds.\n\n{}{}{}",
             table::render(&all),
-            table::render_bins(&all)
+            table::render_bins(&all),
+            table::render_moved(&all)
         ));
         let met = all.iter().filter(|compared| compared.met).count();
         output::data(&format!("\n{met} of {} aims met\n", all.len()));

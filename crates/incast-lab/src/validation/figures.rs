@@ -171,6 +171,23 @@ impl Bin {
     }
 }
 
+/// The least and the largest of each bin over several runs with the same sizes.
+pub fn ranges(runs: &[Vec<Bin>]) -> Vec<(Bin, Bin)> {
+    let first = runs.first().map_or(&[][..], Vec::as_slice);
+    let of = |index: usize, bin: &Bin| {
+        let same = runs.iter().filter_map(|run| run.get(index));
+        same.fold((bin.clone(), bin.clone()), |(least, most), one| {
+            let fold = |sum: Bin, pick: fn(f64, f64) -> f64| Bin {
+                mean: pick(sum.mean, one.mean),
+                p99: pick(sum.p99, one.p99),
+                ..sum
+            };
+            (fold(least, f64::min), fold(most, f64::max))
+        })
+    };
+    first.iter().enumerate().map(|(index, bin)| of(index, bin)).collect()
+}
+
 /// The bins that have flows.
 pub fn bins(flows: &[Flow]) -> Vec<Bin> {
     let bin = |index: usize| {
@@ -245,6 +262,15 @@ mod tests {
         assert_eq!((range.0.largest_queue, range.1.largest_queue), (Some(2), Some(5)));
         assert!(figures(1.5, 4).is_within(&range));
         assert!(!figures(0.5, 4).is_within(&range) && !figures(1.5, 6).is_within(&range));
+    }
+
+    #[test]
+    fn bins_of_several_runs_have_ranges() {
+        let bin = |mean: f64, p99: f64| vec![Bin { from: 0, flows: 1, mean, p99 }];
+        let [(least, most)] = &ranges(&[bin(1.0, 9.0), bin(2.0, 7.0), bin(1.5, 8.0)])[..] else {
+            panic!("one bin")
+        };
+        assert_eq!((least.mean, most.mean, least.p99, most.p99), (1.0, 2.0, 7.0, 9.0));
     }
 
     #[test]
