@@ -180,3 +180,18 @@ fn the_slowest_of_many_hops_is_found() {
         assert!(mean_queue(&late) < 8_000.0, "{profile} {form}");
     }
 }
+
+/// Sizes with telemetry are those of the law's format, in the ideal too: a flow alone that ends with its first window takes exactly
+/// that long.
+#[test]
+fn a_short_flow_alone_takes_the_ideal_time() {
+    for bytes in [1, 1_000, 20_500, 60_000] {
+        let (config, _) = to_one(1, bytes, &[]);
+        let outcome = common::run(config);
+        delivered(&outcome);
+        assert_eq!(outcome.flows[0].delivered, outcome.flows[0].ideal, "{bytes} B");
+    }
+    // 1,104 B and 20 more, twice at 100 Gbit/s, and 2 us twice.
+    let (config, _) = to_one(1, 1_000, &[]);
+    assert_eq!(common::run(config).flows[0].delivered, Some(Time::from_ps(2 * (1_124 * 80 + 2_000_000))));
+}

@@ -308,6 +308,13 @@ fn kind() -> impl Strategy<Value = Kind> {
         2 => (0u64..50).prop_map(|us| ("dcqcn", vec![("cnp_interval", format!("{us}us"))])),
         1 => Just(("dcqcn", vec![("byte_counter", "20KB".to_owned())])),
         1 => Just(("dcqcn", vec![("variant", "mellanox".to_owned())])),
+        2 => (1u64..100_000).prop_map(|window| {
+            let lineage = ("profile", "hpcc-lineage".to_owned());
+            ("dcqcn", vec![lineage, ("in_flight", "rate-bdp".to_owned()), ("window", format!("{window}B"))])
+        }),
+        1 => Just(("timely", vec![("profile", "hpcc-lineage".to_owned())])),
+        1 => Just(("dctcp-rate", vec![])),
+        2 => Just(("dctcp-rate", vec![("profile", "hpcc-lineage".to_owned())])),
         2 => (1u64..100_000).prop_map(|window| ("constant-window", vec![("window", format!("{window}B"))])),
         1 => (1u64..200).prop_map(|rate| ("constant-rate", vec![("rate", format!("{}Mbps", rate * 777))])),
         1 => Just(("constant-rate", vec![])),

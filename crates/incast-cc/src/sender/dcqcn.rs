@@ -17,6 +17,7 @@
 //! Readings and deviations (all in `docs/dcqcn.md`):
 //! - Fast recovery is five steps to a fixed target, as the paper's text has it; its algorithm, which compares after
 //!   counting, has four. [`FastRecovery`] has both.
+//! - [`Notification::EcnEcho`] is HPCC's simulator's: no notification packets, marks come back with acknowledgements.
 //! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
 //!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
@@ -699,6 +700,51 @@ mod tests {
         assert_eq!(law.next_timer(), US(1404), "ticks go on between cuts");
         law.on_timer(US(1404));
         assert!(law.target < 20.1 * GBPS, "a cut after increases lowers the target");
+    }
+
+    /// The profile of HPCC's simulator at 100 Gbit/s: the values of its scripts, and what its first microseconds come to.
+    #[test]
+    fn the_lineage_takes_marked_acknowledgements_for_notifications() {
+        let path = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_ns(12_240), ..path() };
+        let lineage = Dcqcn::resolve(&path, &given(&[("profile", "hpcc-lineage")])).expect("allowed");
+        let values = &lineage.parameters;
+        assert_eq!((values.variant, values.fast_recovery), (Variant::Mellanox, 1));
+        assert_eq!((values.alpha_timer, values.decrease_timer, values.increase_timer), (US(1), US(4), US(300)));
+        let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
+        assert_eq!((values.additive_increase, values.hyper_increase), (mbps(20), mbps(200)));
+        assert_eq!((values.min_rate, values.window), (mbps(1000), Bytes::new(153_000)));
+        assert_eq!((Dcqcn::notification_interval(&lineage), Dcqcn::repaces(&lineage)), (None, false));
+
+        let mut law = Dcqcn::start(&lineage, &path, Time::ZERO, 0);
+        let ack = |law: &mut Dcqcn, now: Time, marked| {
+            law.on_ack(&Feedback { now, marked, packets: 1, ..Feedback::default() });
+        };
+        ack(&mut law, US(100), 0);
+        assert_eq!(law.next_timer(), Time::MAX);
+        ack(&mut law, US(110), 1);
+        // The cut comes a nanosecond after alpha's fourth tick, and finds that one done.
+        let tick = Time::from_ns(114_001);
+        assert_eq!((law.next_timer(), rates(&law)), (tick, (100.0, 100.0)));
+        law.on_timer(tick);
+        close(law.current, 100.0 * GBPS * (1.0 - libm::pow(255.0 / 256.0, 4.0) / 2.0));
+        // 50.7767 Gbit/s is what the simulator itself has after one mark (incast16_dcqcn, `rates.csv`).
+        assert!((law.current / GBPS - 50.7767).abs() < 5e-5);
+        // With more marks in the second and third microsecond it has more.
+        let mut law = Dcqcn::start(&lineage, &path, Time::ZERO, 0);
+        for ns in [0, 1_200, 1_400, 2_500] {
+            ack(&mut law, Time::from_ns(110_000 + ns), 1);
+        }
+        law.on_timer(tick);
+        let alpha = raised(raised(255.0 / 256.0, 1.0 / 256.0), 1.0 / 256.0) * 255.0 / 256.0;
+        close(law.alpha, alpha);
+        assert_eq!(law.target, 100.0 * GBPS);
+        // The first notification may cut at once, too.
+        let halved = given(&[("variant", "mellanox"), ("profile", "paper")]);
+        let halved = [halved, vec![("first_notification".to_owned(), Raw::Float(0.5))]].concat();
+        let halved = Dcqcn::resolve(&path, &halved).expect("allowed");
+        let mut law = Dcqcn::start(&halved, &path, Time::ZERO, 0);
+        law.on_cnp(US(1), None);
+        assert_eq!(rates(&law), (50.0, 50.0));
     }
 
     #[test]

@@ -635,8 +635,14 @@ proptest! {
         let path = Path {
             rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90,
         };
-        for info in LAWS {
-            let parameters = LawParameters::resolve(info.name, &path, &[]).expect("registered").expect("defaults");
+        let lineage = [("profile".to_owned(), Raw::Text("hpcc-lineage".to_owned()))];
+        let cases = LAWS.iter().flat_map(|info| [(info, &[][..]), (info, &lineage[..])]);
+        for (info, given) in cases {
+            let parameters = LawParameters::resolve(info.name, &path, given).expect("registered");
+            let Ok(parameters) = parameters else {
+                prop_assert!(!given.is_empty(), "{}: defaults", info.name);
+                continue;
+            };
             let start = || Model {
                 law: parameters.start(&path, Time::ZERO, random),
                 mss: mss.into(), now: Time::ZERO, acked: 0, next: 0, in_flight: 0, sent_bytes: 0,

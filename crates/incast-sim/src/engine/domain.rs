@@ -5,6 +5,7 @@ use super::{
     queue::{Event, EventQueue, Key, TieBreak},
 };
 use incast_units::Time;
+use std::mem::MaybeUninit;
 
 /// What travels between domains. It may name one attachment, which travels with it.
 pub trait Message: Copy + Send {
@@ -14,8 +15,20 @@ pub trait Message: Copy + Send {
     fn attachment(&self) -> u32;
     /// Sets that index.
     fn set_attachment(&mut self, index: u32);
-    /// It is being sent: what arrives may differ from what was sent by what this does.
-    fn sent(&mut self) {}
+    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does.
+    fn sent(&mut self, _original: &Self) {}
+}
+
+/// What travels beside a message.
+pub trait Attachment: Copy + Send {
+    /// Makes `place` a copy of this, in whatever way is the cheapest.
+    fn copy_to(&self, place: &mut MaybeUninit<Self>);
+}
+
+impl<T: Copy + Send, const N: usize> Attachment for [T; N] {
+    fn copy_to(&self, place: &mut MaybeUninit<Self>) {
+        place.write(*self);
+    }
 }
 
 /// A set of nodes that share one event loop.
@@ -25,7 +38,7 @@ pub trait Domain: Send {
     /// What travels between domains.
     type Message: Message;
     /// What does not fit into a message.
-    type Attachment: Copy + Send;
+    type Attachment: Attachment;
     /// The class of arriving messages among the classes of [`Event`]s.
     const ARRIVAL: u8;
 
@@ -228,11 +241,11 @@ impl<D: Domain> Context<'_, D> {
         message: &D::Message,
         attachment: Option<&D::Attachment>,
     ) {
-        let mut message = *message;
+        let (original, mut message) = (*message, *message);
         message.set_attachment(D::Message::NO_ATTACHMENT);
         if domain == self.domain {
             // What is posted later counts as sent then.
-            message.sent();
+            message.sent(&original);
         }
         let payload = self.held.put(domain, Envelope { time, entity, message }, attachment.copied());
         if domain == self.domain {

@@ -1,7 +1,7 @@
 //! The window executor.
 
 use super::{
-    domain::{Context, Domain, Held, Message, Names, POSTING, Window},
+    domain::{Attachment, Context, Domain, Held, Message, Names, POSTING, Window},
     mailbox::{Envelope, PostOffice},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
@@ -708,7 +708,7 @@ impl Worker {
     }
 
     /// The first window after `window` in which this thread knows something happens.
-    fn next_window<M: Message, A: Copy>(
+    fn next_window<M: Message, A: Attachment>(
         &self,
         thread: usize,
         window: Option<u64>,

@@ -14,7 +14,7 @@
 //!    by rules 1 to 3 and by that lock.
 
 use super::{
-    domain::Message,
+    domain::{Attachment, Message},
     prefetch::{prefetch, prefetch_for_writing},
     schedule::ActiveSet,
 };
@@ -149,7 +149,7 @@ const HOARD: usize = 2 * (SEGMENT / CHUNK) as usize;
 // SAFETY: access follows the rules in the module's documentation; messages and attachments are Send.
 unsafe impl<M: Send, A: Send> Sync for PostOffice<M, A> {}
 
-impl<M: Message, A: Copy> PostOffice<M, A> {
+impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// `slots` must be a power of two.
     pub fn new(domains: usize, threads: usize, slots: usize, has_attachments: bool) -> Self {
         assert!(slots.is_power_of_two(), "slots are masked");
@@ -218,10 +218,10 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
-            (*place).message.sent();
+            (*place).message.sent(message);
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
             if let Some(attachment) = attachment {
-                self.attachments.at(line).write(*attachment);
+                attachment.copy_to(&mut *self.attachments.at(line).cast());
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::engine;
 use incast_cc::{feedback::HopTelemetry, receiver::Share};
 use incast_units::Time;
+use std::{fmt, mem::MaybeUninit};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,9 +242,9 @@ const MOST_ENDPOINT_NS: u32 = (1 << 24) - 1;
 
 impl engine::Message for Packet {
     #[inline]
-    fn sent(&mut self) {
-        // As a TTL does, without a branch to guess.
-        self.delay_ns += i32::from(self.kind == Kind::Data);
+    fn sent(&mut self, original: &Self) {
+        // As a TTL does, without a branch to guess. What was just written is not read back.
+        self.delay_ns = original.delay_ns + i32::from(original.kind == Kind::Data);
     }
     #[inline]
     fn attachment(&self) -> u32 {
@@ -268,23 +269,71 @@ const ANSWERS: u32 = 0x9E37_79B9;
 pub const TELEMETRY_HOPS: usize = 8;
 
 /// What a packet's way looked like: one record per switch, in order. Later hops than it can hold are left out.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// Only the records that there are get copied where it counts: most ways are shorter than the longest.
+#[derive(Clone, Copy)]
 pub struct Telemetry {
-    hops: [HopTelemetry; TELEMETRY_HOPS],
     count: u8,
+    hops: [MaybeUninit<HopTelemetry>; TELEMETRY_HOPS],
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { count: 0, hops: [MaybeUninit::uninit(); TELEMETRY_HOPS] }
+    }
 }
 
 impl Telemetry {
     /// Adds a hop.
+    #[inline]
     pub fn push(&mut self, hop: HopTelemetry) {
         if let Some(place) = self.hops.get_mut(usize::from(self.count)) {
-            *place = hop;
+            place.write(hop);
             self.count += 1;
         }
     }
     /// The hops so far.
+    #[inline]
     pub fn hops(&self) -> &[HopTelemetry] {
-        &self.hops[..usize::from(self.count)]
+        let hops = &self.hops[..usize::from(self.count)];
+        // SAFETY: the first `count` places have been written, and a written place is laid out as what it holds.
+        unsafe { &*(std::ptr::from_ref(hops) as *const [HopTelemetry]) }
+    }
+    /// A copy, of no more than there is.
+    #[inline]
+    pub fn duplicate(&self) -> Self {
+        let mut copy = Self::default();
+        copy.assign(self);
+        copy
+    }
+    /// Becomes a copy of another.
+    #[inline]
+    pub fn assign(&mut self, other: &Self) {
+        self.count = other.count;
+        for (place, hop) in self.hops.iter_mut().zip(other.hops()) {
+            place.write(*hop);
+        }
+    }
+}
+
+impl engine::Attachment for Telemetry {
+    #[inline]
+    fn copy_to(&self, place: &mut MaybeUninit<Self>) {
+        let place = place.as_mut_ptr();
+        // SAFETY: the place is valid for writes; its hops need no value beyond `count`.
+        unsafe {
+            (&raw mut (*place).count).write(self.count);
+            let hops = (&raw mut (*place).hops).cast::<HopTelemetry>();
+            for (index, hop) in self.hops().iter().enumerate() {
+                hops.add(index).write(*hop);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.hops()).finish()
     }
 }
 

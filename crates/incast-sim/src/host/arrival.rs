@@ -29,7 +29,7 @@ impl Host<'_> {
             self.notify(packet, &arrival, interval, context);
         }
         if arrival.received == Received::Refused {
-            self.refuse(packet, &arrival, context);
+            self.refuse(packet, &arrival, telemetry, context);
         } else {
             self.acknowledge(packet, &arrival, telemetry, context);
         }
@@ -80,11 +80,17 @@ impl Host<'_> {
 
     /// Go-back-N: asks for the missing packet, once for each gap.
     #[cold]
-    fn refuse(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+    fn refuse(
+        &mut self,
+        packet: &Packet,
+        arrival: &Arrival,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         let Some(progress) = self.receiving.progress(arrival.slot) else { return };
         let report = std::mem::take(&mut progress.pending);
         if !std::mem::replace(&mut progress.nacked, true) {
-            self.answer(Kind::Nack, packet, None, arrival.expected, report, context.now(), context);
+            self.answer(Kind::Nack, packet, telemetry, arrival.expected, report, context.now(), context);
         }
     }
 

@@ -141,7 +141,7 @@ impl Switch<'_> {
         }
         let out = &mut self.ports[port];
         if self.settings.switch.telemetry && packet.kind == Kind::Data {
-            let mut telemetry = telemetry.copied().unwrap_or_default();
+            let mut telemetry = telemetry.map_or_else(Telemetry::default, Telemetry::duplicate);
             telemetry.push(HopTelemetry {
                 time: now,
                 sent_bytes: out.link.sent_bytes(),
