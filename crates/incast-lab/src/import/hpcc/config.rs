@@ -342,6 +342,12 @@ impl Config {
         if !self.rate_bound {
             warn("RATE_BOUND", "0 lets hosts send windows in bursts; here they always keep to the rate");
         }
+        if self.ack_high_prio {
+            warn(
+                "ACK_HIGH_PRIO",
+                "1 lets hosts send acknowledgements while their data is paused; switches queue both together, as here",
+            );
+        }
         if hpcc && self.multi_rate {
             warn("MULTI_RATE", "1 keeps a rate for each hop; here there is one for the path");
         }
