@@ -73,6 +73,10 @@ pub enum Ties {
     Seeded,
     /// Lower ports first.
     PortOrder,
+    /// Lower ports first, and packets that arrive as a transmission ends wait with those that are there before the link
+    /// is taken: the order of simulators with one global list of events, in which an arrival was scheduled a link's delay
+    /// earlier. Otherwise the link is taken before newcomers see it.
+    ArrivalsFirst,
 }
 
 /// A threshold in bytes, or relative to the port.
@@ -117,7 +121,7 @@ pub enum Buffer {
 }
 
 /// ECN marking of the egress queue, in bytes of the packet's own priority.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Ecn {
     /// No marks.
     Off,
@@ -135,6 +139,21 @@ pub enum Ecn {
         /// Probability at `max`.
         p: f64,
     },
+    /// Random early detection with thresholds for each rate of ports; ports of any other rate do not mark.
+    RedByRate(Vec<RedAtRate>),
+}
+
+/// Random early detection of the ports of one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedAtRate {
+    /// The ports' rate.
+    pub rate: Rate,
+    /// No marks up to here.
+    pub min: Size,
+    /// All packets are marked above.
+    pub max: Size,
+    /// Probability at `max`.
+    pub p: f64,
 }
 
 /// When the queue is compared with the threshold.

@@ -2,6 +2,7 @@
 
 use crate::{
     config::{HostConfig, SwitchConfig, Wire},
+    fabric::node::class,
     host::format::Format,
     probe::PacketFilter,
 };
@@ -25,6 +26,8 @@ pub struct Settings {
     pub wire: Wire,
     /// Flow classes.
     pub classes: Vec<Class>,
+    /// Packets that arrive as a transmission ends are seen before the link is taken.
+    pub arrivals_first: bool,
     /// The fabric's largest base RTT.
     pub base_rtt: Time,
     /// Record events.
@@ -36,6 +39,17 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The class of the event in which a transmission has ended.
+    pub fn departure(&self) -> u8 {
+        if self.arrivals_first { class::LATE_DEPARTURE } else { class::DEPARTURE }
+    }
+
+    /// At `now`, before the event of that time, transmissions that end earlier than this have ended.
+    #[inline]
+    pub fn ended_before(&self, now: Time) -> Time {
+        if self.arrivals_first { now } else { now + Time::from_ps(1) }
+    }
+
     /// Whether flows of a host are sampled: where the packets of one flow are recorded, only that flow is.
     pub fn samples_rates_of(&self, host: u32) -> bool {
         let only = self.packets.as_ref().and_then(|packets| packets.flow);

@@ -14,8 +14,8 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, Size, SwitchConfig,
-        Ties, Wire,
+        Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, RedAtRate, Size,
+        SwitchConfig, Ties, Wire,
     },
     fabric::topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
@@ -145,15 +145,20 @@ impl Case {
     }
 }
 
-fn link() -> impl Strategy<Value = Link> {
-    let rate = prop_oneof![
+/// Rates of links.
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![
         4 => Just(100_000_000_000u64),
         2 => Just(400_000_000_000),
         2 => Just(56_000_000_000),
         1 => Just(10_000_000_000),
         1 => Just(3_000_000_000),
         1 => Just(7_777_777_777),
-    ];
+    ]
+    .prop_map(Rate::from_bps)
+}
+
+fn link() -> impl Strategy<Value = Link> {
     let delay = prop_oneof![
         4 => Just(1_000_000u64),
         1 => Just(5_000),
@@ -163,11 +168,7 @@ fn link() -> impl Strategy<Value = Link> {
         1 => 1u64..5_000_000,
     ];
     let loss = prop_oneof![6 => Just(0.0), 1 => Just(0.001), 1 => Just(0.02), 1 => Just(0.3)];
-    (rate, delay, loss).prop_map(|(rate, delay, loss)| Link {
-        rate: Rate::from_bps(rate),
-        delay: Time::from_ps(delay),
-        loss,
-    })
+    (rate(), delay, loss).prop_map(|(rate, delay, loss)| Link { rate, delay: Time::from_ps(delay), loss })
 }
 
 /// A random connected graph of switches, some joined twice, with a host or two at most of them.
@@ -252,6 +253,15 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             min: Size::Bytes(min),
             max: Size::Bytes(min + span),
             p
+        }),
+        1 => proptest::collection::vec((rate(), 0u64..10_000, 0u64..30_000, 0.0..1.0f64), 0..4).prop_map(|rates| {
+            let at = |(rate, min, span, p)| RedAtRate {
+                rate,
+                min: Size::Bytes(min),
+                max: Size::Bytes(min + span),
+                p,
+            };
+            Ecn::RedByRate(rates.into_iter().map(at).collect())
         }),
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
@@ -351,7 +361,8 @@ fn case() -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec(wish(), 2..31);
     let failure = (0usize..100, (0u64..300).prop_map(Time::from_us), (1u64..200_000).prop_map(Time::from_ns));
     let failures = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(failure, 1..4)];
-    let ties = prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder)];
+    let ties =
+        prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder), 1 => Just(Ties::ArrivalsFirst)];
     let end = prop_oneof![(100u64..2_000).prop_map(Time::from_us), Just(Time::from_ms(20))];
     (fabric(), switch(), host(), kinds, flows, failures, any::<u64>(), ties, end).prop_map(
         |(topology, switch, host, kinds, flows, failures, seed, ties, end)| Case {

@@ -5,7 +5,7 @@ use super::{
     error::ScenarioError,
     resolve::{Point, scheme::Resolved},
 };
-use crate::workload::rpc::Several;
+use crate::{results::fct_txt::FctTxt, workload::rpc::Several};
 use incast_sim::{Config, Demand, MemoryEstimate, estimate_memory};
 use incast_units::Time;
 use std::sync::Arc;
@@ -74,6 +74,12 @@ impl Run {
             ties: self.resolved.ties,
             wire: self.resolved.wire,
         })
+    }
+
+    /// What writes `fct.txt`, if the scenario wants it.
+    pub fn fct_txt(&self) -> Option<FctTxt> {
+        let wanted = self.point.document.measure.fct_txt.as_ref()?;
+        Some(FctTxt::new(&self.point.topology, self.resolved.host.mtu, wanted.origin.0))
     }
 
     /// Flows and their packets, with acknowledgements, that are to be expected.

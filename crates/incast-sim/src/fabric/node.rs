@@ -43,4 +43,6 @@ pub mod class {
     pub const GATE: u8 = 9;
     /// An in-switch agent's own timer.
     pub const AGENT: u8 = 10;
+    /// [`DEPARTURE`] where arrivals come first.
+    pub const LATE_DEPARTURE: u8 = 12;
 }

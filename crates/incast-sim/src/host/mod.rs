@@ -171,9 +171,9 @@ impl<'a> Host<'a> {
     /// An event of this host has come.
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         match event.class {
-            class::DEPARTURE => {
+            class::DEPARTURE | class::LATE_DEPARTURE => {
                 self.nic.departure = false;
-                self.pump(context);
+                self.pump_if(self.nic.link.idle(context.now()), context);
             }
             class::RETRANSMISSION => self.on_timer(event.payload, context),
             class::RELEASE => self.on_release(event.payload, context),

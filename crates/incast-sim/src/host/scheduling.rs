@@ -192,6 +192,7 @@ mod tests {
             },
             wire: Wire::default(),
             classes: vec![class],
+            arrivals_first: false,
             base_rtt: Time::from_us(10),
             record: false,
             rates: None,

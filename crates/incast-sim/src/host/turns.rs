@@ -47,11 +47,18 @@ impl Host<'_> {
     /// NIC: sends the next packet if the link is free, and sees to it that it is looked at again.
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
+        let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
+        self.pump_if(idle, context);
+    }
+
+    /// The same where it is known whether the link is free.
+    #[inline]
+    pub(super) fn pump_if(&mut self, idle: bool, context: &mut impl NodeContext) {
         let now = context.now();
         if self.nic.departure || !self.nic.link.is_up() {
             return;
         }
-        if self.nic.link.idle(now) {
+        if idle {
             if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
                 self.nic.answered = false;
             } else if let Some(mut packet) = self.nic.pop_control() {
@@ -70,7 +77,7 @@ impl Host<'_> {
         }
         if self.nic.has_work() {
             self.nic.departure = true;
-            context.schedule(self.nic.link.free_at().max(now), self.event(class::DEPARTURE, 0));
+            context.schedule(self.nic.link.free_at().max(now), self.event(self.settings.departure(), 0));
         }
     }
 

@@ -166,6 +166,7 @@ impl Plan {
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             wire: config.wire,
+            arrivals_first: config.ties == Ties::ArrivalsFirst,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),
             classes,
             record: config.probes.events,
@@ -274,7 +275,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
         .collect();
     let ties = match ties {
         Ties::Seeded => TieBreak::Seeded(seed),
-        Ties::PortOrder => TieBreak::Fixed,
+        Ties::PortOrder | Ties::ArrivalsFirst => TieBreak::Fixed,
     };
     let mut executor = Executor::new(
         domains,

@@ -149,7 +149,7 @@ impl<'a> Host<'a> {
                     }
                 }
             }
-            What::Completion => {}
+            What::Completion => self.link.complete(),
             What::Arrival(packet) => {
                 self.arrived += 1;
                 if self.link.receive(&packet) {

@@ -160,6 +160,7 @@ impl<'a> Switch<'a> {
 
     fn on_completion(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
         let port = &mut self.ports[number];
+        port.link.complete();
         assert!(!port.link.busy(now));
         let Some(priority) = port.queues.iter().position(|queue| !queue.is_empty()) else { return };
         let Some(mut packet) = port.queues[priority].pop_front() else { return };
@@ -208,14 +209,18 @@ impl<'a> Switch<'a> {
                 (bdp as f64 * factor).round() as u64
             }
         };
-        let marks = match self.config.switch.ecn {
+        let mut red = |min: Size, max: Size, p: f64| {
+            let (min, max) = (size(min), size(max));
+            let ramp = |queue| p * (queue - min) as f64 / (max - min) as f64;
+            // A number is drawn only where chance decides.
+            queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
+        };
+        let marks = match &self.config.switch.ecn {
             Ecn::Off => false,
-            Ecn::Step { at } => queue > size(at),
-            Ecn::Red { min, max, p } => {
-                let (min, max) = (size(min), size(max));
-                let ramp = |queue| p * (queue - min) as f64 / (max - min) as f64;
-                // A number is drawn only where chance decides.
-                queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
+            Ecn::Step { at } => queue > size(*at),
+            Ecn::Red { min, max, p } => red(*min, *max, *p),
+            Ecn::RedByRate(rates) => {
+                rates.iter().find(|at| at.rate.bps() == rate).is_some_and(|at| red(at.min, at.max, at.p))
             }
         };
         if marks && !packet.marked {

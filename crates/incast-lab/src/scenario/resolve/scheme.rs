@@ -126,6 +126,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         ties: match switch_table.ties {
             Ties::Seeded => config::Ties::Seeded,
             Ties::PortOrder => config::Ties::PortOrder,
+            Ties::ArrivalsFirst => config::Ties::ArrivalsFirst,
         },
         switch,
         host,

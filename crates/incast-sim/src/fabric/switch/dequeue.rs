@@ -5,7 +5,7 @@ use crate::{
     config::MarkAt,
     engine::Event,
     fabric::{
-        node::{NodeContext, class},
+        node::NodeContext,
         packet::{Kind, Packet, Telemetry},
     },
     probe::EventKind,
@@ -58,8 +58,10 @@ impl Switch<'_> {
         if !out.departure && out.permission.allowed(out.waiting) != 0 {
             out.departure = true;
             let at = out.link.free_at().max(context.now());
-            context
-                .schedule(at, Event { class: class::DEPARTURE, entity: self.base + port as u32, payload: 0 });
+            context.schedule(
+                at,
+                Event { class: self.settings.departure(), entity: self.base + port as u32, payload: 0 },
+            );
         }
     }
 

@@ -38,12 +38,15 @@ impl Switch<'_> {
     ) {
         let now = context.now();
         if self.lazy && self.ports[port].waiting != 0 {
-            self.drain(port, now + Time::from_ps(1), context);
+            self.drain(port, self.settings.ended_before(now), context);
         }
         let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
-        if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up() {
+        if out.link.free_at() < self.settings.ended_before(now)
+            && out.permission.allowed(out.waiting | bit) == bit
+            && out.link.is_up()
+        {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
             self.transmit(port, now, packet, telemetry, context);
             return;
@@ -105,7 +108,7 @@ impl Switch<'_> {
         if !self.lazy {
             return false;
         }
-        let limit = context.now() + Time::from_ps(1);
+        let limit = self.settings.ended_before(context.now());
         (0..self.busy.len()).for_each(|index| self.drain(usize::from(self.busy[index]), limit, context));
         self.memory.admits(wire, self.queues[queue].bytes, self.ports[port].waiting_bytes)
     }

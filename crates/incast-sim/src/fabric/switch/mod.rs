@@ -141,6 +141,9 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
         Ecn::Red { min, max, p } => {
             Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
         }
+        Ecn::RedByRate(rates) => rates.iter().find(|red| red.rate == rate).map_or(Marking::Off, |red| {
+            Marking::Red { min: red.min.bytes(rate, base_rtt), max: red.max.bytes(rate, base_rtt), p: red.p }
+        }),
     }
 }
 
@@ -176,7 +179,7 @@ impl<'a> Switch<'a> {
                 marking: known as u16,
             });
         }
-        let red = if matches!(settings.switch.ecn, Ecn::Red { .. }) {
+        let red = if matches!(settings.switch.ecn, Ecn::Red { .. } | Ecn::RedByRate(_)) {
             let stream =
                 |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
             (0..ports.len()).map(stream).collect()
@@ -229,7 +232,7 @@ impl<'a> Switch<'a> {
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         let port = (event.entity - self.base) as usize;
         match event.class {
-            class::DEPARTURE => self.on_departure(port, context),
+            class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(port, context),
             class::GATE => self.on_gate(port, context),
             class::AGENT => self.on_agent_timer(context),
             class::LINK => self.on_link(port, event.payload, context),
