@@ -51,12 +51,16 @@ pub struct Totals {
     pub received_bytes: u64,
     /// Bytes that switches made (control packets).
     pub created_bytes: u64,
+    /// Bytes of pause frames that ended at switches.
+    pub consumed_bytes: u64,
     /// Bytes in queues and on links at the end.
     pub left_bytes: u64,
     /// Bytes dropped for lack of buffer.
     pub dropped_bytes: u64,
     /// Packets dropped for lack of buffer.
     pub drops: u64,
+    /// Packets of lossless priorities dropped because their ingress had no headroom left: some of `drops`.
+    pub lossless_drops: u64,
     /// Bytes cut off by trimming.
     pub trimmed_bytes: u64,
     /// Packets trimmed.

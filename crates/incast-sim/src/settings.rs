@@ -2,6 +2,7 @@
 
 use crate::{
     config::{HostConfig, SwitchConfig},
+    fabric::pfc::Rules,
     host::format::Format,
     probe::PacketFilter,
 };
@@ -19,6 +20,8 @@ pub struct Settings {
     pub seed: u64,
     /// All switches.
     pub switch: SwitchConfig,
+    /// Priority flow control, resolved.
+    pub pfc: Option<Rules>,
     /// All hosts.
     pub host: HostConfig,
     /// Flow classes.

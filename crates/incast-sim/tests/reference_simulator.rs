@@ -262,6 +262,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             agent: Agent::None,
             telemetry: false,
             gate: None,
+            pfc: None,
         },
     )
 }

@@ -41,4 +41,16 @@ pub mod class {
     pub const GATE: u8 = 9;
     /// An in-switch agent's own timer.
     pub const AGENT: u8 = 10;
+    /// A pause takes effect, expires, or must be said again; see [`super::pause`].
+    pub const PAUSE: u8 = 11;
+}
+
+/// Payloads of pause events.
+pub mod pause {
+    /// A notice takes effect.
+    pub const EFFECT: u32 = 0;
+    /// A pause expires, unless it was refreshed.
+    pub const EXPIRY: u32 = 1;
+    /// A neighbour is told again that it is paused.
+    pub const REFRESH: u32 = 2;
 }

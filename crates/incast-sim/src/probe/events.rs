@@ -84,7 +84,11 @@ impl Recorder {
             // Answers travel against their flow.
             let along = matches!(packet.kind, Kind::Data | Kind::Abandon);
             let source = if along { packet.source } else { packet.destination };
-            let (priority, sequence) = (packet.priority, packet.sequence);
+            let (source, sequence) = match packet.kind {
+                Kind::Pause => (EventRecord::NO_FLOW, 0),
+                _ => (source, packet.sequence),
+            };
+            let priority = packet.priority;
             self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
         }
         if let Some(trace) = &mut self.trace {

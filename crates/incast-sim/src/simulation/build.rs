@@ -3,6 +3,7 @@
 use super::{
     base_path,
     domain::{Domain, Node},
+    lossless,
     partition::Partition,
 };
 use crate::{
@@ -103,7 +104,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse(what, "zero", "at least 1ps"));
         }
     }
-    Ok(())
+    lossless::check(config)
 }
 
 /// What is worked out before the nodes exist.
@@ -159,6 +160,7 @@ impl Plan {
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
         Settings {
             seed: config.seed,
+            pfc: lossless::rules(config),
             switch: config.switch.clone(),
             host: config.host.clone(),
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),

@@ -228,6 +228,8 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 let counters = &switch.counters;
                 totals.packet_hops += counters.arrived;
                 totals.created_bytes += counters.created_bytes;
+                totals.consumed_bytes += counters.consumed_bytes;
+                totals.lossless_drops += counters.lossless_drops;
                 totals.drops += counters.dropped.0;
                 totals.dropped_bytes += counters.dropped.1;
                 totals.lost += counters.lost.0;

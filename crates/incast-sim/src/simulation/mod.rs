@@ -4,6 +4,7 @@ mod build;
 mod collect;
 mod digest;
 mod domain;
+mod lossless;
 mod memory;
 mod partition;
 

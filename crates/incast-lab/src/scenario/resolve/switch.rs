@@ -37,6 +37,7 @@ pub fn resolve(
         agent: Agent::default(),
         telemetry: false,
         gate: None,
+        pfc: None,
     })
 }
 
