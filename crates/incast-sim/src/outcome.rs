@@ -32,8 +32,32 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Every flow was delivered and acknowledged before the configured end.
     pub complete: bool,
+    /// Flow control had brought a part of the fabric to a halt for good, which ended the run.
+    pub deadlock: Option<Deadlock>,
     /// What it cost.
     pub cost: Cost,
+}
+
+/// An egress queue of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitingQueue {
+    /// Node.
+    pub node: u32,
+    /// Its port.
+    pub port: u16,
+    /// Priority.
+    pub priority: u8,
+}
+
+/// Paused queues that can never go on: each waits until the next one has sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// When it was found.
+    pub at: Time,
+    /// From then on nothing of the circle has moved.
+    pub since: Time,
+    /// The circle; the last one waits for the first.
+    pub cycle: Vec<WaitingQueue>,
 }
 
 /// Sums over a run.
@@ -76,6 +100,8 @@ pub struct Totals {
     pub marks_fabric: u64,
     /// Pause edges.
     pub pauses: u64,
+    /// Circles of paused queues that wait for each other, as seen at the looks for deadlocks; see docs/fabric.md.
+    pub pfc_cycles: u64,
     /// Time ports spent paused, added up.
     pub paused: Time,
     /// Packets that a switch sent another way.

@@ -11,7 +11,7 @@ use incast_sim::{
     },
     fabric::{
         packet::Kind,
-        topology::{Dumbbell, LeafSpine, Topology, file::parse},
+        topology::{Dumbbell, LeafSpine, Ring, Topology, file::parse},
     },
     outcome::{EventKind, EventRecord, PacketRecord, Step},
     probe::PacketFilter,
@@ -390,4 +390,85 @@ fn without_enough_headroom_packets_are_lost_and_counted() {
     let short = with(10_000, false);
     assert!(short.lossless_drops > 0 && short.lossless_drops == short.drops, "{short:?}");
     assert_eq!(with(65_000, true).drops, 0);
+}
+
+// ---- Deadlocks ---------------------------------------------------------------------------------------------
+
+/// Five switches in a ring with three hosts each; all send to the switch after the next, which is two links clockwise.
+fn ring() -> Config {
+    let link = link(100, Time::from_us(1));
+    let ring = Ring { switches: 5, hosts_per_switch: 3, host_link: link, fabric_link: link };
+    let mut config = unlimited(ring.build().expect("a good topology"));
+    config.switch.pfc =
+        Some(Pfc { deadlock_after: Some(Time::from_us(500)), ..fixed(20 * FRAME, 10 * FRAME) });
+    config.flows = (0..15).map(|host| flow(host, (host + 6) % 15, 4_000_000)).collect();
+    config.end = Time::from_ms(100);
+    config
+}
+
+#[test]
+fn a_ring_that_has_come_to_a_halt_is_diagnosed() {
+    let outcome = run(ring());
+    assert!(!outcome.complete);
+    let deadlock = outcome.deadlock.clone().expect("a deadlock");
+    // One queue of each switch, and each waits for the switch after it.
+    let nodes: Vec<u32> = deadlock.cycle.iter().map(|queue| queue.node).collect();
+    assert_eq!(nodes, [15, 16, 17, 18, 19]);
+    assert!(deadlock.since + Time::from_us(500) <= deadlock.at, "{deadlock:?}");
+    assert!(deadlock.at <= deadlock.since + Time::from_us(551), "{deadlock:?}");
+    assert_eq!((outcome.ended_at, outcome.totals.pfc_cycles), (deadlock.at, 1));
+    // Nothing had moved before either: no flow got anything through after that.
+    for threads in [2, 3, 4] {
+        let again = run(Config { threads, ..ring() });
+        assert_eq!(
+            (&again.digest, &again.deadlock),
+            (&outcome.digest, &outcome.deadlock),
+            "{threads} threads"
+        );
+    }
+    let mut watched = ring();
+    watched.probes.packets = Some(everything());
+    let watched = run(watched);
+    assert_eq!((watched.digest, watched.deadlock), (outcome.digest, outcome.deadlock));
+}
+
+/// The same when hosts do not try again for long: nothing at all happens any more, and the run must not end as if done.
+#[test]
+fn a_halt_without_any_event_is_diagnosed_too() {
+    let mut config = ring();
+    config.host.rto_min = Time::from_ms(1000);
+    let outcome = run(config);
+    let deadlock = outcome.deadlock.expect("a deadlock");
+    assert!(deadlock.at <= deadlock.since + Time::from_us(551) && !outcome.complete, "{deadlock:?}");
+}
+
+#[test]
+fn a_circle_that_resolves_is_only_counted() {
+    let with = |threads| {
+        let mut config = Config { threads, ..ring() };
+        config.switch.pfc =
+            config.switch.pfc.map(|pfc| Pfc { deadlock_after: Some(Time::from_ms(5)), ..pfc });
+        config.flows.iter_mut().for_each(|flow| flow.bytes = 400_000);
+        // What waits for a cable that fails is lost, and without it there is no ring.
+        let event = |at, up| link_event(&config.topology, Time::from_ms(at), "s1-s2", up);
+        config.link_events = vec![event(2, false), event(60, true)];
+        run(config)
+    };
+    let outcome = with(1);
+    delivered(&outcome);
+    assert_eq!((&outcome.deadlock, outcome.totals.pfc_cycles), (&None, 1));
+    assert!(outcome.totals.lost > 0 && outcome.ended_at > Time::from_ms(2));
+    assert_eq!(with(3).totals.pfc_cycles, 1);
+}
+
+/// A long wait that is no circle is no deadlock.
+#[test]
+fn a_long_pause_is_no_deadlock() {
+    let mut config = unlimited(slow_receiver());
+    config.switch.pfc = Some(Pfc { deadlock_after: Some(Time::from_us(20)), ..fixed(100 * FRAME, FRAME) });
+    config.flows = vec![flow(0, 2, 1_000 * u64::from(MTU)), flow(1, 2, 1_000 * u64::from(MTU))];
+    let outcome = run(config);
+    delivered(&outcome);
+    assert_eq!((outcome.deadlock, outcome.totals.pfc_cycles), (None, 0));
+    assert!(outcome.totals.paused > Time::from_us(1000));
 }

@@ -104,7 +104,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse(what, "zero", "at least 1ps"));
         }
     }
-    lossless::check(config)
+    lossless::check_pfc(config.into())
 }
 
 /// What is worked out before the nodes exist.
@@ -160,7 +160,7 @@ impl Plan {
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
         Settings {
             seed: config.seed,
-            pfc: lossless::rules(config),
+            pfc: lossless::pfc_rules(config.into()),
             switch: config.switch.clone(),
             host: config.host.clone(),
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),

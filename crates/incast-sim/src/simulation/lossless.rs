@@ -2,7 +2,10 @@
 
 use super::base_path;
 use crate::{
-    config::{Alpha, Buffer, Config, ConfigError, Headroom, Pfc, Shortage, Threshold},
+    config::{
+        Alpha, Buffer, ClassConfig, Config, ConfigError, Headroom, HostConfig, Pfc, Shortage, SwitchConfig,
+        Threshold,
+    },
     fabric::{
         packet::GAP,
         pfc::{Bounds, Limits, Rules},
@@ -13,27 +16,47 @@ use crate::{
 use incast_cc::receiver::ReceiverScheduler;
 use incast_units::{Bytes, Rate, Time};
 
-/// Resolves the flow control of a configuration.
-pub fn rules(config: &Config) -> Option<Rules> {
-    let pfc = config.switch.pfc.clone()?;
+/// A fabric in so far as flow control depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fabric<'a> {
+    /// Nodes and cables.
+    pub topology: &'a Topology,
+    /// All switches.
+    pub switch: &'a SwitchConfig,
+    /// All hosts.
+    pub host: &'a HostConfig,
+    /// Flow classes.
+    pub classes: &'a [ClassConfig],
+}
+
+impl<'a> From<&'a Config> for Fabric<'a> {
+    fn from(config: &'a Config) -> Self {
+        let Config { topology, switch, host, classes, .. } = config;
+        Self { topology, switch, host, classes }
+    }
+}
+
+/// Resolves the flow control of a fabric.
+pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
+    let Fabric { topology, switch, host, classes } = fabric;
+    let pfc = switch.pfc.clone()?;
     let mut used = 0u8;
-    for class in &config.classes {
+    for class in classes {
         for priority in [class.priority, class.ack_priority.unwrap_or(class.priority)] {
             used |= 1u8.checked_shl(u32::from(priority)).unwrap_or(0);
         }
     }
     // Receivers may assign priorities; agents send their own packets at the highest.
-    used |= (0..config.host.scheduler.priorities().min(8)).fold(0, |mask, priority| mask | 1 << priority);
-    if !config.switch.agent.is_none() {
+    used |= (0..host.scheduler.priorities().min(8)).fold(0, |mask, priority| mask | 1 << priority);
+    if !switch.agent.is_none() {
         used |= 1;
     }
-    let framings = || config.classes.iter().map(|class| class.law.info().framing);
-    let frames = framings().map(|framing| u64::from(Format::of(framing).data(config.host.mtu)));
-    let round_trips =
-        framings().map(|framing| base_path(&config.topology, config.host.mtu, framing).base_rtt);
-    let first = config.topology.cables.first();
+    let framings = || classes.iter().map(|class| class.law.info().framing);
+    let frames = framings().map(|framing| u64::from(Format::of(framing).data(host.mtu)));
+    let round_trips = framings().map(|framing| base_path(topology, host.mtu, framing).base_rtt);
+    let first = topology.cables.first();
     Some(Rules {
-        lossless: pfc.priorities & used & u8::MAX >> (8 - config.switch.priorities.clamp(1, 8)),
+        lossless: pfc.priorities & used & u8::MAX >> (8 - switch.priorities.clamp(1, 8)),
         pfc,
         frame: frames.max().unwrap_or(0),
         host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
@@ -42,26 +65,30 @@ pub fn rules(config: &Config) -> Option<Rules> {
 }
 
 /// Refuses flow control that makes no sense, or that could lose packets.
-pub fn check(config: &Config) -> Result<(), ConfigError> {
-    let Some(rules) = rules(config) else { return Ok(()) };
-    check_values(config, &rules.pfc)?;
-    let ports = config.topology.ports();
-    for node in config.topology.hosts..config.topology.nodes() {
+///
+/// # Errors
+/// What is wrong; where a switch lacks memory, with what it would need.
+pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
+    let Some(rules) = pfc_rules(fabric) else { return Ok(()) };
+    check_values(fabric, &rules.pfc)?;
+    let Fabric { topology, switch, .. } = fabric;
+    let ports = topology.ports();
+    for node in topology.hosts..topology.nodes() {
         let links: Vec<(Rate, Time)> = ports
             .of(node)
             .iter()
-            .map(|end| config.topology.cables[end.cable as usize].link)
+            .map(|end| topology.cables[end.cable as usize].link)
             .map(|link| (link.rate, link.delay))
             .collect();
         let shortage =
-            |shortage| ConfigError::Lossy { switch: config.topology.names[node as usize].clone(), shortage };
+            |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
         check_ports(&rules, &links).map_err(shortage)?;
-        check_memory(&rules, &links, config.switch.buffer).map_err(shortage)?;
+        check_memory(&rules, &links, switch.buffer).map_err(shortage)?;
     }
-    check_cables(&config.topology, &rules)
+    check_cables(topology, &rules)
 }
 
-fn check_values(config: &Config, pfc: &Pfc) -> Result<(), ConfigError> {
+fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     let refuse = |what: &str, found: String, allowed: &str| {
         Err(ConfigError::Value { what: what.to_owned(), found, allowed: allowed.to_owned() })
     };
@@ -71,11 +98,11 @@ fn check_values(config: &Config, pfc: &Pfc) -> Result<(), ConfigError> {
     if pfc.frame == 0 || u32::from(pfc.frame) > 9_216 {
         return refuse("switch.pfc.frame", format!("{} bytes", pfc.frame), "1 to 9216 bytes");
     }
-    if config.switch.gate.is_some() || config.host.gate.is_some() {
+    if fabric.switch.gate.is_some() || fabric.host.gate.is_some() {
         return refuse("switch.pfc", "on".into(), "off where ports have gates");
     }
     if let Threshold::Dynamic { alpha, .. } = pfc.threshold {
-        if !matches!(config.switch.buffer, Buffer::Shared { .. }) {
+        if !matches!(fabric.switch.buffer, Buffer::Shared { .. }) {
             return refuse(
                 "switch.pfc",
                 "dynamic thresholds".into(),

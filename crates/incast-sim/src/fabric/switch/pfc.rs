@@ -18,6 +18,7 @@ use crate::{
     probe::EventKind,
 };
 use incast_units::Time;
+use std::collections::BTreeSet;
 
 /// Flow control of one switch.
 #[derive(Debug)]
@@ -274,6 +275,28 @@ impl Switch<'_> {
         } else {
             self.resume(port, u8::MAX, context);
         }
+    }
+
+    /// Queues that hold something and are paused: port, priority, and since when.
+    pub fn paused_queues(&self) -> impl Iterator<Item = (u16, u8, Time)> {
+        let ports = self.pfc.iter().flat_map(|control| control.heard.iter().enumerate());
+        ports.flat_map(|(port, heard)| {
+            let waiting = self.ports[port].waiting;
+            (0..8u8)
+                .filter(move |priority| waiting & 1 << priority != 0)
+                .filter_map(move |priority| Some((port as u16, priority, heard.since(priority)?)))
+        })
+    }
+
+    /// Which ingress, with which priority, has packets in the queue of which egress.
+    pub fn holdings(&self) -> BTreeSet<(u16, u8, u16)> {
+        let mut holdings = BTreeSet::new();
+        for (index, queue) in self.queues.iter().enumerate() {
+            let (priority, egress) = ((index / self.ports.len()) as u8, (index % self.ports.len()) as u16);
+            let ingresses: BTreeSet<u16> = self.pool.ingresses(queue).collect();
+            holdings.extend(ingresses.into_iter().map(|ingress| (ingress, priority, egress)));
+        }
+        holdings
     }
 
     /// Lets everything leave that has left by now.
