@@ -46,9 +46,9 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
             used |= 1u8.checked_shl(u32::from(priority)).unwrap_or(0);
         }
     }
-    // Receivers may assign priorities; agents send their own packets at the highest.
+    // Receivers may assign priorities; agents and receivers send notifications at the highest.
     used |= (0..host.scheduler.priorities().min(8)).fold(0, |mask, priority| mask | 1 << priority);
-    if !switch.agent.is_none() {
+    if !switch.agent.is_none() || classes.iter().any(|class| class.law.notification_interval().is_some()) {
         used |= 1;
     }
     let framings = || classes.iter().map(|class| class.law.info().framing);

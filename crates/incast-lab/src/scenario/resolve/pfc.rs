@@ -99,8 +99,8 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
             let strict = "; with strict = false what finds no room is dropped and counted";
             let (path, strict) = match shortage {
                 Shortage::Headroom { .. } => (keys!["switch", "pfc", "headroom"], strict),
-                Shortage::Memory { .. } => (keys!["switch", "buffer", "total"], strict),
-                Shortage::Port { .. } => (keys!["switch", "buffer", "per_port"], ""),
+                Shortage::Memory { .. } => (keys!["switch", "pfc"], strict),
+                Shortage::Port { .. } => (keys!["switch", "pfc"], ""),
                 Shortage::Order { .. } => (keys!["switch", "pfc", "xon"], ""),
             };
             Problem::new(format!("at {switch} {shortage}{strict}")).at(&path)

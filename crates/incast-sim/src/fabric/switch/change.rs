@@ -20,6 +20,10 @@ impl Switch<'_> {
     /// Allows it again.
     pub(super) fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
+        if self.lazy {
+            // What the other priorities could send until now has gone.
+            self.drain(port, now + Time::from_ps(1), context);
+        }
         let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
         self.report_edges(port, resumed, EventKind::Resume, context);
         let out = &self.ports[port];

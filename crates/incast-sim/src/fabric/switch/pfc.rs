@@ -156,7 +156,7 @@ impl Switch<'_> {
         if wanted == told || !out.link.is_up() {
             out.notice = false;
         } else if out.link.idle(now) {
-            self.send_notice(port, wanted ^ told, now, context);
+            self.send_notice(port, now, context);
         } else {
             out.notice = true;
             self.plan_departure(port, context);
@@ -167,20 +167,18 @@ impl Switch<'_> {
     #[cold]
     pub(super) fn send_waiting_notice(&mut self, port: usize, context: &mut impl NodeContext) {
         self.ports[port].notice = false;
-        if let Some(control) = &self.pfc {
-            // A notice that repeats what is known is due for a refresh.
-            let Asked { wanted, told, .. } = control.ports[port];
-            let about = if wanted == told { told } else { wanted ^ told };
-            if about != 0 {
-                self.send_notice(port, about, context.now(), context);
-            }
-        }
+        self.send_notice(port, context.now(), context);
     }
 
-    /// Puts a pause frame on an idle link.
-    fn send_notice(&mut self, port: usize, about: u8, now: Time, context: &mut impl NodeContext) {
+    /// Puts a pause frame on an idle link, if there is something to say: what has changed, and, where pauses expire,
+    /// all of them anew.
+    fn send_notice(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
         let Some(control) = &mut self.pfc else { return };
-        let wanted = control.ports[port].wanted;
+        let Asked { wanted, told, .. } = control.ports[port];
+        let about = if control.expiry.is_some() { wanted | told } else { wanted ^ told };
+        if about == 0 {
+            return;
+        }
         let time = control.expiry.map(|expiry| expiry.after);
         let packet = Notice { about, paused: wanted & about, time }.packet(self.node, control.frame);
         control.change(port, |asked| asked.told = wanted);
