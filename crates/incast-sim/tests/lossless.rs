@@ -214,8 +214,14 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
                 (outcome.totals.drops, outcome.totals.lossless_drops, outcome.totals.lost),
                 (0, 0, 0)
             );
-            // Where packets are recorded, each departure is an event from the beginning to the end.
-            let mut watched = config(3);
+            paused.set(paused.get() + u32::from(outcome.totals.pauses > 0));
+            stuck.set(stuck.get() + u32::from(outcome.deadlock.is_some()));
+            // One in four, as it takes longer: where packets are recorded, each departure is an event from the
+            // beginning to the end.
+            if rest.seed % 4 != 0 {
+                return Ok(());
+            }
+            let mut watched = config(2);
             watched.probes.packets = Some(PacketFilter {
                 flow: None,
                 ports: Vec::new(),
@@ -226,8 +232,6 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
             let watched = simulate(watched).map_err(|error| TestCaseError::fail(error.to_string()))?;
             prop_assert_eq!(&watched.digest, &outcome.digest);
             prop_assert_eq!(&watched.deadlock, &outcome.deadlock);
-            paused.set(paused.get() + u32::from(outcome.totals.pauses > 0));
-            stuck.set(stuck.get() + u32::from(outcome.deadlock.is_some()));
             Ok(())
         });
     let (pauses, deadlocks) = (paused.get(), stuck.get());
