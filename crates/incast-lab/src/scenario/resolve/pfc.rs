@@ -98,10 +98,10 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
         ConfigError::Lossy { switch, shortage } => {
             let strict = "; with strict = false what finds no room is dropped and counted";
             let (path, strict) = match shortage {
-                Shortage::Headroom { .. } => (keys!["switch", "pfc", "headroom"], strict),
-                Shortage::Memory { .. } => (keys!["switch", "pfc"], strict),
-                Shortage::Port { .. } => (keys!["switch", "pfc"], ""),
-                Shortage::Order { .. } => (keys!["switch", "pfc", "xon"], ""),
+                Shortage::Headroom { .. } => (keys!["switch", "pfc", "headroom"].to_vec(), strict),
+                Shortage::Memory { .. } => (keys!["switch", "pfc"].to_vec(), strict),
+                Shortage::Port { .. } => (keys!["switch", "pfc"].to_vec(), ""),
+                Shortage::Order { .. } => (keys!["switch", "pfc", "xon"].to_vec(), ""),
             };
             Problem::new(format!("at {switch} {shortage}{strict}")).at(&path)
         }
