@@ -1,7 +1,7 @@
 //! What a simulation leaves behind.
 
 pub use crate::probe::{
-    EventKind, EventRecord, FlowRecord, PacketFacts, PacketRecord, PortSample, RateSample, Step,
+    EventKind, EventRecord, FlowRecord, PacketFacts, PacketRecord, PauseCause, PortSample, RateSample, Step,
 };
 use incast_units::Time;
 
@@ -16,6 +16,8 @@ pub struct Outcome {
     pub rates: Vec<RateSample>,
     /// Recorded events, ordered by (time, node, port, kind, flow).
     pub events: Vec<EventRecord>,
+    /// Why switches paused their neighbours, where events are recorded; ordered by (time, node, ingress, priority).
+    pub causes: Vec<PauseCause>,
     /// Recorded steps of packets, ordered by (time, node, port).
     pub packets: Vec<PacketRecord>,
     /// Steps that did not fit into what each port may keep.

@@ -246,6 +246,17 @@ fn a_victim_waits_behind_the_congested_flow_and_recovers() {
         assert!(!edges(&with, node, EventKind::Pause).is_empty(), "{node}");
     }
     assert!(edges(&with, 7, EventKind::Pause).is_empty());
+    // Each pause goes back to the one congested port, that of host 2 at the right switch: directly where that switch
+    // paused somebody, by way of the shared link where the left one did.
+    let root = with.causes.iter().find(|cause| cause.node == 7).expect("it paused somebody").root;
+    assert!(
+        with.causes.iter().all(|cause| cause.root == root && (cause.node == 6) == cause.egress_paused),
+        "{:?}",
+        with.causes
+    );
+    let shared = with.causes.iter().find(|cause| cause.node == 6).expect("so did the left one").egress;
+    assert!(with.causes.iter().filter(|cause| cause.node == 6).all(|cause| cause.egress == shared));
+    assert_eq!(with.causes.len(), with.events.iter().filter(|event| event.kind == EventKind::Pause).count());
     // The queue that was at the right is now where the packets came from.
     assert!(with.totals.max_queue_bytes < without.totals.max_queue_bytes / 2);
 }

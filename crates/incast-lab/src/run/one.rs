@@ -150,7 +150,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             parquet::write_rates(&file("rates.parquet"), &outcome.rates)?;
         }
         if simulated.measured.events {
-            parquet::write_events(&file("events.parquet"), &outcome.events, labels)?;
+            parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
         }
         let record = RunRecord {
             status: Status::Done,

@@ -16,6 +16,7 @@ use crate::{
     },
     host::{self, Host, Sent},
     outcome::{Cost, FlowRecord, Outcome, Totals},
+    probe::find_roots,
     settings::Settings,
 };
 use incast_units::Time;
@@ -58,6 +59,7 @@ pub fn outcome(
             Node::Switch(switch) => {
                 outcome.ports.append(&mut switch.take_samples(outcome.ended_at));
                 outcome.events.append(&mut switch.recorder.records);
+                outcome.causes.append(&mut switch.recorder.causes);
             }
             Node::Host(host) => {
                 outcome.rates.append(&mut host.take_samples(outcome.ended_at));
@@ -71,6 +73,8 @@ pub fn outcome(
     outcome.ports.sort_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority));
     outcome.rates.sort_by_key(|sample| (sample.time, sample.source, sample.sequence));
     outcome.events.sort();
+    outcome.causes.sort();
+    find_roots(&mut outcome.causes, &plan.ports);
     outcome.packets.retain(|record| record.time <= outcome.ended_at);
     // Stable: what one node recorded at one time stays in its order.
     outcome.packets.sort_by_key(|record| (record.time, record.node, record.port));

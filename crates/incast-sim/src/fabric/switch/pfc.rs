@@ -15,7 +15,7 @@ use crate::{
         pfc::{Accounts, Rules},
         queue::MADE_HERE,
     },
-    probe::EventKind,
+    probe::{EventKind, PauseCause},
 };
 use incast_units::Time;
 use std::collections::BTreeSet;
@@ -104,9 +104,37 @@ impl Switch<'_> {
         if control.ports[from].wanted & bit == 0 && control.accounts.is_high(ingress, priority, &self.memory)
         {
             control.change(from, |asked| asked.wanted |= bit);
+            if self.recorder.records_events() {
+                self.record_cause(port, packet, context.now());
+            }
             self.tell(from, context.now(), context);
         }
         room
+    }
+
+    /// Records why the ingress of a packet, which is about to wait at `port`, is paused.
+    #[cold]
+    fn record_cause(&mut self, port: usize, packet: &Packet, time: Time) {
+        let (node, ingress, priority) = (self.node, self.ingress, packet.priority);
+        let held = |egress: usize| {
+            let queue = &self.queues[self.index(egress, priority)];
+            let own = self.pool.ingresses(queue).filter(|(from, _)| *from == ingress);
+            let at_hand = if egress == port { u64::from(packet.wire) } else { 0 };
+            own.map(|(_, bytes)| bytes).sum::<u64>() + at_hand
+        };
+        // Of equals the lowest.
+        let egress = (0..self.ports.len()).rev().max_by_key(|egress| held(*egress)).unwrap_or(port);
+        let egress_paused = self.ports[egress].permission.allowed(1 << priority) == 0;
+        let egress = egress as u16;
+        self.recorder.causes.push(PauseCause {
+            time,
+            node,
+            ingress,
+            priority,
+            egress,
+            egress_paused,
+            root: (node, egress),
+        });
     }
 
     /// Packets that came in like this are counted by ingress.
@@ -291,7 +319,7 @@ impl Switch<'_> {
         let mut holdings = BTreeSet::new();
         for (index, queue) in self.queues.iter().enumerate() {
             let (priority, egress) = ((index / self.ports.len()) as u8, (index % self.ports.len()) as u16);
-            let ingresses: BTreeSet<u16> = self.pool.ingresses(queue).collect();
+            let ingresses: BTreeSet<u16> = self.pool.ingresses(queue).map(|(ingress, _)| ingress).collect();
             holdings.extend(ingresses.into_iter().map(|ingress| (ingress, priority, egress)));
         }
         holdings
