@@ -258,11 +258,14 @@ impl Accounts {
         }
     }
 
-    /// Whether the ingress would have to be paused with this packet. What has not left yet although it could makes
+    /// Whether the ingress would have to be paused with this packet, or the whole memory has no room for it. What has not left yet although it could makes
     /// this true too early, never too late.
     #[inline]
     pub fn reaches(&self, port: u16, priority: u8, bytes: u64, memory: &Memory) -> bool {
         let count = self.counts[Self::index(port, priority)];
+        if memory.used().saturating_add(bytes) > self.total {
+            return true;
+        }
         match self.limits[usize::from(port)].threshold {
             Bounds::Static { xoff, .. } => count.held + bytes >= xoff,
             Bounds::Dynamic { alpha, reserve, .. } => {
