@@ -6,6 +6,7 @@ mod committed;
 mod common;
 #[cfg(unix)]
 mod interruption;
+mod lossless;
 mod output;
 mod report;
 mod trace;
