@@ -197,6 +197,97 @@ pub struct SwitchConfig {
     pub telemetry: bool,
     /// Closes every port for a part of each period.
     pub gate: Option<Gate>,
+    /// Priority flow control.
+    pub pfc: Option<Pfc>,
+}
+
+/// Priority flow control (IEEE 802.1Qbb): a switch asks a neighbour to pause before it has no more room for its packets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pfc {
+    /// When a neighbour is paused.
+    pub threshold: Threshold,
+    /// Memory for what still arrives then; for each port and lossless priority.
+    pub headroom: Headroom,
+    /// Lossless priorities, one bit each. The others are dropped as ever.
+    pub priorities: u8,
+    /// From the arrival of a pause frame to its effect.
+    pub response_delay: Time,
+    /// Bytes of a pause frame.
+    pub frame: u16,
+    /// A pause ends after this time unless refreshed; `None` until a frame ends it.
+    pub expiry: Option<Expiry>,
+    /// A cycle of ports that all wait for each other for this long ends the run; `None` for never.
+    pub deadlock_after: Option<Time>,
+    /// Refuse what cannot be proven to lose nothing. Without, packets that find no headroom are dropped and counted.
+    pub strict: bool,
+}
+
+impl Pfc {
+    /// All priorities lossless, headroom as computed, no response delay, 64-byte frames that hold until the next one,
+    /// a deadlock after 10 ms.
+    pub fn new(threshold: Threshold) -> Self {
+        Self {
+            threshold,
+            headroom: Headroom::Computed,
+            priorities: u8::MAX,
+            response_delay: Time::ZERO,
+            frame: 64,
+            expiry: None,
+            deadlock_after: Some(Time::from_ms(10)),
+            strict: true,
+        }
+    }
+}
+
+/// When a switch pauses the neighbour at a port, by priority.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// At fixed numbers of bytes.
+    Static {
+        /// Pause at or above.
+        xoff: Size,
+        /// Resume at or below; `None` for two of the largest frames below `xoff`.
+        xon: Option<Size>,
+    },
+    /// At a share of the free memory, as in HPCC's simulator: pause when the headroom is in use, or what is held beyond
+    /// the reserve reaches alpha times the memory that is neither reserved nor headroom nor in use.
+    Dynamic {
+        /// Alpha.
+        alpha: Alpha,
+        /// Bytes set aside for each port and priority.
+        reserve: u64,
+        /// Resume so many bytes below the threshold.
+        resume_offset: u64,
+    },
+}
+
+/// How much of the free memory one ingress may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alpha {
+    /// Numerator and denominator.
+    Fixed(u32, u32),
+    /// As in HPCC's simulator: 1/8 at the hosts' rate and below, twice as much for each doubling of the rate, at most 1.
+    ByRate,
+}
+
+/// Memory for what arrives after a pause was decided on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Headroom {
+    /// What is needed: see [`crate::fabric::pfc::Rules::needed`].
+    Computed,
+    /// So many bytes.
+    Bytes(u64),
+    /// A multiple of rate times propagation delay; HPCC's simulator has 3.
+    RateTimesDelay(f64),
+}
+
+/// Pauses that end by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// A pause ends after this time.
+    pub after: Time,
+    /// It is said again in these intervals.
+    pub refresh: Time,
 }
 
 impl SwitchConfig {
@@ -211,6 +302,7 @@ impl SwitchConfig {
             agent: Agent::None,
             telemetry: false,
             gate: None,
+            pfc: None,
         }
     }
 }
@@ -346,6 +438,14 @@ pub enum ConfigError {
         /// What is allowed.
         allowed: String,
     },
+    /// Flow control cannot promise to lose nothing.
+    #[error("PFC is not lossless at switch {switch}: {shortage}")]
+    Lossy {
+        /// Name of the switch.
+        switch: String,
+        /// What it lacks.
+        shortage: Shortage,
+    },
     /// The routes around links that are down do not fit into tables.
     #[error("the routes from {at} on: {error}")]
     Routes {
@@ -353,5 +453,53 @@ pub enum ConfigError {
         at: Time,
         /// Which switch, and what does not fit.
         error: TooManySets,
+    },
+}
+
+/// What a switch lacks to be lossless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Shortage {
+    /// A port's headroom is too small.
+    #[error(
+        "the headroom of a port of {rate} with a cable of {delay} is {found} B for each priority, \
+         and {needed} B can still arrive after it has decided to pause"
+    )]
+    Headroom {
+        /// Rate of the port.
+        rate: Rate,
+        /// Propagation delay of its cable.
+        delay: Time,
+        /// Its headroom in bytes.
+        found: u64,
+        /// What is needed.
+        needed: u64,
+    },
+    /// The shared memory cannot hold it.
+    #[error(
+        "its memory is {found} B, and what its ports need of their own comes to {needed} B, {headroom} B of that headroom"
+    )]
+    Memory {
+        /// Bytes of the memory.
+        found: u64,
+        /// Reserves or static thresholds, and headroom, of all ports and lossless priorities.
+        needed: u64,
+        /// The headroom of them.
+        headroom: u64,
+    },
+    /// The memory of a port cannot hold it.
+    #[error("the memory of a port is {found} B, and its lossless priorities need {needed} B")]
+    Port {
+        /// Bytes of the memory.
+        found: u64,
+        /// Threshold and headroom of all lossless priorities.
+        needed: u64,
+    },
+    /// It would resume before it pauses.
+    #[error("xon is {xon} B, allowed is below xoff, {xoff} B")]
+    Order {
+        /// Upper threshold.
+        xoff: u64,
+        /// Lower threshold.
+        xon: u64,
     },
 }

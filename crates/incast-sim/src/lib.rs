@@ -19,5 +19,6 @@ mod simulation;
 pub use config::{Config, ConfigError, FlowSpec};
 pub use outcome::Outcome;
 pub use simulation::{
-    Demand, MemoryEstimate, Progress, base_path, base_path_of, estimate_memory, simulate, simulate_observed,
+    Demand, Fabric, MemoryEstimate, Progress, base_path, base_path_of, check_pfc, estimate_memory, pfc_rules,
+    simulate, simulate_observed,
 };

@@ -1,7 +1,7 @@
 //! What a simulation leaves behind.
 
 pub use crate::probe::{
-    EventKind, EventRecord, FlowRecord, PacketFacts, PacketRecord, PortSample, RateSample, Step,
+    EventKind, EventRecord, FlowRecord, PacketFacts, PacketRecord, PauseCause, PortSample, RateSample, Step,
 };
 use incast_units::Time;
 
@@ -16,6 +16,8 @@ pub struct Outcome {
     pub rates: Vec<RateSample>,
     /// Recorded events, ordered by (time, node, port, kind, flow).
     pub events: Vec<EventRecord>,
+    /// Why switches paused their neighbours, where events are recorded; ordered by (time, node, ingress, priority).
+    pub causes: Vec<PauseCause>,
     /// Recorded steps of packets, ordered by (time, node, port).
     pub packets: Vec<PacketRecord>,
     /// Steps that did not fit into what each port may keep.
@@ -32,8 +34,32 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Every flow was delivered and acknowledged before the configured end.
     pub complete: bool,
+    /// Flow control had brought a part of the fabric to a halt for good, which ended the run.
+    pub deadlock: Option<Deadlock>,
     /// What it cost.
     pub cost: Cost,
+}
+
+/// An egress queue of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitingQueue {
+    /// Node.
+    pub node: u32,
+    /// Its port.
+    pub port: u16,
+    /// Priority.
+    pub priority: u8,
+}
+
+/// Paused queues that can never go on: each waits until the next one has sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// When it was found.
+    pub at: Time,
+    /// From then on nothing of the circle has moved.
+    pub since: Time,
+    /// The circle; the last one waits for the first.
+    pub cycle: Vec<WaitingQueue>,
 }
 
 /// Sums over a run.
@@ -51,12 +77,16 @@ pub struct Totals {
     pub received_bytes: u64,
     /// Bytes that switches made (control packets).
     pub created_bytes: u64,
+    /// Bytes of pause frames that ended at switches.
+    pub consumed_bytes: u64,
     /// Bytes in queues and on links at the end.
     pub left_bytes: u64,
     /// Bytes dropped for lack of buffer.
     pub dropped_bytes: u64,
     /// Packets dropped for lack of buffer.
     pub drops: u64,
+    /// Packets of lossless priorities dropped because their ingress had no headroom left: some of `drops`.
+    pub lossless_drops: u64,
     /// Bytes cut off by trimming.
     pub trimmed_bytes: u64,
     /// Packets trimmed.
@@ -72,6 +102,8 @@ pub struct Totals {
     pub marks_fabric: u64,
     /// Pause edges.
     pub pauses: u64,
+    /// Circles of paused queues that wait for each other, as seen at the looks for deadlocks; see docs/fabric.md.
+    pub pfc_cycles: u64,
     /// Time ports spent paused, added up.
     pub paused: Time,
     /// Packets that a switch sent another way.

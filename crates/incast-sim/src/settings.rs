@@ -2,7 +2,7 @@
 
 use crate::{
     config::{HostConfig, SwitchConfig, Wire},
-    fabric::node::class,
+    fabric::{node::class, pfc::Rules},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -20,6 +20,8 @@ pub struct Settings {
     pub seed: u64,
     /// All switches.
     pub switch: SwitchConfig,
+    /// Priority flow control, resolved.
+    pub pfc: Option<Rules>,
     /// All hosts.
     pub host: HostConfig,
     /// All links.

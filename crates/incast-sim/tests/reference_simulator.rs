@@ -14,8 +14,8 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, HostConfig, LinkEvent, LoadBalancing, MarkAt, Probes, RedAtRate, Size,
-        SwitchConfig, Ties, Wire,
+        Buffer, ClassConfig, Ecn, Headroom, HostConfig, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
+        RedAtRate, Size, SwitchConfig, Threshold, Ties, Wire,
     },
     fabric::topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
@@ -238,6 +238,28 @@ fn size() -> impl Strategy<Value = Size> {
     prop_oneof![(0u64..10_000).prop_map(Size::Bytes), (0.0..0.05f64).prop_map(Size::Bdp)]
 }
 
+/// Fixed thresholds, often with less headroom than is needed: then packets are dropped.
+fn pfc() -> impl Strategy<Value = Option<Pfc>> {
+    let xoff = (100u64..50_000, 0u64..1_000);
+    let headroom = prop_oneof![1 => Just(Headroom::Computed), 1 => (0u64..30_000).prop_map(Headroom::Bytes)];
+    let response = prop_oneof![2 => Just(Time::ZERO), 1 => (1u64..3_000_000).prop_map(Time::from_ps)];
+    let some = (xoff, headroom, response, 0u8..255, 64u16..500).prop_map(
+        |((xoff, part), headroom, response_delay, lossy, frame)| Pfc {
+            headroom,
+            response_delay,
+            frame,
+            priorities: !lossy,
+            strict: false,
+            deadlock_after: None,
+            ..Pfc::new(Threshold::Static {
+                xoff: Size::Bytes(xoff),
+                xon: Some(Size::Bytes(xoff * part / 1_000)),
+            })
+        },
+    );
+    prop_oneof![2 => Just(None), 1 => some.prop_map(Some)]
+}
+
 fn switch() -> impl Strategy<Value = SwitchConfig> {
     let alpha = (1u32..9, 1u32..9);
     let buffer = prop_oneof![
@@ -266,9 +288,13 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
     let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
-    (buffer, ecn, mark_at, 1u8..9, balancing).prop_map(
-        |(buffer, ecn, mark_at, priorities, load_balancing)| SwitchConfig {
-            buffer,
+    (buffer, ecn, mark_at, 1u8..9, balancing, pfc()).prop_map(
+        |(buffer, ecn, mark_at, priorities, load_balancing, pfc)| SwitchConfig {
+            // What every ingress may hold is more than these memories of ports.
+            buffer: match (buffer, &pfc) {
+                (Buffer::PerPort { .. }, Some(_)) => Buffer::Unlimited,
+                (buffer, _) => buffer,
+            },
             ecn,
             mark_at,
             priorities,
@@ -276,6 +302,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             agent: Agent::None,
             telemetry: false,
             gate: None,
+            pfc,
         },
     )
 }

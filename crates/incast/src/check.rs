@@ -66,6 +66,21 @@ fn describe(plan: &Plan) -> String {
             schemes.push(&run.scheme);
         }
     }
+    let mut lossless: Vec<String> = Vec::new();
+    for run in &plan.runs {
+        for line in run.describe_pfc() {
+            let line = format!("{}: {line}", run.scheme);
+            if !lossless.contains(&line) {
+                lossless.push(line);
+            }
+        }
+    }
+    if !lossless.is_empty() {
+        let _ = writeln!(text, "\n# flow control");
+        for line in lossless {
+            let _ = writeln!(text, "#   {line}");
+        }
+    }
     let hops: f64 = plan.runs.iter().map(incast_lab::scenario::Run::expected_packet_hops).sum();
     let cpu_s = hops * NS_PER_PACKET_HOP * 1e-9;
     let memory = plan.runs.iter().map(incast_lab::scenario::Run::estimated_memory).max().unwrap_or(0);

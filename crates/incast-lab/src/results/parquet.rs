@@ -14,7 +14,7 @@ use arrow::{
 use incast_sim::{
     FlowSpec,
     fabric::topology::Tier,
-    outcome::{EventKind, EventRecord, FlowRecord, PortSample, RateSample},
+    outcome::{EventKind, EventRecord, FlowRecord, PauseCause, PortSample, RateSample},
 };
 use incast_units::Time;
 use std::{fs::File, io, path::Path, sync::Arc};
@@ -185,28 +185,72 @@ pub fn write_rates(path: &Path, rates: &[RateSample]) -> io::Result<()> {
     )
 }
 
+/// A row of `events.parquet`.
+enum EventRow<'a> {
+    Event(&'a EventRecord),
+    Cause(&'a PauseCause),
+}
+
+impl EventRow<'_> {
+    /// Time, node, port, priority.
+    fn place(&self) -> (Time, u32, u16, u8) {
+        match self {
+            Self::Event(event) => (event.time, event.node, event.port, event.priority),
+            Self::Cause(cause) => (cause.time, cause.node, cause.ingress, cause.priority),
+        }
+    }
+    fn event(&self) -> Option<&EventRecord> {
+        if let Self::Event(event) = self { Some(event) } else { None }
+    }
+    fn cause(&self) -> Option<&PauseCause> {
+        if let Self::Cause(cause) = self { Some(cause) } else { None }
+    }
+}
+
 /// Writes `events.parquet`.
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write_events(path: &Path, events: &[EventRecord], labels: &Labels) -> io::Result<()> {
-    let tier = |event: &EventRecord| match labels.tier(event.node) {
+pub fn write_events(
+    path: &Path,
+    events: &[EventRecord],
+    causes: &[PauseCause],
+    labels: &Labels,
+) -> io::Result<()> {
+    let mut rows: Vec<EventRow<'_>> =
+        events.iter().map(EventRow::Event).chain(causes.iter().map(EventRow::Cause)).collect();
+    // Stable: what happened at one place and time stays in its order.
+    rows.sort_by_key(|row| {
+        let (time, node, port, _) = row.place();
+        (time, node, port)
+    });
+    let tier = |row: &EventRow<'_>| match labels.tier(row.place().1) {
         None => "host".to_owned(),
         Some(Tier::Edge) => "edge".to_owned(),
         Some(Tier::Fabric) => "fabric".to_owned(),
     };
+    let flow = |event: &EventRecord| {
+        (event.source != EventRecord::NO_FLOW).then_some(flow_id(event.source, event.sequence))
+    };
     write(
         path,
-        events,
+        &rows,
         &[
-            large("time_ps", |e: &EventRecord| e.time.ps()),
-            text("kind", |e: &EventRecord| kind_name(e.kind).to_owned()),
-            text("node", |e: &EventRecord| labels.node(e.node).to_owned()),
-            text("port", |e: &EventRecord| labels.port(e.node, e.port)),
+            large("time_ps", |row: &EventRow<'_>| row.place().0.ps()),
+            text("kind", |row: &EventRow<'_>| {
+                row.event().map_or("pause-sent", |event| kind_name(event.kind)).to_owned()
+            }),
+            text("node", |row: &EventRow<'_>| labels.node(row.place().1).to_owned()),
+            text("port", |row: &EventRow<'_>| labels.port(row.place().1, row.place().2)),
             text("tier", tier),
-            small("priority", |e: &EventRecord| e.priority),
-            maybe_large("flow", |e: &EventRecord| {
-                (e.source != EventRecord::NO_FLOW).then_some(flow_id(e.source, e.sequence))
+            small("priority", |row: &EventRow<'_>| row.place().3),
+            maybe_large("flow", |row: &EventRow<'_>| row.event().and_then(flow)),
+            maybe_text("cause", |row: &EventRow<'_>| {
+                row.cause().map(|cause| labels.port(cause.node, cause.egress))
+            }),
+            maybe_flag("cause_paused", |row: &EventRow<'_>| row.cause().map(|cause| cause.egress_paused)),
+            maybe_text("root", |row: &EventRow<'_>| {
+                row.cause().map(|cause| labels.port(cause.root.0, cause.root.1))
             }),
         ],
     )

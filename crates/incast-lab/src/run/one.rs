@@ -15,7 +15,7 @@ use crate::{
     },
     scenario::{Form, Run},
 };
-use incast_sim::{Config, Outcome, Progress, simulate_observed};
+use incast_sim::{Config, Outcome, Progress, outcome::Deadlock, simulate_observed};
 use serde_json::{Map, Value};
 use std::{
     any::Any,
@@ -111,7 +111,26 @@ fn simulate(
     let measured =
         Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
     let outcome = simulate_observed(config, observe).map_err(|error| error.to_string())?;
+    if let Some(deadlock) = &outcome.deadlock {
+        return Err(describe_deadlock(deadlock, &labels));
+    }
     Ok(Simulated { outcome, labels, classes, measured })
+}
+
+/// Where flow control has come to a halt, in the names of the scenario.
+fn describe_deadlock(deadlock: &Deadlock, labels: &Labels) -> String {
+    let waits: Vec<String> = deadlock
+        .cycle
+        .iter()
+        .map(|queue| format!("{} (priority {})", labels.port(queue.node, queue.port), queue.priority))
+        .collect();
+    format!(
+        "deadlock of PFC: nothing has moved since {} at {}, each paused until the next has sent, the last until the \
+         first; found at {}",
+        deadlock.since,
+        waits.join(", "),
+        deadlock.at
+    )
 }
 
 fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<RunRecord, RunError> {
@@ -137,7 +156,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             parquet::write_rates(&file("rates.parquet"), &outcome.rates)?;
         }
         if simulated.measured.events {
-            parquet::write_events(&file("events.parquet"), &outcome.events, labels)?;
+            parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
         }
         let record = RunRecord {
             status: Status::Done,

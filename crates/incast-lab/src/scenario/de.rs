@@ -1,6 +1,7 @@
 //! Reads config structs from a [`Node`], so that every message knows the path of keys that led to it.
 //!
-//! A table with a `kind` is an enum: `kind` names the variant and the other keys are its content.
+//! A table with a `kind` is an enum: `kind` names the variant and the other keys are its content. Where there is a
+//! variant `static`, a table without a kind is that.
 
 use super::{
     error::Problem,
@@ -60,6 +61,9 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Table(entries) => match self.get("kind").map(|kind| &kind.value) {
                 Some(Value::Text(kind)) => visitor.visit_enum(Kind { kind, entries, named: true }),
                 Some(other) => Err(Problem::value(other, super::error::list(variants, true)).under("kind")),
+                None if variants.contains(&"static") => {
+                    visitor.visit_enum(Kind { kind: "static", entries, named: true })
+                }
                 None => Err(Problem::missing_field("kind")),
             },
             other => Err(Problem::value(other, super::error::list(variants, true))),

@@ -14,7 +14,9 @@ pub fn table(point: &Point) -> Table {
     // It is applied or it is not.
     table.remove("short");
     flatten(table.get_mut("topology"));
-    flatten(table.get_mut("switch").and_then(|switch| switch.get_mut("ecn")));
+    for key in ["ecn", "pfc"] {
+        flatten(table.get_mut("switch").and_then(|switch| switch.get_mut(key)));
+    }
     if let Some(Value::Array(workloads)) = table.get_mut("workload") {
         for (workload, described) in workloads.iter_mut().zip(&point.document.workload) {
             flatten(Some(workload));
@@ -77,7 +79,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
     }
     if described.switch.is_some() {
         let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
-        flatten(switch.get_mut("ecn"));
+        ["ecn", "pfc"].into_iter().for_each(|key| flatten(switch.get_mut(key)));
         table.insert("switch".into(), switch);
     }
     if described.host.is_some() {

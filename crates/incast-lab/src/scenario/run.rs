@@ -3,10 +3,10 @@
 use super::{
     Form, effective,
     error::ScenarioError,
-    resolve::{Point, scheme::Resolved},
+    resolve::{Point, pfc, scheme::Resolved},
 };
 use crate::{results::fct_txt::FctTxt, workload::rpc::Several};
-use incast_sim::{Config, Demand, MemoryEstimate, estimate_memory};
+use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory};
 use incast_units::Time;
 use std::sync::Arc;
 
@@ -139,6 +139,12 @@ impl Run {
     /// One line for each workload: the mean size that `load` refers to, arrivals, flows to be expected.
     pub fn describe_workloads(&self) -> Vec<String> {
         self.point.traffic.generators.iter().map(|generator| generator.describe()).collect()
+    }
+
+    /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
+    pub fn describe_pfc(&self) -> Vec<String> {
+        let Resolved { switch, host, classes, .. } = &*self.resolved;
+        pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes })
     }
 
     /// What the scheme's law knows of the network: the numbers that its defaults are computed from.

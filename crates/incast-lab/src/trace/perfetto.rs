@@ -223,6 +223,7 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Cnp => "congestion notification".into(),
         Kind::Credit => format!("credit to {}", packet.value),
         Kind::Abandon => "flow given up".into(),
+        Kind::Pause => "pause frame".into(),
     };
     prefix + &what
 }

@@ -104,6 +104,29 @@ pub struct Reached {
     pub messages: u64,
 }
 
+/// What was seen in a look at all domains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Nothing that could turn into something as long as nothing happens.
+    Calm,
+    /// As long as nothing happens, nothing new will be seen before this time.
+    Busy(Time),
+    /// The run must end.
+    Stop,
+}
+
+/// Looks at all domains at fixed simulated times.
+pub struct Looks<'l, D> {
+    /// Time between looks, above zero.
+    pub every: Time,
+    /// Looks at the domains in the state of that time, at most one window later. What it sees depends on simulated
+    /// time alone, not on threads or windows.
+    pub look: &'l mut Look<'l, D>,
+}
+
+/// See [`Looks::look`].
+pub type Look<'l, D> = dyn FnMut(Time, &[&D]) -> Sight + 'l;
+
 /// Runs domains to an end.
 pub struct Executor<D: Domain> {
     cells: Box<[UnsafeCell<Cell<D>>]>,
@@ -127,6 +150,10 @@ struct Shared<'a, D: Domain> {
     divide: [AtomicBool; 2],
     /// Messages handled by each thread, for those who watch.
     messages: Box<[AtomicU64]>,
+    /// Time between looks at all domains.
+    look_every: Option<Time>,
+    /// Such a look ends the run.
+    seen_enough: AtomicBool,
     end: Time,
 }
 
@@ -177,11 +204,17 @@ impl<D: Domain> Executor<D> {
     }
 
     /// Runs all events before `end` on `threads` threads. `observe` is called now and then between windows with the
-    /// time reached; if it returns false the run stops there.
+    /// time reached; if it returns false the run stops there. `looks` may stop it too.
     ///
     /// # Panics
     /// If a domain panics.
-    pub fn run(&mut self, end: Time, threads: usize, observe: &mut dyn FnMut(Reached) -> bool) -> Statistics {
+    pub fn run(
+        &mut self,
+        end: Time,
+        threads: usize,
+        observe: &mut dyn FnMut(Reached) -> bool,
+        looks: Option<Looks<'_, D>>,
+    ) -> Statistics {
         let domains = self.cells.len();
         let threads = threads.clamp(1, 32).min(domains.max(1));
         let worker = |_| {
@@ -202,6 +235,8 @@ impl<D: Domain> Executor<D> {
             next: [next(), next()],
             divide: [AtomicBool::new(false), AtomicBool::new(false)],
             messages: next(),
+            look_every: looks.as_ref().map(|looks| looks.every),
+            seen_enough: AtomicBool::new(false),
             end,
             executor: &*self,
         };
@@ -209,15 +244,15 @@ impl<D: Domain> Executor<D> {
         unsafe { shared.balance(None) };
         let mut windows = 0;
         if threads == 1 {
-            windows = shared.work(0, observe);
+            windows = shared.work(0, observe, looks);
         } else {
             thread::scope(|scope| {
                 let shared = &shared;
                 let others: Vec<_> = (1..threads)
-                    .map(|thread| scope.spawn(move || shared.guarded(thread, &mut |_| true)))
+                    .map(|thread| scope.spawn(move || shared.guarded(thread, &mut |_| true, None)))
                     .collect();
                 let mut first_panic = None;
-                match shared.guarded(0, observe) {
+                match shared.guarded(0, observe, looks) {
                     Ok(count) => windows = count,
                     Err(panic) => first_panic = Some(panic),
                 }
@@ -270,8 +305,13 @@ impl<D: Domain> Executor<D> {
 }
 
 impl<D: Domain> Shared<'_, D> {
-    fn guarded(&self, thread: usize, observe: &mut dyn FnMut(Reached) -> bool) -> thread::Result<u64> {
-        let result = catch_unwind(AssertUnwindSafe(|| self.work(thread, observe)));
+    fn guarded(
+        &self,
+        thread: usize,
+        observe: &mut dyn FnMut(Reached) -> bool,
+        looks: Option<Looks<'_, D>>,
+    ) -> thread::Result<u64> {
+        let result = catch_unwind(AssertUnwindSafe(|| self.work(thread, observe, looks)));
         if result.is_err() {
             self.barrier.poison();
         }
@@ -320,7 +360,12 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// One thread's part of the whole run. Returns the number of windows.
-    fn work(&self, thread: usize, observe: &mut dyn FnMut(Reached) -> bool) -> u64 {
+    fn work(
+        &self,
+        thread: usize,
+        observe: &mut dyn FnMut(Reached) -> bool,
+        mut looks: Option<Looks<'_, D>>,
+    ) -> u64 {
         // SAFETY: this is the worker's own thread; the leader touches it only while this thread waits in a barrier.
         let worker = || unsafe { &mut *self.workers[thread].get() };
         let length = self.executor.lookahead;
@@ -330,6 +375,8 @@ impl<D: Domain> Shared<'_, D> {
         let mut stop = false;
         let mut stopped_at = None;
         let (mut divided_at, mut divided) = (0, 0);
+        let mut intact = true;
+        let mut next_look = self.look_every.unwrap_or(Time::MAX);
         loop {
             let known = if stop { STOP } else { worker().next_window(thread, index, &self.post) };
             let parity = (windows & 1) as usize;
@@ -345,6 +392,7 @@ impl<D: Domain> Shared<'_, D> {
                 self.divide[parity].store(due, Ordering::Relaxed);
             }
             if self.barrier.wait().is_err() {
+                intact = false;
                 break;
             }
             let earliest = next.iter().map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
@@ -365,6 +413,7 @@ impl<D: Domain> Shared<'_, D> {
             index = Some(earliest);
             if self.divide[parity].load(Ordering::Relaxed) {
                 if self.barrier.wait().is_err() {
+                    intact = false;
                     break;
                 }
                 if thread == 0 {
@@ -372,10 +421,31 @@ impl<D: Domain> Shared<'_, D> {
                     unsafe { self.balance(index) };
                 }
                 if self.barrier.wait().is_err() {
+                    intact = false;
                     break;
                 }
             }
             let start = Time::from_ps(earliest * length.ps());
+            if next_look <= start {
+                if self.barrier.wait().is_err() {
+                    intact = false;
+                    break;
+                }
+                if let Some(looks) = &mut looks {
+                    // SAFETY: all other threads wait in the barriers around this.
+                    stopped_at = unsafe { self.look(looks, next_look, start) };
+                    self.seen_enough.store(stopped_at.is_some(), Ordering::Relaxed);
+                }
+                if self.barrier.wait().is_err() {
+                    intact = false;
+                    break;
+                }
+                if self.seen_enough.load(Ordering::Relaxed) {
+                    break;
+                }
+                let every = self.look_every.unwrap_or(Time::MAX).ps();
+                next_look = Time::from_ps((start.ps() / every).saturating_add(1).saturating_mul(every));
+            }
             let window = Window { index: earliest, start, end: start.saturating_add(length), length };
             self.execute(thread, worker(), window);
             windows += 1;
@@ -385,6 +455,14 @@ impl<D: Domain> Shared<'_, D> {
                 stopped_at = stop.then_some(reached.time);
             }
         }
+        if let Some(looks) = &mut looks
+            && stopped_at.is_none()
+            && !stop
+            && intact
+        {
+            // SAFETY: every thread has run its last window.
+            stopped_at = unsafe { self.look(looks, next_look, self.end) };
+        }
         worker().statistics.cpu = thread_cpu_time().saturating_sub(started);
         worker().statistics.stopped_at = stopped_at;
         if thread == 0 {
@@ -393,6 +471,31 @@ impl<D: Domain> Shared<'_, D> {
             );
         }
         windows
+    }
+
+    /// Looks at all domains at all times from `next` to `until`, between which nothing happens. Returns the time of the
+    /// look that ends the run.
+    ///
+    /// # Safety
+    /// No other thread touches cells meanwhile.
+    #[cold]
+    unsafe fn look(&self, looks: &mut Looks<'_, D>, next: Time, until: Time) -> Option<Time> {
+        // SAFETY: promised by the caller.
+        let domains: Vec<&D> =
+            self.executor.cells.iter().map(|cell| unsafe { &(*cell.get()).domain }).collect();
+        let mut time = next;
+        while time <= until {
+            match (looks.look)(time, &domains) {
+                Sight::Stop => return Some(time),
+                Sight::Calm => return None,
+                Sight::Busy(later) => {
+                    let every = looks.every.ps();
+                    let at = Time::from_ps(later.ps().div_ceil(every).checked_mul(every)?);
+                    time = at.max(time.checked_add(looks.every)?);
+                }
+            }
+        }
+        None
     }
 
     fn reached(&self, time: Time) -> Reached {

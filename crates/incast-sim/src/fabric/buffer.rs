@@ -69,6 +69,33 @@ impl Memory {
         }
     }
 
+    /// Takes bytes out of the pool for good.
+    pub fn set_aside(&mut self, bytes: u64) {
+        if matches!(self.policy, Buffer::Shared { .. }) {
+            self.pool = self.pool.saturating_sub(bytes);
+        }
+    }
+
+    /// A packet entered that is admitted by other rules and takes so many bytes of the pool.
+    #[inline]
+    pub fn hold(&mut self, bytes: u64, from_pool: u64) {
+        self.used += bytes;
+        self.pool_used += from_pool;
+    }
+
+    /// It left.
+    #[inline]
+    pub fn release(&mut self, bytes: u64, to_pool: u64) {
+        self.used -= bytes;
+        self.pool_used -= to_pool;
+    }
+
+    /// Bytes of the pool that are free.
+    #[inline]
+    pub fn free(&self) -> u64 {
+        self.pool - self.pool_used
+    }
+
     /// Bytes in use.
     pub fn used(&self) -> u64 {
         self.used

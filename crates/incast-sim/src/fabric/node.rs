@@ -33,8 +33,6 @@ pub mod class {
     pub const LAW: u8 = 5;
     /// A delayed acknowledgement is due.
     pub const DELAYED_ACK: u8 = 6;
-    /// A receiver's NIC has an answer ready.
-    pub const ANSWER: u8 = 11;
     /// The receiver-driven scheduler's own timer.
     pub const SCHEDULER: u8 = 7;
     /// A flow starts.
@@ -43,6 +41,20 @@ pub mod class {
     pub const GATE: u8 = 9;
     /// An in-switch agent's own timer.
     pub const AGENT: u8 = 10;
+    /// A pause takes effect, expires, or must be said again; see [`super::pause`].
+    pub const PAUSE: u8 = 11;
     /// [`DEPARTURE`] where arrivals come first.
     pub const LATE_DEPARTURE: u8 = 12;
+    /// A receiver's NIC has an answer ready.
+    pub const ANSWER: u8 = 13;
+}
+
+/// Payloads of pause events.
+pub mod pause {
+    /// A notice takes effect.
+    pub const EFFECT: u32 = 0;
+    /// A pause expires, unless it was refreshed.
+    pub const EXPIRY: u32 = 1;
+    /// A neighbour is told again that it is paused.
+    pub const REFRESH: u32 = 2;
 }

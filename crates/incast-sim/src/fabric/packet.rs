@@ -21,6 +21,8 @@ pub enum Kind {
     Credit,
     /// The sender has given the flow up.
     Abandon,
+    /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
+    Pause,
 }
 
 /// A packet. The fields that depend on its kind share their place; the constructors and accessors name them.

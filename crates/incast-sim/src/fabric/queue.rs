@@ -149,6 +149,14 @@ impl Pool {
         self.free.last().map_or(MADE_HERE, |index| self.entries[*index as usize].ingress)
     }
 
+    /// By which ports the packets of a queue came in, and their frame bytes, in their order.
+    pub fn ingresses(&self, queue: &Queue) -> impl Iterator<Item = (u16, u64)> {
+        let existing = |index: u32| (index != NONE).then_some(index);
+        let indices =
+            std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
+        indices.map(|index| &self.entries[index as usize]).map(|it| (it.ingress, u64::from(it.packet.wire)))
+    }
+
     /// Whether a packet of a queue is `wanted`.
     pub fn any(&self, queue: &Queue, wanted: impl Fn(&Packet) -> bool) -> bool {
         let mut index = queue.head;

@@ -3,7 +3,9 @@
 use super::Host;
 use crate::{
     fabric::{
-        node::{NodeContext, class},
+        node::{NodeContext, class, pause},
+        packet::Packet,
+        pause::Notice,
         switch::{LINK_UP, NEW_EPOCH},
     },
     probe::EventKind,
@@ -24,6 +26,49 @@ impl Host<'_> {
         let resumed = self.nic.permission.resume(now, mask, &mut self.nic.pauses);
         self.recorder.edges(now, self.node, 0, resumed, EventKind::Resume);
         self.pump(context);
+    }
+
+    /// The switch has sent a pause frame.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_notice(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let Some(rules) = &self.settings.pfc else { return };
+        let notice = Notice::read(packet);
+        if rules.pfc.response_delay > Time::ZERO {
+            let at = context.now() + rules.pfc.response_delay;
+            self.nic.heard.put_off(at, notice);
+            context.schedule(at, self.event(class::PAUSE, pause::EFFECT));
+        } else {
+            self.apply(notice, context);
+        }
+    }
+
+    /// What the switch asked for takes effect.
+    fn apply(&mut self, notice: Notice, context: &mut impl NodeContext) {
+        let now = context.now();
+        if let Some(expiry) = self.nic.heard.apply(now, notice) {
+            context.schedule(expiry, self.event(class::PAUSE, pause::EXPIRY));
+        }
+        self.pause(notice.paused, now);
+        if notice.resumed() != 0 {
+            self.resume(notice.resumed(), context);
+        }
+    }
+
+    /// An event of flow control has come.
+    #[cold]
+    pub(super) fn on_pause_event(&mut self, payload: u32, context: &mut impl NodeContext) {
+        let now = context.now();
+        if payload == pause::EFFECT {
+            while let Some(notice) = self.nic.heard.due(now) {
+                self.apply(notice, context);
+            }
+        } else {
+            let expired = self.nic.heard.expire(now);
+            if expired != 0 {
+                self.resume(expired, context);
+            }
+        }
     }
 
     /// The NIC's gate opens or closes.
@@ -47,6 +92,12 @@ impl Host<'_> {
         let (now, up) = (context.now(), payload == LINK_UP);
         self.nic.link.switch(up);
         self.nic.input.switch(now, up);
+        if self.settings.pfc.is_some() {
+            // What was said over the cable is forgotten.
+            self.nic.heard.forget();
+            let resumed = self.nic.permission.resume(now, u8::MAX, &mut self.nic.pauses);
+            self.recorder.edges(now, self.node, 0, resumed, EventKind::Resume);
+        }
         if up {
             self.pump(context);
             return;

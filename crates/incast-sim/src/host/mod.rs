@@ -165,6 +165,7 @@ impl<'a> Host<'a> {
             Kind::Cnp => self.on_notification(packet, context),
             Kind::Credit => self.on_credit(packet, context),
             Kind::Abandon => self.on_abandon(packet, context),
+            Kind::Pause => self.on_notice(packet, context),
         }
     }
 
@@ -184,6 +185,7 @@ impl<'a> Host<'a> {
             class::FLOW_START => self.on_flow_start(context),
             class::LINK => self.on_link(event.payload, context),
             class::GATE => self.on_gate(context),
+            class::PAUSE => self.on_pause_event(event.payload, context),
             _ => {}
         }
     }

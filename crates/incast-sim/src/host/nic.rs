@@ -3,6 +3,7 @@
 use crate::fabric::{
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
+    pause::Heard,
     permission::{PauseRecord, Permission},
     queue::{Pool, Queue},
 };
@@ -22,6 +23,8 @@ pub struct Nic {
     pub permission: Permission,
     /// For how long not everything could be.
     pub pauses: PauseRecord,
+    /// What the switch has asked for.
+    pub heard: Box<Heard>,
     /// A departure event is pending.
     pub departure: bool,
     /// The last packet was a control packet: where they take turns, data is next.
@@ -42,6 +45,7 @@ impl Nic {
             input,
             permission: Permission::default(),
             pauses: PauseRecord::default(),
+            heard: Box::default(),
             departure: false,
             answered: false,
             control: Queue::default(),

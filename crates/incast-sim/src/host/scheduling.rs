@@ -182,6 +182,7 @@ mod tests {
         Settings {
             seed: 1,
             switch: SwitchConfig::plain(),
+            pfc: None,
             host: HostConfig {
                 scheduler: Scheduler::PacedTokens(PacedTokens::new(
                     Time::from_us(1),

@@ -1,6 +1,6 @@
 //! Single events: drops, marks, pauses, timeouts, deflections.
 
-use super::{PacketFilter, PacketTrace, Step};
+use super::{PacketFilter, PacketTrace, PauseCause, Step};
 use crate::fabric::packet::{Kind, Packet};
 use incast_units::Time;
 
@@ -58,6 +58,8 @@ pub struct Recorder {
     events: bool,
     /// What was recorded, in the node's order of events.
     pub records: Vec<EventRecord>,
+    /// Why neighbours were paused, in the order of time.
+    pub causes: Vec<PauseCause>,
     /// Steps of single packets.
     pub trace: Option<Box<PacketTrace>>,
 }
@@ -67,7 +69,12 @@ impl Recorder {
     pub fn new(events: bool, packets: Option<&PacketFilter>, node: u32) -> Self {
         let trace =
             packets.filter(|filter| filter.has_node(node)).map(|filter| PacketTrace::new(filter, node));
-        Self { on: events || trace.is_some(), events, records: Vec::new(), trace }
+        Self { on: events || trace.is_some(), events, trace, ..Self::default() }
+    }
+
+    /// Whether every event is recorded.
+    pub fn records_events(&self) -> bool {
+        self.events
     }
 
     /// Records that something happened to a packet at a port.
@@ -84,7 +91,11 @@ impl Recorder {
             // Answers travel against their flow.
             let along = matches!(packet.kind, Kind::Data | Kind::Abandon);
             let source = if along { packet.source } else { packet.destination };
-            let (priority, sequence) = (packet.priority, packet.sequence);
+            let (source, sequence) = match packet.kind {
+                Kind::Pause => (EventRecord::NO_FLOW, 0),
+                _ => (source, packet.sequence),
+            };
+            let priority = packet.priority;
             self.records.push(EventRecord { time, node, port, kind, priority, source, sequence });
         }
         if let Some(trace) = &mut self.trace {

@@ -1,11 +1,13 @@
 //! What is measured. Nodes fill these; switching a probe on changes nothing else.
 
+mod causes;
 mod events;
 mod flows;
 mod packets;
 mod ports;
 mod rates;
 
+pub use causes::{PauseCause, find_roots};
 pub use events::{EventKind, EventRecord, Recorder};
 pub use flows::FlowRecord;
 pub use packets::{PacketFacts, PacketFilter, PacketRecord, PacketTrace, Step};

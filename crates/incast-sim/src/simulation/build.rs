@@ -3,6 +3,7 @@
 use super::{
     base_path_of,
     domain::{Domain, Node},
+    lossless,
     partition::Partition,
 };
 use crate::{
@@ -103,7 +104,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse(what, "zero", "at least 1ps"));
         }
     }
-    Ok(())
+    lossless::check_pfc(config.into())
 }
 
 /// What is worked out before the nodes exist.
@@ -163,6 +164,7 @@ impl Plan {
             config.switch.telemetry || config.classes.iter().any(|class| class.law.info().telemetry());
         Settings {
             seed: config.seed,
+            pfc: lossless::pfc_rules(config.into()),
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             wire: config.wire,

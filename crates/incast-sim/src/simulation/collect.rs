@@ -17,6 +17,7 @@ use crate::{
     },
     host::{self, Host, Sent},
     outcome::{Cost, FlowRecord, Outcome, Totals},
+    probe::find_roots,
     settings::Settings,
 };
 use incast_units::Time;
@@ -59,6 +60,7 @@ pub fn outcome(
             Node::Switch(switch) => {
                 outcome.ports.append(&mut switch.take_samples(outcome.ended_at));
                 outcome.events.append(&mut switch.recorder.records);
+                outcome.causes.append(&mut switch.recorder.causes);
             }
             Node::Host(host) => {
                 outcome.rates.append(&mut host.take_samples(outcome.ended_at));
@@ -72,6 +74,8 @@ pub fn outcome(
     outcome.ports.sort_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority));
     outcome.rates.sort_by_key(|sample| (sample.time, sample.source, sample.sequence));
     outcome.events.sort();
+    outcome.causes.sort();
+    find_roots(&mut outcome.causes, &plan.ports);
     outcome.packets.retain(|record| record.time <= outcome.ended_at);
     // Stable: what one node recorded at one time stays in its order.
     outcome.packets.sort_by_key(|record| (record.time, record.node, record.port));
@@ -236,6 +240,8 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 let counters = &switch.counters;
                 totals.packet_hops += counters.arrived;
                 totals.created_bytes += counters.created_bytes;
+                totals.consumed_bytes += counters.consumed_bytes;
+                totals.lossless_drops += counters.lossless_drops;
                 totals.drops += counters.dropped.0;
                 totals.dropped_bytes += counters.dropped.1;
                 totals.lost += counters.lost.0;

@@ -2,13 +2,17 @@
 
 mod build;
 mod collect;
+mod deadlock;
 mod digest;
 mod domain;
+mod lossless;
 mod memory;
 mod partition;
 
+use self::{deadlock::Watch, domain::Domain};
 use crate::{
     config::{Config, ConfigError},
+    engine::executor::{Looks, Reached},
     fabric::{ideal, packet::GAP, topology::Topology},
     host::format::Format,
     outcome::Outcome,
@@ -16,6 +20,7 @@ use crate::{
 use incast_cc::{Path, sender::Framing};
 use incast_units::{Rate, Time};
 
+pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
 
 /// How far a run has come.
@@ -67,9 +72,22 @@ pub fn simulate_observed(
     let settings = plan.settings(&config);
     let (topology, mut executor) = build::executor(config, &plan, &settings);
     let wall = std::time::Instant::now();
-    let statistics = executor.run(end, threads, &mut |reached| {
-        observe(&Progress { now: reached.time, end, packet_hops: reached.messages })
-    });
+    let mut observe =
+        |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });
+    let after = settings.pfc.as_ref().and_then(|rules| rules.pfc.deadlock_after);
+    let mut watch = after.map(|after| Watch::new(&plan, after));
+    let statistics = match &mut watch {
+        None => executor.run(end, threads, &mut observe, None),
+        Some(watch) => {
+            let every = watch.every();
+            let look = &mut |now: Time, domains: &[&Domain<'_>]| watch.look(now, domains);
+            executor.run(end, threads, &mut observe, Some(Looks { every, look }))
+        }
+    };
     let wall = wall.elapsed();
-    Ok(collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end))
+    let (cycles, found) = watch.map_or((0, None), |watch| (watch.cycles, watch.found));
+    let mut outcome = collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end);
+    outcome.totals.pfc_cycles = cycles;
+    outcome.deadlock = found;
+    Ok(outcome)
 }

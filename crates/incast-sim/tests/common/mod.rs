@@ -109,6 +109,7 @@ pub fn conserved(outcome: &Outcome) {
     assert_eq!(
         totals.injected_bytes + totals.created_bytes,
         totals.received_bytes
+            + totals.consumed_bytes
             + totals.dropped_bytes
             + totals.lost_bytes
             + totals.trimmed_bytes

@@ -24,6 +24,8 @@ pub enum What {
     DelayedAck { flow: u32 },
     /// A flow starts.
     FlowStart,
+    /// A pause or its end takes effect, unless the cable has failed since.
+    Pause { about: u8, paused: u8, failures: u32 },
 }
 
 impl What {
@@ -38,6 +40,7 @@ impl What {
             Self::Law { slot, .. } => (5, *slot),
             Self::DelayedAck { flow } => (6, *flow),
             Self::FlowStart => (8, 0),
+            Self::Pause { .. } => (11, 0),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Content, Flow, Packet, Ps,
     agenda::{Agenda, What},
     link::Link,
+    pause::Pauses,
     sender::{Sender, Turn},
 };
 use incast_cc::{
@@ -88,6 +89,7 @@ pub struct Host<'a> {
     node: u32,
     base_rtt: Ps,
     link: Link,
+    pauses: Pauses,
     control: VecDeque<Packet>,
     /// Flows in line, by priority.
     line: Vec<VecDeque<u32>>,
@@ -120,6 +122,7 @@ impl<'a> Host<'a> {
             node,
             base_rtt: base_rtt(config),
             link: links.remove(0),
+            pauses: Pauses::new(node, 0, config.switch.pfc.as_ref().map_or(0, |pfc| pfc.response_delay.ps())),
             control: VecDeque::new(),
             line: vec![VecDeque::new(); 8],
             flows: BTreeMap::new(),
@@ -142,6 +145,7 @@ impl<'a> Host<'a> {
         match what {
             What::Link { up } => {
                 self.link.switch(now, up);
+                self.pauses.fail(now, &mut self.events);
                 if !up {
                     for packet in std::mem::take(&mut self.control) {
                         self.lost_control += 1;
@@ -175,6 +179,9 @@ impl<'a> Host<'a> {
             }
             What::DelayedAck { flow } => self.on_delayed_ack(now, flow),
             What::FlowStart => self.on_flow_start(now, agenda),
+            What::Pause { about, paused, failures } => {
+                self.pauses.apply(now, about, paused, Some(failures), &mut self.events);
+            }
         }
         self.pump(now, agenda);
     }
@@ -210,6 +217,11 @@ impl<'a> Host<'a> {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
                 flow.law.on_cnp(Time::from_ps(now), None);
                 self.offer(now, packet.sequence, agenda);
+            }
+            Content::Pause { about, paused } => {
+                if self.pauses.hear(now, about, paused, agenda) {
+                    self.pauses.apply(now, about, paused, None, &mut self.events);
+                }
             }
             Content::Credit { position } => {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
@@ -334,6 +346,7 @@ impl<'a> Host<'a> {
             links: 0,
             entropy: reverse_entropy(about.entropy),
             stamp: about.stamp,
+            ingress: 0,
             started: 0,
             ecn_capable: false,
             marked: false,
@@ -457,14 +470,20 @@ impl<'a> Host<'a> {
         if self.link.busy(now) || !self.link.up {
             return;
         }
-        if let Some(mut packet) = self.control.pop_front() {
+        let allowed = self.control.iter().position(|packet| !self.pauses.forbids(packet.priority));
+        if let Some(mut packet) = allowed.and_then(|place| self.control.remove(place)) {
             if let Content::Ack { delay_ns, endpoint_ns, .. } = &mut packet.content {
                 *endpoint_ns = ((now - packet.stamp) / 1000 - *delay_ns).min((1 << 24) - 1);
             }
             self.send(now, packet, agenda);
             return;
         }
-        while let Some(sequence) = self.line.iter_mut().find_map(VecDeque::pop_front) {
+        let paused = self.pauses.mask;
+        let next = |line: &mut Vec<VecDeque<u32>>| {
+            let allowed = line.iter_mut().enumerate().filter(|(priority, _)| paused & 1 << priority == 0);
+            allowed.map(|(_, flows)| flows).find_map(VecDeque::pop_front)
+        };
+        while let Some(sequence) = next(&mut self.line) {
             // A flow that finished while it stood in line is gone.
             let Some(flow) = self.flows.get_mut(&sequence) else { continue };
             flow.in_line = false;
@@ -522,6 +541,7 @@ impl<'a> Host<'a> {
     /// Adds its part to the sums of the run.
     pub fn add_to(&self, totals: &mut Totals) {
         totals.packet_hops += self.arrived;
+        totals.pauses += self.pauses.edges;
         totals.injected_packets += self.injected;
         totals.injected_bytes += self.link.sent_bytes;
         totals.received_bytes += self.link.received_bytes;

@@ -27,7 +27,7 @@ pub struct Link {
     peer: (u32, u32),
     /// Bits per second.
     pub rate: u64,
-    delay: Ps,
+    pub delay: Ps,
     loss: f64,
     losses: Stream,
     /// The busy period: when it began, bytes sent since, and when it ends as things stand.

@@ -8,6 +8,7 @@
 mod agenda;
 mod host;
 mod link;
+mod pause;
 mod recovery;
 mod routes;
 mod sender;
@@ -18,7 +19,7 @@ use host::Host;
 use incast_sim::{
     Config, Outcome,
     config::Ties,
-    outcome::{EventKind, EventRecord, Totals},
+    outcome::{EventRecord, Totals},
 };
 use link::Link;
 use routes::Routes;
@@ -35,7 +36,7 @@ pub struct Summary {
     pub flows: Vec<Flow>,
     /// All that is summed, but the number of events, which is a matter of the engine.
     pub totals: Totals,
-    /// Drops, losses, marks and timeouts, in order.
+    /// Drops, losses, marks, timeouts and pause edges, in order.
     pub events: Vec<EventRecord>,
     /// Everything was delivered and acknowledged.
     pub complete: bool,
@@ -81,11 +82,10 @@ impl Summary {
             marked: flow.marked_packets,
             reordered: flow.reordered_packets,
         });
-        let kept = |event: &&EventRecord| !matches!(event.kind, EventKind::Pause | EventKind::Resume);
         Self {
             flows: flows.collect(),
-            totals: Totals { events: 0, pauses: 0, paused: incast_units::Time::ZERO, ..outcome.totals },
-            events: outcome.events.iter().filter(kept).copied().collect(),
+            totals: Totals { events: 0, paused: incast_units::Time::ZERO, ..outcome.totals },
+            events: outcome.events.clone(),
             complete: outcome.complete,
         }
     }
@@ -112,6 +112,8 @@ pub enum Content {
     Notification,
     /// Credit up to a position.
     Credit { position: u64 },
+    /// The far end of a link must pause some priorities, and may go on with others.
+    Pause { about: u8, paused: u8 },
 }
 
 /// A packet.
@@ -141,6 +143,8 @@ pub struct Packet {
     pub ecn_capable: bool,
     /// It is.
     pub marked: bool,
+    /// The port by which it entered the switch that it is in.
+    pub ingress: usize,
     /// What is in it.
     pub content: Content,
 }
@@ -148,7 +152,11 @@ pub struct Packet {
 impl Packet {
     /// The host that sends the flow's data: answers travel against it.
     pub fn flow_source(&self) -> u32 {
-        if matches!(self.content, Content::Data { .. }) { self.from } else { self.to }
+        match self.content {
+            Content::Data { .. } => self.from,
+            Content::Pause { .. } => EventRecord::NO_FLOW,
+            _ => self.to,
+        }
     }
 }
 

@@ -160,6 +160,7 @@ impl<'a> Sender<'a> {
             links: 0,
             ecn_capable: self.class.law.info().ecn_capable,
             marked: false,
+            ingress: 0,
             content: Content::Data {
                 position,
                 packets: self.packets,

@@ -1,24 +1,37 @@
 //! A switch: every queue is a list of packets.
 
 use super::{
-    Packet, Ps,
+    Content, Packet, Ps,
     agenda::{Agenda, What},
     host,
     link::Link,
+    pause::Pauses,
     routes::Routes,
 };
 use incast_sim::{
-    Config,
+    Config, Fabric,
     config::{Buffer, Ecn, LoadBalancing, MarkAt, Size},
     engine::random::Stream,
-    fabric::{routing::entropy, switch::salt},
+    fabric::{
+        pfc::{Bounds, Limits},
+        routing::entropy,
+        switch::salt,
+    },
     outcome::{EventKind, EventRecord, Totals},
+    pfc_rules,
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 use std::collections::VecDeque;
 
 struct Port {
     link: Link,
+    /// What the neighbour asks for.
+    pauses: Pauses,
+    /// The priorities that the neighbour ought to pause, and those that it was told to.
+    wanted: u8,
+    told: u8,
+    /// A pause frame waits for the link.
+    notice: bool,
     /// By priority.
     queues: Vec<VecDeque<Packet>>,
 }
@@ -28,6 +41,12 @@ fn bytes(queue: &VecDeque<Packet>) -> u64 {
 }
 
 impl Port {
+    /// The highest priority with something that may be sent.
+    fn next(&self) -> Option<usize> {
+        let mut queues = self.queues.iter().enumerate();
+        queues.position(|(priority, queue)| !queue.is_empty() && !self.pauses.forbids(priority as u8))
+    }
+
     fn waiting(&self) -> u64 {
         self.queues.iter().map(bytes).sum()
     }
@@ -43,6 +62,13 @@ pub struct Switch<'a> {
     /// By port.
     red: Vec<Stream>,
     has_hosts: bool,
+    /// By port, where there is flow control.
+    limits: Vec<Option<Limits>>,
+    lossless: u8,
+    /// Bytes of pause frames made here, and of those that ended here.
+    created: u64,
+    consumed: u64,
+    lossless_drops: u64,
     arrived: u64,
     drops: (u64, u64),
     lost: (u64, u64),
@@ -57,12 +83,39 @@ impl<'a> Switch<'a> {
     pub fn new(config: &'a Config, node: u32, links: Vec<Link>) -> Self {
         let red = |port| Stream::new(config.seed, 0x5245_4400, u64::from(node) << 20 | port as u64);
         let queues = || vec![VecDeque::new(); usize::from(config.switch.priorities)];
+        let rules = pfc_rules(Fabric::from(config));
         let hosts = &config.topology.cables[..config.topology.hosts as usize];
         Self {
             config,
             node,
             red: (0..links.len()).map(red).collect(),
-            ports: links.into_iter().map(|link| Port { link, queues: queues() }).collect(),
+            limits: links
+                .iter()
+                .map(|link| {
+                    let rules = rules.as_ref()?;
+                    Some(rules.limits(Rate::from_bps(link.rate), Time::from_ps(link.delay)))
+                })
+                .collect(),
+            ports: links
+                .into_iter()
+                .enumerate()
+                .map(|(port, link)| Port {
+                    link,
+                    pauses: Pauses::new(
+                        node,
+                        port as u32,
+                        rules.as_ref().map_or(0, |rules| rules.pfc.response_delay.ps()),
+                    ),
+                    wanted: 0,
+                    told: 0,
+                    notice: false,
+                    queues: queues(),
+                })
+                .collect(),
+            lossless: rules.as_ref().map_or(0, |rules| rules.lossless),
+            created: 0,
+            consumed: 0,
+            lossless_drops: 0,
             base_rtt: host::base_rtt(config),
             spray: Stream::new(config.seed, 0x5350_5259, u64::from(node)),
             has_hosts: hosts.iter().any(|cable| cable.b == node),
@@ -78,19 +131,112 @@ impl<'a> Switch<'a> {
     /// Something happens at a port.
     pub fn handle(&mut self, now: Ps, port: u32, what: What, routes: &Routes, agenda: &mut Agenda) {
         match what {
-            What::Link { up } => self.on_link(now, port as usize, up),
+            What::Link { up } => self.on_link(now, port as usize, up, agenda),
+            What::Pause { about, paused, failures } => {
+                let pauses = &mut self.ports[port as usize].pauses;
+                pauses.apply(now, about, paused, Some(failures), &mut self.events);
+                self.go_on(now, port as usize, agenda);
+            }
             What::Completion => self.on_completion(now, port as usize, agenda),
             What::Arrival(packet) => self.on_arrival(now, port as usize, packet, routes, agenda),
             other => panic!("{other:?} at a switch"),
         }
     }
 
-    fn on_link(&mut self, now: Ps, port: usize, up: bool) {
+    fn on_link(&mut self, now: Ps, port: usize, up: bool, agenda: &mut Agenda) {
         self.ports[port].link.switch(now, up);
         if !up {
-            let waiting: Vec<Packet> =
-                self.ports[port].queues.iter_mut().flat_map(|queue| queue.drain(..)).collect();
-            waiting.iter().for_each(|packet| self.lose(now, port, packet));
+            for priority in 0..self.ports[port].queues.len() {
+                while let Some(packet) = self.ports[port].queues[priority].pop_front() {
+                    self.lose(now, port, &packet);
+                    self.reconsider(now, &packet, agenda);
+                }
+            }
+        }
+        if self.config.switch.pfc.is_some() {
+            let it = &mut self.ports[port];
+            it.pauses.fail(now, &mut self.events);
+            (it.told, it.notice) = (0, false);
+            if up {
+                self.tell(now, port, agenda);
+            }
+        }
+    }
+
+    // ---- Flow control --------------------------------------------------------------------------------------
+
+    /// Bytes of an ingress that wait here.
+    fn held(&self, ingress: usize, priority: u8) -> u64 {
+        let queues = self.ports.iter().map(|port| &port.queues[usize::from(priority)]);
+        let packets = queues.flatten().filter(|packet| packet.ingress == ingress);
+        packets.map(|packet| u64::from(packet.wire)).sum()
+    }
+
+    /// The limits for a packet if it is counted by ingress: headroom, xoff, xon.
+    fn limits_of(&self, packet: &Packet) -> Option<(u64, u64, u64)> {
+        match self.limits[packet.ingress].filter(|_| self.lossless & 1 << packet.priority != 0)? {
+            Limits { headroom, threshold: Bounds::Static { xoff, xon } } => Some((headroom, xoff, xon)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A packet came to wait: its ingress may be full.
+    fn consider(&mut self, now: Ps, packet: &Packet, agenda: &mut Agenda) {
+        let Some((_, xoff, _)) = self.limits_of(packet) else { return };
+        if self.held(packet.ingress, packet.priority) >= xoff {
+            self.ports[packet.ingress].wanted |= 1 << packet.priority;
+            self.tell(now, packet.ingress, agenda);
+        }
+    }
+
+    /// A packet waits no longer: its ingress may go on.
+    fn reconsider(&mut self, now: Ps, packet: &Packet, agenda: &mut Agenda) {
+        let Some((_, _, xon)) = self.limits_of(packet) else { return };
+        let bit = 1 << packet.priority;
+        if self.ports[packet.ingress].wanted & bit != 0 && self.held(packet.ingress, packet.priority) <= xon {
+            self.ports[packet.ingress].wanted &= !bit;
+            self.tell(now, packet.ingress, agenda);
+        }
+    }
+
+    /// Sends a pause frame, or lets it wait for the link.
+    fn tell(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
+        let port = &mut self.ports[number];
+        port.notice = false;
+        if port.wanted == port.told || !port.link.up {
+            return;
+        }
+        if port.link.busy(now) {
+            port.notice = true;
+            return;
+        }
+        let about = port.wanted ^ port.told;
+        port.told = port.wanted;
+        let wire = self.config.switch.pfc.as_ref().map_or(0, |pfc| u32::from(pfc.frame));
+        self.created += u64::from(wire);
+        let packet = Packet {
+            from: self.node,
+            to: 0,
+            sequence: 0,
+            class: 0,
+            priority: 8,
+            wire,
+            entropy: 0,
+            stamp: 0,
+            started: now,
+            links: 0,
+            ecn_capable: false,
+            marked: false,
+            ingress: 0,
+            content: Content::Pause { about, paused: port.wanted & about },
+        };
+        self.send(now, number, packet, agenda);
+    }
+
+    /// The port may send again, if its link is idle.
+    fn go_on(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
+        if self.ports[number].link.up {
+            self.on_completion(now, number, agenda);
         }
     }
 
@@ -118,6 +264,15 @@ impl<'a> Switch<'a> {
             self.record(now, input, EventKind::Lost, &packet);
             return;
         }
+        if let Content::Pause { about, paused } = packet.content {
+            self.consumed += u64::from(packet.wire);
+            if self.ports[input].pauses.hear(now, about, paused, agenda) {
+                self.ports[input].pauses.apply(now, about, paused, None, &mut self.events);
+                self.go_on(now, input, agenda);
+            }
+            return;
+        }
+        let packet = Packet { ingress: input, ..packet };
         let choice = match self.config.switch.load_balancing {
             LoadBalancing::Ecmp => entropy(packet.entropy, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
@@ -135,14 +290,20 @@ impl<'a> Switch<'a> {
             self.lose(now, number, &packet);
             return;
         }
-        if !port.link.busy(now) {
-            assert_eq!(port.waiting(), 0, "an idle link with something waiting");
+        if !port.link.busy(now) && !port.pauses.forbids(packet.priority) {
+            assert_eq!(port.next(), None, "an idle link with something waiting");
             self.max_queue = self.max_queue.max(u64::from(packet.wire));
             self.send(now, number, packet, agenda);
             return;
         }
         let priority = usize::from(packet.priority);
-        if !self.admits(number, priority, u64::from(packet.wire)) {
+        let limits = self.limits_of(&packet);
+        let admitted = match limits {
+            None => self.admits(number, priority, u64::from(packet.wire)),
+            Some((headroom, xoff, _)) => self.has_headroom(&packet, headroom + xoff),
+        };
+        if !admitted {
+            self.lossless_drops += u64::from(limits.is_some());
             self.drops.0 += 1;
             self.drops.1 += u64::from(packet.wire);
             self.record(now, number, EventKind::Drop, &packet);
@@ -154,21 +315,42 @@ impl<'a> Switch<'a> {
             self.mark(now, number, found, &mut packet);
         }
         let port = &mut self.ports[number];
-        port.queues[priority].push_back(packet);
+        port.queues[priority].push_back(packet.clone());
+        self.consider(now, &packet, agenda);
+        let port = &self.ports[number];
         self.max_queue = self.max_queue.max(port.waiting() + port.link.in_service(now, None));
     }
 
+    /// Whether an ingress may hold a packet more, and the memory too.
+    fn has_headroom(&self, packet: &Packet, most: u64) -> bool {
+        let used: u64 = self.ports.iter().map(Port::waiting).sum();
+        let total = match self.config.switch.buffer {
+            Buffer::Shared { total, .. } => total,
+            _ => u64::MAX,
+        };
+        let wire = u64::from(packet.wire);
+        used + wire <= total && self.held(packet.ingress, packet.priority) + wire <= most
+    }
+
     fn on_completion(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
+        if self.ports[number].link.in_service(now, None) > 0 {
+            // A pause frame took the link at this very time.
+            return;
+        }
+        self.ports[number].link.complete();
+        if self.ports[number].notice {
+            self.tell(now, number, agenda);
+            return;
+        }
         let port = &mut self.ports[number];
-        port.link.complete();
-        assert!(!port.link.busy(now));
-        let Some(priority) = port.queues.iter().position(|queue| !queue.is_empty()) else { return };
+        let Some(priority) = port.next() else { return };
         let Some(mut packet) = port.queues[priority].pop_front() else { return };
         let left = bytes(&port.queues[priority]);
         if self.config.switch.mark_at == MarkAt::Dequeue {
             self.mark(now, number, left, &mut packet);
         }
-        self.send(now, number, packet, agenda);
+        self.send(now, number, packet.clone(), agenda);
+        self.reconsider(now, &packet, agenda);
     }
 
     fn send(&mut self, now: Ps, port: usize, packet: Packet, agenda: &mut Agenda) {
@@ -183,9 +365,16 @@ impl<'a> Switch<'a> {
             Buffer::Unlimited => true,
             Buffer::PerPort { bytes } => self.ports[port].waiting() + more <= bytes,
             Buffer::Shared { total, alpha: (numerator, denominator), reserve } => {
-                let queues: Vec<u64> =
-                    self.ports.iter().flat_map(|port| port.queues.iter().map(bytes)).collect();
+                // Lossless packets have their own memory.
+                let shared = |priority: usize| self.lossless & 1 << priority == 0;
+                let of_port = |port: &Port| -> Vec<u64> {
+                    let queues = port.queues.iter().enumerate();
+                    queues.filter(|(priority, _)| shared(*priority)).map(|(_, queue)| bytes(queue)).collect()
+                };
+                let queues: Vec<u64> = self.ports.iter().flat_map(of_port).collect();
+                let own: u64 = self.limits.iter().flatten().map(Limits::own).sum();
                 let pool = total.saturating_sub(reserve * queues.len() as u64);
+                let pool = pool.saturating_sub(own * u64::from(self.lossless.count_ones()));
                 let used: u64 = queues.iter().map(|queue| queue.saturating_sub(reserve)).sum();
                 let free = pool - used;
                 let queue = bytes(&self.ports[port].queues[priority]);
@@ -233,6 +422,9 @@ impl<'a> Switch<'a> {
     /// Adds its part to the sums of the run.
     pub fn add_to(&self, totals: &mut Totals) {
         totals.packet_hops += self.arrived;
+        totals.created_bytes += self.created;
+        totals.consumed_bytes += self.consumed;
+        totals.lossless_drops += self.lossless_drops;
         totals.drops += self.drops.0;
         totals.dropped_bytes += self.drops.1;
         totals.lost += self.lost.0;
@@ -241,6 +433,7 @@ impl<'a> Switch<'a> {
         *(if self.has_hosts { &mut totals.marks_edge } else { &mut totals.marks_fabric }) += self.marks;
         for port in &self.ports {
             totals.left_bytes += port.waiting();
+            totals.pauses += port.pauses.edges;
             totals.lost += port.link.lost.0;
             totals.lost_bytes += port.link.lost.1;
         }

@@ -7,6 +7,7 @@ mod common;
 mod import;
 #[cfg(unix)]
 mod interruption;
+mod lossless;
 mod output;
 mod report;
 mod trace;

@@ -1,13 +1,13 @@
 //! `[switch]`.
 
-use super::super::quantity::{Depth, Size, Speed};
-use incast_units::Bytes;
+use super::super::quantity::{Depth, Duration, Size, Speed};
+use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
+    de::{Error, Unexpected, Visitor},
 };
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 /// Memory, marking and scheduling of all switches.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub struct Switch {
     /// The queue is compared with the threshold when a packet enters it or leaves it.
     #[serde(default)]
     pub ecn_at: EcnAt,
-    /// Lossless Ethernet; only `false` in this version.
+    /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`.
     #[serde(default)]
     pub pfc: Pfc,
     /// Strict priorities of each port, 1 to 8; 0 is the highest.
@@ -44,7 +44,7 @@ impl Default for Switch {
             buffer: None,
             ecn: Ecn::Off,
             ecn_at: EcnAt::Enqueue,
-            pfc: Pfc,
+            pfc: Pfc::Off,
             priorities: eight(),
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
@@ -188,53 +188,276 @@ pub enum Ties {
     ArrivalsFirst,
 }
 
-/// Priority flow control: off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pfc;
+/// Priority flow control (IEEE 802.1Qbb), which pauses a neighbour before there is no room for its packets.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(tag = "kind", transform = also_short)]
+pub enum Pfc {
+    /// None: what finds no room is dropped. Also written `"off"` or `false`.
+    #[default]
+    Off,
+    /// A neighbour is paused at a fixed number of bytes. `kind` may be left out.
+    Static(StaticPfc),
+    /// A neighbour is paused at a part of the free memory, as in HPCC's simulator. Also written `"dynamic"`.
+    Dynamic(DynamicPfc),
+}
 
-const PFC_LATER: &str = "lossless fabrics come with a later version, allowed is false";
+/// `"off"`, `false` and `"dynamic"` stand for tables, and a table without `kind` has fixed thresholds.
+fn also_short(schema: &mut Schema) {
+    also_off(schema);
+    super::also(schema, "dynamic");
+    let alternatives = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
+    for alternative in alternatives.into_iter().flatten() {
+        if alternative.pointer("/properties/kind/const").and_then(serde_json::Value::as_str) == Some("static")
+            && let Some(table) = alternative.as_object_mut()
+        {
+            table.remove("required");
+        }
+    }
+}
 
-impl<'de> Deserialize<'de> for Pfc {
+macro_rules! pfc {
+    ($(#[$doc:meta])* $name:ident { $($own:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($own)*
+            /// Memory of each port and lossless priority for what still arrives when a pause was decided on:
+            /// `"computed"`, a size, or a multiple of the cable's rate and delay such as `"3 rate*delay"`.
+            #[serde(default)]
+            pub headroom: Headroom,
+            /// Lossless priorities. Default: all.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub lossless: Option<Vec<u8>>,
+            /// From the arrival of a pause frame to its effect.
+            #[serde(default = "super::no_time")]
+            pub response_delay: Duration,
+            /// Size of a pause frame.
+            #[serde(default = "pause_frame")]
+            pub frame: Size,
+            /// A pause ends after this time unless refreshed. Default: never, until a frame ends it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub pause_time: Option<Duration>,
+            /// A pause is refreshed in these intervals. Default: half of `pause_time`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub refresh: Option<Duration>,
+            /// Ports that all wait for each other in a circle for so long end the run as a deadlock.
+            #[serde(default = "deadlock_after")]
+            pub deadlock_after: Duration,
+            /// Refuse what could lose packets. With `false`, packets that find no headroom are dropped and counted.
+            #[serde(default = "yes")]
+            pub strict: bool,
+        }
+
+        impl $name {
+            /// What both kinds have.
+            pub fn common(&self) -> PfcCommon<'_> {
+                PfcCommon {
+                    headroom: self.headroom,
+                    lossless: self.lossless.as_deref(),
+                    response_delay: self.response_delay,
+                    frame: self.frame,
+                    pause_time: self.pause_time,
+                    refresh: self.refresh,
+                    deadlock_after: self.deadlock_after,
+                    strict: self.strict,
+                }
+            }
+        }
+    };
+}
+
+pfc! {
+    /// Fixed thresholds, the same for every port and lossless priority.
+    StaticPfc {
+        /// Pause at or above so many bytes.
+        pub xoff: Depth,
+        /// Resume at or below so many bytes. Default: two of the largest frames below `xoff`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub xon: Option<Depth>,
+    }
+}
+
+pfc! {
+    /// Thresholds that follow the free memory.
+    DynamicPfc {
+        /// Part of the free shared memory that one ingress may hold: a number, or `"by-rate"` for HPCC's rule, 1/8 at
+        /// the hosts' rate and twice as much for each doubling of the rate, at most 1.
+        #[serde(default)]
+        pub alpha: Alpha,
+        /// Memory set aside for each port and lossless priority, below the shared one.
+        #[serde(default = "reserve")]
+        pub reserve: Size,
+        /// Resume so much below the threshold.
+        #[serde(default = "resume_offset")]
+        pub resume_offset: Size,
+    }
+}
+
+/// The keys that both kinds have.
+#[derive(Clone, Copy, Debug)]
+pub struct PfcCommon<'a> {
+    /// See [`StaticPfc::headroom`].
+    pub headroom: Headroom,
+    /// See [`StaticPfc::lossless`].
+    pub lossless: Option<&'a [u8]>,
+    /// See [`StaticPfc::response_delay`].
+    pub response_delay: Duration,
+    /// See [`StaticPfc::frame`].
+    pub frame: Size,
+    /// See [`StaticPfc::pause_time`].
+    pub pause_time: Option<Duration>,
+    /// See [`StaticPfc::refresh`].
+    pub refresh: Option<Duration>,
+    /// See [`StaticPfc::deadlock_after`].
+    pub deadlock_after: Duration,
+    /// See [`StaticPfc::strict`].
+    pub strict: bool,
+}
+
+fn pause_frame() -> Size {
+    Size(Bytes::new(64))
+}
+fn deadlock_after() -> Duration {
+    Duration(Time::from_ms(10))
+}
+fn reserve() -> Size {
+    Size(Bytes::new(4096))
+}
+fn resume_offset() -> Size {
+    Size(Bytes::new(3072))
+}
+fn yes() -> bool {
+    true
+}
+
+/// Memory for what still arrives.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Headroom {
+    /// What is needed.
+    #[default]
+    Computed,
+    /// So much.
+    Bytes(Bytes),
+    /// A multiple of the cable's rate times its propagation delay.
+    RateTimesDelay(f64),
+}
+
+const RATE_TIMES_DELAY: &str = "rate*delay";
+
+impl FromStr for Headroom {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "computed" => Ok(Self::Computed),
+            text => match text.strip_suffix(RATE_TIMES_DELAY).map(|factor| factor.trim().parse::<f64>()) {
+                Some(Ok(factor)) if (0.0..=1e6).contains(&factor) => Ok(Self::RateTimesDelay(factor)),
+                Some(_) => Err(()),
+                None => text.parse().map(Self::Bytes).map_err(|_| ()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Headroom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Computed => f.write_str("computed"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::RateTimesDelay(factor) => write!(f, "{factor} {RATE_TIMES_DELAY}"),
+        }
+    }
+}
+
+const HEADROOM: &str = "\"computed\", a size such as \"60KB\", or a multiple such as \"3 rate*delay\"";
+
+impl<'de> Deserialize<'de> for Headroom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OnlyFalse;
-        impl<'de> Visitor<'de> for OnlyFalse {
-            type Value = Pfc;
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Headroom;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("false")
+                f.write_str(HEADROOM)
             }
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Pfc, E> {
-                if flag { Err(E::custom(format!("found true: {PFC_LATER}"))) } else { Ok(Pfc) }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Headroom, E> {
+                text.parse().map_err(|()| E::invalid_value(Unexpected::Str(text), &self))
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Pfc, E> {
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl Serialize for Headroom {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Headroom {
+    fn schema_name() -> Cow<'static, str> {
+        "Headroom".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": HEADROOM })
+    }
+}
+
+/// Part of the free memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Alpha {
+    /// HPCC's rule.
+    #[default]
+    ByRate,
+    /// The same for all ports.
+    Fixed(f64),
+}
+
+impl<'de> Deserialize<'de> for Alpha {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrRule;
+        impl Visitor<'_> for NumberOrRule {
+            type Value = Alpha;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or \"by-rate\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Alpha, E> {
                 match text {
-                    "off" => Ok(Pfc),
-                    "dynamic" | "static" => Err(E::custom(format!("found \"{text}\": {PFC_LATER}"))),
+                    "by-rate" => Ok(Alpha::ByRate),
                     _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
                 }
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pfc, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Err(A::Error::custom(format!("found a table: {PFC_LATER}")))
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Alpha, E> {
+                Ok(Alpha::Fixed(number))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Alpha, E> {
+                Ok(Alpha::Fixed(number as f64))
             }
         }
-        deserializer.deserialize_any(OnlyFalse)
+        deserializer.deserialize_any(NumberOrRule)
     }
 }
 
-impl Serialize for Pfc {
+impl Serialize for Alpha {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bool(false)
+        match self {
+            Self::ByRate => serializer.serialize_str("by-rate"),
+            Self::Fixed(alpha) => serializer.serialize_f64(*alpha),
+        }
     }
 }
 
-impl JsonSchema for Pfc {
+impl JsonSchema for Alpha {
     fn schema_name() -> Cow<'static, str> {
-        "Pfc".into()
-    }
-    fn inline_schema() -> bool {
-        true
+        "Alpha".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "const": false })
+        json_schema!({
+            "description": "Part of the free memory.",
+            "anyOf": [
+                { "type": "number", "description": "The same for all ports." },
+                { "const": "by-rate", "description": "HPCC's rule." },
+            ],
+        })
     }
 }

@@ -5,6 +5,7 @@ mod fabric;
 pub mod files;
 mod host;
 mod measure;
+pub mod pfc;
 pub mod scheme;
 mod sizes;
 mod switch;

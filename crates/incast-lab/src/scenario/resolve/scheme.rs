@@ -13,7 +13,7 @@ use super::{
         tree::{Node, Step, Value, inline, keys},
     },
     files::Files,
-    host, switch,
+    host, pfc, switch,
     traffic::Traffic,
     wire,
 };
@@ -26,6 +26,7 @@ use incast_cc::{
     underlay::Underlay,
 };
 use incast_sim::{
+    Fabric,
     config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
     fabric::topology::Topology,
 };
@@ -121,6 +122,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     if let Some(ahead) = credit {
         host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead, priority: None });
     }
+    let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes };
+    pfc::check(fabric).map_err(place)?;
     Ok(Resolved {
         name: scheme.name().to_owned(),
         ties: match switch_table.ties {

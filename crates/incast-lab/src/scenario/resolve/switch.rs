@@ -1,9 +1,12 @@
 //! `[switch]` to what the simulator wants.
 
-use super::super::{
-    document::switch::{self as described, Switch},
-    error::Problem,
-    tree::keys,
+use super::{
+    super::{
+        document::switch::{self as described, Switch},
+        error::Problem,
+        tree::keys,
+    },
+    pfc,
 };
 use incast_cc::switch::Agent;
 use incast_sim::{
@@ -38,6 +41,7 @@ pub fn resolve(
         agent: Agent::default(),
         telemetry: false,
         gate: None,
+        pfc: pfc::resolve(&switch.pfc, switch.priorities)?,
     })
 }
 
@@ -96,7 +100,7 @@ fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer,
 }
 
 /// The nearest fraction with a denominator of at most 2^20, in lowest terms.
-fn fraction(alpha: f64) -> (u32, u32) {
+pub(super) fn fraction(alpha: f64) -> (u32, u32) {
     const DENOMINATOR: u32 = 1 << 20;
     let numerator = ((alpha * f64::from(DENOMINATOR)).round() as u32).max(1);
     let shift = numerator.trailing_zeros().min(20);

@@ -7,19 +7,22 @@ use crate::{
     probe::EventKind,
 };
 use incast_cc::switch::SwitchAgent;
-use incast_units::Time;
 
 impl Switch<'_> {
     /// Forbids a port to send the priorities of `mask`.
-    fn pause(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+    pub(super) fn pause(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let mask = mask & u8::MAX >> (8 - self.priorities);
         let paused = self.ports[port].permission.pause(context.now(), mask, &mut self.pauses[port]);
         self.report_edges(port, paused, EventKind::Pause, context);
     }
 
     /// Allows it again.
-    fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+    pub(super) fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
+        if self.lazy {
+            // What the other priorities could send until now has gone.
+            self.drain(port, self.settings.ended_before(now), context);
+        }
         let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
         self.report_edges(port, resumed, EventKind::Resume, context);
         let out = &self.ports[port];
@@ -28,6 +31,7 @@ impl Switch<'_> {
         }
         if !self.lazy {
             self.plan_departure(port, context);
+            self.relax();
         }
     }
 
@@ -55,7 +59,7 @@ impl Switch<'_> {
         if open {
             self.resume(port, gate.priorities, context);
         } else {
-            self.drain(port, now + Time::from_ps(1), context);
+            self.drain(port, self.settings.ended_before(now), context);
             self.pause(port, gate.priorities, context);
         }
         context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
@@ -75,6 +79,7 @@ impl Switch<'_> {
         self.ports[port].link.switch(up);
         self.inputs[port].switch(now, up);
         if up {
+            self.reset_notices(port, true, context);
             return;
         }
         // What waits for a dead link is lost; what is on it is lost at its far end.
@@ -82,11 +87,13 @@ impl Switch<'_> {
             let index = self.index(port, priority as u8);
             while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
                 self.ingress = self.pool.ingress();
-                self.memory.leave(u64::from(packet.wire), self.queues[index].bytes);
+                self.release(self.ingress, &packet, self.queues[index].bytes);
                 self.lose(port, &packet, context);
+                self.reconsider(self.ingress, packet.priority, context);
             }
         }
         self.ports[port].waiting = 0;
         self.ports[port].waiting_bytes = 0;
+        self.reset_notices(port, false, context);
     }
 }

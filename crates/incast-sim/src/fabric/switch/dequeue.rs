@@ -7,6 +7,7 @@ use crate::{
     fabric::{
         node::NodeContext,
         packet::{Kind, Packet, Telemetry},
+        queue::MADE_HERE,
     },
     probe::EventKind,
 };
@@ -55,25 +56,32 @@ impl Switch<'_> {
     #[inline]
     pub(super) fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
         let out = &mut self.ports[port];
-        if !out.departure && out.permission.allowed(out.waiting) != 0 {
+        if !out.departure && (out.notice || out.permission.allowed(out.waiting) != 0) {
             out.departure = true;
             let at = out.link.free_at().max(context.now());
-            context.schedule(
-                at,
-                Event { class: self.settings.departure(), entity: self.base + port as u32, payload: 0 },
-            );
+            let (entity, payload) = (self.base + port as u32, self.epoch());
+            context.schedule(at, Event { class: self.settings.departure(), entity, payload });
         }
     }
 
     /// A departure event.
-    pub(super) fn on_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+    pub(super) fn on_departure(&mut self, port: usize, epoch: u32, context: &mut impl NodeContext) {
+        if self.lazy || epoch != self.epoch() {
+            // Planned before departures were lazy for a while.
+            return;
+        }
         let now = context.now();
         self.ports[port].departure = false;
         let out = &self.ports[port];
-        if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
-            self.depart(port, now, context);
+        if out.link.idle(now) {
+            if out.notice {
+                self.send_waiting_notice(port, context);
+            } else if out.permission.allowed(out.waiting) != 0 {
+                self.depart(port, now, context);
+            }
         }
         self.plan_departure(port, context);
+        self.relax();
     }
 
     /// Dequeue: the link is free at `now`, the highest waiting priority that may send goes.
@@ -83,13 +91,19 @@ impl Switch<'_> {
         let allowed = out.permission.allowed(out.waiting);
         let priority = allowed.trailing_zeros() as u8;
         let index = usize::from(priority) * self.ports.len() + port;
-        let out = &mut self.ports[port];
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
-        self.memory.leave(u64::from(packet.wire), left);
+        let mut ingress = MADE_HERE;
+        if self.pfc.is_none() {
+            self.memory.leave(u64::from(packet.wire), left);
+        } else {
+            ingress = self.pool.ingress();
+            self.release(ingress, &packet, left);
+        }
+        let out = &mut self.ports[port];
         out.waiting_bytes -= u64::from(packet.wire);
-        if queue.is_empty() {
+        if self.queues[index].is_empty() {
             out.waiting &= !(1 << priority);
         }
         if self.settings.switch.mark_at == MarkAt::Dequeue
@@ -104,6 +118,9 @@ impl Switch<'_> {
             self.ingress = self.pool.ingress();
         }
         self.transmit(port, now, &packet, telemetry.as_ref(), context);
+        if self.pfc.is_some() && !self.lazy {
+            self.reconsider(ingress, packet.priority, context);
+        }
     }
 
     /// The packet leaves: agents first, then the link.

@@ -56,9 +56,7 @@ impl Switch<'_> {
             return;
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
-        let port_bytes = out.waiting_bytes;
-        if !self.memory.admits(wire, queued, port_bytes) && !self.admits_after_all(port, index, wire, context)
-        {
+        if !self.admit(port, index, packet, context) {
             self.records[index].drops += 1;
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
@@ -76,8 +74,10 @@ impl Switch<'_> {
             }
         }
         let out = &mut self.ports[port];
-        self.memory.enter(wire, queued);
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
+        if self.pfc.is_some() {
+            self.pool.set_ingress(&self.queues[index], self.ingress);
+        }
         if self.lazy && !out.departure {
             out.departure = true;
             self.busy.push(port as u16);
@@ -96,9 +96,24 @@ impl Switch<'_> {
         }
     }
 
+    /// A packet that has to wait enters the memory; false if there is no room for it.
+    #[inline(always)]
+    fn admit(&mut self, port: usize, queue: usize, packet: &Packet, context: &mut impl NodeContext) -> bool {
+        if self.pfc.is_some() {
+            return self.admit_counted(port, queue, packet, context);
+        }
+        let (wire, queued) = (u64::from(packet.wire), self.queues[queue].bytes);
+        let room = self.memory.admits(wire, queued, self.ports[port].waiting_bytes)
+            || self.admits_after_all(port, queue, wire, context);
+        if room {
+            self.memory.enter(wire, queued);
+        }
+        room
+    }
+
     /// Whether a packet has room once all departures that are due have happened.
     #[cold]
-    fn admits_after_all(
+    pub(super) fn admits_after_all(
         &mut self,
         port: usize,
         queue: usize,
@@ -108,8 +123,7 @@ impl Switch<'_> {
         if !self.lazy {
             return false;
         }
-        let limit = self.settings.ended_before(context.now());
-        (0..self.busy.len()).for_each(|index| self.drain(usize::from(self.busy[index]), limit, context));
+        self.catch_up(context);
         self.memory.admits(wire, self.queues[queue].bytes, self.ports[port].waiting_bytes)
     }
 

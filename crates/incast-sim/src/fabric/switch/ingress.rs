@@ -5,7 +5,7 @@ use crate::{
     config::LoadBalancing,
     fabric::{
         node::NodeContext,
-        packet::{Packet, Telemetry},
+        packet::{Kind, Packet, Telemetry},
         routing,
     },
     probe::EventKind,
@@ -24,6 +24,10 @@ impl Switch<'_> {
     ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
+            if packet.kind == Kind::Pause {
+                self.on_notice(port, packet, context);
+                return;
+            }
             self.forward(port as u16, packet, telemetry, context);
         } else {
             self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
@@ -39,6 +43,7 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
+        self.ingress = ingress;
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),

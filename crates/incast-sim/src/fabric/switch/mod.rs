@@ -7,6 +7,7 @@ mod change;
 mod dequeue;
 mod enqueue;
 mod ingress;
+mod pfc;
 mod prefetch;
 mod sample;
 
@@ -15,6 +16,7 @@ use super::{
     link::{Receiver, Transmitter},
     node::{NodeContext, class},
     permission::{PauseRecord, Permission},
+    pfc::Accounts,
     queue::{MADE_HERE, Pool, Queue},
     routing::{self, Rule},
 };
@@ -40,6 +42,8 @@ struct Port {
     /// Priorities with something waiting, one bit each.
     waiting: u8,
     permission: Permission,
+    /// A pause frame waits for the link; never where departures are lazy.
+    notice: bool,
     /// A departure event is pending, or the port is in the list of busy ones.
     departure: bool,
     /// Index into the switch's list of marking rules, of which there are no more than ports.
@@ -60,8 +64,12 @@ pub struct Counters {
     pub arrived: u64,
     /// Bytes of control packets made here.
     pub created_bytes: u64,
+    /// Bytes of pause frames that ended here.
+    pub consumed_bytes: u64,
     /// Packets and bytes without room.
     pub dropped: (u64, u64),
+    /// Packets of lossless priorities among them.
+    pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
     /// Marked packets.
@@ -99,8 +107,10 @@ pub struct Switch<'a> {
     agent: Agent,
     /// There is no agent to ask: apart from it, which may be large.
     plain: bool,
-    /// By which port the packet at hand came in; kept up only where there is an agent.
+    /// By which port the packet at hand came in; of packets that leave, kept up only where there is an agent.
     ingress: u16,
+    /// Priority flow control.
+    pfc: Option<Box<pfc::Control>>,
     /// Pending event of the agent's timer.
     agent_event: Time,
     /// Events that the agent was asked about: its random numbers.
@@ -112,6 +122,8 @@ pub struct Switch<'a> {
     red: Vec<Stream>,
     /// Departures are caught up with instead of being events; see [`Switch::drain`].
     lazy: bool,
+    /// They are whenever flow control does not need to know of them at once.
+    may_be_lazy: bool,
     /// Ports with something waiting, where departures are lazy.
     busy: Vec<u16>,
     node: u32,
@@ -175,6 +187,7 @@ impl<'a> Switch<'a> {
                 waiting_bytes: 0,
                 waiting: 0,
                 permission: Permission::default(),
+                notice: false,
                 departure: false,
                 marking: known as u16,
             });
@@ -190,6 +203,16 @@ impl<'a> Switch<'a> {
         later_rules.reverse();
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
         let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
+        let buffer = settings.switch.buffer;
+        let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
+        let mut memory = Memory::new(buffer, queues as u64 - ports.len() as u64 * lossless);
+        let pfc = settings.pfc.as_ref().map(|rules| {
+            let links: Vec<(Rate, Time)> =
+                ports.iter().map(|port| (port.link.rate(), port.link.delay())).collect();
+            let accounts = Accounts::new(rules, &links, buffer, &mut memory);
+            Box::new(pfc::Control::new(rules, accounts, links.len()))
+        });
+        let lazy = alone && settings.switch.agent.is_none() && recorder.trace.is_none();
         Self {
             settings,
             records: vec![QueueRecord::default(); queues],
@@ -201,19 +224,21 @@ impl<'a> Switch<'a> {
             sent_by_priority: if probe.is_some() { vec![0; queues] } else { Vec::new() },
             priorities,
             pool: Pool::default(),
-            memory: Memory::new(settings.switch.buffer, queues as u64),
+            memory,
             rule,
             later_rules,
             salt: salt(settings.seed, node),
             agent: settings.switch.agent.clone(),
             plain: settings.switch.agent.is_none(),
             ingress: MADE_HERE,
+            pfc,
             agent_event: Time::MAX,
             consultations: 0,
             notifications: Vec::new(),
             spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
             red,
-            lazy: alone && settings.switch.agent.is_none() && recorder.trace.is_none(),
+            lazy,
+            may_be_lazy: lazy,
             busy: Vec::new(),
             node,
             base,
@@ -232,9 +257,10 @@ impl<'a> Switch<'a> {
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         let port = (event.entity - self.base) as usize;
         match event.class {
-            class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(port, context),
+            class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(port, event.payload, context),
             class::GATE => self.on_gate(port, context),
             class::AGENT => self.on_agent_timer(context),
+            class::PAUSE => self.on_pause_event(port, event.payload, context),
             class::LINK => self.on_link(port, event.payload, context),
             _ => {}
         }
@@ -275,7 +301,11 @@ impl<'a> Switch<'a> {
         let counters = &self.counters;
         self.memory.used() == self.waiting_bytes()
             && received + counters.created_bytes
-                == sent + self.waiting_bytes() + counters.dropped.1 + counters.lost.1
+                == sent
+                    + self.waiting_bytes()
+                    + counters.consumed_bytes
+                    + counters.dropped.1
+                    + counters.lost.1
     }
 }
 

@@ -1,0 +1,141 @@
+//! `switch.pfc` to what the simulator wants, and whether it can be lossless there.
+
+use super::{
+    super::{
+        document::switch::{self as described, Pfc as Described, PfcCommon},
+        error::Problem,
+        tree::{Step, keys},
+    },
+    switch::fraction,
+};
+use incast_sim::{
+    ConfigError, Fabric, check_pfc,
+    config::{Alpha, Expiry, Headroom, Pfc, Shortage, Threshold},
+    fabric::{
+        pfc::{Bounds, Rules},
+        topology::Topology,
+    },
+    pfc_rules,
+};
+use incast_units::{Rate, Time};
+
+fn at(key: &str, problem: Problem) -> Problem {
+    problem.at(&keys!["switch", "pfc", key])
+}
+
+/// Checks what can be said without the fabric, and converts.
+pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> {
+    let (threshold, common) = match pfc {
+        Described::Off => return Ok(None),
+        Described::Static(table) => {
+            let xon = table.xon.map(|xon| xon.0);
+            (Threshold::Static { xoff: table.xoff.0, xon }, table.common())
+        }
+        Described::Dynamic(table) => {
+            let alpha = match table.alpha {
+                described::Alpha::ByRate => Alpha::ByRate,
+                described::Alpha::Fixed(alpha) if alpha > 0.0 && alpha <= 1024.0 => {
+                    let (numerator, denominator) = fraction(alpha);
+                    Alpha::Fixed(numerator, denominator)
+                }
+                described::Alpha::Fixed(alpha) => {
+                    let allowed = "above 0 and at most 1024, or \"by-rate\"";
+                    return Err(at("alpha", Problem::value(alpha, allowed)));
+                }
+            };
+            let (reserve, resume_offset) = (table.reserve.0.get(), table.resume_offset.0.get());
+            (Threshold::Dynamic { alpha, reserve, resume_offset }, table.common())
+        }
+    };
+    let PfcCommon { headroom, lossless, response_delay, frame, pause_time, refresh, deadlock_after, strict } =
+        common;
+    let mut mask = if lossless.is_none() { u8::MAX } else { 0 };
+    for priority in lossless.unwrap_or_default() {
+        if *priority >= priorities {
+            let allowed = format!("0 to {}: switches have {priorities} priorities", priorities - 1);
+            return Err(at("lossless", Problem::value(priority, allowed)));
+        }
+        mask |= 1 << priority;
+    }
+    let frame =
+        u16::try_from(frame.0.get()).map_err(|_| at("frame", Problem::value(frame, "1B to 9216B")))?;
+    let expiry = match (pause_time, refresh) {
+        (None, None) => None,
+        (None, Some(_)) => {
+            return Err(at(
+                "refresh",
+                Problem::new("only pauses that end after a `pause_time` are refreshed"),
+            ));
+        }
+        (Some(after), refresh) => Some(Expiry {
+            after: after.0,
+            refresh: refresh.map_or(Time::from_ps(after.0.ps() / 2), |refresh| refresh.0),
+        }),
+    };
+    Ok(Some(Pfc {
+        threshold,
+        headroom: match headroom {
+            described::Headroom::Computed => Headroom::Computed,
+            described::Headroom::Bytes(bytes) => Headroom::Bytes(bytes.get()),
+            described::Headroom::RateTimesDelay(factor) => Headroom::RateTimesDelay(factor),
+        },
+        priorities: mask,
+        response_delay: response_delay.0,
+        frame,
+        expiry,
+        deadlock_after: Some(deadlock_after.0),
+        strict,
+    }))
+}
+
+/// Refuses what could lose packets.
+pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
+    check_pfc(fabric).map_err(|error| match error {
+        ConfigError::Value { what, found, allowed } => {
+            let path: Vec<Step> = what.split('.').map(Step::from).collect();
+            Problem::value(found, allowed).at(&path)
+        }
+        ConfigError::Lossy { switch, shortage } => {
+            let strict = "; with strict = false what finds no room is dropped and counted";
+            let (path, strict) = match shortage {
+                Shortage::Headroom { .. } => (keys!["switch", "pfc", "headroom"].to_vec(), strict),
+                Shortage::Memory { .. } => (keys!["switch", "pfc"].to_vec(), strict),
+                Shortage::Port { .. } => (keys!["switch", "pfc"].to_vec(), ""),
+                Shortage::Order { .. } => (keys!["switch", "pfc", "xon"].to_vec(), ""),
+            };
+            Problem::new(format!("at {switch} {shortage}{strict}")).at(&path)
+        }
+        other => Problem::new(other.to_string()).at(&keys!["switch", "pfc"]),
+    })
+}
+
+/// What flow control comes to, one line for each kind of switch port; nothing where there is none.
+pub fn describe(fabric: Fabric<'_>) -> Vec<String> {
+    let Some(rules) = pfc_rules(fabric) else { return Vec::new() };
+    let mut links: Vec<(Rate, Time)> = switch_links(fabric.topology);
+    links.sort_unstable_by_key(|(rate, delay)| (rate.bps(), delay.ps()));
+    links.dedup();
+    links.iter().map(|link| line(&rules, *link)).collect()
+}
+
+fn switch_links(topology: &Topology) -> Vec<(Rate, Time)> {
+    // Every cable ends at a switch.
+    topology.cables.iter().map(|cable| (cable.link.rate, cable.link.delay)).collect()
+}
+
+fn line(rules: &Rules, (rate, delay): (Rate, Time)) -> String {
+    let limits = rules.limits(rate, delay);
+    let threshold = match limits.threshold {
+        Bounds::Static { xoff, xon } => format!("xoff {xoff} B, xon {xon} B"),
+        Bounds::Dynamic { alpha, reserve, resume_offset } => format!(
+            "alpha {}, reserve {reserve} B, resume {resume_offset} B below",
+            alpha as f64 / f64::from(1u32 << 20)
+        ),
+    };
+    format!(
+        "ports of {rate} with cables of {delay}: headroom {} B for each of {} lossless priorities in use ({} B needed); {threshold}",
+        limits.headroom,
+        rules.count(),
+        rules.needed(rate, delay),
+    )
+}

@@ -1,0 +1,221 @@
+//! Ports that wait for each other in a circle: deadlocks of flow control, found by looking at the fabric between windows.
+//!
+//! A paused egress queue waits for the switch that paused it, whose ingress is full of packets that wait in egress
+//! queues of that switch. Where these are all paused themselves, and so on, and nothing has moved for long enough,
+//! nothing ever will. Looks are at fixed simulated times, so that what is found does not depend on threads.
+
+use super::{
+    build::Plan,
+    domain::{Domain, Node},
+};
+use crate::{
+    engine::executor::Sight,
+    fabric::switch::Switch,
+    outcome::{Deadlock, WaitingQueue},
+};
+use incast_units::Time;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Looks in the time after which a circle in which nothing moves is a deadlock.
+const LOOKS: u64 = 10;
+
+/// Looks are no nearer to each other than this: each costs a visit to every node.
+const LEAST_EVERY: Time = Time::from_us(1);
+
+/// Whom a paused queue waits for.
+#[derive(Debug)]
+struct Wait {
+    since: Time,
+    /// Egress queues of the next switch, of the same priority.
+    on: Vec<WaitingQueue>,
+}
+
+/// See the module.
+pub struct Watch<'a> {
+    plan: &'a Plan,
+    after: Time,
+    /// Queues on circles at the last look.
+    known: BTreeSet<WaitingQueue>,
+    /// Circles seen.
+    pub cycles: u64,
+    /// What ended the run.
+    pub found: Option<Deadlock>,
+}
+
+impl<'a> Watch<'a> {
+    /// For deadlocks in which nothing has moved for so long.
+    pub fn new(plan: &'a Plan, after: Time) -> Self {
+        Self { plan, after, known: BTreeSet::new(), cycles: 0, found: None }
+    }
+
+    /// Time between two looks.
+    pub fn every(&self) -> Time {
+        Time::from_ps(self.after.ps() / LOOKS).max(LEAST_EVERY)
+    }
+
+    /// Looks at all nodes at a time.
+    pub fn look(&mut self, now: Time, domains: &[&Domain<'_>]) -> Sight {
+        let waits = self.waits(domains);
+        if waits.is_empty() {
+            self.known.clear();
+            return Sight::Calm;
+        }
+        self.count(&waits);
+        let limit = now.saturating_sub(self.after);
+        let stuck = stuck(&waits, |wait| wait.since <= limit);
+        let Some(first) = stuck.iter().next() else {
+            let later = waits.values().filter(|wait| wait.since > limit).map(|wait| wait.since);
+            return Sight::Busy(later.min().map_or(Time::MAX, |since| since.saturating_add(self.after)));
+        };
+        let cycle = cycle(&waits, &stuck, *first);
+        let since = cycle.iter().map(|queue| waits[queue].since).max().unwrap_or(now);
+        self.found = Some(Deadlock { at: now, since, cycle });
+        Sight::Stop
+    }
+
+    /// All paused queues that hold something.
+    fn waits(&self, domains: &[&Domain<'_>]) -> BTreeMap<WaitingQueue, Wait> {
+        let mut paused: Vec<(WaitingQueue, Time)> = Vec::new();
+        for node in domains.iter().flat_map(|domain| domain.nodes()) {
+            if let Node::Switch(switch) = node {
+                let node = switch.node();
+                paused.extend(
+                    switch
+                        .paused_queues()
+                        .map(|(port, priority, since)| (WaitingQueue { node, port, priority }, since)),
+                );
+            }
+        }
+        // What each ingress of the switches concerned waits for.
+        let mut holdings: BTreeMap<u32, BTreeSet<(u16, u8, u16)>> = BTreeMap::new();
+        let mut waits = BTreeMap::new();
+        for (queue, since) in paused {
+            let Some(end) = self.plan.ports.end(queue.node, queue.port) else { continue };
+            let of = holdings.entry(end.peer).or_insert_with(|| match self.node(domains, end.peer) {
+                Some(switch) => switch.holdings(),
+                None => BTreeSet::new(),
+            });
+            let from = (end.peer_port, queue.priority, 0);
+            let to = (end.peer_port, queue.priority, u16::MAX);
+            let on = of.range(from..=to).map(|(_, priority, port)| WaitingQueue {
+                node: end.peer,
+                port: *port,
+                priority: *priority,
+            });
+            waits.insert(queue, Wait { since, on: on.collect() });
+        }
+        waits
+    }
+
+    fn node<'d, 'n>(&self, domains: &[&'d Domain<'n>], node: u32) -> Option<&'d Switch<'n>> {
+        let domain = self.plan.partition.domain_of[node as usize] as usize;
+        let place = self.plan.partition.nodes[domain].iter().position(|other| *other == node)?;
+        match &domains[domain].nodes()[place] {
+            Node::Switch(switch) => Some(switch),
+            Node::Host(_) => None,
+        }
+    }
+
+    /// Counts circles that were not there at the last look.
+    fn count(&mut self, waits: &BTreeMap<WaitingQueue, Wait>) {
+        // What neither waits for a paused queue nor is waited for by one is on no circle.
+        let mut left: BTreeSet<WaitingQueue> = waits.keys().copied().collect();
+        loop {
+            let waited_for: BTreeSet<WaitingQueue> =
+                left.iter().flat_map(|queue| waits[queue].on.iter().copied()).collect();
+            let before = left.len();
+            let keep = |queue: &WaitingQueue, left: &BTreeSet<WaitingQueue>| {
+                waited_for.contains(queue) && waits[queue].on.iter().any(|next| left.contains(next))
+            };
+            left = left.iter().copied().filter(|queue| keep(queue, &left)).collect();
+            if left.len() == before {
+                break;
+            }
+        }
+        // Those that hang together count once.
+        let mut rest = left.clone();
+        while let Some(first) = rest.pop_first() {
+            let (mut group, mut open) = (BTreeSet::from([first]), vec![first]);
+            while let Some(queue) = open.pop() {
+                let next = waits[&queue].on.iter().copied();
+                let before = rest.iter().copied().filter(|other| waits[other].on.contains(&queue));
+                for other in next.filter(|other| rest.contains(other)).chain(before).collect::<Vec<_>>() {
+                    if rest.remove(&other) {
+                        group.insert(other);
+                        open.push(other);
+                    }
+                }
+            }
+            self.cycles += u64::from(group.is_disjoint(&self.known));
+        }
+        self.known = left;
+    }
+}
+
+/// The queues, of those that may be, that wait for nothing but each other.
+fn stuck(waits: &BTreeMap<WaitingQueue, Wait>, may_be: impl Fn(&Wait) -> bool) -> BTreeSet<WaitingQueue> {
+    let mut stuck: BTreeSet<WaitingQueue> = waits
+        .iter()
+        .filter(|(_, wait)| may_be(wait) && !wait.on.is_empty())
+        .map(|(queue, _)| *queue)
+        .collect();
+    loop {
+        let free: Vec<WaitingQueue> = stuck
+            .iter()
+            .filter(|queue| !waits[queue].on.iter().all(|next| stuck.contains(next)))
+            .copied()
+            .collect();
+        if free.is_empty() {
+            return stuck;
+        }
+        free.iter().for_each(|queue| {
+            stuck.remove(queue);
+        });
+    }
+}
+
+/// A circle among stuck queues, starting with the smallest queue on it.
+fn cycle(
+    waits: &BTreeMap<WaitingQueue, Wait>,
+    stuck: &BTreeSet<WaitingQueue>,
+    first: WaitingQueue,
+) -> Vec<WaitingQueue> {
+    let mut path = vec![first];
+    loop {
+        let next = path.last().and_then(|last| waits[last].on.iter().find(|next| stuck.contains(next)));
+        let Some(next) = next.copied() else { return path };
+        if let Some(start) = path.iter().position(|queue| *queue == next) {
+            let mut circle = path.split_off(start);
+            let least = (0..circle.len()).min_by_key(|index| circle[*index]).unwrap_or(0);
+            circle.rotate_left(least);
+            return circle;
+        }
+        path.push(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(node: u32) -> WaitingQueue {
+        WaitingQueue { node, port: 0, priority: 0 }
+    }
+
+    fn waits(edges: &[(u32, &[u32])]) -> BTreeMap<WaitingQueue, Wait> {
+        let wait = |on: &[u32]| Wait { since: Time::ZERO, on: on.iter().map(|node| queue(*node)).collect() };
+        edges.iter().map(|(node, on)| (queue(*node), wait(on))).collect()
+    }
+
+    #[test]
+    fn what_waits_for_one_that_may_go_is_not_stuck() {
+        // 7 waits for the circle of 1, 2, 3; 4 and 5 are a circle of which 5 also waits for 9, which is not paused.
+        let waits = waits(&[(1, &[2]), (2, &[3]), (3, &[1]), (4, &[5]), (5, &[4, 9]), (7, &[3]), (8, &[])]);
+        let stuck = stuck(&waits, |_| true);
+        assert_eq!(stuck.iter().map(|queue| queue.node).collect::<Vec<_>>(), [1, 2, 3, 7]);
+        for first in [1, 2, 3, 7] {
+            let cycle = cycle(&waits, &stuck, queue(first));
+            assert_eq!(cycle.iter().map(|queue| queue.node).collect::<Vec<_>>(), [1, 2, 3]);
+        }
+    }
+}

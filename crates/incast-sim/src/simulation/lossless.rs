@@ -1,0 +1,210 @@
+//! What priority flow control needs to know of a fabric, and whether it can keep its promise there.
+
+use super::base_path;
+use crate::{
+    config::{
+        Alpha, Buffer, ClassConfig, Config, ConfigError, Headroom, HostConfig, Pfc, Shortage, SwitchConfig,
+        Threshold,
+    },
+    fabric::{
+        packet::GAP,
+        pfc::{Bounds, Limits, Rules},
+        topology::Topology,
+    },
+    host::format::Format,
+};
+use incast_cc::receiver::ReceiverScheduler;
+use incast_units::{Bytes, Rate, Time};
+
+/// A fabric in so far as flow control depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fabric<'a> {
+    /// Nodes and cables.
+    pub topology: &'a Topology,
+    /// All switches.
+    pub switch: &'a SwitchConfig,
+    /// All hosts.
+    pub host: &'a HostConfig,
+    /// Flow classes.
+    pub classes: &'a [ClassConfig],
+}
+
+impl<'a> From<&'a Config> for Fabric<'a> {
+    fn from(config: &'a Config) -> Self {
+        let Config { topology, switch, host, classes, .. } = config;
+        Self { topology, switch, host, classes }
+    }
+}
+
+/// Resolves the flow control of a fabric.
+pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
+    let Fabric { topology, switch, host, classes } = fabric;
+    let pfc = switch.pfc.clone()?;
+    let mut used = 0u8;
+    for class in classes {
+        for priority in [class.priority, class.ack_priority.unwrap_or(class.priority)] {
+            used |= 1u8.checked_shl(u32::from(priority)).unwrap_or(0);
+        }
+    }
+    // Receivers may assign priorities; agents and receivers send notifications at the highest.
+    used |= (0..host.scheduler.priorities().min(8)).fold(0, |mask, priority| mask | 1 << priority);
+    if !switch.agent.is_none() || classes.iter().any(|class| class.law.notification_interval().is_some()) {
+        used |= 1;
+    }
+    let framings = || classes.iter().map(|class| class.law.info().framing);
+    let frames = framings().map(|framing| u64::from(Format::of(framing).data(host.mtu)));
+    let round_trips = framings().map(|framing| base_path(topology, host.mtu, framing).base_rtt);
+    let first = topology.cables.first();
+    Some(Rules {
+        lossless: pfc.priorities & used & u8::MAX >> (8 - switch.priorities.clamp(1, 8)),
+        pfc,
+        frame: frames.max().unwrap_or(0),
+        host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
+        base_rtt: round_trips.max().unwrap_or(Time::ZERO),
+    })
+}
+
+/// Refuses flow control that makes no sense, or that could lose packets.
+///
+/// # Errors
+/// What is wrong; where a switch lacks memory, with what it would need.
+pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
+    let Some(rules) = pfc_rules(fabric) else { return Ok(()) };
+    check_values(fabric, &rules.pfc)?;
+    let Fabric { topology, switch, .. } = fabric;
+    let ports = topology.ports();
+    for node in topology.hosts..topology.nodes() {
+        let links: Vec<(Rate, Time)> = ports
+            .of(node)
+            .iter()
+            .map(|end| topology.cables[end.cable as usize].link)
+            .map(|link| (link.rate, link.delay))
+            .collect();
+        let shortage =
+            |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
+        check_ports(&rules, &links).map_err(shortage)?;
+        check_memory(&rules, &links, switch.buffer).map_err(shortage)?;
+    }
+    check_cables(topology, &rules)
+}
+
+fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
+    let refuse = |what: &str, found: String, allowed: &str| {
+        Err(ConfigError::Value { what: what.to_owned(), found, allowed: allowed.to_owned() })
+    };
+    if pfc.priorities == 0 {
+        return refuse("switch.pfc.priorities", "empty".into(), "at least one lossless priority");
+    }
+    if pfc.frame == 0 || u32::from(pfc.frame) > 9_216 {
+        return refuse("switch.pfc.frame", format!("{} bytes", pfc.frame), "1 to 9216 bytes");
+    }
+    if fabric.switch.gate.is_some() || fabric.host.gate.is_some() {
+        return refuse("switch.pfc", "on".into(), "off where ports have gates");
+    }
+    if let Threshold::Dynamic { alpha, .. } = pfc.threshold {
+        if !matches!(fabric.switch.buffer, Buffer::Shared { .. }) {
+            return refuse(
+                "switch.pfc",
+                "dynamic thresholds".into(),
+                "static ones, or a memory that the ports share: dynamic thresholds are parts of what is free there",
+            );
+        }
+        if let Alpha::Fixed(numerator, denominator) = alpha
+            && (numerator == 0 || denominator == 0)
+        {
+            return refuse("switch.pfc.alpha", format!("{numerator}/{denominator}"), "above 0");
+        }
+    }
+    if let Headroom::RateTimesDelay(factor) = pfc.headroom
+        && !(0.0..=1e6).contains(&factor)
+    {
+        return refuse(
+            "switch.pfc.headroom",
+            format!("{factor} x rate x delay"),
+            "a factor from 0 to 1,000,000",
+        );
+    }
+    if pfc.deadlock_after == Some(Time::ZERO) {
+        return refuse("switch.pfc.deadlock_after", "zero".into(), "above zero");
+    }
+    if let Some(expiry) = pfc.expiry
+        && (expiry.refresh == Time::ZERO || expiry.refresh >= expiry.after)
+    {
+        return refuse(
+            "switch.pfc.refresh",
+            expiry.refresh.to_string(),
+            &format!("above zero and below the pause time, {}", expiry.after),
+        );
+    }
+    Ok(())
+}
+
+/// Every port must have the headroom that it needs, and thresholds in order.
+fn check_ports(rules: &Rules, links: &[(Rate, Time)]) -> Result<(), Shortage> {
+    for (rate, delay) in links {
+        let limits = rules.limits(*rate, *delay);
+        if let Bounds::Static { xoff, xon } = limits.threshold
+            && xon >= xoff
+        {
+            return Err(Shortage::Order { xoff, xon });
+        }
+        let needed = rules.needed(*rate, *delay);
+        if rules.pfc.strict && limits.headroom < needed {
+            return Err(Shortage::Headroom { rate: *rate, delay: *delay, found: limits.headroom, needed });
+        }
+    }
+    Ok(())
+}
+
+/// What belongs to single ingresses must fit into the memory together.
+fn check_memory(rules: &Rules, links: &[(Rate, Time)], buffer: Buffer) -> Result<(), Shortage> {
+    let own = |limits: Limits| limits.own().saturating_mul(rules.count());
+    let of = |(rate, delay): &(Rate, Time)| own(rules.limits(*rate, *delay));
+    match buffer {
+        Buffer::Unlimited => Ok(()),
+        Buffer::PerPort { bytes } => {
+            let most = links.iter().map(of).max().unwrap_or(0);
+            if most > bytes { Err(Shortage::Port { found: bytes, needed: most }) } else { Ok(()) }
+        }
+        Buffer::Shared { total, .. } => {
+            let sum = links.iter().map(of).fold(0u64, u64::saturating_add);
+            // A dynamic threshold needs something to share, or each packet beyond the reserve is in the headroom.
+            let spare = match rules.pfc.threshold {
+                Threshold::Static { .. } => 0,
+                Threshold::Dynamic { .. } => rules.frame,
+            };
+            let needed = sum.saturating_add(spare);
+            if rules.pfc.strict && needed > total {
+                let headroom = links.iter().map(|(rate, delay)| rules.limits(*rate, *delay).headroom);
+                let headroom = headroom.fold(0u64, u64::saturating_add).saturating_mul(rules.count());
+                Err(Shortage::Memory { found: total, needed, headroom })
+            } else {
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A pause that expires must be refreshed in time over every cable.
+fn check_cables(topology: &Topology, rules: &Rules) -> Result<(), ConfigError> {
+    let Some(expiry) = rules.pfc.expiry.filter(|_| rules.pfc.strict) else { return Ok(()) };
+    let gap = u64::from(GAP);
+    for cable in &topology.cables {
+        let wait = Bytes::new(rules.frame + gap + u64::from(rules.pfc.frame) + gap);
+        let late = expiry.refresh.saturating_add(cable.link.rate.time_of(wait));
+        if late > expiry.after {
+            return Err(ConfigError::Value {
+                what: "switch.pfc.refresh".to_owned(),
+                found: expiry.refresh.to_string(),
+                allowed: format!(
+                    "at most {}: at {} a refresh can wait for {}, and must come before the pause of {} ends",
+                    expiry.after.saturating_sub(cable.link.rate.time_of(wait)),
+                    cable.link.rate,
+                    cable.link.rate.time_of(wait),
+                    expiry.after,
+                ),
+            });
+        }
+    }
+    Ok(())
+}

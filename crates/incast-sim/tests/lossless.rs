@@ -1,0 +1,262 @@
+//! Random small lossless fabrics never drop a packet, whatever is sent through them; and what a switch puts off as long
+//! as it pauses nobody changes nothing.
+//!
+//! `PROPTEST_CASES` sets the number of fabrics.
+
+mod common;
+
+use common::{class, conserved, text};
+use incast_sim::{
+    Config, Fabric, FlowSpec,
+    config::{
+        Alpha, Buffer, ClassConfig, Ecn, Expiry, Headroom, HostConfig, LoadBalancing, MarkAt, Pfc, Probes,
+        Size, SwitchConfig, Threshold, Ties, Wire,
+    },
+    fabric::topology::{Chain, Dumbbell, LeafSpine, Link, Ring, SingleSwitch, Topology},
+    pfc_rules,
+    probe::PacketFilter,
+    simulate,
+};
+use incast_units::{Rate, Time};
+use proptest::{prelude::*, test_runner::TestRunner};
+
+/// Fabrics in a normal run.
+const CASES: u32 = 1000;
+
+fn link() -> impl Strategy<Value = Link> {
+    let rate = prop_oneof![
+        4 => Just(100_000_000_000u64),
+        2 => Just(400_000_000_000),
+        2 => Just(25_000_000_000),
+        1 => Just(56_000_000_000),
+        1 => Just(7_777_777_777),
+    ];
+    let delay = prop_oneof![
+        4 => Just(1_000_000u64),
+        1 => Just(20_000_000),
+        1 => Just(1),
+        2 => 1u64..3_000_000,
+    ];
+    (rate, delay).prop_map(|(rate, delay)| Link {
+        rate: Rate::from_bps(rate),
+        delay: Time::from_ps(delay),
+        loss: 0.0,
+    })
+}
+
+fn topology() -> impl Strategy<Value = Topology> {
+    let count = || 1u32..4;
+    prop_oneof![
+        3 => (3u32..12, link()).prop_map(|(hosts, link)| SingleSwitch { hosts, link }.build()),
+        2 => (1u32..6, 1u32..4, link(), link())
+            .prop_map(|(left, right, host_link, bottleneck)| Dumbbell { left, right, host_link, bottleneck }.build()),
+        3 => (2u32..4, count(), 2u32..5, link(), link()).prop_map(|(leaves, spines, hosts_per_leaf, host_link, fabric_link)| {
+            LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link }.build()
+        }),
+        1 => (2u32..5, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
+            Chain { switches, hosts_per_switch, host_link, fabric_link }.build()
+        }),
+        1 => (3u32..7, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
+            Ring { switches, hosts_per_switch, host_link, fabric_link }.build()
+        }),
+    ]
+    .prop_map(|topology| topology.expect("a good topology"))
+}
+
+fn pfc() -> impl Strategy<Value = Pfc> {
+    let alpha = prop_oneof![
+        Just(Alpha::ByRate),
+        (1u32..9, 1u32..17).prop_map(|(numerator, denominator)| Alpha::Fixed(numerator, denominator)),
+    ];
+    let threshold = prop_oneof![
+        (1_000u64..200_000, 1u64..1_000).prop_map(|(xoff, part)| Threshold::Static {
+            xoff: Size::Bytes(xoff),
+            xon: Some(Size::Bytes(xoff * (part - 1) / 1_000)),
+        }),
+        (alpha, 0u64..10_000, 0u64..10_000).prop_map(|(alpha, reserve, resume_offset)| {
+            Threshold::Dynamic { alpha, reserve, resume_offset }
+        }),
+    ];
+    let response = prop_oneof![2 => Just(0u64), 1 => 1u64..3_000_000];
+    let expiry = prop_oneof![3 => Just(None), 1 => (30u64..60).prop_map(|after| Some(Expiry {
+        after: Time::from_us(after),
+        refresh: Time::from_us(after / 3),
+    }))];
+    (threshold, response, expiry, 64u16..1000).prop_map(|(threshold, response, expiry, frame)| Pfc {
+        response_delay: Time::from_ps(response),
+        expiry,
+        frame,
+        deadlock_after: Some(Time::from_us(300)),
+        ..Pfc::new(threshold)
+    })
+}
+
+/// A class by its law and priorities.
+type Kind = (&'static str, u8, Option<u8>);
+
+fn kind() -> impl Strategy<Value = Kind> {
+    let law = prop_oneof![3 => Just("constant-window"), 1 => Just("dctcp"), 1 => Just("constant-rate"), 1 => Just("dcqcn")];
+    (law, 0u8..8, proptest::option::of(0u8..8))
+}
+
+fn flow() -> impl Strategy<Value = FlowSpec> {
+    let start = prop_oneof![3 => Just(0u64), 2 => 0u64..200_000];
+    let bytes = prop_oneof![1 => 1u64..5_000, 3 => 1u64..400_000];
+    let destination = prop_oneof![3 => Just(0u32), 1 => 0u32..30];
+    (start, 0u32..30, destination, bytes, 0u16..3).prop_map(|(start, source, destination, bytes, class)| {
+        FlowSpec {
+            start: Time::from_ns(start),
+            source,
+            destination,
+            bytes,
+            class,
+            request: FlowSpec::NO_REQUEST,
+            pinned: None,
+        }
+    })
+}
+
+/// What is decided beside the parts of the fabric.
+#[derive(Clone, Debug)]
+struct Rest {
+    priorities: u8,
+    mtu: u32,
+    /// Bytes of memory beyond what is needed.
+    spare: u64,
+    /// 0: shared; 1: by port; 2: without limit.
+    buffer: u8,
+    spray: bool,
+    seed: u64,
+}
+
+fn rest() -> impl Strategy<Value = Rest> {
+    let spare = prop_oneof![2 => Just(0u64), 3 => 0u64..500_000];
+    let mtu = prop_oneof![Just(1000u32), Just(4096), Just(9000)];
+    let buffer = prop_oneof![4 => Just(0u8), 1 => Just(1u8), 1 => Just(2u8)];
+    (1u8..9, mtu, spare, buffer, proptest::bool::weighted(0.2), any::<u64>()).prop_map(
+        |(priorities, mtu, spare, buffer, spray, seed)| Rest { priorities, mtu, spare, buffer, spray, seed },
+    )
+}
+
+fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], rest: &Rest) -> Config {
+    let hosts = topology.hosts;
+    let class = |(law, priority, ack): &Kind| {
+        let parameters = if *law == "constant-window" { vec![("window", text("1GB"))] } else { Vec::new() };
+        ClassConfig {
+            priority: priority % rest.priorities,
+            ack_priority: ack.map(|priority| priority % rest.priorities),
+            ..class(topology, rest.mtu, law, &parameters)
+        }
+    };
+    let flow = |flow: &FlowSpec| {
+        let (source, destination) = (flow.source % hosts, flow.destination % hosts);
+        let destination = if source == destination { (source + 1) % hosts } else { destination };
+        FlowSpec { source, destination, class: flow.class % kinds.len() as u16, ..*flow }
+    };
+    let mut config = Config {
+        topology: topology.clone(),
+        switch: SwitchConfig {
+            priorities: rest.priorities,
+            ecn: Ecn::Red { min: Size::Bytes(20_000), max: Size::Bytes(80_000), p: 0.2 },
+            mark_at: MarkAt::Dequeue,
+            load_balancing: if rest.spray { LoadBalancing::Spray } else { LoadBalancing::Ecmp },
+            pfc: Some(pfc.clone()),
+            ..SwitchConfig::plain()
+        },
+        host: HostConfig::plain(rest.mtu),
+        classes: kinds.iter().map(class).collect(),
+        flows: flows.iter().map(flow).collect(),
+        applications: Vec::new(),
+        link_events: Vec::new(),
+        probes: Probes::default(),
+        seed: rest.seed,
+        end: Time::from_us(700),
+        threads: 1,
+        ties: Ties::Seeded,
+        wire: Wire::default(),
+    };
+    config.switch.buffer = buffer(&config, rest);
+    config
+}
+
+/// Just enough memory, and the spare.
+fn buffer(config: &Config, rest: &Rest) -> Buffer {
+    let rules = pfc_rules(Fabric::from(config)).expect("flow control");
+    let own = |node: u32| -> Vec<u64> {
+        let cables = config.topology.cables.iter().filter(|cable| cable.a == node || cable.b == node);
+        cables.map(|cable| rules.limits(cable.link.rate, cable.link.delay).own() * rules.count()).collect()
+    };
+    let switches = || (config.topology.hosts..config.topology.nodes()).map(own);
+    let dynamic = matches!(rules.pfc.threshold, Threshold::Dynamic { .. });
+    match rest.buffer {
+        1 if !dynamic => Buffer::PerPort { bytes: switches().flatten().max().unwrap_or(0) + rest.spare },
+        2 if !dynamic => Buffer::Unlimited,
+        _ => {
+            let most = switches().map(|ports| ports.iter().sum::<u64>()).max().unwrap_or(0);
+            let shared = if dynamic { rules.frame } else { 0 };
+            Buffer::Shared { total: most + shared + rest.spare, alpha: (1, 1), reserve: 0 }
+        }
+    }
+}
+
+#[test]
+fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
+    let kinds = proptest::collection::vec(kind(), 1..4);
+    let flows = proptest::collection::vec(flow(), 2..25);
+    let (paused, stuck) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    let result =
+        runner.run(&(topology(), pfc(), kinds, flows, rest()), |(topology, pfc, kinds, flows, rest)| {
+            let config = |threads| Config { threads, ..config(&topology, &pfc, &kinds, &flows, &rest) };
+            let outcome = simulate(config(1)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            conserved(&outcome);
+            prop_assert_eq!(
+                (outcome.totals.drops, outcome.totals.lossless_drops, outcome.totals.lost),
+                (0, 0, 0)
+            );
+            paused.set(paused.get() + u32::from(outcome.totals.pauses > 0));
+            stuck.set(stuck.get() + u32::from(outcome.deadlock.is_some()));
+            // One in four, as it takes longer: where packets are recorded, each departure is an event from the
+            // beginning to the end.
+            if rest.seed % 4 != 0 {
+                return Ok(());
+            }
+            let mut watched = config(2);
+            watched.probes.packets = Some(PacketFilter {
+                flow: None,
+                ports: Vec::new(),
+                from: Time::ZERO,
+                until: Time::MAX,
+                most: 0,
+            });
+            let watched = simulate(watched).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert_eq!(&watched.digest, &outcome.digest);
+            prop_assert_eq!(&watched.deadlock, &outcome.deadlock);
+            Ok(())
+        });
+    let (pauses, deadlocks) = (paused.get(), stuck.get());
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    println!("{pauses} of {cases} fabrics paused somewhere, {deadlocks} came to a halt");
+    assert!(pauses >= cases / 2, "{pauses} of {cases} fabrics paused anything");
+}
+
+/// The same fabrics with less headroom than is needed do lose packets: the test above could fail.
+#[test]
+fn less_headroom_than_needed_is_too_little() {
+    let link = Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.0 };
+    let topology = SingleSwitch { hosts: 9, link }.build().expect("a good topology");
+    let pfc = Pfc::new(Threshold::Static { xoff: Size::Bytes(20_000), xon: None });
+    let flows: Vec<FlowSpec> = (1..9).map(|host| common::flow(host, 0, 400_000)).collect();
+    let rest = Rest { priorities: 1, mtu: 1000, spare: 0, buffer: 0, spray: false, seed: 1 };
+    let with = |headroom, strict| {
+        let pfc = Pfc { headroom, strict, ..pfc.clone() };
+        simulate(config(&topology, &pfc, &[("constant-window", 0, None)], &flows, &rest)).expect("a good run")
+    };
+    assert_eq!(with(Headroom::Computed, true).totals.drops, 0);
+    // The cable alone: what is in service at either end has no room.
+    assert!(with(Headroom::RateTimesDelay(2.0), false).totals.lossless_drops > 0);
+}

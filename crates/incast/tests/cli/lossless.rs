@@ -1,0 +1,47 @@
+//! Priority flow control from the command line.
+
+use crate::common::{folder, incast, scenario, stderr, succeed, text};
+
+#[test]
+fn a_deadlock_fails_its_run_with_the_circle_named_and_the_others_are_kept() {
+    let out = folder("deadlock").join("results");
+    let output = incast(&["run", "--quiet", "--out", text(&out), &scenario("ring")]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("halts+seed1: deadlock of PFC: nothing has moved since"), "{message}");
+    let circle = ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"];
+    let places: Vec<_> = circle.iter().map(|port| message.find(port)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{message}");
+    assert!(
+        out.join("ring/drops+seed1/flows.parquet").exists() || out.join("drops+seed1/flows.parquet").exists()
+    );
+}
+
+#[test]
+fn check_prints_what_flow_control_comes_to() {
+    let printed = succeed(&["check", &scenario("ring")]);
+    // 2 us of cable at 100 Gbit/s, two frames of 4,166 with 20, one of 64 with 20, and the one above the threshold.
+    let headroom = 25_000 + 2 * (4_166 + 20) + 84 + 4_166;
+    for line in [
+        format!("halts: ports of 100Gbps with cables of 1us: headroom {headroom} B"),
+        "kind = \"static\"".into(),
+        "headroom = \"computed\"".into(),
+        "response_delay = \"0ps\"".into(),
+    ] {
+        assert!(printed.contains(&line), "{line}\n{printed}");
+    }
+    assert!(!printed.contains("drops: ports of"), "{printed}");
+}
+
+#[test]
+fn too_little_headroom_is_refused_with_what_is_needed() {
+    let out = folder("little_headroom").join("results");
+    let set = "switch.pfc={xoff=\"80KB\",headroom=\"3 rate*delay\",response_delay=\"1us\"}";
+    let output = incast(&["run", "--out", text(&out), &scenario("ring"), "--set", set]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    for part in ["switch.pfc.headroom", "is 37500 B", "and 50122 B can still arrive"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!out.exists());
+}
