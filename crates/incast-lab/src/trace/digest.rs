@@ -5,7 +5,7 @@ use crate::results::table::{bytes, number};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use incast_sim::{
     fabric::packet::Kind,
-    outcome::{EventKind, FlowRecord, PacketRecord, Step},
+    outcome::{EventKind, FlowRecord, PacketFacts, PacketRecord, Step},
 };
 use incast_units::Time;
 use std::{
@@ -42,7 +42,10 @@ pub fn render(traced: &Traced) -> String {
         }
     }
     if traced.flow.is_none() {
-        let flows: BTreeSet<_> = traced.outcome.packets.iter().map(|record| record.packet.flow()).collect();
+        // Pause frames belong to no flow.
+        let packets = traced.outcome.packets.iter().map(|record| &record.packet);
+        let flows: BTreeSet<_> =
+            packets.filter(|packet| packet.kind != Kind::Pause).map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }
     let _ = writeln!(text, "{}", table(traced));

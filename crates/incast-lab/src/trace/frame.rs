@@ -41,7 +41,7 @@ pub fn address(host: u32) -> [u8; 4] {
 /// simulator has no payload. What is captured of payloads is zero.
 pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) -> Vec<u8> {
     let is_data = packet.kind == Kind::Data;
-    let mut frame = ethernet(packet);
+    let mut frame = if packet.kind == Kind::Pause { pause(packet) } else { ethernet(packet) };
     let wire = packet.wire as usize;
     let keep = match (snap, is_data) {
         (Some(snap), _) => (snap as usize).min(wire),
@@ -56,6 +56,7 @@ pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) ->
         (Framing::RoceV2 | Framing::RoceV2Int, Kind::Cnp) if wire >= ROCE_CNP => {
             roce(&mut frame, packet, context, keep)
         }
+        (_, Kind::Pause) => frame.len(),
         _ => control(&mut frame, packet),
     };
     if keep == 0 {
@@ -79,6 +80,19 @@ fn ethernet(packet: &PacketFacts) -> Vec<u8> {
         frame.extend(host.to_be_bytes());
     }
     frame.extend([0x08, 0x00]);
+    frame
+}
+
+/// A whole frame of priority flow control (IEEE 802.3, annex 31D). A pause that lasts until another frame ends it has the
+/// longest time, and so have those that expire: a frame counts in quanta of the link's rate, which it does not know.
+fn pause(packet: &PacketFacts) -> Vec<u8> {
+    let (about, paused) = (packet.value as u8, (packet.value >> 8) as u8);
+    let mut frame = vec![0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x02, 0x00];
+    frame.extend(packet.source.to_be_bytes());
+    frame.extend([0x88, 0x08, 0x01, 0x01, 0x00, about]);
+    for priority in 0..8 {
+        frame.extend(if paused & 1 << priority == 0 { [0, 0] } else { [0xff, 0xff] });
+    }
     frame
 }
 
@@ -319,6 +333,17 @@ pub(super) mod tests {
         assert_eq!(ones_complement(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
         // The check value of CRC-32.
         assert_eq!(!crc32(!0, b"123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn a_pause_frame_names_its_priorities() {
+        let value = 0b1001 | 0b1000 << 8;
+        let packet = PacketFacts { kind: Kind::Pause, priority: 8, wire: 64, source: 9, value, ..data() };
+        let frame = frame(&packet, &CONTEXT, None);
+        assert_eq!(frame.len(), 64);
+        assert_eq!(frame[..18], [1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x88, 8, 1, 1, 0, 0b1001]);
+        // Priority 3 pauses, priority 0 goes on.
+        assert_eq!(frame[18..34], [0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -211,6 +211,7 @@ fn is_sent_data(record: &PacketRecord) -> bool {
 /// A packet in few words.
 fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, u32), u64>) -> String {
     let (source, sequence) = packet.flow();
+    let with_flow = with_flow && packet.kind != Kind::Pause;
     let prefix = if with_flow { format!("{source}:{sequence} ") } else { String::new() };
     let what = match packet.kind {
         Kind::Data => {

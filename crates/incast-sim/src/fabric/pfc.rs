@@ -365,6 +365,38 @@ mod tests {
         assert!(accounts.is_low(1, 0, &memory));
     }
 
+    /// One ingress alone may take alpha / (1 + alpha) of the pool and its reserve; then the headroom, of which what leaves
+    /// leaves first; and it goes on when it is far enough below the threshold again.
+    #[test]
+    fn a_dynamic_threshold_follows_the_free_memory() {
+        let rules = rules(dynamic(Alpha::Fixed(1, 8)), Headroom::Bytes(1_000));
+        // Two priorities of two ports have 4,096 and 1,000 each; 90,000 are shared.
+        let buffer = Buffer::Shared { total: 90_000 + 4 * 5_096, alpha: (1, 1), reserve: 0 };
+        let mut memory = Memory::new(buffer, 0);
+        let mut accounts =
+            Accounts::new(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], buffer, &mut memory);
+        let mut entered = 0;
+        while !accounts.is_high(0, 1, &memory) {
+            assert!(accounts.enter(0, 1, 1, &mut memory));
+            entered += 1;
+        }
+        // At 10,000 shared bytes an eighth of the other 80,000 is reached.
+        assert_eq!((entered, memory.free()), (4_096 + 10_000, 80_000));
+        assert_eq!((0..2_000).filter(|_| accounts.enter(0, 1, 1, &mut memory)).count(), 1_000);
+        assert_eq!(memory.free(), 80_000);
+        // Another ingress lowers the threshold for all.
+        assert!(!accounts.is_high(1, 1, &memory) && accounts.enter(1, 1, 12_000, &mut memory));
+        assert_eq!(memory.free(), 80_000 - (12_000 - 4_096));
+        accounts.leave(1, 1, 12_000, &mut memory);
+        let mut left = 0;
+        while !accounts.is_low(0, 1, &memory) {
+            accounts.leave(0, 1, 1, &mut memory);
+            left += 1;
+        }
+        // The headroom, then until s + 3,072 <= (90,000 - s) / 8: s = 7,269.
+        assert_eq!(left, 1_000 + (10_000 - 7_269));
+    }
+
     proptest! {
         /// No ingress takes more than its own and the shared memory, what it may not have it does not get, everything
         /// comes back, and what was put off makes thresholds look nearer, never farther.

@@ -89,9 +89,11 @@ impl Switch<'_> {
             }
             return room;
         }
-        if self.lazy && self.would_pause(packet) {
+        let mut full = self.would_pause(packet);
+        if full && self.lazy {
             self.catch_up(context);
-            if self.would_pause(packet) {
+            full = self.would_pause(packet);
+            if full {
                 self.stop_being_lazy(context);
             }
         }
@@ -101,7 +103,9 @@ impl Switch<'_> {
             self.counters.lossless_drops += 1;
         }
         let (from, bit) = (usize::from(ingress), 1 << priority);
-        if control.ports[from].wanted & bit == 0 && control.accounts.is_high(ingress, priority, &self.memory)
+        if full
+            && control.ports[from].wanted & bit == 0
+            && control.accounts.is_high(ingress, priority, &self.memory)
         {
             control.change(from, |asked| asked.wanted |= bit);
             if self.recorder.records_events() {
