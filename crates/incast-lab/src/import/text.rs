@@ -93,6 +93,12 @@ impl Text {
         Ok(Self { path: path.to_owned(), text })
     }
 
+    /// The file's name, for a comment on one line.
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        name.chars().filter(|c| !c.is_control()).collect()
+    }
+
     /// The lines that are not empty.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);

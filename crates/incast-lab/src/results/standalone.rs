@@ -5,7 +5,7 @@
 
 use incast_sim::fabric::topology::Topology;
 use incast_units::{Bytes, Rate, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Header bytes of each packet in the formula, whatever the law adds.
 const HEADER: u64 = 48;
@@ -84,7 +84,12 @@ impl Standalone {
     /// The longest round trip between two hosts, and the largest product of a round trip and its path's rate.
     pub fn largest(&self) -> (Time, Bytes) {
         let (mut rtt, mut product) = (0, 0);
+        // Hosts with equal links to one switch are equally far from all others.
+        let mut seen = BTreeSet::new();
         for host in 0..self.hosts {
+            if !seen.insert(&self.links[host as usize]) {
+                continue;
+            }
             for (other, way) in (0..self.hosts).zip(self.from(host)) {
                 if let Some(way) = way.filter(|_| other != host) {
                     rtt = rtt.max(way.rtt_ns);

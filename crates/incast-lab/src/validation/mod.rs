@@ -88,7 +88,7 @@ pub struct Compared {
     pub moved: Option<Moved>,
 }
 
-/// The same case with every start moved by up to [`MOST_MOVED`], each time differently: how far figures are from one another
+/// The same case with every start moved by up to [`MOST_MOVED`], each time differently and with another seed: how far figures are from one another
 /// that differ in nothing but the order of what happens within some nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
@@ -244,6 +244,8 @@ fn simulate_run(
 ) -> Result<((String, BTreeMap<Key, Flow>), Figures, u64), ValidationError> {
     let mut config = run.config(1)?;
     if let Some(seed) = moved {
+        // For marks that switches draw.
+        config.seed = seed;
         for (index, flow) in (0..).zip(&mut config.flows) {
             let random = mix(mix(seed) ^ index) % (MOST_MOVED.ps() / 1000 + 1);
             flow.start = flow.start.saturating_add(Time::from_ns(random));

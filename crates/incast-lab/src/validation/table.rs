@@ -50,7 +50,7 @@ pub fn render_moved(all: &[Compared]) -> String {
         let (least, most) = &moved.range;
         let _ = writeln!(
             text,
-            "\n`{}` with every start moved by up to {MOST_MOVED}, {} times: mean {:.4}–{:.4} / {:.4}, p99 {:.4}–{:.4} / {:.4}, \
+            "\n`{}` with every start moved by up to {MOST_MOVED}, {} seeds: mean {:.4}–{:.4} / {:.4}, p99 {:.4}–{:.4} / {:.4}, \
              last FCT {:.3}–{:.3} / {:.3} us; {} of {} flows inside their own range",
             one.case,
             moved.runs,

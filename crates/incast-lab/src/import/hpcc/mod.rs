@@ -95,7 +95,7 @@ fn write_flows(simulation: &Simulation, inputs: &Inputs<'_>) -> String {
     let class = flows::classes(flows);
     let mut text = format!(
         "# Imported from {}. Times are from {origin} ns of the peer's clock on.\nstart_ps,src,dst,bytes,class{}\n",
-        inputs.flows.path.file_name().unwrap_or_default().display(),
+        inputs.flows.name(),
         if ways.is_some() { ",path,reverse_path" } else { "" }
     );
     for (index, flow) in flows.iter().enumerate() {

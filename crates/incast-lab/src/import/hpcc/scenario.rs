@@ -46,17 +46,12 @@ pub fn write(
     warnings: &mut Vec<String>,
 ) -> Result<String, ImportError> {
     let Simulation { config, origin, flows, .. } = simulation;
-    let base = |path: &std::path::Path| {
-        // A name with a line break in it would end the comment.
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.chars().filter(|c| !c.is_control()).collect::<String>()
-    };
     let mut page = Page(String::new());
     page.line(format_args!(
         "# Imported from {}, {} and {} of HPCC's ns-3 simulator. Behind a value is the key that it comes from.",
-        base(&inputs.topology.path),
-        base(&inputs.flows.path),
-        base(&inputs.config.path)
+        inputs.topology.name(),
+        inputs.flows.name(),
+        inputs.config.name()
     ));
     page.text("name", &names.name, "");
     let last = flows.iter().map(|flow| flow.start).max().unwrap_or(*origin) - origin;

@@ -201,7 +201,8 @@ fn every_mistake_is_named_with_its_line() {
     for (from, to, expected) in [
         ("KMAX_MAP 2", "KMAX_MAP 3", "found 4 words after 3, wanted are 6"),
         ("KMAX_MAP 2", "KMAX_MAP 4000000000", "KMAX_MAP: found"),
-        ("KMAX_MAP 2 100000000000 1600", "KMAX_MAP 1", "found 2 words after 1"),
+        ("KMAX_MAP 2 100000000000 1600", "KMAX_MAP 1", "KMAX_MAP: nothing for 100Gbps, which line 3"),
+        ("KMAX_MAP 2 100000000000 1600", "KMAX_MAP 2", "KMAX_MAP: found 2 words after 2, wanted are 4"),
         ("KMIN_MAP 2 100000000000", "KMIN_MAP 2 200000000000", "nothing for 100Gbps, which line 3"),
         ("KMIN_MAP 2 100000000000 400", "KMIN_MAP 2 100000000000 4000", "found 4000 KB for 100Gbps"),
         ("RATE_AI 20Mb/s", "RATE_AI 20", "RATE_AI: found `20`"),

@@ -164,10 +164,7 @@ impl Topology {
     /// # Errors
     /// What our topologies cannot be, in the peer's line.
     pub fn convert(&self, text: &Text, loss: f64) -> Result<(String, topology::Topology), ImportError> {
-        let mut ours = format!(
-            "# Imported from {}. hN and sN are its nodes N.\n",
-            text.path.file_name().unwrap_or_default().display()
-        );
+        let mut ours = format!("# Imported from {}. hN and sN are its nodes N.\n", text.name());
         // Our lines and the peer's that they come from.
         let mut from = vec![0];
         let mut add = |line: usize, content: std::fmt::Arguments<'_>| {
