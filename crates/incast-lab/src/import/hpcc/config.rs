@@ -342,6 +342,9 @@ impl Config {
         if !self.rate_bound {
             warn("RATE_BOUND", "0 lets hosts send windows in bursts; here they always keep to the rate");
         }
+        if !self.use_dynamic_pfc_threshold {
+            warn("USE_DYNAMIC_PFC_THRESHOLD", "0 is not supported: thresholds follow the free memory");
+        }
         if self.ack_high_prio {
             warn(
                 "ACK_HIGH_PRIO",

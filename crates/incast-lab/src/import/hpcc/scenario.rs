@@ -134,12 +134,14 @@ fn switch(page: &mut Page, simulation: &Simulation) {
     page.text("ties", "arrivals-first", "the order of the peer's list of events");
 }
 
-/// Memory of the switches.
+/// Memory of the switches, and what keeps it from overflowing.
 fn buffer(page: &mut Page, config: &Config) {
+    page.key("buffer", format_args!("{{ total = \"{}\" }}", Bytes::new(config.buffer_size)), "BUFFER_SIZE");
     page.key(
-        "buffer",
-        format_args!("{{ total = \"{}\", alpha = 1024.0 }}", Bytes::new(config.buffer_size)),
-        "BUFFER_SIZE; no limit at the egress",
+        "pfc",
+        "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
+         headroom = \"3 rate*delay\", frame = \"43B\", strict = false }",
+        "the peer's, which takes any BUFFER_SIZE",
     );
 }
 
