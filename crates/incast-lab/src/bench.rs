@@ -88,7 +88,8 @@ tor_agg_link = { rate = "400Gbps", delay = "1us" }
 agg_core_link = { rate = "400Gbps", delay = "1us" }
 
 [switch]
-buffer = { total = "32MB", alpha = 1.0 }
+buffer = { total = "32MB" }
+pfc = "dynamic"
 ecn = { kind = "red", min = "2.5bdp", max = "10bdp", p = 0.2 }
 
 [host]

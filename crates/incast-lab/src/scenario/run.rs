@@ -143,8 +143,8 @@ impl Run {
 
     /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
     pub fn describe_pfc(&self) -> Vec<String> {
-        let Resolved { switch, host, classes, .. } = &*self.resolved;
-        pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes })
+        let Resolved { switch, host, classes, wire, .. } = &*self.resolved;
+        pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire })
     }
 
     /// What the scheme's law knows of the network: the numbers that its defaults are computed from.

@@ -628,6 +628,9 @@ impl<D: Domain> Shared<'_, D> {
                 });
             }
         }
+        if self.post.has_attachments() {
+            keys.keys.iter().for_each(|key| self.post.prefetch_attachment(*key as u32));
+        }
         if keys.keys.len() > 1 && keys.sort() {
             self.break_ties(&mut keys.keys, cell, window);
         }

@@ -368,6 +368,18 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         }
     }
 
+    /// The attachment of a line will be read soon, if it has one.
+    #[inline]
+    pub fn prefetch_attachment(&self, line: u32) {
+        prefetch(self.attachments.at(line).cast_const(), size_of::<A>().div_ceil(64));
+    }
+
+    /// Messages may have attachments.
+    #[inline]
+    pub fn has_attachments(&self) -> bool {
+        self.has_attachments
+    }
+
     /// A message and its attachment.
     ///
     /// # Safety

@@ -267,13 +267,14 @@ pub fn reverse_entropy(entropy: u32) -> u32 {
 /// Answers choose differently even where both halves of a hash are the same.
 const ANSWERS: u32 = 0x9E37_79B9;
 
-/// Hops that a packet can record.
-pub const TELEMETRY_HOPS: usize = 8;
+/// Hops that a packet can record: as many as the header of HPCC has places (SIGCOMM 2019, figure 7).
+pub const TELEMETRY_HOPS: usize = 5;
 
 /// What a packet's way looked like: one record per switch, in order. Later hops than it can hold are left out.
 ///
 /// Only the records that there are get copied where it counts: most ways are shorter than the longest.
 #[derive(Clone, Copy)]
+#[repr(C, align(64))]
 pub struct Telemetry {
     count: u8,
     hops: [MaybeUninit<HopTelemetry>; TELEMETRY_HOPS],

@@ -122,7 +122,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     if let Some(ahead) = credit {
         host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead, priority: None });
     }
-    let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes };
+    let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
     Ok(Resolved {
         name: scheme.name().to_owned(),

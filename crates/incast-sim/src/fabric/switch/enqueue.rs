@@ -37,13 +37,14 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let now = context.now();
+        let limit = self.settings.ended_before(now);
         if self.lazy && self.ports[port].waiting != 0 {
-            self.drain(port, self.settings.ended_before(now), context);
+            self.drain(port, limit, context);
         }
         let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
-        if out.link.free_at() < self.settings.ended_before(now)
+        if out.link.free_at() < limit
             && out.permission.allowed(out.waiting | bit) == bit
             && out.link.is_up()
         {
