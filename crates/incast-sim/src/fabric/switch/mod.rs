@@ -21,7 +21,7 @@ use super::{
     routing::{self, Rule},
 };
 use crate::{
-    config::Ecn,
+    config::{Ecn, LoadBalancing},
     engine::{
         Event,
         random::{Stream, mix},
@@ -124,6 +124,9 @@ pub struct Switch<'a> {
     lazy: bool,
     /// They are whenever flow control does not need to know of them at once.
     may_be_lazy: bool,
+    /// It only forwards: by hashes, with lazy departures, and without flow control, agent, telemetry, samples and whatever else
+    /// must be asked for every packet. The functions on a packet's way exist twice, once with none of these questions.
+    bare: bool,
     /// Ports with something waiting, where departures are lazy.
     busy: Vec<u16>,
     node: u32,
@@ -239,6 +242,12 @@ impl<'a> Switch<'a> {
             red,
             lazy,
             may_be_lazy: lazy,
+            bare: lazy
+                && settings.pfc.is_none()
+                && probe.is_none()
+                && !settings.switch.telemetry
+                && !settings.arrivals_first
+                && settings.switch.load_balancing == LoadBalancing::Ecmp,
             busy: Vec::new(),
             node,
             base,
