@@ -103,6 +103,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             return Err(at(problem.at(&keys!["by_class", class.as_str()])));
         }
     }
+    let common = Common { context, scheme, switch: &switch, host: &host_table, mtu, wire };
     let mut classes = Vec::new();
     for name in &context.traffic.classes {
         let refinement =
@@ -111,7 +112,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             Some(_) => vec!["by_class".into(), Step::from(name.as_str())],
             None => Vec::new(),
         };
-        let class = class_config(context, scheme, refinement, name, &switch, &host_table, (mtu, wire), files);
+        let class = class_config(&common, refinement, name, files);
         classes.push(class.map_err(|problem| at(problem.at(&place)))?);
     }
     // What a receiver-driven law sends blindly is also what its receivers keep ahead of what has arrived.
@@ -163,16 +164,23 @@ pub fn find_law(name: &str) -> Result<&'static LawInfo, Problem> {
     })
 }
 
+/// What the classes of a scheme have in common.
+struct Common<'a> {
+    context: &'a Context<'a>,
+    scheme: &'a Scheme,
+    switch: &'a SwitchConfig,
+    host: &'a Host,
+    mtu: u32,
+    wire: Wire,
+}
+
 fn class_config(
-    context: &Context<'_>,
-    scheme: &Scheme,
+    common: &Common<'_>,
     refinement: Option<&described::Refinement>,
     name: &str,
-    switch: &SwitchConfig,
-    host: &Host,
-    (mtu, wire): (u32, Wire),
     files: &mut Files,
 ) -> Result<ClassConfig, Problem> {
+    let Common { context, scheme, switch, host, mtu, wire } = *common;
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
     let info = find_law(law).map_err(|problem| problem.under("law"))?;
