@@ -81,7 +81,7 @@ crate::parameters! {
     }
 }
 
-/// Hops that are kept of a path.
+/// Hops that are kept of a path: as many as packets of the simulator record.
 const HOPS: usize = 8;
 
 /// What all flows of a fabric share. The unit of the form is bytes of the window, or bit/s of the rate.

@@ -368,10 +368,10 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         }
     }
 
-    /// The attachment of a line will be read soon, if it has one.
+    /// The attachment of a line will be read soon, if it has one: asks for its beginning.
     #[inline]
     pub fn prefetch_attachment(&self, line: u32) {
-        prefetch(self.attachments.at(line).cast_const(), size_of::<A>().div_ceil(64));
+        prefetch(self.attachments.at(line).cast_const(), size_of::<A>().div_ceil(64).min(2));
     }
 
     /// Messages may have attachments.

@@ -267,8 +267,8 @@ pub fn reverse_entropy(entropy: u32) -> u32 {
 /// Answers choose differently even where both halves of a hash are the same.
 const ANSWERS: u32 = 0x9E37_79B9;
 
-/// Hops that a packet can record: as many as the header of HPCC has places (SIGCOMM 2019, figure 7).
-pub const TELEMETRY_HOPS: usize = 5;
+/// Hops that a packet can record: a few more than the header of HPCC has places (five; SIGCOMM 2019, figure 7).
+pub const TELEMETRY_HOPS: usize = 8;
 
 /// What a packet's way looked like: one record per switch, in order. Later hops than it can hold are left out.
 ///

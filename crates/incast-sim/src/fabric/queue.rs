@@ -85,7 +85,7 @@ impl Pool {
     }
 
     /// Appends a packet to a queue, marked if `mark` says so.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: bool, telemetry: Option<&Telemetry>) {
         let index = if let Some(index) = self.free.pop() {
             self.entries[index as usize].packet = *packet;

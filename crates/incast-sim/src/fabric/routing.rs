@@ -143,7 +143,7 @@ impl Rule {
     ///
     /// `entropy` chooses among equal-cost ports, by its upper bits: equal values choose the same port, and evenly
     /// distributed values load all ports alike. See [`entropy`].
-    #[inline]
+    #[inline(always)]
     pub fn pick(&self, destination: Destination, entropy: u32) -> Option<u16> {
         match self.candidates(destination) {
             Candidates::Range { width: 0, .. } => None,

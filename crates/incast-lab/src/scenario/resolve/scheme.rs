@@ -28,8 +28,9 @@ use incast_cc::{
 use incast_sim::{
     Fabric,
     config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
-    fabric::topology::Topology,
+    fabric::{packet::TELEMETRY_HOPS, topology::Topology},
 };
+use incast_units::Time;
 use std::sync::Arc;
 
 /// A scheme at one grid point, ready to be simulated.
@@ -286,6 +287,17 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     let mut warnings = Vec::new();
     let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.info().ecn_capable);
     let on = |switch: &Switch| switch.ecn != Ecn::Off;
+    let reads_telemetry =
+        |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
+    if let Some(scheme) = schemes.iter().find(|scheme| reads_telemetry(scheme)) {
+        let most = context.topology.most_switches();
+        if most > TELEMETRY_HOPS as u32 {
+            warnings.push(format!(
+                "scheme {}: packets record {TELEMETRY_HOPS} hops, and paths have up to {most} switches: its law does not see the last ones",
+                scheme.name
+            ));
+        }
+    }
     if on(&context.document.switch) && !schemes.iter().any(|scheme| capable(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law that uses ECN".into());
     }
@@ -301,6 +313,22 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         if host.ack_delay.is_some() && host.ack_every == 1 {
             warnings.push(format!(
                 "scheme {name}: host.ack_delay has no effect, as every packet is acknowledged at once"
+            ));
+        }
+        if scheme.classes.iter().all(|class| class.law.notification_interval().is_none()) {
+            let given = [
+                ("notification_priority", described.notification_priority.is_some()),
+                ("host.notification_delay", host.notification_delay.0 > Time::ZERO),
+            ];
+            for (key, _) in given.iter().filter(|(_, given)| *given) {
+                warnings.push(format!(
+                    "scheme {name}: {key} has no effect, as its receivers send no notifications"
+                ));
+            }
+        }
+        if scheme.switch.load_balancing == config::LoadBalancing::Pinned && !context.traffic.pinned {
+            warnings.push(format!(
+                "scheme {name}: load_balancing = \"pinned\" without effect: no flow has a path"
             ));
         }
         let laws: Vec<&str> = scheme.classes.iter().map(|class| class.law.info().name).collect();

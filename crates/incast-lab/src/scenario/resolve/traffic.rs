@@ -40,6 +40,8 @@ pub struct Traffic {
     pub busiest: f64,
     /// Links that a packet crosses on average.
     pub mean_hops: f64,
+    /// Some flows are given their ways.
+    pub pinned: bool,
     /// Look at this before you trust the results.
     pub warnings: Vec<String>,
 }
@@ -485,6 +487,7 @@ impl Builder<'_> {
         };
         let mut flows = trace::resolve(&rows, topology.hosts, &hosts.collect(), &class_of, &way_of)
             .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
+        self.traffic.pinned |= flows.iter().any(|flow| flow.pinned.is_some());
         let all = flows.len();
         flows.retain(|flow| flow.start < self.document.duration.0);
         if flows.len() < all {

@@ -1,6 +1,7 @@
 //! Which hosts can reach each other.
 
 use super::{Node, Topology};
+use std::collections::VecDeque;
 
 impl Topology {
     /// Number of ordered pairs of hosts without a path between them. Nothing forbids them, but their flows are lost,
@@ -24,6 +25,32 @@ impl Topology {
     /// Whether every host reaches every other host.
     pub fn is_connected(&self) -> bool {
         self.unreachable_example().is_none()
+    }
+
+    /// Switches on the longest of all shortest paths between two hosts. Takes time in proportion to edge switches times
+    /// cables.
+    pub fn most_switches(&self) -> u32 {
+        let ports = self.ports();
+        let mut edges: Vec<Node> = (0..self.hosts).filter_map(|host| self.edge_of(host)).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let mut most = 0;
+        for edge in &edges {
+            let mut distance = vec![u32::MAX; self.nodes() as usize];
+            distance[*edge as usize] = 1;
+            let mut line = VecDeque::from([*edge]);
+            while let Some(node) = line.pop_front() {
+                for end in ports.of(node).iter().filter(|end| end.peer >= self.hosts) {
+                    if distance[end.peer as usize] == u32::MAX {
+                        distance[end.peer as usize] = distance[node as usize] + 1;
+                        line.push_back(end.peer);
+                    }
+                }
+            }
+            let reached = edges.iter().map(|other| distance[*other as usize]).filter(|hops| *hops < u32::MAX);
+            most = reached.fold(most, u32::max);
+        }
+        most
     }
 
     /// For each node, one node that stands for all those it is connected to.
