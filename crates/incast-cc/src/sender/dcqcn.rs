@@ -709,7 +709,10 @@ mod tests {
         let lineage = Dcqcn::resolve(&path, &given(&[("profile", "hpcc-lineage")])).expect("allowed");
         let values = &lineage.parameters;
         assert_eq!((values.variant, values.fast_recovery), (Variant::Mellanox, 1));
-        assert_eq!((values.alpha_timer, values.decrease_timer, values.increase_timer), (US(1), US(4), US(300)));
+        assert_eq!(
+            (values.alpha_timer, values.decrease_timer, values.increase_timer),
+            (US(1), US(4), US(300))
+        );
         let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
         assert_eq!((values.additive_increase, values.hyper_increase), (mbps(20), mbps(200)));
         assert_eq!((values.min_rate, values.window), (mbps(1000), Bytes::new(153_000)));

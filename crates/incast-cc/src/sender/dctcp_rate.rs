@@ -226,7 +226,8 @@ mod tests {
         assert_eq!(lineage.parameters.additive_increase, Rate::from_bps(615_000_000));
         assert_eq!(lineage.parameters.min_rate, Rate::from_gbps(1));
         assert!(DctcpRate::repaces(&scaled) && !DctcpRate::repaces(&lineage));
-        let refused = DctcpRate::resolve(&path(), &given(&[("profile", "paper")])).expect_err("no such profile");
+        let refused =
+            DctcpRate::resolve(&path(), &given(&[("profile", "paper")])).expect_err("no such profile");
         assert!(refused.to_string().contains("\"scaled\" \"hpcc-lineage\""));
     }
 

@@ -438,10 +438,7 @@ mod tests {
         assert_eq!(lineage.additive_increase, Rate::from_bps(50_000_000));
         // Keys win over profiles, and what follows from them follows.
         let own = given(&[("additive_increase", "1Gbps"), ("profile", "paper")]);
-        assert_eq!(
-            Hpcc::resolve(&path(), &own).expect("allowed").parameters.min_rate,
-            Rate::from_gbps(1)
-        );
+        assert_eq!(Hpcc::resolve(&path(), &own).expect("allowed").parameters.min_rate, Rate::from_gbps(1));
     }
 
     #[test]
