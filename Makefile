@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= results
 TOOLS := target/tools
 
-.PHONY: all demo test lint bench docs install generate instructions clean
+.PHONY: all demo test lint bench validate docs install generate instructions clean
 
 all: demo
 
@@ -39,6 +39,11 @@ lint:
 bench:
 	$(CARGO) build --release --locked -p incast
 	target/release/incast bench
+
+## The reference cases of HPCC's ns-3 simulator, ours against theirs (docs/validation.md).
+validate:
+	$(CARGO) build --release --locked -p incast
+	target/release/incast validate --out $(OUT)/validation
 
 ## The book, in docs/book.
 docs: generate

@@ -25,12 +25,23 @@ pub struct Case {
     pub name: &'static str,
     /// What it is.
     pub describe: &'static str,
-    /// Its law unless another is asked for.
-    pub law: &'static str,
-    /// Ports of the fat-tree's switches.
-    k: u32,
-    /// Size of each flow.
-    size: &'static str,
+    /// Its laws unless another is asked for.
+    pub laws: &'static [&'static str],
+    fabric: Fabric,
+}
+
+/// The fabric and its traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fabric {
+    /// A fat-tree and a permutation.
+    FatTree {
+        /// Ports of its switches.
+        k: u32,
+        /// Size of each flow.
+        size: &'static str,
+    },
+    /// The lossless fabric of HPCC's and Mercury's papers, with WebSearch.
+    Clos320,
 }
 
 /// All of them.
@@ -38,19 +49,57 @@ pub const CASES: &[Case] = &[
     Case {
         name: "perm-128",
         describe: "fat-tree k=8, 128 hosts, 100 Gbps, 1 us links, permutation of 2 MB flows, MTU 4096, ECMP",
-        law: "dctcp",
-        k: 8,
-        size: "2MB",
+        laws: &["dctcp"],
+        fabric: Fabric::FatTree { k: 8, size: "2MB" },
     },
-    Case { name: "perm-1024", describe: "the same on k=16, 1,024 hosts", law: "dctcp", k: 16, size: "2MB" },
+    Case {
+        name: "perm-1024",
+        describe: "the same on k=16, 1,024 hosts",
+        laws: &["dctcp"],
+        fabric: Fabric::FatTree { k: 16, size: "2MB" },
+    },
     Case {
         name: "scale-8192",
         describe: "the same on k=32, 8,192 hosts, with 200 KB flows",
-        law: "dctcp",
-        k: 32,
-        size: "200KB",
+        laws: &["dctcp"],
+        fabric: Fabric::FatTree { k: 32, size: "200KB" },
+    },
+    Case {
+        name: "clos3-320",
+        describe: "20 ToRs of 16 hosts at 100 Gbps, 20 aggs, 16 cores at 400 Gbps, WebSearch 30% for 2 ms, MTU 1000, PFC",
+        laws: &["dcqcn", "hpcc"],
+        fabric: Fabric::Clos320,
     },
 ];
+
+/// See [`Fabric::Clos320`]. Thresholds are DCQCN's in HPCC's simulator.
+const CLOS_320: &str = r#"duration = "2ms"
+drain = "1s"
+
+[topology]
+kind = "clos3"
+pods = 5
+tors_per_pod = 4
+aggs_per_pod = 4
+cores = 16
+hosts_per_tor = 16
+host_link = { rate = "100Gbps", delay = "1us" }
+tor_agg_link = { rate = "400Gbps", delay = "1us" }
+agg_core_link = { rate = "400Gbps", delay = "1us" }
+
+[switch]
+buffer = { total = "32MB" }
+pfc = "dynamic"
+ecn = { kind = "red", min = "2.5bdp", max = "10bdp", p = 0.2 }
+
+[host]
+mtu = "1000B"
+
+[[workload]]
+kind = "poisson"
+sizes = "websearch"
+load = 0.3
+"#;
 
 /// What a case cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,14 +149,14 @@ impl From<ScenarioError> for BenchError {
 impl Case {
     /// The case as a scenario.
     pub fn scenario(&self, law: &str) -> String {
-        format!(
-            r#"name = "{}"
-duration = "1ms"
+        let fabric = match self.fabric {
+            Fabric::FatTree { k, size } => format!(
+                r#"duration = "1ms"
 drain = "1s"
 
 [topology]
 kind = "fat-tree"
-k = {}
+k = {k}
 link = {{ rate = "100Gbps", delay = "1us" }}
 
 [switch]
@@ -120,13 +169,12 @@ mtu = "4096B"
 
 [[workload]]
 kind = "permutation"
-size = "{}"
-
-[[scheme]]
-law = "{law}"
-"#,
-            self.name, self.k, self.size
-        )
+size = "{size}"
+"#
+            ),
+            Fabric::Clos320 => CLOS_320.to_owned(),
+        };
+        format!("name = \"{}\"\n{fabric}\n[[scheme]]\nlaw = \"{law}\"\n", self.name)
     }
 
     /// Measures the case in this process. With `seeds`, each pass has so many of them, else as many as a second takes;

@@ -8,12 +8,15 @@
 //! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
 //! - [`calibrate`]: learns the map that Marimo reads.
+//! - [`import`]: other simulators' input files as scenarios; [`validation`]: their reference cases, ours against theirs.
 
 pub mod bench;
 pub mod calibrate;
+pub mod import;
 pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod trace;
+pub mod validation;
 pub mod workload;

@@ -1,8 +1,13 @@
 //! Everything a simulation is made of.
 
 use crate::{
-    fabric::{permission::Gate, routing::TooManySets, topology::Topology},
-    host::app::Application,
+    fabric::{
+        packet::GAP,
+        permission::Gate,
+        routing::{Pinned, TooManySets},
+        topology::Topology,
+    },
+    host::{app::Application, format::Format},
     probe::PacketFilter,
 };
 use incast_cc::{
@@ -11,7 +16,7 @@ use incast_cc::{
     switch::Agent,
     underlay::Underlay,
 };
-use incast_units::{Rate, Time};
+use incast_units::{Rate, Rounding, Time};
 use thiserror::Error;
 
 /// One simulation: a fabric, its hosts, the flows, and what to measure.
@@ -23,6 +28,8 @@ pub struct Config {
     pub switch: SwitchConfig,
     /// All hosts.
     pub host: HostConfig,
+    /// All links.
+    pub wire: Wire,
     /// Flow classes, by the index that flows name.
     pub classes: Vec<ClassConfig>,
     /// Flows whose start is known beforehand, in any order.
@@ -43,6 +50,21 @@ pub struct Config {
     pub ties: Ties,
 }
 
+/// How frames lie on all links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Bytes on a link that belong to no frame.
+    pub gap: u32,
+    /// What becomes of fractions of transmission times and of the gaps of paced flows.
+    pub rounding: Rounding,
+}
+
+impl Default for Wire {
+    fn default() -> Self {
+        Self { gap: GAP, rounding: Rounding::Exact }
+    }
+}
+
 /// Order of simultaneous events of different ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
@@ -51,6 +73,10 @@ pub enum Ties {
     Seeded,
     /// Lower ports first.
     PortOrder,
+    /// Lower ports first, and packets that arrive as a transmission ends wait with those that are there before the link
+    /// is taken: the order of simulators with one global list of events, in which an arrival was scheduled a link's delay
+    /// earlier. Otherwise the link is taken before newcomers see it.
+    ArrivalsFirst,
 }
 
 /// A threshold in bytes, or relative to the port.
@@ -95,7 +121,7 @@ pub enum Buffer {
 }
 
 /// ECN marking of the egress queue, in bytes of the packet's own priority.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Ecn {
     /// No marks.
     Off,
@@ -113,6 +139,21 @@ pub enum Ecn {
         /// Probability at `max`.
         p: f64,
     },
+    /// Random early detection with thresholds for each rate of ports; ports of any other rate do not mark.
+    RedByRate(Vec<RedAtRate>),
+}
+
+/// Random early detection of the ports of one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedAtRate {
+    /// The ports' rate.
+    pub rate: Rate,
+    /// No marks up to here.
+    pub min: Size,
+    /// All packets are marked above.
+    pub max: Size,
+    /// Probability at `max`.
+    pub p: f64,
 }
 
 /// When the queue is compared with the threshold.
@@ -133,6 +174,8 @@ pub enum LoadBalancing {
     Ecmp,
     /// Each packet draws a port.
     Spray,
+    /// The sender chooses: see [`Pinned`]. Flows that are not pinned choose by a hash, once for all switches.
+    Pinned,
 }
 
 /// All switches of a fabric.
@@ -150,7 +193,7 @@ pub struct SwitchConfig {
     pub load_balancing: LoadBalancing,
     /// In-switch algorithm; each switch gets a copy.
     pub agent: Agent,
-    /// Packets carry a record of each hop's queue and rate.
+    /// Packets carry a record of each hop's queue and rate; always where a class's law needs them.
     pub telemetry: bool,
     /// Closes every port for a part of each period.
     pub gate: Option<Gate>,
@@ -275,6 +318,12 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this.
     pub ack_delay: Time,
+    /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
+    pub answer_delay: Time,
+    /// The same for a congestion notification.
+    pub notification_delay: Time,
+    /// Acknowledgements and other control packets go before data; otherwise they take turns with it.
+    pub answers_first: bool,
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the highest arrival).
     pub reordering: u32,
     /// Receiver-driven scheduler; each host gets a copy.
@@ -294,6 +343,9 @@ impl HostConfig {
             rto_min: Time::from_ms(1),
             ack_every: 1,
             ack_delay: Time::ZERO,
+            answer_delay: Time::ZERO,
+            notification_delay: Time::ZERO,
+            answers_first: true,
             reordering: 3,
             scheduler: Scheduler::None,
             give_up_after: None,
@@ -309,12 +361,16 @@ pub struct ClassConfig {
     pub name: String,
     /// The law.
     pub law: LawParameters,
+    /// Sizes of its frames.
+    pub format: Format,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Priority of data packets.
     pub priority: u8,
     /// Priority of acknowledgements; `None` for that of the data, as TCP has it.
     pub ack_priority: Option<u8>,
+    /// Priority of the receivers' congestion notifications.
+    pub notification_priority: u8,
     /// Stage between flow and NIC; each flow gets a copy.
     pub underlay: Underlay,
 }
@@ -334,6 +390,8 @@ pub struct FlowSpec {
     pub class: u16,
     /// Group that the flow belongs to (an incast, an RPC), or [`FlowSpec::NO_REQUEST`].
     pub request: u64,
+    /// Its way there and back, where load balancing is [`LoadBalancing::Pinned`].
+    pub pinned: Option<Pinned>,
 }
 
 impl FlowSpec {

@@ -1,8 +1,8 @@
 //! What all nodes of a simulation share, resolved once.
 
 use crate::{
-    config::{HostConfig, SwitchConfig},
-    fabric::pfc::Rules,
+    config::{HostConfig, SwitchConfig, Wire},
+    fabric::{node::class, pfc::Rules},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -24,8 +24,12 @@ pub struct Settings {
     pub pfc: Option<Rules>,
     /// All hosts.
     pub host: HostConfig,
+    /// All links.
+    pub wire: Wire,
     /// Flow classes.
     pub classes: Vec<Class>,
+    /// Packets that arrive as a transmission ends are seen before the link is taken.
+    pub arrivals_first: bool,
     /// The fabric's largest base RTT.
     pub base_rtt: Time,
     /// Record events.
@@ -37,6 +41,17 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The class of the event in which a transmission has ended.
+    pub fn departure(&self) -> u8 {
+        if self.arrivals_first { class::LATE_DEPARTURE } else { class::DEPARTURE }
+    }
+
+    /// At `now`, before the event of that time, transmissions that end earlier than this have ended.
+    #[inline]
+    pub fn ended_before(&self, now: Time) -> Time {
+        if self.arrivals_first { now } else { now + Time::from_ps(1) }
+    }
+
     /// Whether flows of a host are sampled: where the packets of one flow are recorded, only that flow is.
     pub fn samples_rates_of(&self, host: u32) -> bool {
         let only = self.packets.as_ref().and_then(|packets| packets.flow);
@@ -55,12 +70,16 @@ pub struct Class {
     pub priority: u8,
     /// Priority of its acknowledgements.
     pub ack_priority: u8,
+    /// Priority of the receivers' congestion notifications.
+    pub notification_priority: u8,
     /// Stage between flow and NIC.
     pub underlay: Underlay,
     /// Its packets are ECN-capable.
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
     pub notification_interval: Option<Time>,
+    /// A new pace changes the gap that is under way, too.
+    pub repaces: bool,
     /// Sizes on the wire.
     pub format: Format,
     /// What the law knows of the path.

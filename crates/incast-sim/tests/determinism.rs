@@ -443,6 +443,8 @@ fn an_order_by_ports_is_deterministic_too() {
     let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
     let make = |ties| Config { ties, ..busy(fabric(), "dctcp", 2) };
     let ordered = on_threads(|| make(Ties::PortOrder), "port order");
+    let late = on_threads(|| make(Ties::ArrivalsFirst), "arrivals first");
+    assert_ne!(late.digest, ordered.digest, "and of packets that arrive as a transmission ends");
     assert_ne!(ordered.digest, common::run(make(Ties::Seeded)).digest, "an incast is full of ties");
 }
 

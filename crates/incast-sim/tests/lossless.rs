@@ -10,7 +10,7 @@ use incast_sim::{
     Config, Fabric, FlowSpec,
     config::{
         Alpha, Buffer, ClassConfig, Ecn, Expiry, Headroom, HostConfig, LoadBalancing, MarkAt, Pfc, Probes,
-        Size, SwitchConfig, Threshold, Ties,
+        Size, SwitchConfig, Threshold, Ties, Wire,
     },
     fabric::topology::{Chain, Dumbbell, LeafSpine, Link, Ring, SingleSwitch, Topology},
     pfc_rules,
@@ -111,6 +111,7 @@ fn flow() -> impl Strategy<Value = FlowSpec> {
             bytes,
             class,
             request: FlowSpec::NO_REQUEST,
+            pinned: None,
         }
     })
 }
@@ -172,6 +173,7 @@ fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], re
         end: Time::from_us(700),
         threads: 1,
         ties: Ties::Seeded,
+        wire: Wire::default(),
     };
     config.switch.buffer = buffer(&config, rest);
     config

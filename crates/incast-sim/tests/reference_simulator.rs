@@ -14,8 +14,8 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, Headroom, HostConfig, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes, Size,
-        SwitchConfig, Threshold, Ties,
+        Buffer, ClassConfig, Ecn, Headroom, HostConfig, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
+        RedAtRate, Size, SwitchConfig, Threshold, Ties, Wire,
     },
     fabric::topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
@@ -96,6 +96,7 @@ impl Case {
             bytes: wish.bytes,
             class: wish.class % self.kinds.len() as u16,
             request: FlowSpec::NO_REQUEST,
+            pinned: None,
         };
         let mut link_events = Vec::new();
         let mut failing = Vec::new();
@@ -120,6 +121,7 @@ impl Case {
             end: self.end,
             threads,
             ties: self.ties,
+            wire: Wire::default(),
             topology,
         }
     }
@@ -133,23 +135,30 @@ impl Case {
         ClassConfig {
             name: kind.law.to_owned(),
             law,
+            format: Format::of(framing),
             recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
+            notification_priority: 0,
             underlay: Underlay::None,
         }
     }
 }
 
-fn link() -> impl Strategy<Value = Link> {
-    let rate = prop_oneof![
+/// Rates of links.
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![
         4 => Just(100_000_000_000u64),
         2 => Just(400_000_000_000),
         2 => Just(56_000_000_000),
         1 => Just(10_000_000_000),
         1 => Just(3_000_000_000),
         1 => Just(7_777_777_777),
-    ];
+    ]
+    .prop_map(Rate::from_bps)
+}
+
+fn link() -> impl Strategy<Value = Link> {
     let delay = prop_oneof![
         4 => Just(1_000_000u64),
         1 => Just(5_000),
@@ -159,11 +168,7 @@ fn link() -> impl Strategy<Value = Link> {
         1 => 1u64..5_000_000,
     ];
     let loss = prop_oneof![6 => Just(0.0), 1 => Just(0.001), 1 => Just(0.02), 1 => Just(0.3)];
-    (rate, delay, loss).prop_map(|(rate, delay, loss)| Link {
-        rate: Rate::from_bps(rate),
-        delay: Time::from_ps(delay),
-        loss,
-    })
+    (rate(), delay, loss).prop_map(|(rate, delay, loss)| Link { rate, delay: Time::from_ps(delay), loss })
 }
 
 /// A random connected graph of switches, some joined twice, with a host or two at most of them.
@@ -271,6 +276,15 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             max: Size::Bytes(min + span),
             p
         }),
+        1 => proptest::collection::vec((rate(), 0u64..10_000, 0u64..30_000, 0.0..1.0f64), 0..4).prop_map(|rates| {
+            let at = |(rate, min, span, p)| RedAtRate {
+                rate,
+                min: Size::Bytes(min),
+                max: Size::Bytes(min + span),
+                p,
+            };
+            Ecn::RedByRate(rates.into_iter().map(at).collect())
+        }),
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
     let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
@@ -299,14 +313,12 @@ fn host() -> impl Strategy<Value = HostConfig> {
     let ack_every = prop_oneof![3 => Just(1u32), 1 => 1u32..5, 1 => Just(255)];
     (mtu, time(5_000..1_000_000), ack_every, time(0..20_000), 0u32..12, 0u64..100_000).prop_map(
         |(mtu, rto_min, ack_every, ack_delay, reordering, ahead)| HostConfig {
-            mtu,
             rto_min,
             ack_every,
             ack_delay,
             reordering,
             scheduler: Scheduler::WindowCredit(WindowCredit { ahead, priority: None }),
-            give_up_after: None,
-            gate: None,
+            ..HostConfig::plain(mtu)
         },
     )
 }
@@ -323,6 +335,13 @@ fn kind() -> impl Strategy<Value = Kind> {
         2 => (0u64..50).prop_map(|us| ("dcqcn", vec![("cnp_interval", format!("{us}us"))])),
         1 => Just(("dcqcn", vec![("byte_counter", "20KB".to_owned())])),
         1 => Just(("dcqcn", vec![("variant", "mellanox".to_owned())])),
+        2 => (1u64..100_000).prop_map(|window| {
+            let lineage = ("profile", "hpcc-lineage".to_owned());
+            ("dcqcn", vec![lineage, ("in_flight", "rate-bdp".to_owned()), ("window", format!("{window}B"))])
+        }),
+        1 => Just(("timely", vec![("profile", "hpcc-lineage".to_owned())])),
+        1 => Just(("dctcp-rate", vec![])),
+        2 => Just(("dctcp-rate", vec![("profile", "hpcc-lineage".to_owned())])),
         2 => (1u64..100_000).prop_map(|window| ("constant-window", vec![("window", format!("{window}B"))])),
         1 => (1u64..200).prop_map(|rate| ("constant-rate", vec![("rate", format!("{}Mbps", rate * 777))])),
         1 => Just(("constant-rate", vec![])),
@@ -369,7 +388,8 @@ fn case() -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec(wish(), 2..31);
     let failure = (0usize..100, (0u64..300).prop_map(Time::from_us), (1u64..200_000).prop_map(Time::from_ns));
     let failures = prop_oneof![3 => Just(Vec::new()), 1 => proptest::collection::vec(failure, 1..4)];
-    let ties = prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder)];
+    let ties =
+        prop_oneof![3 => Just(Ties::Seeded), 1 => Just(Ties::PortOrder), 1 => Just(Ties::ArrivalsFirst)];
     let end = prop_oneof![(100u64..2_000).prop_map(Time::from_us), Just(Time::from_ms(20))];
     (fabric(), switch(), host(), kinds, flows, failures, any::<u64>(), ties, end).prop_map(
         |(topology, switch, host, kinds, flows, failures, seed, ties, end)| Case {
@@ -448,7 +468,8 @@ proptest! {
 
     #[test]
     fn agrees_on_the_base_round_trip(Fabric(topology) in fabric(), mtu in 64u32..9000) {
-        for framing in [incast_cc::sender::Framing::Tcp, incast_cc::sender::Framing::RoceV2] {
+        use incast_cc::sender::Framing;
+        for framing in [Framing::Tcp, Framing::RoceV2, Framing::RoceV2Int] {
             let format = Format::of(framing);
             let path = base_path(&topology, mtu, framing);
             let (data, control) = (format.data(mtu) + 20, format.control() + 20);

@@ -10,5 +10,5 @@ mod time;
 
 pub use bytes::Bytes;
 pub use parse::UnitError;
-pub use rate::{Rate, Serializer};
+pub use rate::{Rate, Rounding, Serializer};
 pub use time::Time;

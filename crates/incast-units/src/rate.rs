@@ -87,15 +87,39 @@ impl fmt::Display for Rate {
     }
 }
 
+/// What becomes of the fractions of a time that bytes take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// Nothing is lost: see [`Serializer`].
+    #[default]
+    Exact,
+    /// Each time is cut to whole nanoseconds, as simulators do whose clock counts nanoseconds: links are a little too
+    /// fast (by 1% for 1,048 bytes at 100 Gbps, by 5% at 400 Gbps).
+    WholeNanoseconds,
+}
+
+impl Rounding {
+    /// A time under this rounding.
+    #[inline]
+    pub fn of(self, time: Time) -> Time {
+        match self {
+            Self::Exact => time,
+            Self::WholeNanoseconds => Time::from_ps(time.ps() / 1000 * 1000),
+        }
+    }
+}
+
 /// The transmitter's clock: turns packet sizes into end times without drift.
 ///
 /// A packet of `b` bytes takes exactly `8e12 b / rate` picoseconds, which need not be whole (56 Gbps). Within
 /// a busy period the exact end is kept as whole picoseconds plus a remainder, and only what leaves is rounded,
 /// up: the n-th packet of a busy period ends at `ceil(start + n × exact)`. An idle link starts afresh.
+/// With [`Rounding::WholeNanoseconds`] each packet is rounded down for itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Serializer {
-    /// Picoseconds per byte where that is whole, else 0.
+    /// Picoseconds per byte where that is whole and nothing is rounded, else 0.
     ps_per_byte: u32,
+    rounding: Rounding,
     /// Numerator of what the last rounding added, in units of 1 ps / rate.
     owed: u64,
     rate: u64,
@@ -103,15 +127,21 @@ pub struct Serializer {
 
 impl Serializer {
     /// For a link of `rate`. A zero rate is refused by whoever parses it; here it counts as 1 bit/s.
-    pub fn new(rate: Rate) -> Self {
+    pub fn new(rate: Rate, rounding: Rounding) -> Self {
         let rate = rate.bps().max(1);
-        let whole = if PS_BITS.is_multiple_of(rate) { u32::try_from(PS_BITS / rate).unwrap_or(0) } else { 0 };
-        Self { ps_per_byte: whole, owed: 0, rate }
+        let whole = rounding == Rounding::Exact && PS_BITS.is_multiple_of(rate);
+        let ps_per_byte = if whole { u32::try_from(PS_BITS / rate).unwrap_or(0) } else { 0 };
+        Self { ps_per_byte, rounding, owed: 0, rate }
     }
 
-    /// Picoseconds per byte where that is a whole number, else zero.
+    /// Picoseconds per byte where that is a whole number and nothing is rounded, else zero.
     pub fn ps_per_byte(&self) -> u32 {
         self.ps_per_byte
+    }
+
+    /// What becomes of fractions.
+    pub fn rounding(&self) -> Rounding {
+        self.rounding
     }
 
     /// When `bytes` that start at `start` have left. `continues` says that the link was busy until `start`.
@@ -125,6 +155,10 @@ impl Serializer {
 
     #[cold]
     fn end_fraction(&mut self, start: Time, bytes: u32, continues: bool) -> Time {
+        if self.rounding == Rounding::WholeNanoseconds {
+            let ns = u128::from(bytes) * u128::from(PS_BITS / 1000) / u128::from(self.rate);
+            return start + Time::from_ns(ns as u64);
+        }
         let owed = if continues { self.owed } else { 0 };
         let exact = u128::from(bytes) * u128::from(PS_BITS) - u128::from(owed);
         let whole = exact.div_ceil(u128::from(self.rate));
@@ -150,7 +184,7 @@ mod tests {
     #[test]
     fn serialisation_does_not_drift() {
         // 56 Gbps: 4,160 B take 594,285 5/7 ps. Seven of them take a whole number of picoseconds.
-        let mut serializer = Serializer::new(Rate::from_gbps(56));
+        let mut serializer = Serializer::new(Rate::from_gbps(56), Rounding::Exact);
         let mut now = Time::ZERO;
         for i in 0..7_000u64 {
             now = serializer.end(now, 4160, i > 0);
@@ -158,10 +192,26 @@ mod tests {
         assert_eq!(now.ps(), 1000 * 7 * 4160 * 8_000 / 56);
     }
 
+    #[test]
+    fn whole_nanoseconds_are_cut() {
+        // 1,048 B: 83.84 ns at 100 Gbps, 20.96 ns at 400 Gbps; and no fraction is owed to the next packet.
+        for (gbps, ns) in [(100, 83), (400, 20)] {
+            let mut serializer = Serializer::new(Rate::from_gbps(gbps), Rounding::WholeNanoseconds);
+            let first = serializer.end(Time::ZERO, 1048, false);
+            assert_eq!(
+                (first, serializer.end(first, 1048, true)),
+                (Time::from_ns(ns), Time::from_ns(2 * ns))
+            );
+            assert_eq!(serializer.ps_per_byte(), 0);
+        }
+        assert_eq!(Rounding::WholeNanoseconds.of(Time::from_ps(5_999)), Time::from_ns(5));
+        assert_eq!(Rounding::Exact.of(Time::from_ps(5_999)), Time::from_ps(5_999));
+    }
+
     proptest! {
         #[test]
         fn every_end_is_the_exact_one_rounded_up(rate in 1u64..2_000_000_000_000, sizes in proptest::collection::vec(1u32..10_000, 1..50)) {
-            let mut serializer = Serializer::new(Rate::from_bps(rate));
+            let mut serializer = Serializer::new(Rate::from_bps(rate), Rounding::Exact);
             let (mut now, mut sum) = (Time::ZERO, 0u128);
             for (i, size) in sizes.into_iter().enumerate() {
                 now = serializer.end(now, size, i > 0);

@@ -30,6 +30,10 @@ pub enum Command {
     Trace(Trace),
     /// Learn what a law takes from measurements
     Calibrate(Calibrate),
+    /// Make a scenario of another simulator's input files
+    Import(Import),
+    /// Re-run a peer's reference cases and print ours against theirs
+    Validate(Validate),
     /// Measure what the engine costs on the canonical cases
     Bench(Bench),
     /// Measure one case in this process
@@ -272,6 +276,64 @@ pub struct CalibrateMarimo {
     /// Simulations at once [default: cores]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Whose files.
+    #[command(subcommand)]
+    pub from: Imported,
+}
+
+/// Whose files can be imported.
+#[derive(Debug, Subcommand)]
+pub enum Imported {
+    /// The ns-3 simulator of HPCC and what descends from it
+    Hpcc(ImportHpcc),
+}
+
+/// Arguments of `import hpcc`.
+#[derive(Debug, Args)]
+pub struct ImportHpcc {
+    /// The file TOPOLOGY_FILE names
+    #[arg(long, value_name = "FILE")]
+    pub topology: PathBuf,
+    /// The file FLOW_FILE names
+    #[arg(long, value_name = "FILE")]
+    pub flows: PathBuf,
+    /// The configuration
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// The way of each flow, to be kept to (CSV: src,dst,data_path,ack_path)
+    #[arg(long, value_name = "FILE")]
+    pub paths: Option<PathBuf>,
+    /// The scenario to write; its topology and its flows are written beside it
+    #[arg(long, short, value_name = "SCENARIO.toml")]
+    pub out: PathBuf,
+    /// Overwrite files that are there already
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// Only these cases [default: all]
+    #[arg(value_name = "CASE")]
+    pub cases: Vec<String>,
+    /// Folder of the reference cases
+    #[arg(long, value_name = "DIR", default_value = "validation/ns3")]
+    pub from: PathBuf,
+    /// Folder of the imported scenarios and what comes out
+    #[arg(long, value_name = "DIR", default_value = "results/validation")]
+    pub out: PathBuf,
+    /// Seeds of the cases in which switches draw marks
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub seeds: NonZeroUsize,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `bench`.

@@ -39,8 +39,8 @@ pub fn bench(arguments: &arguments::Bench) -> End {
     let mut measurements = Vec::new();
     let mut failed = false;
     for case in CASES.iter().filter(wanted) {
-        let own = [case.law.to_owned()];
-        for law in if arguments.laws.is_empty() { &own[..] } else { &arguments.laws } {
+        let own: Vec<String> = case.laws.iter().map(|law| (*law).to_owned()).collect();
+        for law in if arguments.laws.is_empty() { &own } else { &arguments.laws } {
             // The same seeds for every number of threads, so that rows can be compared.
             let mut seeds = None;
             for threads in &arguments.threads {

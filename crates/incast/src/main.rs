@@ -5,6 +5,7 @@ mod bench;
 mod bundled;
 mod calibrate;
 mod check;
+mod import;
 mod interrupt;
 mod list;
 mod output;
@@ -15,6 +16,7 @@ mod reproduce;
 mod run;
 mod schema;
 mod trace;
+mod validate;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         Command::List(arguments) => list::list(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
+        Command::Validate(arguments) => validate::validate(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchCase(arguments) => bench::one(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),

@@ -17,6 +17,7 @@
 //! Readings and deviations (all in `docs/dcqcn.md`):
 //! - Fast recovery is five steps to a fixed target, as the paper's text has it; its algorithm, which compares after
 //!   counting, has four. [`FastRecovery`] has both.
+//! - [`Notification::EcnEcho`] is HPCC's simulator's: no notification packets, marks come back with acknowledgements.
 //! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
 //!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
@@ -25,11 +26,11 @@
 
 use super::{
     Framing, LawInfo, Recovery, SenderLaw,
-    rate_based::{self, InFlight, Profile},
+    rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
     Feedback, Loss, Path, Periodic,
-    parameters::{ParameterError, Raw, chosen, with_defaults},
+    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
 use std::sync::Arc;
@@ -64,13 +65,23 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// How a sender learns of marks.
+    pub enum Notification {
+        /// By congestion notification packets of the receiver (SIGCOMM 2015).
+        Cnp = "cnp",
+        /// Each acknowledgement of a marked packet counts as one (HPCC's simulator).
+        EcnEcho = "ecn-echo",
+    }
+}
+
 crate::parameters! {
     /// Parameters of DCQCN.
     pub struct Parameters {
         /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
         /// The paper's reaction point or the NIC's.
-        variant: Variant = "\"paper\"", |_| Variant::Paper, "\"paper\" or \"mellanox\"", |_| true, "SIGCOMM 2015; \"mellanox\" is HPCC's simulator";
+        variant: Variant = "\"paper\"; hpcc-lineage: \"mellanox\"", |_| Variant::Paper, "\"paper\" or \"mellanox\"", |_| true, "SIGCOMM 2015; \"mellanox\" is HPCC's simulator";
         /// g: weight of the newest period in the moving average alpha.
         gain: f64 = "1/256", |_| 1.0 / 256.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "SIGCOMM 2015";
         /// K: alpha decays after each such time without a CNP; with the variant mellanox it is updated each such time.
@@ -95,8 +106,20 @@ crate::parameters! {
         min_rate: Rate = "rate / 400; paper: 100Mbps; mellanox: rate / 100", |path| share(path, 400), "at least 1bps", |r| r.bps() > 0, "HPCC's simulator: 100Mbps, and 1Gbps at 100Gbps";
         /// Which cuts lower the target rate.
         clamp_target: ClampTarget = "\"always\"; mellanox: \"after-increase\"", |_| ClampTarget::Always, "\"always\" or \"after-increase\"", |_| true, "SIGCOMM 2015; HPCC's simulator";
+        /// Whether receivers send notifications, or acknowledgements that echo a mark are taken for them.
+        notification: Notification = "\"cnp\"; hpcc-lineage: \"ecn-echo\"", |_| Notification::Cnp, "\"cnp\" or \"ecn-echo\"", |_| true, "SIGCOMM 2015; \"ecn-echo\" is HPCC's simulator";
+        /// Variant mellanox: the ticks of cuts come so much after the notification's multiples of `decrease_timer`.
+        decrease_delay: Time = "0ns; hpcc-lineage: 1ns", |_| Time::ZERO, "any time", |_| true, "HPCC's simulator, so that alpha's tick comes first";
+        /// Variant mellanox: share of the rate that the first notification leaves.
+        first_notification: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "HPCC's simulator (RateOnFirstCnp)";
+        /// A new rate changes the gap to the next packet that is under way, too.
+        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
         /// A limit of what is in flight, beside the rate.
         in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019";
+        /// The window that `in_flight` means, at line rate.
+        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
+        /// Which packets the window lets go.
+        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
     }
 }
 
@@ -109,8 +132,8 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static st
     let text = |(key, value): (&'static str, &str)| (key, Raw::Text(value.to_owned()));
     let time = |share: f64| Raw::Text(path.base_rtt.mul_f64(share).max(Time::from_ps(1)).to_string());
     let rate = |of: u64| Raw::Text(share(path, of).to_string());
-    let mut defaults = Vec::new();
-    if profile == Profile::Paper {
+    let mut defaults = vec![("variant", variant.write())];
+    if profile != Profile::Scaled {
         defaults.extend(
             [
                 ("alpha_timer", "55us"),
@@ -133,7 +156,7 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static st
         defaults.push(("hyper_increase", rate(500)));
         defaults.push(("min_rate", rate(100)));
         match profile {
-            Profile::Paper => defaults.extend(
+            Profile::Paper | Profile::HpccLineage => defaults.extend(
                 [("alpha_timer", "1us"), ("increase_timer", "300us"), ("cnp_interval", "4us")].map(text),
             ),
             Profile::Scaled => defaults.extend([
@@ -142,6 +165,11 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static st
                 ("cnp_interval", time(4.0 / 13.0)),
             ]),
         }
+    }
+    if profile == Profile::HpccLineage {
+        defaults.extend([("notification", "ecn-echo"), ("decrease_delay", "1ns")].map(text));
+        defaults.push(("repace", Raw::Flag(false)));
+        defaults.extend(rate_based::lineage_window(path));
     }
     defaults
 }
@@ -159,7 +187,7 @@ pub struct Constants {
     recovery_stages: u64,
     /// Below this rate packets are further apart than the timer.
     slow: f64,
-    bdp: f64,
+    limit: Limit,
 }
 
 /// State of a flow.
@@ -179,7 +207,7 @@ pub struct Dcqcn {
     timer_stage: u32,
     byte_stage: u32,
     /// A CNP has come before.
-    notified: bool,
+    was_notified: bool,
     /// Variant mellanox: a CNP has come since the last tick of alpha's timer, and of that of cuts.
     alpha_pending: bool,
     cut_pending: bool,
@@ -306,6 +334,35 @@ impl Dcqcn {
         (self.timer_stage, self.byte_stage, self.counted) = (0, 0, 0);
         self.increase_timer.restart(now);
     }
+
+    /// A notification has come.
+    fn notified(&mut self, now: Time) {
+        self.catch_up(now);
+        let mellanox = self.constants.parameters.variant == Variant::Mellanox;
+        if !std::mem::replace(&mut self.was_notified, true) {
+            // Nothing ran before the first one: alpha is still 1.
+            self.alpha_timer.restart(now);
+            self.decrease_timer.restart(now.saturating_add(self.constants.parameters.decrease_delay));
+            self.cut_pending = mellanox;
+            if mellanox {
+                self.current *= self.constants.parameters.first_notification;
+                self.target = self.current;
+            }
+        } else if mellanox {
+            if !self.cut_pending {
+                // Ticks that found nothing to do.
+                self.decrease_timer.expired(now);
+            }
+            self.expire_alpha(now);
+            (self.alpha_pending, self.cut_pending) = (true, true);
+        }
+        if !mellanox {
+            self.expire_alpha(now);
+            self.cut(now);
+            self.alpha = raised(self.alpha, self.constants.parameters.gain);
+            self.alpha_timer.restart(now);
+        }
+    }
 }
 
 impl SenderLaw for Dcqcn {
@@ -322,7 +379,8 @@ impl SenderLaw for Dcqcn {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let profile = chosen("profile", Profile::Scaled, given)?;
-        let variant = chosen("variant", Variant::Paper, given)?;
+        let usual = if profile == Profile::HpccLineage { Variant::Mellanox } else { Variant::Paper };
+        let variant = chosen("variant", usual, given)?;
         let parameters = Parameters::resolve(path, &with_defaults(&defaults(profile, variant, path), given))?;
         let line = path.rate.as_f64();
         Ok(Arc::new(Constants {
@@ -336,7 +394,7 @@ impl SenderLaw for Dcqcn {
                 FastRecovery::Below => parameters.fast_recovery - 1,
             },
             slow: f64::from(path.wire_mss) * 8e12 / parameters.increase_timer.ps() as f64,
-            bdp: rate_based::bdp(path),
+            limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
             parameters,
         }))
     }
@@ -344,7 +402,11 @@ impl SenderLaw for Dcqcn {
         constants.parameters.values()
     }
     fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
-        Some(constants.parameters.cnp_interval)
+        let parameters = &constants.parameters;
+        (parameters.notification == Notification::Cnp).then_some(parameters.cnp_interval)
+    }
+    fn repaces(constants: &Arc<Constants>) -> bool {
+        constants.parameters.repace
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         let Parameters { alpha_timer, increase_timer, decrease_timer, .. } = constants.parameters;
@@ -358,7 +420,7 @@ impl SenderLaw for Dcqcn {
             counted: 0,
             timer_stage: 0,
             byte_stage: 0,
-            notified: false,
+            was_notified: false,
             alpha_pending: false,
             cut_pending: false,
             constants: Arc::clone(constants),
@@ -367,7 +429,11 @@ impl SenderLaw for Dcqcn {
 
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        self.catch_up(feedback.now);
+        if feedback.marked > 0 && self.constants.parameters.notification == Notification::EcnEcho {
+            self.notified(feedback.now);
+        } else {
+            self.catch_up(feedback.now);
+        }
     }
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, now: Time, _next: u64) {
@@ -375,27 +441,7 @@ impl SenderLaw for Dcqcn {
     }
 
     fn on_cnp(&mut self, now: Time, _granted_window: Option<u64>) {
-        self.catch_up(now);
-        let mellanox = self.constants.parameters.variant == Variant::Mellanox;
-        if !std::mem::replace(&mut self.notified, true) {
-            // Nothing ran before the first one: alpha is still 1.
-            self.alpha_timer.restart(now);
-            self.decrease_timer.restart(now);
-            self.cut_pending = mellanox;
-        } else if mellanox {
-            if !self.cut_pending {
-                // Ticks that found nothing to do.
-                self.decrease_timer.expired(now);
-            }
-            self.expire_alpha(now);
-            (self.alpha_pending, self.cut_pending) = (true, true);
-        }
-        if !mellanox {
-            self.expire_alpha(now);
-            self.cut(now);
-            self.alpha = raised(self.alpha, self.constants.parameters.gain);
-            self.alpha_timer.restart(now);
-        }
+        self.notified(now);
     }
 
     fn on_timer(&mut self, now: Time) {
@@ -420,8 +466,7 @@ impl SenderLaw for Dcqcn {
     }
 
     fn window(&self) -> u64 {
-        let constants = &*self.constants;
-        rate_based::window(constants.parameters.in_flight, constants.bdp, self.current, constants.line)
+        self.constants.limit.at(self.current)
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.current as u64).max(1)))
@@ -655,6 +700,51 @@ mod tests {
         assert_eq!(law.next_timer(), US(1404), "ticks go on between cuts");
         law.on_timer(US(1404));
         assert!(law.target < 20.1 * GBPS, "a cut after increases lowers the target");
+    }
+
+    /// The profile of HPCC's simulator at 100 Gbit/s: the values of its scripts, and what its first microseconds come to.
+    #[test]
+    fn the_lineage_takes_marked_acknowledgements_for_notifications() {
+        let path = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_ns(12_240), ..path() };
+        let lineage = Dcqcn::resolve(&path, &given(&[("profile", "hpcc-lineage")])).expect("allowed");
+        let values = &lineage.parameters;
+        assert_eq!((values.variant, values.fast_recovery), (Variant::Mellanox, 1));
+        assert_eq!((values.alpha_timer, values.decrease_timer, values.increase_timer), (US(1), US(4), US(300)));
+        let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
+        assert_eq!((values.additive_increase, values.hyper_increase), (mbps(20), mbps(200)));
+        assert_eq!((values.min_rate, values.window), (mbps(1000), Bytes::new(153_000)));
+        assert_eq!((Dcqcn::notification_interval(&lineage), Dcqcn::repaces(&lineage)), (None, false));
+
+        let mut law = Dcqcn::start(&lineage, &path, Time::ZERO, 0);
+        let ack = |law: &mut Dcqcn, now: Time, marked| {
+            law.on_ack(&Feedback { now, marked, packets: 1, ..Feedback::default() });
+        };
+        ack(&mut law, US(100), 0);
+        assert_eq!(law.next_timer(), Time::MAX);
+        ack(&mut law, US(110), 1);
+        // The cut comes a nanosecond after alpha's fourth tick, and finds that one done.
+        let tick = Time::from_ns(114_001);
+        assert_eq!((law.next_timer(), rates(&law)), (tick, (100.0, 100.0)));
+        law.on_timer(tick);
+        close(law.current, 100.0 * GBPS * (1.0 - libm::pow(255.0 / 256.0, 4.0) / 2.0));
+        // 50.7767 Gbit/s is what the simulator itself has after one mark (incast16_dcqcn, `rates.csv`).
+        assert!((law.current / GBPS - 50.7767).abs() < 5e-5);
+        // With more marks in the second and third microsecond it has more.
+        let mut law = Dcqcn::start(&lineage, &path, Time::ZERO, 0);
+        for ns in [0, 1_200, 1_400, 2_500] {
+            ack(&mut law, Time::from_ns(110_000 + ns), 1);
+        }
+        law.on_timer(tick);
+        let alpha = raised(raised(255.0 / 256.0, 1.0 / 256.0), 1.0 / 256.0) * 255.0 / 256.0;
+        close(law.alpha, alpha);
+        assert_eq!(law.target, 100.0 * GBPS);
+        // The first notification may cut at once, too.
+        let halved = given(&[("variant", "mellanox"), ("profile", "paper")]);
+        let halved = [halved, vec![("first_notification".to_owned(), Raw::Float(0.5))]].concat();
+        let halved = Dcqcn::resolve(&path, &halved).expect("allowed");
+        let mut law = Dcqcn::start(&halved, &path, Time::ZERO, 0);
+        law.on_cnp(US(1), None);
+        assert_eq!(rates(&law), (50.0, 50.0));
     }
 
     #[test]

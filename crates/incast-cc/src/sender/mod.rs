@@ -15,10 +15,12 @@ use incast_units::{Rate, Time};
 
 registry::senders! {
     dctcp::Dctcp,
+    dctcp_rate::DctcpRate,
     cubic::Cubic,
     swift::Swift,
     timely::Timely,
     dcqcn::Dcqcn,
+    hpcc::Hpcc,
     constant_window::ConstantWindow,
     constant_rate::ConstantRate,
     credit::Credit,
@@ -32,6 +34,8 @@ pub enum Framing {
     Tcp,
     /// Ethernet, IPv4, UDP, InfiniBand transport (RoCEv2).
     RoceV2,
+    /// The same with the in-band telemetry (INT) header of HPCC in data packets and their acknowledgements.
+    RoceV2Int,
 }
 
 /// How a law's transport recovers from loss unless the scenario says otherwise.
@@ -62,6 +66,13 @@ pub struct LawInfo {
     pub parameters: &'static [ParameterInfo],
 }
 
+impl LawInfo {
+    /// It needs in-band telemetry: its format has the place, and switches write.
+    pub const fn telemetry(&self) -> bool {
+        matches!(self.framing, Framing::RoceV2Int)
+    }
+}
+
 /// A law at the sender of one flow. All methods are pure in the sense of the crate: no clock, no I/O.
 pub trait SenderLaw: Sized {
     /// Parameters, resolved once for a fabric.
@@ -80,6 +91,10 @@ pub trait SenderLaw: Sized {
     /// this time. `None` for laws that learn of marks from acknowledgements.
     fn notification_interval(_parameters: &Self::Parameters) -> Option<Time> {
         None
+    }
+    /// A new pace changes the gap that is under way, too; else it begins with the gap after the next packet.
+    fn repaces(_parameters: &Self::Parameters) -> bool {
+        true
     }
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;

@@ -1,6 +1,10 @@
 //! What the laws that set a rate have in common: profiles of constants, and a window in addition to the rate.
 
-use crate::Path;
+use crate::{
+    Path,
+    parameters::{Raw, Setting},
+};
+use incast_units::Bytes;
 
 crate::choice! {
     /// Where the constants of a law come from whose paper prints absolute ones.
@@ -9,6 +13,8 @@ crate::choice! {
         Scaled = "scaled",
         /// The paper's constants, on every network.
         Paper = "paper",
+        /// What the released simulator of HPCC does, to the letter, with the constants of its scripts.
+        HpccLineage = "hpcc-lineage",
     }
 }
 
@@ -24,32 +30,82 @@ crate::choice! {
     }
 }
 
-/// Bytes that may be in flight at `rate` bit/s.
-pub fn window(limit: InFlight, bdp: f64, rate: f64, line: f64) -> u64 {
-    match limit {
-        InFlight::Unlimited => u64::MAX,
-        InFlight::Bdp => bdp as u64,
-        InFlight::RateBdp => (bdp * (rate / line)) as u64,
+crate::choice! {
+    /// Which packets a window lets go.
+    pub enum WindowRule {
+        /// Those that fit into it whole.
+        Fits = "fits",
+        /// Any while less than the window is in flight, so that the last one may exceed it (HPCC's simulator).
+        Below = "below",
     }
-    .max(1)
 }
 
-/// The BDP that [`window`] is given: at least one packet.
-pub fn bdp(path: &Path) -> f64 {
-    path.bdp().get().max(path.mss.into()) as f64
+/// The window of a law that sets a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    in_flight: InFlight,
+    /// Bytes at line rate.
+    window: f64,
+    /// Bytes by which a packet may exceed it.
+    slack: u64,
+    /// Rate of the NIC in bit/s.
+    line: f64,
+}
+
+impl Limit {
+    /// A window of so many bytes at line rate; it is never smaller than one packet then.
+    pub fn new(in_flight: InFlight, window: Bytes, rule: WindowRule, path: &Path) -> Self {
+        Self {
+            in_flight,
+            window: window.get().max(path.mss.into()) as f64,
+            slack: slack(rule, path),
+            line: path.rate.as_f64(),
+        }
+    }
+
+    /// Bytes that may be in flight at `rate` bit/s.
+    #[inline]
+    pub fn at(&self, rate: f64) -> u64 {
+        let bytes = match self.in_flight {
+            InFlight::Unlimited => return u64::MAX,
+            InFlight::Bdp => self.window,
+            InFlight::RateBdp => self.window * rate / self.line,
+        };
+        (bytes as u64).max(1).saturating_add(self.slack)
+    }
+}
+
+/// What HPCC's simulator takes for the window at line rate: bytes with headers, though it counts those in flight without.
+pub fn lineage_window(path: &Path) -> Vec<(&'static str, Raw)> {
+    let window = path.rate.bytes_in(path.base_rtt).max(Bytes::new(1));
+    vec![("window", window.write()), ("window_rule", WindowRule::Below.write())]
+}
+
+/// What is to be added to a window of bytes, of which hosts take whole packets: with n packets in flight, n MSS < W is
+/// (n + 1) MSS <= W + MSS - 1.
+pub fn slack(rule: WindowRule, path: &Path) -> u64 {
+    match rule {
+        WindowRule::Fits => 0,
+        WindowRule::Below => u64::from(path.mss).saturating_sub(1),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{Raw, Setting};
+    use incast_units::{Rate, Time};
 
     #[test]
     fn windows_follow_their_definitions() {
-        assert_eq!(window(InFlight::Unlimited, 1e5, 1e9, 1e10), u64::MAX);
-        assert_eq!(window(InFlight::Bdp, 1e5, 1e9, 1e10), 100_000);
-        assert_eq!(window(InFlight::RateBdp, 1e5, 1e9, 1e10), 10_000);
-        assert_eq!(window(InFlight::RateBdp, 1e5, 1.0, 1e10), 1, "never closed");
+        let path = Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(80), mss: 1000, wire_mss: 1000 };
+        let limit = |in_flight, rule| Limit::new(in_flight, Bytes::new(100_000), rule, &path);
+        assert_eq!(limit(InFlight::Unlimited, WindowRule::Below).at(1e9), u64::MAX);
+        assert_eq!(limit(InFlight::Bdp, WindowRule::Fits).at(1e9), 100_000);
+        assert_eq!(limit(InFlight::RateBdp, WindowRule::Fits).at(1e9), 10_000);
+        assert_eq!(limit(InFlight::RateBdp, WindowRule::Fits).at(1.0), 1, "never closed");
+        // Ten packets of 1,000 B: the tenth starts while 9,000 B are in flight, the eleventh would at 10,000.
+        assert_eq!(limit(InFlight::RateBdp, WindowRule::Below).at(1e9) / 1000, 10);
+        assert_eq!(limit(InFlight::RateBdp, WindowRule::Below).at(1.0001e9) / 1000, 11);
     }
 
     #[test]
@@ -57,7 +113,7 @@ mod tests {
         assert_eq!(Profile::read(&Raw::Text("paper".into())), Ok(Profile::Paper));
         assert_eq!(Profile::Scaled.write(), Raw::Text("scaled".into()));
         let refused = Profile::read(&Raw::Text("papers".into())).expect_err("no such profile");
-        assert_eq!(refused, "found \"papers\", expected one of \"scaled\" \"paper\"");
+        assert_eq!(refused, "found \"papers\", expected one of \"scaled\" \"paper\" \"hpcc-lineage\"");
         assert!(Profile::read(&Raw::Flag(true)).is_err());
     }
 }

@@ -51,6 +51,11 @@ macro_rules! senders {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::notification_interval(parameters),)* }
             }
 
+            /// See [`SenderLaw::repaces`].
+            pub fn repaces(&self) -> bool {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::repaces(parameters),)* }
+            }
+
             /// State of a flow that starts at `now`.
             pub fn start(&self, path: &Path, now: Time, random: u32) -> Law {
                 match self { $(Self::$law(parameters) => Law::$law(<$law as SenderLaw>::start(parameters, path, now, random)),)* }

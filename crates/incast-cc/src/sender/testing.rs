@@ -22,6 +22,9 @@ struct Ack {
     packet: Packet,
     arrives: Time,
     marked: bool,
+    /// When the bottleneck began to send it, and what it had sent until then.
+    served: Time,
+    sent_before: u64,
 }
 
 /// What a flow runs through.
@@ -92,6 +95,8 @@ pub(crate) struct Run {
     /// When the NIC is free, and when the bottleneck is.
     nic_free: Time,
     port_free: Time,
+    /// Bytes that went through the bottleneck.
+    port_bytes: u64,
     last_sent: Time,
     last_rtt: Time,
     progress: Time,
@@ -117,6 +122,7 @@ impl Run {
             in_flight: 0,
             nic_free: Time::ZERO,
             port_free: Time::ZERO,
+            port_bytes: 0,
             last_sent: Time::ZERO,
             last_rtt: scenario.path.base_rtt,
             progress: Time::ZERO,
@@ -186,9 +192,11 @@ impl Run {
         let marked = self.scenario.marking.mark(queue, || 0.5);
         self.marked += u64::from(marked);
         let service = self.scenario.bottleneck.time_of(Bytes::new(self.wire()));
-        self.port_free = self.port_free.max(self.now) + service;
+        let served = self.port_free.max(self.now);
+        self.port_free = served + service;
         let arrives = self.port_free + (self.scenario.path.base_rtt - service);
-        self.acks.push_back(Ack { packet, arrives, marked });
+        self.acks.push_back(Ack { packet, arrives, marked, served, sent_before: self.port_bytes });
+        self.port_bytes += self.wire();
     }
 
     fn acknowledge(&mut self, ack: Ack) {
@@ -208,9 +216,18 @@ impl Run {
         let holes = self.outstanding.iter().map(|packet| packet.position);
         let acked = holes.chain(self.again.iter().map(|(position, _)| *position)).min().unwrap_or(self.next);
         self.law.on_credit(self.now, ack.packet.position + ack.packet.bytes + self.scenario.ahead);
+        // What came to the bottleneck before it began to send this packet, and left after it.
+        let behind = self.acks.iter().take_while(|later| later.packet.sent <= ack.served).count() as u64;
+        let hop = HopTelemetry {
+            time: ack.served,
+            sent_bytes: ack.sent_before,
+            queue_bytes: (behind * self.wire()) as u32,
+            rate_mbps: (self.scenario.bottleneck.bps() / 1_000_000) as u32,
+        };
         self.law.on_ack(&Feedback {
             now: self.now,
             acked_bytes: ack.packet.bytes,
+            telemetry: &[hop],
             packets: 1,
             marked: ack.marked.into(),
             acked,
@@ -352,6 +369,34 @@ mod golden {
         insta::assert_snapshot!(
             "dcqcn_mellanox",
             trajectory("dcqcn", &mellanox, marking(), Time::from_us(100))
+        );
+    }
+
+    #[test]
+    fn hpcc() {
+        let scenario = Scenario::datacenter();
+        insta::assert_snapshot!("hpcc", trajectory("hpcc", &[], scenario, Time::from_us(20)));
+        let lineage = [("profile", Raw::Text("hpcc-lineage".into()))];
+        insta::assert_snapshot!("hpcc_lineage", trajectory("hpcc", &lineage, scenario, Time::from_us(20)));
+    }
+
+    #[test]
+    fn dctcp_rate() {
+        insta::assert_snapshot!("dctcp_rate", trajectory("dctcp-rate", &[], marking(), Time::from_us(50)));
+    }
+
+    /// What HPCC's simulator does, of the laws that exist otherwise too.
+    #[test]
+    fn lineage() {
+        let lineage = [("profile", Raw::Text("hpcc-lineage".into()))];
+        insta::assert_snapshot!(
+            "dcqcn_lineage",
+            trajectory("dcqcn", &lineage, marking(), Time::from_us(100))
+        );
+        let scenario = Scenario::datacenter();
+        insta::assert_snapshot!(
+            "timely_lineage",
+            trajectory("timely", &lineage, scenario, Time::from_us(500))
         );
     }
 
@@ -590,8 +635,14 @@ proptest! {
         let path = Path {
             rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90,
         };
-        for info in LAWS {
-            let parameters = LawParameters::resolve(info.name, &path, &[]).expect("registered").expect("defaults");
+        let lineage = [("profile".to_owned(), Raw::Text("hpcc-lineage".to_owned()))];
+        let cases = LAWS.iter().flat_map(|info| [(info, &[][..]), (info, &lineage[..])]);
+        for (info, given) in cases {
+            let parameters = LawParameters::resolve(info.name, &path, given).expect("registered");
+            let Ok(parameters) = parameters else {
+                prop_assert!(!given.is_empty(), "{}: defaults", info.name);
+                continue;
+            };
             let start = || Model {
                 law: parameters.start(&path, Time::ZERO, random),
                 mss: mss.into(), now: Time::ZERO, acked: 0, next: 0, in_flight: 0, sent_bytes: 0,

@@ -13,15 +13,15 @@
 //!
 //! Readings and deviations (all in `docs/timely.md`):
 //! - The paper updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means rarely: a
-//!   rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`, and the
-//!   once-per-RTT of HPCC's simulator. The patched form, whose decreases are small, always has segments. Packets are paced one by one, not in bursts of a segment.
+//!   rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`, and once
+//!   per RTT, by time or, as HPCC's simulator, by positions. The patched form, whose decreases are small, always has segments. Packets are paced one by one, not in bursts of a segment.
 //! - The RTT is that of the packet which causes the update; there is no segment's serialisation to be subtracted.
 //! - Which increases count towards hyperactive increase is [`Streak`].
 //! - Losses and timeouts do not change the rate: the papers have a lossless fabric.
 
 use super::{
     Framing, LawInfo, Recovery, SenderLaw,
-    rate_based::{self, InFlight, Profile},
+    rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
     Feedback, Loss, Path,
@@ -45,8 +45,11 @@ crate::choice! {
     pub enum Update {
         /// Once per segment, at most once per `min_rtt`.
         Segment = "segment",
-        /// Once per round trip: when a packet that was sent after the last update is acknowledged (HPCC's simulator).
+        /// Once per round trip: when a packet that was sent after the last update is acknowledged.
         RoundTrip = "round-trip",
+        /// The same by positions: when everything that was sent before the last update is acknowledged, and something
+        /// after it (HPCC's simulator). Where packets are lost, that is later.
+        Sequence = "sequence",
     }
 }
 
@@ -64,7 +67,7 @@ crate::parameters! {
     /// Parameters of TIMELY.
     pub struct Parameters {
         /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
         /// The published form or the patched one.
         variant: Variant = "\"original\"", |_| Variant::Original, "\"original\" or \"patched\"", |_| true, "SIGCOMM 2015; \"patched\" is CoNEXT 2016";
         /// alpha: weight of the newest difference in the moving average of RTT differences.
@@ -72,31 +75,37 @@ crate::parameters! {
         /// beta: strength of decreases.
         decrease: f64 = "0.8; patched: 0.008", |_| 0.8, "in (0, 1]", |b| *b > 0.0 && *b <= 1.0, "SIGCOMM 2015; CoNEXT 2016";
         /// T_low: below it the rate always rises.
-        low_threshold: Time = "2.5 base RTT; paper: 50us", |path| path.base_rtt.mul_f64(2.5), "at most high_threshold", |_| true, "SIGCOMM 2015 (50us), at its min_rtt of 20us";
+        low_threshold: Time = "2.5 base RTT; paper, hpcc-lineage: 50us", |path| path.base_rtt.mul_f64(2.5), "at most high_threshold", |_| true, "SIGCOMM 2015 (50us), at its min_rtt of 20us";
         /// T_high: above it the rate always falls.
-        high_threshold: Time = "25 base RTT; paper: 500us", |path| path.base_rtt.saturating_mul(25), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (500us), at its min_rtt of 20us";
+        high_threshold: Time = "25 base RTT; paper, hpcc-lineage: 500us", |path| path.base_rtt.saturating_mul(25), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (500us), at its min_rtt of 20us";
         /// Reference RTT of the patched form.
-        reference: Time = "2.5 base RTT; paper: 50us", |path| path.base_rtt.mul_f64(2.5), "above 0", |t| *t > Time::ZERO, "CoNEXT 2016: T_low";
+        reference: Time = "2.5 base RTT; paper, hpcc-lineage: 50us", |path| path.base_rtt.mul_f64(2.5), "above 0", |t| *t > Time::ZERO, "CoNEXT 2016: T_low";
         /// D_minRTT: the gradient is a share of it, and updates are no closer.
-        min_rtt: Time = "base RTT; paper: 20us", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (20us)";
+        min_rtt: Time = "base RTT; paper, hpcc-lineage: 20us", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (20us)";
         /// delta: step of an increase.
-        additive_increase: Rate = "rate / 1000; paper: 10Mbps", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 10Mbps at 10Gbps";
+        additive_increase: Rate = "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 1000", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 10Mbps at 10Gbps";
         /// Updates in a row after which increases are hyperactive.
-        hyper_after: u64 = "5", |_| 5, "at least 1", |n| *n >= 1, "SIGCOMM 2015";
+        hyper_after: u64 = "5; hpcc-lineage: 6", |_| 5, "at least 1", |n| *n >= 1, "SIGCOMM 2015";
         /// N: how many steps a hyperactive increase is.
         hyper_steps: f64 = "5", |_| 5.0, "at least 1", |n| *n >= 1.0, "SIGCOMM 2015";
         /// What counts towards hyperactive increase.
-        hyper_counts: Streak = "\"gradient\"", |_| Streak::Gradient, "\"gradient\" or \"increases\"", |_| true, "SIGCOMM 2015; \"increases\" is HPCC's simulator";
+        hyper_counts: Streak = "\"gradient\"; hpcc-lineage: \"increases\"", |_| Streak::Gradient, "\"gradient\" or \"increases\"", |_| true, "SIGCOMM 2015; \"increases\" is HPCC's simulator";
         /// When the rate is updated.
-        update: Update = "\"round-trip\"; paper, patched: \"segment\"", |_| Update::RoundTrip, "\"segment\" or \"round-trip\"", |_| true, "HPCC's simulator; \"segment\" is SIGCOMM 2015";
+        update: Update = "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"", |_| Update::RoundTrip, "\"segment\", \"round-trip\" or \"sequence\"", |_| true, "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015";
         /// Payload bytes of a segment, with updates by segment.
         segment: Bytes = "0.64 BDP; paper: 16KB", |path| Bytes::new((path.bdp().get() as f64 * 0.64) as u64), "any size", |_| true, "CoNEXT 2016: 16KB (SIGCOMM 2015 has 16KB to 64KB), at 10Gbps and 20us";
         /// Rate of a new flow.
         initial_rate: Rate = "the NIC's rate", |path| path.rate, "at least 1bps", |r| r.bps() > 0, "ours: every scheme starts with one BDP in the first RTT; SIGCOMM 2015 has 1/(n+1) of it with n flows at the host";
         /// Least rate.
-        min_rate: Rate = "rate / 1000; paper: 10Mbps", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "ours: one step; SIGCOMM 2015 prints none";
+        min_rate: Rate = "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 100", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "ours: one step; SIGCOMM 2015 prints none";
         /// A limit of what is in flight, beside the rate.
         in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "the papers; the others are TIMELY+w of HPCC, SIGCOMM 2019";
+        /// The window that `in_flight` means, at line rate.
+        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
+        /// Which packets the window lets go.
+        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
+        /// A new rate changes the gap to the next packet that is under way, too.
+        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
     }
 }
 
@@ -115,6 +124,21 @@ fn paper() -> [(&'static str, Raw); 8] {
     .map(|(key, value)| (key, Raw::Text(value.to_owned())))
 }
 
+/// What the profile hpcc-lineage has in place of the paper's: its scripts scale rates with the NIC's.
+fn lineage(path: &Path) -> Vec<(&'static str, Raw)> {
+    let share = |of: u64| Rate::from_bps((path.rate.bps() / of).max(1)).write();
+    let mut defaults = rate_based::lineage_window(path);
+    defaults.extend([
+        ("update", Update::Sequence.write()),
+        ("additive_increase", share(1000)),
+        ("min_rate", share(100)),
+        ("hyper_after", Raw::Integer(6)),
+        ("hyper_counts", Streak::Increases.write()),
+        ("repace", Raw::Flag(false)),
+    ]);
+    defaults
+}
+
 /// What all flows of a fabric share. Rates in bit/s, times in picoseconds.
 #[derive(Debug)]
 pub struct Constants {
@@ -126,7 +150,7 @@ pub struct Constants {
     high: f64,
     reference: f64,
     min_rtt: f64,
-    bdp: f64,
+    limit: Limit,
 }
 
 /// State of a flow.
@@ -141,6 +165,8 @@ pub struct Timely {
     /// Payload bytes acknowledged since the last update.
     completed: u64,
     last_update: Time,
+    /// What was sent before the last update lies below this position.
+    update_after: u64,
     /// Increases in a row that count.
     streak: u32,
     constants: Arc<Constants>,
@@ -219,8 +245,12 @@ impl SenderLaw for Timely {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mut defaults = Vec::new();
-        if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
+        let profile = chosen("profile", Profile::Scaled, given)?;
+        if profile != Profile::Scaled {
             defaults.extend(paper());
+        }
+        if profile == Profile::HpccLineage {
+            defaults.extend(lineage(path));
         }
         if chosen("variant", Variant::Original, given)? == Variant::Patched {
             defaults.push(("decrease", Raw::Float(0.008)));
@@ -245,12 +275,15 @@ impl SenderLaw for Timely {
             high: ps(high_threshold),
             reference: ps(parameters.reference),
             min_rtt: ps(parameters.min_rtt),
-            bdp: rate_based::bdp(path),
+            limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
             parameters,
         }))
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
+    }
+    fn repaces(constants: &Arc<Constants>) -> bool {
+        constants.parameters.repace
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         Self {
@@ -259,6 +292,7 @@ impl SenderLaw for Timely {
             difference: 0.0,
             completed: 0,
             last_update: now,
+            update_after: 0,
             streak: 0,
             constants: Arc::clone(constants),
         }
@@ -269,6 +303,7 @@ impl SenderLaw for Timely {
         self.completed += feedback.acked_bytes;
         let due = match parameters.update {
             Update::RoundTrip => feedback.now.saturating_sub(feedback.rtt) >= self.last_update,
+            Update::Sequence => feedback.acked > self.update_after,
             Update::Segment => {
                 self.completed >= parameters.segment.get()
                     && feedback.now.saturating_sub(self.last_update) >= parameters.min_rtt
@@ -279,6 +314,7 @@ impl SenderLaw for Timely {
         }
         self.completed = 0;
         self.last_update = feedback.now;
+        self.update_after = feedback.next;
         // The first completion has nothing to be compared with.
         if let Some(previous) = self.previous_rtt.replace(feedback.rtt) {
             let difference = feedback.rtt.ps() as f64 - previous.ps() as f64;
@@ -289,8 +325,7 @@ impl SenderLaw for Timely {
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
 
     fn window(&self) -> u64 {
-        let constants = &*self.constants;
-        rate_based::window(constants.parameters.in_flight, constants.bdp, self.rate, constants.line)
+        self.constants.limit.at(self.rate)
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.rate as u64).max(1)))
@@ -447,6 +482,42 @@ mod tests {
         assert_eq!(law.rate, 5.0 * GBPS);
         ack(&mut law, Time::from_us(60), rtt);
         close(law.rate, 5.01 * GBPS);
+    }
+
+    #[test]
+    fn or_by_positions() {
+        let mut law = flow(&[("update", "sequence")]);
+        let mut ack = |acked, next| {
+            let (now, rtt) = (Time::from_us(30), Time::from_us(30));
+            law.on_ack(&Feedback { now, rtt, acked, next, ..Feedback::default() });
+            law.rate
+        };
+        ack(1000, 5000);
+        assert_eq!(ack(5000, 9000), 5.0 * GBPS, "what was in flight at the first acknowledgement");
+        close(ack(6000, 9000), 5.01 * GBPS);
+        close(ack(9000, 12_000), 5.01 * GBPS);
+        close(ack(10_000, 14_000), 5.02 * GBPS);
+    }
+
+    /// The profile of HPCC's simulator at 100 Gbit/s has the values of its scripts.
+    #[test]
+    fn the_lineage_has_the_values_of_its_scripts() {
+        let path = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_ns(12_240), ..path() };
+        let lineage = Timely::resolve(&path, &given(&[("profile", "hpcc-lineage")])).expect("allowed");
+        let values = lineage.parameters.clone();
+        assert_eq!((values.additive_increase, values.min_rate), (share(1000), share(100)));
+        assert_eq!((values.low_threshold, values.high_threshold), (Time::from_us(50), Time::from_us(500)));
+        assert_eq!((values.min_rtt, values.window), (Time::from_us(20), Bytes::new(153_000)));
+        assert!(!Timely::repaces(&lineage));
+        // The sixth increase in a row is the first of 500 Mbit/s, below the low threshold too.
+        let mut law = Timely { rate: 50.0 * GBPS, ..Timely::start(&lineage, &path, Time::ZERO, 0) };
+        updates(&mut law, &[20.0; 6]);
+        close(law.rate, 50.5 * GBPS);
+        updates(&mut law, &[20.0; 2]);
+        close(law.rate, 51.0 * GBPS);
+        fn share(of: u64) -> Rate {
+            Rate::from_bps(100_000_000_000 / of)
+        }
     }
 
     #[test]

@@ -11,9 +11,10 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, ConfigError, FlowSpec, base_path,
-    config::{ClassConfig, Ecn, HostConfig, Probes, Size, SwitchConfig, Ties},
+    config::{ClassConfig, Ecn, HostConfig, Probes, Size, SwitchConfig, Ties, Wire},
     engine::random::Stream,
     fabric::topology::{Dumbbell, Link, Topology},
+    host::format::Format,
     simulate,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -137,8 +138,10 @@ impl Sweep {
                 name: "open".into(),
                 law,
                 recovery: Recovery::GoBackN,
+                format: Format::of(Framing::Tcp),
                 priority: 0,
                 ack_priority: None,
+                notification_priority: 0,
                 underlay: Underlay::None,
             }],
             flows,
@@ -149,6 +152,7 @@ impl Sweep {
             end,
             threads: 1,
             ties: Ties::Seeded,
+            wire: Wire::default(),
         })?;
         // Bytes on the wire have preamble and gap, which ports do not count.
         let frame = f64::from(path.wire_mss - incast_sim::fabric::packet::GAP);
@@ -190,6 +194,7 @@ impl Sweep {
                     bytes: u64::from(self.burst) * u64::from(self.mtu),
                     class: 0,
                     request: FlowSpec::NO_REQUEST,
+                    pinned: None,
                 });
             }
         }

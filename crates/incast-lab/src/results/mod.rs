@@ -1,6 +1,7 @@
 //! What a run leaves on disk and on the terminal.
 //!
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
+//! - [`fct_txt`]: completion times as HPCC's simulator writes them, [`standalone`] among them.
 //! - [`record`]: the file `run.json`.
 //! - [`statistics`]: percentiles, means and confidence intervals that never leave out an unfinished flow.
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
@@ -10,11 +11,13 @@ pub mod atomic;
 pub mod claims;
 pub mod convergence;
 pub mod csv;
+pub mod fct_txt;
 pub mod host;
 pub mod labels;
 pub mod parquet;
 pub mod record;
 pub mod requests;
+pub mod standalone;
 pub mod statistics;
 pub mod summary;
 pub mod table;

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     results::{
+        atomic,
         host::{Host, peak_rss_bytes},
         labels::Labels,
         parquet,
@@ -18,6 +19,7 @@ use incast_sim::{Config, Outcome, Progress, outcome::Deadlock, simulate_observed
 use serde_json::{Map, Value};
 use std::{
     any::Any,
+    io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
@@ -142,6 +144,10 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
         parquet::write_flows(&file("flows.parquet"), &outcome.flows, &simulated.classes, labels)?;
         if !requests.is_empty() {
             parquet::write_requests(&file("requests.parquet"), &requests, &simulated.classes)?;
+        }
+        if let Some(fct_txt) = run.fct_txt() {
+            let text = fct_txt.write(&outcome.flows, &simulated.classes);
+            atomic::write(&file("fct.txt"), |file| file.write_all(text.as_bytes()))?;
         }
         if simulated.measured.ports {
             parquet::write_ports(&file("ports.parquet"), &outcome.ports, labels)?;

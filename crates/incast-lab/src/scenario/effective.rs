@@ -52,6 +52,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
             "ack_priority".into(),
             Value::Integer(class.ack_priority.unwrap_or(class.priority).into()),
         );
+        table.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
         for (key, raw) in class.law.values() {
             table.insert(key.into(), toml_value(&raw));
         }
@@ -67,6 +68,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
             "ack_priority".into(),
             Value::Integer(class.ack_priority.unwrap_or(class.priority).into()),
         );
+        refined.insert("notification_priority".into(), Value::Integer(class.notification_priority.into()));
         for (key, raw) in class.law.values() {
             refined.insert(key.into(), toml_value(&raw));
         }

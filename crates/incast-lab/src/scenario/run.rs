@@ -5,7 +5,7 @@ use super::{
     error::ScenarioError,
     resolve::{Point, pfc, scheme::Resolved},
 };
-use crate::workload::rpc::Several;
+use crate::{results::fct_txt::FctTxt, workload::rpc::Several};
 use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory};
 use incast_units::Time;
 use std::sync::Arc;
@@ -72,7 +72,14 @@ impl Run {
             end: self.end,
             threads,
             ties: self.resolved.ties,
+            wire: self.resolved.wire,
         })
+    }
+
+    /// What writes `fct.txt`, if the scenario wants it.
+    pub fn fct_txt(&self) -> Option<FctTxt> {
+        let wanted = self.point.document.measure.fct_txt.as_ref()?;
+        Some(FctTxt::new(&self.point.topology, self.resolved.host.mtu, wanted.origin.0))
     }
 
     /// Flows and their packets, with acknowledgements, that are to be expected.
@@ -106,6 +113,7 @@ impl Run {
             topology: &self.point.topology,
             path: self.resolved.path,
             flows: self.expected_flows(),
+            telemetry: self.resolved.classes.iter().any(|class| class.law.info().telemetry()),
             priorities: self.resolved.switch.priorities,
             threads,
             probes: &self.point.probes,
@@ -135,8 +143,8 @@ impl Run {
 
     /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
     pub fn describe_pfc(&self) -> Vec<String> {
-        let Resolved { switch, host, classes, .. } = &*self.resolved;
-        pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes })
+        let Resolved { switch, host, classes, wire, .. } = &*self.resolved;
+        pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire })
     }
 
     /// What the scheme's law knows of the network: the numbers that its defaults are computed from.

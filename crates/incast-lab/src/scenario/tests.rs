@@ -116,6 +116,23 @@ fn refused(from: &str, to: &str, expected: &str) -> ScenarioError {
 }
 
 #[test]
+fn thresholds_by_rate_cover_every_port() {
+    let step = "{ kind = \"step\", at = \"0.2bdp\" }";
+    let by_rate = |rates: &str| format!("{{ kind = \"red-by-rate\", rates = [{rates}] }}");
+    let slow = "{ rate = \"100Gbps\", min = \"400KB\", max = \"1600KB\", p = 0.2 }";
+    let fast = "{ rate = \"400Gbps\", min = \"1600KB\", max = \"6400KB\", p = 0.2 }";
+    let good = parse(&GOOD.replacen(step, &by_rate(&format!("{slow}, {fast}")), 1)).expect("valid");
+    let Ecn::RedByRate(rates) = good.runs()[0].config(1).expect("a config").switch.ecn else {
+        panic!("another kind")
+    };
+    assert_eq!(rates.iter().map(|red| red.max).collect::<Vec<_>>(), [1_600_000, 6_400_000].map(Size::Bytes));
+    assert!(good.effective_toml().contains("red-by-rate"));
+    refused(step, &by_rate(slow), "ports of 400Gbps, but no thresholds");
+    refused(step, &by_rate(&format!("{slow}, {fast}, {fast}")), "the rate 400Gbps is given twice");
+    refused(step, &by_rate(&format!("{slow}, {}", fast.replace("1600KB", "64MB"))), "at most max, 6.4MB");
+}
+
+#[test]
 fn a_scenario_expands_into_runs() {
     let scenario = parse(GOOD).unwrap_or_else(|error| panic!("{error}"));
     let runs = scenario.runs();
@@ -186,7 +203,7 @@ fn messages_say_where_what_and_what_else() {
     let error = refused("kind = \"step\"", "kind = \"stpe\"", "");
     assert_eq!(
         error.to_string(),
-        "scenarios/x.toml:18: switch.ecn.kind: found \"stpe\", allowed is \"off\", \"step\" or \"red\" (did you mean \"step\"?)"
+        "scenarios/x.toml:18: switch.ecn.kind: found \"stpe\", allowed is \"off\", \"step\", \"red\" or \"red-by-rate\" (did you mean \"step\"?)"
     );
     let error = refused("fan_in = 31", "fann_in = 31", "(did you mean \"fan_in\"?)");
     assert_eq!((error.key.as_str(), error.what.as_str()), ("workload.incast.fann_in", "unknown key"));

@@ -16,6 +16,10 @@ const FCS: usize = 4;
 /// The smallest frame that has room for RoCEv2's congestion notification with its 16 reserved bytes.
 const ROCE_CNP: usize = 14 + 20 + 8 + 12 + 16 + 4 + FCS;
 
+/// In-band telemetry of HPCC, behind the headers of InfiniBand, so that other programs can read those. It is zero: a
+/// recorded packet does not hold it.
+const TELEMETRY: usize = 2 + 5 * 8;
+
 /// What a frame needs to know besides its packet.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameContext {
@@ -46,8 +50,12 @@ pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) ->
     };
     let length = match (context.framing, packet.kind) {
         (Framing::Tcp, Kind::Data | Kind::Ack | Kind::Nack) => tcp(&mut frame, packet, context),
-        (Framing::RoceV2, Kind::Data | Kind::Ack | Kind::Nack) => roce(&mut frame, packet, context, keep),
-        (Framing::RoceV2, Kind::Cnp) if wire >= ROCE_CNP => roce(&mut frame, packet, context, keep),
+        (Framing::RoceV2 | Framing::RoceV2Int, Kind::Data | Kind::Ack | Kind::Nack) => {
+            roce(&mut frame, packet, context, keep)
+        }
+        (Framing::RoceV2 | Framing::RoceV2Int, Kind::Cnp) if wire >= ROCE_CNP => {
+            roce(&mut frame, packet, context, keep)
+        }
         (_, Kind::Pause) => frame.len(),
         _ => control(&mut frame, packet),
     };
@@ -167,10 +175,14 @@ fn tcp(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usi
 /// RoCEv2 on a reliable connection: sends, acknowledgements, NAKs for sequence errors, congestion notifications.
 fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep: usize) -> usize {
     let ip = frame.len();
+    let telemetry = match context.framing {
+        Framing::RoceV2Int if packet.kind != Kind::Cnp => TELEMETRY,
+        _ => 0,
+    };
     let inner = match packet.kind {
-        Kind::Data => packet.payload as usize,
+        Kind::Data => telemetry + packet.payload as usize,
         Kind::Cnp => 16,
-        _ => 4,
+        _ => 4 + telemetry,
     };
     let length = 8 + 12 + inner + 4;
     ipv4(frame, packet, 17, 20 + length);
@@ -203,18 +215,20 @@ fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep:
     debug_assert_eq!(frame.len(), bth + 12);
     match packet.kind {
         Kind::Data => {
-            let headers = frame.len();
+            let start = frame.len();
+            let headers = start + telemetry;
+            frame.resize(headers, 0);
             if keep > headers {
-                frame.resize(headers + inner, 0);
+                frame.resize(start + inner, 0);
                 invariant_crc(frame, ip, udp);
             }
-            let _ = context;
             return headers;
         }
         Kind::Cnp => frame.extend([0; 16]),
         kind => {
             // Acknowledgement without credits, or NAK of a sequence error; messages received, of which a flow is one.
             frame.extend([if kind == Kind::Nack { 0x60 } else { 0x1f }, 0, 0, 0]);
+            frame.resize(frame.len() + telemetry, 0);
         }
     }
     invariant_crc(frame, ip, udp);
@@ -343,6 +357,10 @@ pub(super) mod tests {
         let packet = PacketFacts { wire: 1448 + 62, ..data() };
         assert_eq!(frame(&packet, &roce, None).len(), 54);
         assert_eq!(frame(&packet, &roce, Some(65_535)).len(), 1510);
+        let telemetry = FrameContext { framing: Framing::RoceV2Int, ..CONTEXT };
+        let packet = PacketFacts { wire: 1448 + 104, ..data() };
+        assert_eq!(frame(&packet, &telemetry, None).len(), 96);
+        assert_eq!(frame(&packet, &telemetry, Some(65_535)).len(), 1552);
     }
 
     #[test]

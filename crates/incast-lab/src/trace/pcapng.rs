@@ -197,7 +197,11 @@ mod tests {
     fn traced(framing: Framing) -> Traced {
         let link = Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.0 };
         let topology = SingleSwitch { hosts: 3, link }.build().expect("a good topology");
-        let (header, control) = if framing == Framing::Tcp { (70, 82) } else { (62, 66) };
+        let (header, control) = match framing {
+            Framing::Tcp => (70, 82),
+            Framing::RoceV2 => (62, 66),
+            Framing::RoceV2Int => (104, 108),
+        };
         let data = |position: u32, payload: u32, marked| PacketFacts {
             position,
             packets: 3,
@@ -306,7 +310,7 @@ mod tests {
             eprintln!("skipped: no tshark to read captures with");
             return;
         }
-        for framing in [Framing::Tcp, Framing::RoceV2] {
+        for framing in [Framing::Tcp, Framing::RoceV2, Framing::RoceV2Int] {
             for snap in [None, Some(65_535)] {
                 let name = format!("incast-pcapng-{}-{framing:?}-{snap:?}.pcapng", std::process::id());
                 let path = std::env::temp_dir().join(name);
@@ -334,7 +338,7 @@ mod tests {
                 // Whole frames have a check sequence that can be checked: answers always.
                 let checked = read("eth.fcs.status == good", &["frame.number"]).len();
                 assert_eq!(checked, if snap.is_none() { 6 } else { 9 }, "{what}");
-                if framing == Framing::RoceV2 {
+                if framing != Framing::Tcp {
                     let fields = ["infiniband.bth.opcode", "infiniband.bth.psn"];
                     let seen = read("infiniband", &fields);
                     // First, middle and last send; two acknowledgements below 1; NAK of 1; the longer notification.

@@ -31,6 +31,7 @@ impl Generate for AllToAll {
                     bytes: self.size,
                     class: self.class,
                     request: FlowSpec::NO_REQUEST,
+                    pinned: None,
                 });
             }
         }

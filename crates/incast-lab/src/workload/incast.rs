@@ -76,6 +76,7 @@ impl Generate for Incast {
                     bytes: self.size,
                     class: self.class,
                     request: request_id(self.class, group),
+                    pinned: None,
                 });
             }
         }

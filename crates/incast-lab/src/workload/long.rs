@@ -94,6 +94,7 @@ impl Generate for Long {
                 bytes: self.size,
                 class: self.class,
                 request: FlowSpec::NO_REQUEST,
+                pinned: None,
             });
         }
     }

@@ -49,6 +49,7 @@ impl Generate for Permutation {
                 bytes: self.size,
                 class: self.class,
                 request: FlowSpec::NO_REQUEST,
+                pinned: None,
             });
         }
     }

@@ -54,6 +54,7 @@ impl Generate for Poisson {
                     bytes,
                     class: self.class,
                     request: FlowSpec::NO_REQUEST,
+                    pinned: None,
                 });
             }
         }

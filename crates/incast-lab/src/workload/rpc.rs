@@ -70,6 +70,7 @@ impl Host {
                 bytes,
                 class: self.rpc.request_class,
                 request: FlowSpec::OWN_REQUEST,
+                pinned: None,
             });
         }
     }
@@ -97,6 +98,7 @@ impl Application for Host {
                 bytes,
                 class: self.rpc.response_class,
                 request: call,
+                pinned: None,
             });
         } else if flow.class == self.rpc.response_class {
             self.ask(now, open);

@@ -1,11 +1,12 @@
 //! Traces: flows from a CSV or Parquet file.
 //!
 //! Columns by name, in any order: `start` (a time such as `"1.5us"`) or `start_ps`; `src` and `dst` (host names or
-//! numbers); `bytes` or `size_bytes`; optionally `class`. Further columns are ignored, so that a `flows.parquet`
-//! of one run can drive another.
+//! numbers); `bytes` or `size_bytes`; optionally `class`, and `path` with `reverse_path`, the nodes of the flow's ways
+//! there and back with blanks or semicolons between them, which switches follow with `load_balancing = "pinned"`.
+//! Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
 use super::{Expected, Generate, MOST_BYTES, trace_parquet};
-use incast_sim::FlowSpec;
+use incast_sim::{FlowSpec, fabric::routing::Pinned};
 use incast_units::Time;
 use std::{collections::BTreeMap, path::Path};
 
@@ -22,6 +23,8 @@ pub struct Row {
     pub bytes: u64,
     /// Class, if the file has that column and it is not empty.
     pub class: Option<String>,
+    /// The nodes of its data's way and of its acknowledgements', if the file has those columns and they are not empty.
+    pub ways: Option<[String; 2]>,
 }
 
 /// What is wrong with a trace, and where.
@@ -89,6 +92,7 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     };
     let (start, source, destination) = (need(&["start", "start_ps"])?, need(&["src"])?, need(&["dst"])?);
     let (bytes, class) = (need(&["bytes", "size_bytes"])?, column(&["class"]));
+    let (path, reverse_path) = (column(&["path"]), column(&["reverse_path"]));
     let in_ps = header.get(start) == Some("start_ps");
     let mut rows = Vec::new();
     for record in reader.records() {
@@ -116,6 +120,8 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
                     fail(line, format!("found bytes {size:?}, allowed is a whole number from 1 on"))
                 })?,
             class: class.map(field).filter(|class| !class.is_empty()).map(str::to_owned),
+            ways: both(path.map_or("", field), reverse_path.map_or("", field))
+                .map_err(|message| fail(line, message))?,
         });
         if rows.len() > LIMIT {
             return Err(fail(line, format!("found more than {LIMIT} flows")));
@@ -124,15 +130,26 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     Ok(rows)
 }
 
-/// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class.
+/// Both ways of a flow, or none.
+pub(super) fn both(path: &str, reverse_path: &str) -> Result<Option<[String; 2]>, String> {
+    match (path.is_empty(), reverse_path.is_empty()) {
+        (true, true) => Ok(None),
+        (false, false) => Ok(Some([path.to_owned(), reverse_path.to_owned()])),
+        _ => Err("found one of path and reverse_path, allowed is both or none".to_owned()),
+    }
+}
+
+/// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class, `way_of` a way by its ends and nodes.
 ///
 /// # Errors
-/// An unknown host, a flow from a host to itself, or one of no bytes; the line is the row's number, from 1.
+/// An unknown host, a flow from a host to itself, one of no bytes, or a way that is none; the line is the row's number,
+/// from 1.
 pub fn resolve(
     rows: &[Row],
     hosts: u32,
     host_of: &BTreeMap<&str, u32>,
     class_of: &dyn Fn(Option<&str>) -> u16,
+    way_of: &dyn Fn(u32, u32, &str) -> Result<u16, String>,
 ) -> Result<Vec<FlowSpec>, TraceError> {
     let host = |name: &str| {
         host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts))
@@ -159,6 +176,15 @@ pub fn resolve(
             if !(1..=MOST_BYTES).contains(&row.bytes) {
                 return Err(fail(format!("found {} bytes, allowed is 1 to {MOST_BYTES}", row.bytes)));
             }
+            let pinned = match &row.ways {
+                None => None,
+                Some([there, back]) => Some(Pinned {
+                    there: way_of(source, destination, there)
+                        .map_err(|error| fail(format!("path: {error}")))?,
+                    back: way_of(destination, source, back)
+                        .map_err(|error| fail(format!("reverse_path: {error}")))?,
+                }),
+            };
             Ok(FlowSpec {
                 start: row.start,
                 source,
@@ -166,6 +192,7 @@ pub fn resolve(
                 bytes: row.bytes,
                 class: class_of(row.class.as_deref()),
                 request: FlowSpec::NO_REQUEST,
+                pinned,
             })
         })
         .collect()
@@ -196,6 +223,29 @@ impl Generate for Trace {
 mod tests {
     use super::*;
 
+    fn no_way(_: u32, _: u32, nodes: &str) -> Result<u16, String> {
+        Err(format!("{nodes} is no way"))
+    }
+
+    #[test]
+    fn ways_are_for_both_directions() {
+        let header = "start,src,dst,bytes,reverse_path,path\n";
+        let rows = read_csv(format!("{header}0s,h0,h1,5,h1 s h0,h0 s h1\n0s,h0,h1,5,,\n").as_bytes())
+            .expect("valid");
+        assert_eq!(rows[0].ways, Some(["h0 s h1".into(), "h1 s h0".into()]));
+        assert_eq!(rows[1].ways, None);
+        assert_eq!(
+            read_csv(format!("{header}0s,h0,h1,5,,h0 s h1\n").as_bytes()).expect_err("one way").line,
+            2
+        );
+        let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
+        let way = |from: u32, _: u32, nodes: &str| Ok(from as u16 * 10 + nodes.len() as u16);
+        let flows = resolve(&rows, 2, &names, &|_| 0, &way).expect("valid");
+        assert_eq!(flows[0].pinned, Some(Pinned { there: 7, back: 17 }));
+        let error = resolve(&rows, 2, &names, &|_| 0, &no_way).expect_err("refused");
+        assert_eq!(error.message, "flow 1: path: h0 s h1 is no way");
+    }
+
     #[test]
     fn reads_rows_in_any_column_order() {
         let rows = read_csv("# mine\nclass,bytes,dst,src,start\na,20KB,h1,0,1.5us\n,7,h0,h1,0s\n".as_bytes())
@@ -207,11 +257,12 @@ mod tests {
                 source: "0".into(),
                 destination: "h1".into(),
                 bytes: 20_000,
-                class: Some("a".into())
+                class: Some("a".into()),
+                ways: None,
             }
         );
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
-        let flows = resolve(&rows, 2, &names, &|class| u16::from(class.is_some())).expect("valid");
+        let flows = resolve(&rows, 2, &names, &|class| u16::from(class.is_some()), &no_way).expect("valid");
         assert_eq!((flows[0].source, flows[0].destination, flows[0].class, flows[1].class), (0, 1, 1, 0));
     }
 
@@ -236,9 +287,10 @@ mod tests {
             destination: destination.into(),
             bytes,
             class: None,
+            ways: None,
         };
         for bad in [row("h0", "h9", 1), row("h0", "h0", 1), row("h0", "h1", 0), row("2", "h1", 1)] {
-            assert!(resolve(&[bad], 2, &names, &|_| 0).is_err());
+            assert!(resolve(&[bad], 2, &names, &|_| 0, &no_way).is_err());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Parquet traces. Columns may be of any integer or string type.
 
-use super::trace::{LIMIT, Row, TraceError};
+use super::trace::{LIMIT, Row, TraceError, both};
 use arrow::{
     array::{Array, ArrayRef, AsArray, RecordBatch},
     compute::cast,
@@ -53,6 +53,11 @@ fn rows_of(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), TraceError> {
     } else {
         None
     };
+    let optional = |name: &str| match batch.column_by_name(name) {
+        Some(_) => column(&[name], &DataType::Utf8).map(Some),
+        None => Ok(None),
+    };
+    let (paths, reverse_paths) = (optional("path")?, optional("reverse_path")?);
     let in_ps = batch.column_by_name("start").is_none();
     let starts = column(&["start", "start_ps"], if in_ps { &DataType::UInt64 } else { &DataType::Utf8 })?;
     for index in 0..batch.num_rows() {
@@ -66,6 +71,9 @@ fn rows_of(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), TraceError> {
             ));
         }
         let text = |column: &ArrayRef| column.as_string::<i32>().value(index).to_owned();
+        let given = |column: &Option<ArrayRef>| {
+            column.as_ref().filter(|column| !column.is_null(index)).map(text).unwrap_or_default()
+        };
         let start = if in_ps {
             Time::from_ps(starts.as_primitive::<UInt64Type>().value(index))
         } else {
@@ -77,6 +85,8 @@ fn rows_of(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), TraceError> {
             destination: text(&destinations),
             bytes: sizes.as_primitive::<UInt64Type>().value(index),
             class: classes.as_ref().filter(|column| !column.is_null(index)).map(text),
+            ways: both(&given(&paths), &given(&reverse_paths))
+                .map_err(|message| fail(line, format!("row {line}: {message}")))?,
         });
     }
     Ok(())
@@ -115,7 +125,8 @@ mod tests {
                 source: "3".into(),
                 destination: "4".into(),
                 bytes: 1000,
-                class: Some("web".into())
+                class: Some("web".into()),
+                ways: None,
             }])
         );
     }

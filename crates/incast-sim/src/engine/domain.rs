@@ -1,10 +1,11 @@
 //! What the engine asks of a domain, and what it offers to one.
 
 use super::{
-    mailbox::{Envelope, PostOffice},
+    mailbox::{Envelope, PostOffice, Shelf},
     queue::{Event, EventQueue, Key, TieBreak},
 };
 use incast_units::Time;
+use std::mem::MaybeUninit;
 
 /// What travels between domains. It may name one attachment, which travels with it.
 pub trait Message: Copy + Send {
@@ -14,8 +15,20 @@ pub trait Message: Copy + Send {
     fn attachment(&self) -> u32;
     /// Sets that index.
     fn set_attachment(&mut self, index: u32);
-    /// It is being sent: what arrives may differ from what was sent by what this does.
-    fn sent(&mut self) {}
+    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does.
+    fn sent(&mut self, _original: &Self) {}
+}
+
+/// What travels beside a message.
+pub trait Attachment: Copy + Send {
+    /// Makes `place` a copy of this, in whatever way is the cheapest.
+    fn copy_to(&self, place: &mut MaybeUninit<Self>);
+}
+
+impl<T: Copy + Send, const N: usize> Attachment for [T; N] {
+    fn copy_to(&self, place: &mut MaybeUninit<Self>) {
+        place.write(*self);
+    }
 }
 
 /// A set of nodes that share one event loop.
@@ -25,7 +38,7 @@ pub trait Domain: Send {
     /// What travels between domains.
     type Message: Message;
     /// What does not fit into a message.
-    type Attachment: Copy + Send;
+    type Attachment: Attachment;
     /// The class of arriving messages among the classes of [`Event`]s.
     const ARRIVAL: u8;
 
@@ -112,16 +125,27 @@ pub(super) struct Window {
     pub length: Time,
 }
 
+/// Windows that [`Window::near`] tells apart, this one included.
+pub(super) const NEAR: usize = 4;
+
 impl Window {
+    /// How many windows after this one `time` lies, if that is less than [`NEAR`], and [`NEAR`] otherwise.
+    #[inline]
+    fn near(&self, time: Time) -> u64 {
+        let (second, third) = (self.end + self.length, self.end + self.length * 2);
+        // Whether a message falls into the next window or the one after is a toss-up that no processor guesses.
+        let [first, second, third, fourth] =
+            [self.end, second, third, third + self.length].map(|start| u64::from(time >= start));
+        first + second + third + fourth
+    }
+
     /// How many windows after this one `time` lies.
     #[inline]
     pub fn ahead(&self, time: Time) -> u64 {
-        let (second, third) = (self.end + self.length, self.end + self.length * 2);
-        if time < third + self.length {
-            // Whether a message falls into the next window or the one after is a toss-up that no processor guesses.
-            return u64::from(time >= self.end) + u64::from(time >= second) + u64::from(time >= third);
+        match self.near(time) {
+            near if near < NEAR as u64 => near,
+            _ => time.ps() / self.length.ps() - self.index,
         }
-        time.ps() / self.length.ps() - self.index
     }
 }
 
@@ -158,6 +182,8 @@ pub struct Context<'a, D: Domain> {
     pub(super) window: Window,
     pub(super) domain: u32,
     pub(super) thread: usize,
+    /// Of the windows whose messages [`Window::near`] knows.
+    pub(super) shelves: &'a [Shelf; NEAR],
     pub(super) post: &'a PostOffice<D::Message, D::Attachment>,
     pub(super) queue: &'a mut EventQueue,
     pub(super) held: &'a mut Held<D::Message, D::Attachment>,
@@ -201,25 +227,36 @@ impl<D: Domain> Context<'_, D> {
     ) {
         if domain != self.domain {
             assert!(time >= self.window.end, "message to another domain within the lookahead");
-            let ahead = self.window.ahead(time);
-            if ahead < self.post.horizon() {
-                self.post.push(
-                    self.thread,
-                    self.window.index + ahead,
-                    domain,
-                    time,
-                    entity,
-                    message,
-                    attachment,
-                );
+            let ahead = self.window.near(time);
+            if let Some(shelf) = self.shelves.get(ahead as usize) {
+                let window = self.window.index + ahead;
+                self.post.push(self.thread, window, *shelf, domain, time, entity, message, attachment);
                 return;
             }
         }
-        self.hold(domain, entity, time, message, attachment);
+        self.send_far(domain, entity, time, message, attachment);
+    }
+
+    /// Sends a message that stays in this domain, or that is some windows ahead.
+    #[inline(never)]
+    fn send_far(
+        &mut self,
+        domain: u32,
+        entity: u32,
+        time: Time,
+        message: &D::Message,
+        attachment: Option<&D::Attachment>,
+    ) {
+        let window = self.window.index + self.window.ahead(time);
+        if domain != self.domain && window < self.window.index + self.post.horizon() {
+            let shelf = self.post.shelf(self.thread, window);
+            self.post.push(self.thread, window, shelf, domain, time, entity, message, attachment);
+        } else {
+            self.hold(domain, entity, time, message, attachment);
+        }
     }
 
     /// Keeps a message that stays in this domain, or that is too far ahead to be posted.
-    #[inline(never)]
     fn hold(
         &mut self,
         domain: u32,
@@ -228,11 +265,11 @@ impl<D: Domain> Context<'_, D> {
         message: &D::Message,
         attachment: Option<&D::Attachment>,
     ) {
-        let mut message = *message;
+        let (original, mut message) = (*message, *message);
         message.set_attachment(D::Message::NO_ATTACHMENT);
         if domain == self.domain {
             // What is posted later counts as sent then.
-            message.sent();
+            message.sent(&original);
         }
         let payload = self.held.put(domain, Envelope { time, entity, message }, attachment.copied());
         if domain == self.domain {
@@ -249,16 +286,9 @@ impl<D: Domain> Context<'_, D> {
     /// Posts a message that was held because it was too far ahead.
     pub(super) fn post_held(&mut self, index: u32) {
         let (domain, envelope, attachment) = self.held.take(index);
-        let ahead = self.window.ahead(envelope.time);
+        let window = self.window.index + self.window.ahead(envelope.time);
+        let shelf = self.post.shelf(self.thread, window);
         let Envelope { time, entity, message } = envelope;
-        self.post.push(
-            self.thread,
-            self.window.index + ahead,
-            domain,
-            time,
-            entity,
-            &message,
-            attachment.as_ref(),
-        );
+        self.post.push(self.thread, window, shelf, domain, time, entity, &message, attachment.as_ref());
     }
 }

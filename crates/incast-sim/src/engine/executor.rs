@@ -1,8 +1,8 @@
 //! The window executor.
 
 use super::{
-    domain::{Context, Domain, Held, Message, Names, POSTING, Window},
-    mailbox::{Envelope, PostOffice},
+    domain::{Attachment, Context, Domain, Held, Message, NEAR, Names, POSTING, Window},
+    mailbox::{Envelope, PostOffice, Shelf},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     schedule::{ActiveSet, collect},
@@ -528,6 +528,7 @@ impl<D: Domain> Shared<'_, D> {
         }
         worker.near[slot].clear();
         let (large, huge) = (self.executor.cells.len() >= LARGE, self.executor.cells.len() >= HUGE);
+        let shelves = std::array::from_fn(|ahead| self.post.shelf(thread, window.index + ahead as u64));
         for (turn, domain) in active.iter().enumerate() {
             if large {
                 self.look_ahead(&active[turn..], window);
@@ -537,7 +538,8 @@ impl<D: Domain> Shared<'_, D> {
             }
             // SAFETY: the domain lies in this worker's range.
             let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
-            let (handled, messages, next) = self.run_domain(thread, &mut worker.keys, *domain, cell, window);
+            let (handled, messages, next) =
+                self.run_domain(thread, &mut worker.keys, *domain, cell, window, &shelves);
             cell.cost += handled;
             worker.statistics.events += handled;
             worker.statistics.messages += messages;
@@ -614,19 +616,24 @@ impl<D: Domain> Shared<'_, D> {
         index: u32,
         cell: &mut Cell<D>,
         window: Window,
+        shelves: &[Shelf; NEAR],
     ) -> (u64, u64, Time) {
         let limit = window.end.min(self.end);
-        keys.keys.clear();
+        keys.clear();
         for from in 0..self.workers.len() {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
                 self.post.visit(from, window.index, index, |line, envelope| {
-                    keys.keys.push((envelope.time - window.start).ps() << 32 | u64::from(line));
+                    keys.push((envelope.time - window.start).ps(), line);
                 });
             }
         }
-        if keys.keys.len() > 1 && keys.sort() {
-            self.break_ties(&mut keys.keys, cell, window);
+        if self.post.has_attachments() {
+            keys.lines().for_each(|line| self.post.prefetch_attachment(line));
+        }
+        let (keys, ties) = keys.sorted();
+        if ties {
+            self.break_ties(keys, cell, window);
         }
         let (mut handled, mut messages) = (0, 0);
         let mut sample = cell.domain.next_sample();
@@ -635,6 +642,7 @@ impl<D: Domain> Shared<'_, D> {
             window,
             domain: index,
             thread,
+            shelves,
             post: &self.post,
             queue: &mut cell.queue,
             held: &mut cell.held,
@@ -643,7 +651,7 @@ impl<D: Domain> Shared<'_, D> {
         };
         let time_of =
             |key: Option<&u64>| key.map_or(Time::MAX, |key| window.start + Time::from_ps(key >> 32));
-        let mut arrivals = keys.keys.iter();
+        let mut arrivals = keys.iter();
         let mut arrival = time_of(arrivals.as_slice().first());
         loop {
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
@@ -745,45 +753,84 @@ const SHORT: usize = 32;
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 #[derive(Default)]
 struct Keys {
-    keys: Vec<u64>,
-    /// Scratch of [`Self::sort_short`], kept so that it need not be cleared each time.
+    count: usize,
+    /// The first ones as they came.
+    short: [u64; SHORT],
+    /// Their relative times and places.
     times: [i32; SHORT],
-    copy: [u64; SHORT],
+    /// All of them sorted, where there are no more than [`SHORT`].
+    ranked: [u64; SHORT],
+    /// All of them, where there are more.
+    long: Vec<u64>,
 }
 
 impl Keys {
-    /// Sorts by time, and says whether two keys have the same.
     #[inline]
-    fn sort(&mut self) -> bool {
-        if self.keys.len() <= SHORT {
-            self.sort_short();
+    fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// Adds an arrival.
+    #[inline]
+    fn push(&mut self, time: u64, line: u32) {
+        let key = time << 32 | u64::from(line);
+        if self.count < SHORT {
+            self.short[self.count] = key;
+            // Relative times have 20 bits, so time and place fit an i32.
+            self.times[self.count] = (time as i32) << 5 | self.count as i32;
         } else {
-            self.keys.sort_unstable();
+            self.push_long(key);
         }
+        self.count += 1;
+    }
+
+    #[inline(never)]
+    fn push_long(&mut self, key: u64) {
+        if self.count == SHORT {
+            self.long.clear();
+            self.long.extend(self.short);
+        }
+        self.long.push(key);
+    }
+
+    /// The lines, in any order.
+    fn lines(&self) -> impl Iterator<Item = u32> {
+        let keys = if self.count <= SHORT { &self.short[..self.count] } else { &self.long };
+        keys.iter().map(|key| *key as u32)
+    }
+
+    /// The keys by time, and whether two of them have the same.
+    #[inline]
+    fn sorted(&mut self) -> (&mut [u64], bool) {
+        let keys = match self.count {
+            count @ 0..2 => return (&mut self.short[..count], false),
+            count @ 2..=SHORT => {
+                self.rank(count);
+                &mut self.ranked[..count]
+            }
+            _ => {
+                self.long.sort_unstable();
+                &mut self.long[..]
+            }
+        };
         let mut ties = false;
-        for pair in self.keys.windows(2) {
+        for pair in keys.windows(2) {
             ties |= pair[0] >> 32 == pair[1] >> 32;
         }
-        ties
+        (keys, ties)
     }
 
     /// Puts each key where the number of smaller ones says. Most lists are short and in no order that a processor
     /// could guess; this has no branch to guess wrong, and the counting is done four at a time.
     #[inline]
-    fn sort_short(&mut self) {
-        let Self { keys, times, copy } = self;
-        let count = keys.len();
+    fn rank(&mut self, count: usize) {
+        let Self { short, times, ranked, .. } = self;
         let padded = count.next_multiple_of(4).min(SHORT);
-        for (place, key) in keys.iter().enumerate().take(SHORT) {
-            // Relative times have 20 bits, so time and place fit an i32.
-            times[place] = ((key >> 32) as i32) << 5 | place as i32;
-            copy[place] = *key;
-        }
         times[count..padded].fill(i32::MAX);
-        for place in 0..count {
-            let own = times[place];
-            let smaller: i32 = times[..padded].iter().map(|other| i32::from(*other < own)).sum();
-            keys[smaller as usize] = copy[place];
+        for (own, key) in times[..count].iter().zip(&short[..count]) {
+            let smaller: i32 = times[..padded].iter().map(|other| i32::from(*other < *own)).sum();
+            // There are fewer than SHORT smaller ones.
+            ranked[smaller as usize % SHORT] = *key;
         }
     }
 }
@@ -811,7 +858,7 @@ impl Worker {
     }
 
     /// The first window after `window` in which this thread knows something happens.
-    fn next_window<M: Message, A: Copy>(
+    fn next_window<M: Message, A: Attachment>(
         &self,
         thread: usize,
         window: Option<u64>,
@@ -837,12 +884,13 @@ mod tests {
         #[test]
         fn sorts_by_time_and_sees_ties(times in proptest::collection::vec(0u64..1 << 20, 0..80), spread in 1u64..1 << 20) {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
-            let mut keys = Keys { keys: list.collect(), ..Keys::default() };
-            let mut expected = keys.keys.clone();
+            let mut expected: Vec<u64> = list.collect();
+            let mut keys = Keys::default();
+            expected.iter().for_each(|key| keys.push(key >> 32, *key as u32));
             expected.sort_unstable();
             let ties = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
-            prop_assert_eq!(keys.sort(), ties);
-            prop_assert_eq!(keys.keys, expected);
+            let (sorted, tied) = keys.sorted();
+            prop_assert_eq!((&*sorted, tied), (&expected[..], ties));
         }
     }
 }

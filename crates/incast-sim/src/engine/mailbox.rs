@@ -14,7 +14,7 @@
 //!    by rules 1 to 3 and by that lock.
 
 use super::{
-    domain::Message,
+    domain::{Attachment, Message},
     prefetch::{prefetch, prefetch_for_writing},
     schedule::ActiveSet,
 };
@@ -117,6 +117,10 @@ struct List {
 
 const EMPTY: List = List { first: NONE, last: NONE };
 
+/// Where the lists of one sending thread for one window lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shelf(usize);
+
 /// All messages on their way.
 pub(super) struct PostOffice<M, A> {
     lists: Box<[UnsafeCell<List>]>,
@@ -149,7 +153,7 @@ const HOARD: usize = 2 * (SEGMENT / CHUNK) as usize;
 // SAFETY: access follows the rules in the module's documentation; messages and attachments are Send.
 unsafe impl<M: Send, A: Send> Sync for PostOffice<M, A> {}
 
-impl<M: Message, A: Copy> PostOffice<M, A> {
+impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// `slots` must be a power of two.
     pub fn new(domains: usize, threads: usize, slots: usize, has_attachments: bool) -> Self {
         assert!(slots.is_power_of_two(), "slots are masked");
@@ -185,15 +189,52 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
         (one ^ other) & (self.slots - 1) == 0
     }
 
-    #[inline]
-    fn list(&self, thread: usize, window: u64, domain: u32) -> *mut List {
-        self.lists[self.row(thread, window) * self.domains + domain as usize].get()
+    /// The lists of what `thread` posts for a window.
+    pub fn shelf(&self, thread: usize, window: u64) -> Shelf {
+        Shelf(self.row(thread, window) * self.domains)
     }
 
-    /// Posts a message from `thread` to `domain` for `window`, a later one than the one being executed.
+    #[inline]
+    fn list(&self, thread: usize, window: u64, domain: u32) -> *mut List {
+        self.list_on(self.shelf(thread, window), domain)
+    }
+
+    #[inline]
+    fn list_on(&self, shelf: Shelf, domain: u32) -> *mut List {
+        self.lists[shelf.0 + domain as usize].get()
+    }
+
+    /// Posts a message from `thread` to `domain` for `window`, a later one than the one being executed, whose shelf
+    /// `shelf` is.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub fn push(
+        &self,
+        thread: usize,
+        window: u64,
+        shelf: Shelf,
+        domain: u32,
+        time: Time,
+        entity: u32,
+        message: &M,
+        attachment: Option<&A>,
+    ) {
+        // SAFETY: rule 1: nobody else touches a list of this sending thread for a later window.
+        let list = unsafe { &mut *self.list_on(shelf, domain) };
+        // The line after the last one, unless that ends a chunk; NONE ends one too.
+        if list.last % CHUNK == CHUNK - 1 {
+            self.push_first(thread, window, domain, time, entity, message, attachment);
+        } else {
+            list.last += 1;
+            // SAFETY: rule 4: the line belongs to this list.
+            unsafe { self.write(list.last, time, entity, message, attachment) };
+        }
+    }
+
+    /// Posts a message into a chunk of its own. Apart from [`Self::push`], whose way then needs no registers saved.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn push_first(
         &self,
         thread: usize,
         window: u64,
@@ -203,31 +244,35 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
         message: &M,
         attachment: Option<&A>,
     ) {
-        // SAFETY: rule 1: nobody else touches a list of this sending thread for a later window.
+        // SAFETY: rule 1, as above.
         let list = unsafe { &mut *self.list(thread, window, domain) };
-        // The line after the last one, unless that ends a chunk; NONE ends one too.
-        let line = if list.last % CHUNK != CHUNK - 1 {
-            list.last + 1
-        } else {
-            self.extend(thread, window, domain, list)
-        };
-        list.last = line;
-        // SAFETY: rule 4, as above. The line is written in place: a copy less for every message.
+        list.last = self.extend(thread, window, domain, list);
+        // SAFETY: rule 4: the line belongs to this list.
+        unsafe { self.write(list.last, time, entity, message, attachment) };
+    }
+
+    /// Writes a line in place: a copy less for every message.
+    ///
+    /// # Safety
+    /// The line is this thread's to write.
+    #[inline(always)]
+    unsafe fn write(&self, line: u32, time: Time, entity: u32, message: &M, attachment: Option<&A>) {
+        // SAFETY: promised by the caller.
         unsafe {
             let place = self.lines.at(line);
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
-            (*place).message.sent();
+            (*place).message.sent(message);
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
             if let Some(attachment) = attachment {
-                self.attachments.at(line).write(*attachment);
+                attachment.copy_to(&mut *self.attachments.at(line).cast());
             }
         }
     }
 
     /// Starts a list, or adds a chunk to it. Returns the first line of the chunk.
-    #[inline(never)]
+    #[inline]
     fn extend(&self, thread: usize, window: u64, domain: u32, list: &mut List) -> u32 {
         let chunk = self.take(thread);
         if list.last == NONE {
@@ -321,6 +366,18 @@ impl<M: Message, A: Copy> PostOffice<M, A> {
             // SAFETY: rule 2: a chunk that is not the last has a next one.
             chunk = unsafe { *self.next.at(chunk) };
         }
+    }
+
+    /// The attachment of a line will be read soon, if it has one.
+    #[inline]
+    pub fn prefetch_attachment(&self, line: u32) {
+        prefetch(self.attachments.at(line).cast_const(), size_of::<A>().div_ceil(64));
+    }
+
+    /// Messages may have attachments.
+    #[inline]
+    pub fn has_attachments(&self) -> bool {
+        self.has_attachments
     }
 
     /// A message and its attachment.
@@ -469,12 +526,13 @@ mod tests {
     /// receiver collects must come back.
     #[test]
     fn one_way_traffic_does_not_use_up_memory() {
-        let post: PostOffice<Number, u8> = PostOffice::new(2, 2, 4, false);
+        let post: PostOffice<Number, [u8; 1]> = PostOffice::new(2, 2, 4, false);
         let per_window = 20_000;
         let mut segments = 0;
         for window in 0..400 {
             for number in 0..per_window {
-                post.push(0, window + 1, 1, Time::from_ps(number), 0, &Number(number, 0), None);
+                let shelf = post.shelf(0, window + 1);
+                post.push(0, window + 1, shelf, 1, Time::from_ps(number), 0, &Number(number, 0), None);
             }
             let mut expected = 0;
             // SAFETY: this one thread plays both, one after the other.
@@ -500,7 +558,16 @@ mod tests {
         for number in 0..100u32 {
             let attachment = [number; 3];
             let with = number % 3 == 0;
-            post.push(0, 1, 0, Time::ZERO, 0, &Number(u64::from(number), 7), with.then_some(&attachment));
+            post.push(
+                0,
+                1,
+                post.shelf(0, 1),
+                0,
+                Time::ZERO,
+                0,
+                &Number(u64::from(number), 7),
+                with.then_some(&attachment),
+            );
         }
         let mut lines = Vec::new();
         // SAFETY: there is one thread.

@@ -18,6 +18,6 @@ pub mod random;
 mod schedule;
 mod sync;
 
-pub use domain::{Context, Domain, Message};
+pub use domain::{Attachment, Context, Domain, Message};
 pub use executor::{Executor, Reached, Statistics};
 pub use queue::Event;

@@ -5,7 +5,7 @@
 
 use super::routing::{Rule, entropy};
 use super::topology::{Link, Node, Ports, Topology};
-use incast_units::{Bytes, Rate, Serializer, Time};
+use incast_units::{Bytes, Rate, Rounding, Serializer, Time};
 
 /// A link of a path, at its sending end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +52,19 @@ pub fn path(
     dst: Node,
     flow_hash: u32,
 ) -> Option<Vec<Hop>> {
+    let mut choose = |rule: &Rule, switch| rule.pick(dst, entropy(flow_hash, salts(switch)));
+    path_by(topology, ports, rules, &mut choose, src, dst)
+}
+
+/// As [`path`], where `choose` says which port a switch takes, given its rule and its node number.
+pub fn path_by(
+    topology: &Topology,
+    ports: &Ports,
+    rules: &[Rule],
+    choose: &mut dyn FnMut(&Rule, Node) -> Option<u16>,
+    src: Node,
+    dst: Node,
+) -> Option<Vec<Hop>> {
     if src.max(dst) >= topology.hosts {
         return None;
     }
@@ -62,7 +75,7 @@ pub fn path(
             0
         } else {
             let switch = node.checked_sub(topology.hosts)?;
-            rules.get(switch as usize)?.pick(dst, entropy(flow_hash, salts(node)))?
+            choose(rules.get(switch as usize)?, node)?
         };
         let end = ports.end(node, port)?;
         hops.push(Hop { node, port, cable: end.cable, link: topology.cables.get(end.cable as usize)?.link });
@@ -79,17 +92,17 @@ pub fn path(
 ///
 /// Exactly what the simulator does, with its rounding (see [`Serializer`]). Takes time in proportion to the hops if
 /// a byte takes whole picoseconds on every one of them, and in proportion to packets times hops otherwise (56 Gbps).
-pub fn completion(hops: &[Link], packets: Packets) -> Time {
+pub fn completion(hops: &[Link], packets: Packets, rounding: Rounding) -> Time {
     if packets.count == 0 && packets.last.is_none() {
         return Time::ZERO;
     }
     let whole: Option<Vec<u64>> = hops.iter().map(|link| ps_per_byte(link.rate)).collect();
     match whole {
-        Some(costs) => {
+        Some(costs) if rounding == Rounding::Exact => {
             let delay = hops.iter().fold(Time::ZERO, |sum, link| sum.saturating_add(link.delay));
             delay.saturating_add(closed_form(&costs, packets))
         }
-        None => recursion(hops, packets),
+        _ => recursion(hops, packets, rounding),
     }
 }
 
@@ -130,7 +143,7 @@ fn closed_form(costs: &[u64], packets: Packets) -> Time {
 
 /// Completion packet by packet and hop by hop. A link is busy until a packet starts if the one before it ends no
 /// earlier than this one arrives.
-fn recursion(hops: &[Link], packets: Packets) -> Time {
+fn recursion(hops: &[Link], packets: Packets, rounding: Rounding) -> Time {
     struct Stage {
         serializer: Serializer,
         delay: Time,
@@ -138,7 +151,7 @@ fn recursion(hops: &[Link], packets: Packets) -> Time {
         used: bool,
     }
     let stage = |link: &Link| Stage {
-        serializer: Serializer::new(link.rate),
+        serializer: Serializer::new(link.rate, rounding),
         delay: link.delay,
         free: Time::ZERO,
         used: false,
@@ -363,10 +376,19 @@ mod tests {
     fn one_packet_is_stored_and_forwarded() {
         // 1,000 B take 80 ns at 100 Gbps and 200 ns at 40 Gbps.
         let hops = [of_rate(100, 1000), of_rate(40, 500)];
-        assert_eq!(completion(&hops, Packets::one(1000)), Time::from_ns(80 + 1000 + 200 + 500));
-        assert_eq!(completion(&hops, Packets { full: 0, count: 0, last: Some(1000) }), Time::from_ns(1780));
-        assert_eq!(completion(&hops, Packets { full: 1000, count: 0, last: None }), Time::ZERO);
-        assert_eq!(completion(&[], Packets::one(1000)), Time::ZERO);
+        assert_eq!(
+            completion(&hops, Packets::one(1000), Rounding::Exact),
+            Time::from_ns(80 + 1000 + 200 + 500)
+        );
+        assert_eq!(
+            completion(&hops, Packets { full: 0, count: 0, last: Some(1000) }, Rounding::Exact),
+            Time::from_ns(1780)
+        );
+        assert_eq!(
+            completion(&hops, Packets { full: 1000, count: 0, last: None }, Rounding::Exact),
+            Time::ZERO
+        );
+        assert_eq!(completion(&[], Packets::one(1000), Rounding::Exact), Time::ZERO);
         assert_eq!(base_rtt(&hops, &hops, 1000, 100), Time::from_ns(1780 + 8 + 20 + 1500));
     }
 
@@ -374,22 +396,25 @@ mod tests {
     fn the_slowest_link_sets_the_pace() {
         let hops = [of_rate(100, 1000), of_rate(40, 1000), of_rate(100, 1000)];
         let ten = Packets { full: 1000, count: 10, last: None };
-        assert_eq!(completion(&hops, ten), Time::from_ns(3000 + 80 + 10 * 200 + 80));
+        assert_eq!(completion(&hops, ten, Rounding::Exact), Time::from_ns(3000 + 80 + 10 * 200 + 80));
         let and_a_half = Packets { last: Some(500), ..ten };
-        assert_eq!(completion(&hops, and_a_half), Time::from_ns(3000 + 80 + 10 * 200 + 100 + 40));
+        assert_eq!(
+            completion(&hops, and_a_half, Rounding::Exact),
+            Time::from_ns(3000 + 80 + 10 * 200 + 100 + 40)
+        );
     }
 
     #[test]
     fn a_fractional_rate_does_not_drift() {
         let hops = [of_rate(56, 0)];
         let packets = Packets { full: 4160, count: 7_000, last: None };
-        assert_eq!(completion(&hops, packets).ps(), 1000 * 7 * 4160 * 8_000 / 56);
+        assert_eq!(completion(&hops, packets, Rounding::Exact).ps(), 1000 * 7 * 4160 * 8_000 / 56);
     }
 
     #[test]
     fn enormous_flows_saturate() {
         let packets = Packets { full: u32::MAX, count: u64::MAX, last: Some(u32::MAX) };
-        assert_eq!(completion(&[of_rate(100, 1); 3], packets), Time::MAX);
+        assert_eq!(completion(&[of_rate(100, 1); 3], packets, Rounding::Exact), Time::MAX);
     }
 
     proptest! {
@@ -402,7 +427,7 @@ mod tests {
         ) {
             let hops: Vec<Link> = hops.into_iter().map(|(gbps, delay)| of_rate(gbps, delay)).collect();
             let packets = Packets { full, count, last };
-            prop_assert_eq!(completion(&hops, packets), recursion(&hops, packets));
+            prop_assert_eq!(completion(&hops, packets, Rounding::Exact), recursion(&hops, packets, Rounding::Exact));
         }
 
         /// A rate that does not divide is close to one that does.
@@ -413,7 +438,7 @@ mod tests {
             count in 1u64..60,
         ) {
             let hops: Vec<Link> = rates.iter().map(|&bps| Link { rate: Rate::from_bps(bps), ..of_rate(1, 0) }).collect();
-            let exact = completion(&hops, Packets { full, count, last: None }).ps();
+            let exact = completion(&hops, Packets { full, count, last: None }, Rounding::Exact).ps();
             // The sum over all hops plus (count - 1) of the slowest, in picoseconds; exact up to the last bits of f64.
             let each = |bps: u64| f64::from(full) * 8e12 / bps as f64;
             let slowest = rates.iter().map(|&bps| each(bps)).fold(0.0, f64::max);

@@ -6,6 +6,7 @@ use super::{
     topology,
 };
 use crate::{
+    config::Wire,
     engine::random::Stream,
     probe::{PacketTrace, Step},
 };
@@ -30,7 +31,8 @@ pub struct Transmitter {
     sent_bytes: u64,
     rare: Box<Rare>,
     peer: Peer,
-    /// Picoseconds per byte, or zero where it is not so simple: not a whole number, packets may be lost, or are recorded.
+    /// Picoseconds per byte, or zero where it is not so simple: not a whole number, another gap than Ethernet's, packets
+    /// may be lost, or are recorded.
     ps_per_byte: u32,
     /// Frame bytes of the packet in service.
     in_service: u16,
@@ -43,6 +45,7 @@ pub struct Transmitter {
 #[derive(Debug)]
 struct Rare {
     rate: Rate,
+    gap: u32,
     serializer: Serializer,
     loss: Option<(f64, Stream)>,
     lost: (u64, u64),
@@ -55,20 +58,22 @@ const LOSS_STREAM: u32 = 0x4c4f_5353;
 
 impl Transmitter {
     /// One direction of `link`; `name` is unique among transmitters.
-    pub fn new(link: &topology::Link, peer: Peer, seed: u64, name: u64) -> Self {
-        let serializer = Serializer::new(link.rate);
+    pub fn new(link: &topology::Link, wire: Wire, peer: Peer, seed: u64, name: u64) -> Self {
+        let serializer = Serializer::new(link.rate, wire.rounding);
         let lossy = link.loss > 0.0;
+        let simple = !lossy && wire.gap == GAP;
         Self {
             free_at: Time::ZERO,
             delay: link.delay,
             sent_bytes: 0,
             peer,
-            ps_per_byte: if lossy { 0 } else { serializer.ps_per_byte() },
+            ps_per_byte: if simple { serializer.ps_per_byte() } else { 0 },
             in_service: 0,
             service_priority: 0,
             up: true,
             rare: Box::new(Rare {
                 rate: link.rate,
+                gap: wire.gap,
                 serializer,
                 loss: lossy.then(|| (link.loss, Stream::new(seed, LOSS_STREAM, name))),
                 lost: (0, 0),
@@ -103,6 +108,12 @@ impl Transmitter {
     /// Its propagation delay.
     pub fn delay(&self) -> Time {
         self.delay
+    }
+
+    /// How long it takes to send a packet, rounded up where the time depends on those before.
+    fn time_of(&self, packet: &Packet) -> Time {
+        let bytes = u64::from(packet.wire) + u64::from(self.rare.gap);
+        self.rare.serializer.rounding().of(self.rare.rate.time_of(Bytes::new(bytes)))
     }
 
     /// When the link is free again.
@@ -161,12 +172,12 @@ impl Transmitter {
         context: &mut impl NodeContext,
     ) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
-        let bytes = u32::from(packet.wire) + GAP;
         let mut lost = false;
         self.free_at = if self.ps_per_byte != 0 {
-            now + Time::from_ps(u64::from(bytes) * u64::from(self.ps_per_byte))
+            now + Time::from_ps(u64::from(u32::from(packet.wire) + GAP) * u64::from(self.ps_per_byte))
         } else {
             lost = self.rare.loses(packet);
+            let bytes = u32::from(packet.wire) + self.rare.gap;
             let end = self.rare.serializer.end(now, bytes, self.free_at == now);
             if let Some((trace, port)) = &mut self.rare.trace {
                 let arrival = (!lost).then(|| end + self.delay);
@@ -249,7 +260,7 @@ impl Receiver {
 impl Failure {
     #[cold]
     fn spares(&mut self, now: Time, packet: &Packet, reverse: &Transmitter) -> bool {
-        let serialisation = reverse.rate().time_of(Bytes::new(u64::from(packet.wire) + u64::from(GAP)));
+        let serialisation = reverse.time_of(packet);
         let started = now.saturating_sub(reverse.delay() + serialisation);
         let survived = self.up && self.down_at <= started;
         if !survived {

@@ -43,6 +43,10 @@ pub mod class {
     pub const AGENT: u8 = 10;
     /// A pause takes effect, expires, or must be said again; see [`super::pause`].
     pub const PAUSE: u8 = 11;
+    /// [`DEPARTURE`] where arrivals come first.
+    pub const LATE_DEPARTURE: u8 = 12;
+    /// A receiver's NIC has an answer ready.
+    pub const ANSWER: u8 = 13;
 }
 
 /// Payloads of pause events.

@@ -3,6 +3,7 @@
 use crate::engine;
 use incast_cc::{feedback::HopTelemetry, receiver::Share};
 use incast_units::Time;
+use std::{fmt, mem::MaybeUninit};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +142,18 @@ impl Packet {
     pub fn reverse_entropy(&self) -> u32 {
         reverse_entropy(self.entropy)
     }
+    /// The way that its sender chose, as far as it is still ahead; see [`super::routing::Pinned`].
+    pub fn pinned_way(&self) -> u16 {
+        (self.entropy ^ self.disguise()) as u16
+    }
+    /// Sets it.
+    pub fn set_pinned_way(&mut self, way: u16) {
+        self.entropy = (self.entropy & 0xffff_0000) | ((u32::from(way) ^ self.disguise()) & 0xffff);
+    }
+    /// What [`reverse_entropy`] added.
+    fn disguise(&self) -> u32 {
+        if matches!(self.kind, Kind::Data | Kind::Abandon) { 0 } else { ANSWERS }
+    }
     /// It may be marked.
     #[inline]
     pub fn ecn_capable(&self) -> bool {
@@ -231,9 +244,9 @@ const MOST_ENDPOINT_NS: u32 = (1 << 24) - 1;
 
 impl engine::Message for Packet {
     #[inline]
-    fn sent(&mut self) {
-        // As a TTL does, without a branch to guess.
-        self.delay_ns += i32::from(self.kind == Kind::Data);
+    fn sent(&mut self, original: &Self) {
+        // As a TTL does, without a branch to guess. What was just written is not read back.
+        self.delay_ns = original.delay_ns + i32::from(original.kind == Kind::Data);
     }
     #[inline]
     fn attachment(&self) -> u32 {
@@ -248,30 +261,80 @@ impl engine::Message for Packet {
 /// The hash of a flow's answers, from that of the flow.
 #[inline]
 pub fn reverse_entropy(entropy: u32) -> u32 {
-    entropy.rotate_left(16) ^ 0x9E37_79B9
+    entropy.rotate_left(16) ^ ANSWERS
 }
 
-/// Hops that a packet can record.
-pub const TELEMETRY_HOPS: usize = 8;
+/// Answers choose differently even where both halves of a hash are the same.
+const ANSWERS: u32 = 0x9E37_79B9;
+
+/// Hops that a packet can record: as many as the header of HPCC has places (SIGCOMM 2019, figure 7).
+pub const TELEMETRY_HOPS: usize = 5;
 
 /// What a packet's way looked like: one record per switch, in order. Later hops than it can hold are left out.
-#[derive(Clone, Copy, Debug, Default)]
+///
+/// Only the records that there are get copied where it counts: most ways are shorter than the longest.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
 pub struct Telemetry {
-    hops: [HopTelemetry; TELEMETRY_HOPS],
     count: u8,
+    hops: [MaybeUninit<HopTelemetry>; TELEMETRY_HOPS],
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { count: 0, hops: [MaybeUninit::uninit(); TELEMETRY_HOPS] }
+    }
 }
 
 impl Telemetry {
     /// Adds a hop.
+    #[inline]
     pub fn push(&mut self, hop: HopTelemetry) {
         if let Some(place) = self.hops.get_mut(usize::from(self.count)) {
-            *place = hop;
+            place.write(hop);
             self.count += 1;
         }
     }
     /// The hops so far.
+    #[inline]
     pub fn hops(&self) -> &[HopTelemetry] {
-        &self.hops[..usize::from(self.count)]
+        let hops = &self.hops[..usize::from(self.count)];
+        // SAFETY: the first `count` places have been written, and a written place is laid out as what it holds.
+        unsafe { &*(std::ptr::from_ref(hops) as *const [HopTelemetry]) }
+    }
+    /// A copy, of no more than there is.
+    #[inline]
+    pub fn duplicate(&self) -> Self {
+        let mut copy = Self::default();
+        copy.assign(self);
+        copy
+    }
+    /// Becomes a copy of another.
+    #[inline]
+    pub fn assign(&mut self, other: &Self) {
+        self.count = other.count;
+        for (place, hop) in self.hops.iter_mut().zip(other.hops()) {
+            place.write(*hop);
+        }
+    }
+}
+
+impl engine::Attachment for Telemetry {
+    #[inline]
+    fn copy_to(&self, place: &mut MaybeUninit<Self>) {
+        let place = place.as_mut_ptr();
+        // SAFETY: the place is valid for writes; its hops need no value beyond `count`.
+        unsafe {
+            (&raw mut (*place).count).write(self.count);
+            let hops = (&raw mut (*place).hops).cast::<HopTelemetry>();
+            std::ptr::copy_nonoverlapping(self.hops().as_ptr(), hops, self.hops().len());
+        }
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.hops()).finish()
     }
 }
 

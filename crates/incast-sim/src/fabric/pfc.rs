@@ -3,7 +3,7 @@
 //! Bytes are counted by the port and priority by which they came in, as long as they wait in the switch. An ingress
 //! above its threshold is paused; what is still on its way goes to its headroom. docs/fabric.md has the formulas.
 
-use super::{buffer::Memory, packet::GAP};
+use super::buffer::Memory;
 use crate::config::{Alpha, Buffer, Headroom, Pfc, Threshold};
 use incast_units::{Rate, Time};
 
@@ -23,6 +23,8 @@ pub struct Rules {
     pub lossless: u8,
     /// Bytes of the largest frame.
     pub frame: u64,
+    /// Bytes between two frames.
+    pub gap: u64,
     /// Rate of the first host's link: what thresholds by rate are relative to.
     pub host_rate: Rate,
     /// The fabric's base RTT: what thresholds in BDP are relative to.
@@ -76,7 +78,7 @@ impl Rules {
     /// and takes effect after the response delay; the neighbour finishes what it is sending then (another largest
     /// frame); and what is on the cable at that time arrives too. To this comes the frame that went above.
     pub fn needed(&self, rate: Rate, delay: Time) -> u64 {
-        let gap = u64::from(GAP);
+        let gap = self.gap;
         let way = delay.saturating_mul(2).saturating_add(self.pfc.response_delay);
         let on_the_way = (u128::from(rate.bps()) * u128::from(way.ps())).div_ceil(8_000_000_000_000);
         let frames = 2 * (self.frame + gap) + u64::from(self.pfc.frame) + gap + self.frame;
@@ -304,6 +306,7 @@ mod tests {
             pfc: Pfc { headroom, ..Pfc::new(threshold) },
             lossless: 0b11,
             frame: 1000,
+            gap: 20,
             host_rate: Rate::from_gbps(100),
             base_rtt: Time::from_us(8),
         }

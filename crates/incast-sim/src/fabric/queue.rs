@@ -106,7 +106,7 @@ impl Pool {
             if self.telemetry.len() <= index as usize {
                 self.telemetry.resize(index as usize + 1, Telemetry::default());
             }
-            self.telemetry[index as usize] = *telemetry;
+            self.telemetry[index as usize].assign(telemetry);
         }
         if queue.tail == NONE {
             queue.head = index;
@@ -189,7 +189,7 @@ impl Pool {
     /// The telemetry of a packet that was just removed.
     #[inline]
     pub fn telemetry(&self, packet: &Packet) -> Option<Telemetry> {
-        self.telemetry.get(packet.attachment() as usize).copied()
+        self.telemetry.get(packet.attachment() as usize).map(Telemetry::duplicate)
     }
 }
 

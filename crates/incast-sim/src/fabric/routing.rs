@@ -1,10 +1,12 @@
 //! Routing: which ports of a switch lead to a host, and which of them a packet takes.
 
 mod divider;
+mod pinned;
 mod tables;
 
 use super::topology::Node;
 pub use divider::Divider;
+pub use pinned::{PinError, Pinned, pin};
 pub use tables::{TooManySets, tables};
 
 /// How one switch finds the ports that lead to a host.

@@ -26,10 +26,10 @@ impl Host<'_> {
             self.announce(packet, &arrival, context);
         }
         if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
-            self.notify(packet, &arrival, interval, now);
+            self.notify(packet, &arrival, interval, context);
         }
         if arrival.received == Received::Refused {
-            self.refuse(packet, &arrival, context);
+            self.refuse(packet, &arrival, telemetry, context);
         } else {
             self.acknowledge(packet, &arrival, telemetry, context);
         }
@@ -64,7 +64,7 @@ impl Host<'_> {
                 progress.pending = (0, 0);
             }
             let now = context.now();
-            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now);
+            self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now, context);
             return;
         }
         let due = context.now() + host.ack_delay;
@@ -80,16 +80,23 @@ impl Host<'_> {
 
     /// Go-back-N: asks for the missing packet, once for each gap.
     #[cold]
-    fn refuse(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+    fn refuse(
+        &mut self,
+        packet: &Packet,
+        arrival: &Arrival,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         let Some(progress) = self.receiving.progress(arrival.slot) else { return };
         let report = std::mem::take(&mut progress.pending);
         if !std::mem::replace(&mut progress.nacked, true) {
-            self.answer(Kind::Nack, packet, None, arrival.expected, report, context.now());
+            self.answer(Kind::Nack, packet, telemetry, arrival.expected, report, context.now(), context);
         }
     }
 
     /// Queues an answer to a data packet that arrived at `arrived`; it echoes the telemetry.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn answer(
         &mut self,
         kind: Kind,
@@ -98,6 +105,7 @@ impl Host<'_> {
         expected: u32,
         report: (u32, u32),
         arrived: Time,
+        context: &mut impl NodeContext,
     ) {
         let class = &self.settings.classes[usize::from(data.class)];
         let mut answer = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
@@ -112,12 +120,13 @@ impl Host<'_> {
         answer.priority = class.ack_priority;
         answer.class = data.class;
         answer.set_report(report.0, report.1);
-        self.push_control(answer, telemetry);
+        self.push_answer(answer, telemetry, context);
     }
 
     /// Notification point: answers a mark with a congestion notification packet, unless one was sent for the flow less
     /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015).
-    fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, now: Time) {
+    fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, context: &mut impl NodeContext) {
+        let now = context.now();
         let Some(progress) = self.receiving.progress(arrival.slot) else { return };
         if now < progress.next_notification {
             return;
@@ -126,9 +135,11 @@ impl Host<'_> {
         let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
         packet.entropy = data.reverse_entropy();
         packet.set_value(u64::MAX);
-        packet.wire = self.settings.classes[usize::from(data.class)].format.notification as u16;
+        let class = &self.settings.classes[usize::from(data.class)];
+        packet.wire = class.format.notification as u16;
+        packet.priority = class.notification_priority;
         packet.class = data.class;
-        self.push_control(packet, None);
+        self.push_answer(packet, None, context);
     }
 
     #[inline]
@@ -148,7 +159,7 @@ impl Host<'_> {
         let report = std::mem::take(&mut progress.pending);
         let expected = progress.expected();
         if let (true, Some((packet, arrived))) = (report.0 > 0, progress.last.take()) {
-            self.answer(Kind::Ack, &packet, None, expected, report, arrived);
+            self.answer(Kind::Ack, &packet, None, expected, report, arrived, context);
         }
         self.pump(context);
     }

@@ -14,6 +14,8 @@ pub struct Format {
     pub control: u32,
     /// A congestion notification from the receiver.
     pub notification: u32,
+    /// The smallest frame; shorter ones are padded.
+    pub smallest: u32,
 }
 
 /// Ethernet header and frame check sequence.
@@ -32,6 +34,9 @@ const BTH_ICRC: u32 = 12 + 4;
 const AETH: u32 = 4;
 /// What a RoCEv2 congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annex A17.9.3).
 const CNP: u32 = 16;
+/// In-band telemetry of HPCC: the number of hops, and 64 bits for each of five (Li et al., SIGCOMM 2019, figure 7). The
+/// place for all five is there from the start, and in the acknowledgement, which echoes it.
+const INT: u32 = 2 + 5 * 8;
 
 impl Format {
     /// The format of a framing.
@@ -41,25 +46,31 @@ impl Format {
                 header: ETHERNET + IPV4 + TCP,
                 control: ETHERNET + IPV4 + TCP + SACK,
                 notification: ETHERNET + IPV4 + TCP,
+                smallest: SMALLEST_FRAME,
             },
             Framing::RoceV2 => Self {
                 header: ETHERNET + IPV4 + UDP + BTH_ICRC,
                 control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH,
                 notification: ETHERNET + IPV4 + UDP + BTH_ICRC + CNP,
+                smallest: SMALLEST_FRAME,
             },
+            Framing::RoceV2Int => {
+                let plain = Self::of(Framing::RoceV2);
+                Self { header: plain.header + INT, control: plain.control + INT, ..plain }
+            }
         }
     }
 
     /// Frame bytes of a data packet.
     #[inline]
     pub fn data(&self, payload: u32) -> u32 {
-        (payload + self.header).max(SMALLEST_FRAME)
+        (payload + self.header).max(self.smallest)
     }
 
     /// Frame bytes of a control packet.
     #[inline]
     pub fn control(&self) -> u32 {
-        self.control.max(SMALLEST_FRAME)
+        self.control.max(self.smallest)
     }
 }
 
@@ -74,5 +85,7 @@ mod tests {
         assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 82, 71));
         let roce = Format::of(Framing::RoceV2);
         assert_eq!((roce.data(1024), roce.control(), roce.notification), (1086, 66, 78));
+        let telemetry = Format::of(Framing::RoceV2Int);
+        assert_eq!((telemetry.data(1000), telemetry.control(), telemetry.notification), (1104, 108, 78));
     }
 }

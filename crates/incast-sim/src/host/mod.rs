@@ -3,6 +3,7 @@
 //! A flow's way through them: at its sender `flows`, `turns`, `timeout` if nothing is heard; at its receiver `arrival`, with
 //! `scheduling` where a protocol is driven from there; and `feedback` when the answer is back.
 
+mod answering;
 pub mod app;
 mod arrival;
 mod change;
@@ -23,7 +24,9 @@ mod tokens;
 mod turns;
 
 pub use self::sending::entropy;
-use self::{app::Application, flows::summary, nic::Nic, receiving::Receiving, sending::SendFlow};
+use self::{
+    answering::Answers, app::Application, flows::summary, nic::Nic, receiving::Receiving, sending::SendFlow,
+};
 use crate::{
     config::FlowSpec,
     engine::{Event, prefetch::prefetch},
@@ -64,6 +67,8 @@ pub struct Host<'a> {
     flows: Vec<Option<SendFlow>>,
     free: Vec<u32>,
     receiving: Receiving,
+    /// Answers in the NIC, if it ever had some that took time.
+    answers: Option<Box<Answers>>,
     scheduler: Scheduler,
     /// There is a scheduler to ask.
     schedules: bool,
@@ -112,6 +117,7 @@ impl<'a> Host<'a> {
             flows: Vec::new(),
             free: Vec::new(),
             receiving: Receiving::default(),
+            answers: None,
             scheduler: settings.host.scheduler.clone(),
             schedules: !settings.host.scheduler.is_none(),
             scheduler_event: Time::MAX,
@@ -166,14 +172,15 @@ impl<'a> Host<'a> {
     /// An event of this host has come.
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         match event.class {
-            class::DEPARTURE => {
+            class::DEPARTURE | class::LATE_DEPARTURE => {
                 self.nic.departure = false;
-                self.pump(context);
+                self.pump_if(self.nic.link.idle(context.now()), context);
             }
             class::RETRANSMISSION => self.on_timer(event.payload, context),
             class::RELEASE => self.on_release(event.payload, context),
             class::LAW => self.on_law_timer(event.payload, context),
             class::DELAYED_ACK => self.on_delayed_ack(event.payload, context),
+            class::ANSWER => self.on_answers(event.payload, context),
             class::SCHEDULER => self.on_scheduler_timer(context),
             class::FLOW_START => self.on_flow_start(context),
             class::LINK => self.on_link(event.payload, context),

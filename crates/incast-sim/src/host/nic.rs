@@ -27,6 +27,8 @@ pub struct Nic {
     pub heard: Box<Heard>,
     /// A departure event is pending.
     pub departure: bool,
+    /// The last packet was a control packet: where they take turns, data is next.
+    pub answered: bool,
     control: Queue,
     pool: Pool,
     /// Flows with a packet to send, by priority.
@@ -45,6 +47,7 @@ impl Nic {
             pauses: PauseRecord::default(),
             heard: Box::default(),
             departure: false,
+            answered: false,
             control: Queue::default(),
             pool: Pool::default(),
             ready: Default::default(),

@@ -126,7 +126,7 @@ impl Host<'_> {
 mod tests {
     use super::*;
     use crate::{
-        config::{FlowSpec, HostConfig, SwitchConfig},
+        config::{FlowSpec, HostConfig, SwitchConfig, Wire},
         engine::Event,
         fabric::{
             link::{Peer, Receiver, Transmitter},
@@ -171,9 +171,11 @@ mod tests {
             recovery: Recovery::SelectiveRepeat,
             priority: 0,
             ack_priority: 0,
+            notification_priority: 0,
             underlay: Underlay::None,
             ecn_capable: false,
             notification_interval: None,
+            repaces: true,
             format: Format::of(Framing::Tcp),
             path,
         };
@@ -189,7 +191,9 @@ mod tests {
                 )),
                 ..HostConfig::plain(MTU)
             },
+            wire: Wire::default(),
             classes: vec![class],
+            arrivals_first: false,
             base_rtt: Time::from_us(10),
             record: false,
             rates: None,
@@ -198,7 +202,7 @@ mod tests {
     }
 
     fn host(settings: &Settings, node: u32, flows: Vec<FlowSpec>) -> Host<'_> {
-        let link = Transmitter::new(&link(), Peer { domain: 1, entity: 0 }, 1, 0);
+        let link = Transmitter::new(&link(), Wire::default(), Peer { domain: 1, entity: 0 }, 1, 0);
         Host::new(settings, node, 0, link, Receiver::default(), flows, None)
     }
 
@@ -257,6 +261,7 @@ mod tests {
             bytes: 50_000,
             class: 0,
             request: FlowSpec::NO_REQUEST,
+            pinned: None,
         };
         let (mut host, mut world) = (host(&settings, 3, vec![spec]), World::default());
         host.on_event(Event { class: class::FLOW_START, entity: 0, payload: 0 }, &mut world);

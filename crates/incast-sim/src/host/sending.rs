@@ -8,7 +8,10 @@ use super::{
 use crate::{
     config::FlowSpec,
     engine::random::mix,
-    fabric::packet::{Kind, Packet},
+    fabric::{
+        packet::{Kind, Packet},
+        routing::Pinned,
+    },
     settings::{Class, Settings},
 };
 use incast_cc::{
@@ -104,9 +107,10 @@ pub struct SendFlow {
     pub sampled: u64,
 }
 
-/// Hash of a flow for the choice among equal-cost ports.
-pub fn entropy(seed: u64, source: u32, destination: u32, sequence: u32) -> u32 {
-    mix(mix(seed ^ u64::from(sequence)) ^ (u64::from(source) << 32 | u64::from(destination))) as u32
+/// What a flow's packets choose equal-cost ports by: a hash of the flow, or the ways that it is pinned to.
+pub fn entropy(seed: u64, flow: &FlowSpec, sequence: u32) -> u32 {
+    let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
+    flow.pinned.map_or_else(|| mix(mix(seed ^ u64::from(sequence)) ^ ends) as u32, Pinned::entropy)
 }
 
 /// Purpose of the stream of which each flow gets one draw.
@@ -146,7 +150,7 @@ impl SendFlow {
             last_wire: 0,
             last_start: Time::ZERO,
             last_payload: (spec.bytes - u64::from(packets - 1) * mtu) as u16,
-            entropy: entropy(settings.seed, spec.source, spec.destination, sequence),
+            entropy: entropy(settings.seed, &spec, sequence),
             spec,
             retransmitted_bytes: 0,
             timeouts: 0,
@@ -160,6 +164,12 @@ impl SendFlow {
     /// Asks the law what it now allows; to be called after each of its events.
     #[inline]
     pub fn refresh(&mut self, settings: &Settings) {
+        self.ask(settings, false);
+    }
+
+    /// The same; `sent` says that a packet was just sent, so that the gap after it is to be planned in any case.
+    #[inline]
+    fn ask(&mut self, settings: &Settings, sent: bool) {
         let window = self.law.window();
         self.credit = self.law.credit();
         let pace = match self.law.pacing_rate() {
@@ -169,20 +179,21 @@ impl SendFlow {
         let mtu = u64::from(settings.host.mtu);
         let gaps = pace > 0.0 || window.min(self.window) < mtu;
         (self.window, self.pace) = (window, pace);
-        if gaps {
+        if gaps && (sent || settings.classes[usize::from(self.class)].repaces) {
             self.plan_next(settings);
         }
     }
 
-    /// The gap after the last packet is as long as the newest decision makes it: a rate limiter does not sit out a gap
-    /// that it would no longer leave.
+    /// The gap after the last packet is as long as the newest decision makes it, as a rate limiter does not sit out a gap
+    /// that it would no longer leave; or, where the law does not re-time it, as long as that packet's own pace made it.
     #[inline]
     fn plan_next(&mut self, settings: &Settings) {
         let mtu = settings.host.mtu;
         self.next_send = if self.last_wire == 0 {
             Time::ZERO
         } else if self.pace > 0.0 {
-            self.last_start + Time::from_ps((f64::from(self.last_wire) * self.pace) as u64)
+            let gap = Time::from_ps((f64::from(self.last_wire) * self.pace) as u64);
+            self.last_start + settings.wire.rounding.of(gap)
         } else if self.window < u64::from(mtu) {
             // A window below one packet: one packet each RTT × MSS / window.
             let rtt = self.rtt.smoothed().max(settings.base_rtt);
@@ -444,9 +455,9 @@ impl SendFlow {
             // RFC 6298, section 5.1.
             self.set_deadline(now, settings);
         }
-        (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + crate::fabric::packet::GAP);
+        (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + settings.wire.gap);
         self.law.on_sent(now, payload);
-        self.refresh(settings);
+        self.ask(settings, true);
         packet
     }
 }

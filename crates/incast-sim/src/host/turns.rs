@@ -47,12 +47,22 @@ impl Host<'_> {
     /// NIC: sends the next packet if the link is free, and sees to it that it is looked at again.
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
+        let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
+        self.pump_if(idle, context);
+    }
+
+    /// The same where it is known whether the link is free.
+    #[inline]
+    pub(super) fn pump_if(&mut self, idle: bool, context: &mut impl NodeContext) {
         let now = context.now();
         if self.nic.departure || !self.nic.link.is_up() {
             return;
         }
-        if self.nic.link.idle(now) {
-            if let Some(mut packet) = self.nic.pop_control() {
+        if idle {
+            if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
+                self.nic.answered = false;
+            } else if let Some(mut packet) = self.nic.pop_control() {
+                self.nic.answered = true;
                 self.injected += 1;
                 if matches!(packet.kind, Kind::Ack | Kind::Nack) {
                     packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival(now)));
@@ -62,17 +72,24 @@ impl Host<'_> {
                     self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
                 }
             } else {
-                while let Some(slot) = self.nic.pop_flow() {
-                    if self.send_from(slot, context) {
-                        break;
-                    }
-                }
+                self.send_next(context);
             }
         }
         if self.nic.has_work() {
             self.nic.departure = true;
-            context.schedule(self.nic.link.free_at().max(now), self.event(class::DEPARTURE, 0));
+            context.schedule(self.nic.link.free_at().max(now), self.event(self.settings.departure(), 0));
         }
+    }
+
+    /// Sends a packet of the next flow that may; false if there is none.
+    #[inline]
+    fn send_next(&mut self, context: &mut impl NodeContext) -> bool {
+        while let Some(slot) = self.nic.pop_flow() {
+            if self.send_from(slot, context) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Sends a packet of a flow whose turn it is; false if it may no longer send.

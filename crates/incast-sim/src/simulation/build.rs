@@ -1,13 +1,13 @@
 //! From a configuration to domains that are ready to run.
 
 use super::{
-    base_path,
+    base_path_of,
     domain::{Domain, Node},
     lossless,
     partition::Partition,
 };
 use crate::{
-    config::{Config, ConfigError, FlowSpec, LinkEvent, Ties},
+    config::{Config, ConfigError, FlowSpec, LinkEvent, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -16,12 +16,11 @@ use crate::{
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
-        packet::GAP,
         routing::{self, Rule},
         switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
         topology::{Ports, Topology},
     },
-    host::{Host, format::Format},
+    host::Host,
     probe::PacketTrace,
     settings::{Class, Settings},
 };
@@ -52,7 +51,8 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(refuse("the number of flow classes", config.classes.len(), "at most 256"));
     }
     for class in &config.classes {
-        for priority in [Some(class.priority), class.ack_priority].into_iter().flatten() {
+        let priorities = [Some(class.priority), class.ack_priority, Some(class.notification_priority)];
+        for priority in priorities.into_iter().flatten() {
             if priority >= switch.priorities {
                 return Err(refuse(
                     &format!("priority of class {}", class.name),
@@ -150,19 +150,25 @@ impl Plan {
                 recovery: class.recovery,
                 priority: class.priority,
                 ack_priority: class.ack_priority.unwrap_or(class.priority),
+                notification_priority: class.notification_priority,
                 underlay: class.underlay.clone(),
                 ecn_capable: info.ecn_capable,
                 notification_interval: class.law.notification_interval(),
-                format: Format::of(info.framing),
-                path: base_path(&config.topology, config.host.mtu, info.framing),
+                repaces: class.law.repaces(),
+                format: class.format,
+                path: base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap),
             }
         };
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
+        let telemetry =
+            config.switch.telemetry || config.classes.iter().any(|class| class.law.info().telemetry());
         Settings {
             seed: config.seed,
             pfc: lossless::pfc_rules(config.into()),
-            switch: config.switch.clone(),
+            switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
+            wire: config.wire,
+            arrivals_first: config.ties == Ties::ArrivalsFirst,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),
             classes,
             record: config.probes.events,
@@ -221,7 +227,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 domain: partition.domain_of[end.peer as usize],
                 entity: plan.base[end.peer as usize] + u32::from(end.peer_port),
             };
-            let mut transmitter = Transmitter::new(link, peer, seed, name(node, port as u32));
+            let mut transmitter = Transmitter::new(link, settings.wire, peer, seed, name(node, port as u32));
             if let Some(filter) = settings.packets.as_ref().filter(|it| it.has_port(node, port as u16)) {
                 transmitter.watch(PacketTrace::new(filter, node), port as u16);
             }
@@ -271,10 +277,15 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
         .collect();
     let ties = match ties {
         Ties::Seeded => TieBreak::Seeded(seed),
-        Ties::PortOrder => TieBreak::Fixed,
+        Ties::PortOrder | Ties::ArrivalsFirst => TieBreak::Fixed,
     };
-    let mut executor =
-        Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
+    let mut executor = Executor::new(
+        domains,
+        partition.lookahead,
+        longest(&topology, settings),
+        ties,
+        settings.switch.telemetry,
+    );
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
         executor.schedule(
@@ -333,7 +344,7 @@ fn domain<'a>(mut nodes: Vec<Node<'a>>, numbers: &[u32], plan: &Plan) -> (Domain
 /// The longest time from the start of a transmission to its arrival.
 fn longest(topology: &Topology, settings: &Settings) -> Time {
     let header = settings.classes.iter().map(|class| class.format.header).max().unwrap_or(0);
-    let largest = Bytes::new(u64::from(settings.host.mtu + header + GAP));
+    let largest = Bytes::new(u64::from(settings.host.mtu + header + settings.wire.gap));
     let times =
         topology.cables.iter().map(|cable| cable.link.rate.time_of(largest).saturating_add(cable.link.delay));
     times.max().unwrap_or(Time::ZERO)

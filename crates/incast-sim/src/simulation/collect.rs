@@ -6,11 +6,12 @@ use super::{
     domain::{Domain, Node},
 };
 use crate::{
-    config::FlowSpec,
+    config::{FlowSpec, LoadBalancing},
     engine::{Executor, Statistics},
     fabric::{
         ideal::{self, Packets},
-        packet::GAP,
+        packet::{Kind, Packet},
+        routing::{self, Rule},
         switch,
         topology::{Link, Tier, Topology},
     },
@@ -208,19 +209,26 @@ fn flows(topology: &Topology, plan: &Plan, settings: &Settings, nodes: &[&Node<'
 /// Duration of a flow alone, on its path of the first routing epoch.
 fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent) -> Option<Time> {
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
-    let entropy = host::entropy(settings.seed, source, destination, sent.sequence);
-    let salts = |node| switch::salt(settings.seed, node);
-    let hops = ideal::path(topology, &plan.ports, &topology.rules, &salts, source, destination, entropy)?;
+    let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
+    packet.entropy = host::entropy(settings.seed, &sent.spec, sent.sequence);
+    let mut choose = |rule: &Rule, node| match settings.switch.load_balancing {
+        LoadBalancing::Ecmp | LoadBalancing::Spray => {
+            rule.pick(destination, routing::entropy(packet.entropy, switch::salt(settings.seed, node)))
+        }
+        LoadBalancing::Pinned => rule.pick_pinned(&mut packet),
+    };
+    let (ports, rules) = (&plan.ports, &topology.rules);
+    let hops = ideal::path_by(topology, ports, rules, &mut choose, source, destination)?;
     let links: Vec<Link> = hops.iter().map(|hop| hop.link).collect();
     let format = settings.classes[usize::from(class)].format;
     let mtu = u64::from(settings.host.mtu);
     let rest = (bytes % mtu) as u32;
     let packets = Packets {
-        full: format.data(settings.host.mtu) + GAP,
+        full: format.data(settings.host.mtu) + settings.wire.gap,
         count: bytes / mtu,
-        last: (rest > 0).then(|| format.data(rest) + GAP),
+        last: (rest > 0).then(|| format.data(rest) + settings.wire.gap),
     };
-    Some(ideal::completion(&links, packets))
+    Some(ideal::completion(&links, packets, settings.wire.rounding))
 }
 
 fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: u64) -> Totals {

@@ -1,17 +1,15 @@
 //! What priority flow control needs to know of a fabric, and whether it can keep its promise there.
 
-use super::base_path;
+use super::base_path_of;
 use crate::{
     config::{
         Alpha, Buffer, ClassConfig, Config, ConfigError, Headroom, HostConfig, Pfc, Shortage, SwitchConfig,
-        Threshold,
+        Threshold, Wire,
     },
     fabric::{
-        packet::GAP,
         pfc::{Bounds, Limits, Rules},
         topology::Topology,
     },
-    host::format::Format,
 };
 use incast_cc::receiver::ReceiverScheduler;
 use incast_units::{Bytes, Rate, Time};
@@ -27,38 +25,43 @@ pub struct Fabric<'a> {
     pub host: &'a HostConfig,
     /// Flow classes.
     pub classes: &'a [ClassConfig],
+    /// All links.
+    pub wire: Wire,
 }
 
 impl<'a> From<&'a Config> for Fabric<'a> {
     fn from(config: &'a Config) -> Self {
-        let Config { topology, switch, host, classes, .. } = config;
-        Self { topology, switch, host, classes }
+        let Config { topology, switch, host, classes, wire, .. } = config;
+        Self { topology, switch, host, classes, wire: *wire }
     }
 }
 
 /// Resolves the flow control of a fabric.
 pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
-    let Fabric { topology, switch, host, classes } = fabric;
+    let Fabric { topology, switch, host, classes, wire } = fabric;
     let pfc = switch.pfc.clone()?;
     let mut used = 0u8;
     for class in classes {
-        for priority in [class.priority, class.ack_priority.unwrap_or(class.priority)] {
+        let notifies = class.law.notification_interval().is_some();
+        let notifications = if notifies { class.notification_priority } else { class.priority };
+        for priority in [class.priority, class.ack_priority.unwrap_or(class.priority), notifications] {
             used |= 1u8.checked_shl(u32::from(priority)).unwrap_or(0);
         }
     }
-    // Receivers may assign priorities; agents and receivers send notifications at the highest.
+    // Receivers may assign priorities; agents send notifications at the highest.
     used |= (0..host.scheduler.priorities().min(8)).fold(0, |mask, priority| mask | 1 << priority);
-    if !switch.agent.is_none() || classes.iter().any(|class| class.law.notification_interval().is_some()) {
+    if !switch.agent.is_none() {
         used |= 1;
     }
-    let framings = || classes.iter().map(|class| class.law.info().framing);
-    let frames = framings().map(|framing| u64::from(Format::of(framing).data(host.mtu)));
-    let round_trips = framings().map(|framing| base_path(topology, host.mtu, framing).base_rtt);
+    let frames = classes.iter().map(|class| u64::from(class.format.data(host.mtu)));
+    let round_trips =
+        classes.iter().map(|class| base_path_of(topology, host.mtu, &class.format, wire.gap).base_rtt);
     let first = topology.cables.first();
     Some(Rules {
         lossless: pfc.priorities & used & u8::MAX >> (8 - switch.priorities.clamp(1, 8)),
         pfc,
         frame: frames.max().unwrap_or(0),
+        gap: u64::from(wire.gap),
         host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
         base_rtt: round_trips.max().unwrap_or(Time::ZERO),
     })
@@ -188,7 +191,7 @@ fn check_memory(rules: &Rules, links: &[(Rate, Time)], buffer: Buffer) -> Result
 /// A pause that expires must be refreshed in time over every cable.
 fn check_cables(topology: &Topology, rules: &Rules) -> Result<(), ConfigError> {
     let Some(expiry) = rules.pfc.expiry.filter(|_| rules.pfc.strict) else { return Ok(()) };
-    let gap = u64::from(GAP);
+    let gap = rules.gap;
     for cable in &topology.cables {
         let wait = Bytes::new(rules.frame + gap + u64::from(rules.pfc.frame) + gap);
         let late = expiry.refresh.saturating_add(cable.link.rate.time_of(wait));

@@ -3,7 +3,10 @@
 use crate::{
     config::Probes,
     engine::executor::slots,
-    fabric::{packet::GAP, topology::Topology},
+    fabric::{
+        packet::{GAP, Telemetry},
+        topology::Topology,
+    },
     probe::{PortSample, RateSample},
 };
 use incast_cc::Path;
@@ -17,6 +20,8 @@ const PER_NODE: f64 = 6_000.0;
 const PER_PORT: f64 = 700.0;
 /// Bytes that a packet on its way takes: its envelope in a vector that may be half empty, and the slot it leaves.
 const PER_PACKET: f64 = 3.0 * 64.0;
+/// Bytes more where packets carry telemetry, in a vector that may be half empty.
+const PER_TELEMETRY: f64 = 2.0 * size_of::<Telemetry>() as f64;
 /// Bytes of a flow: what is known before it starts, its records, its result.
 const PER_FLOW: f64 = 420.0;
 /// Bytes of a domain's list in each thread and slot of windows, and its bits in two sets of active domains.
@@ -35,6 +40,8 @@ pub struct Demand<'a> {
     pub path: Path,
     /// Flows that are to be expected.
     pub flows: f64,
+    /// Packets carry telemetry.
+    pub telemetry: bool,
     /// Strict priorities of the switches.
     pub priorities: u8,
     /// Threads of the simulation.
@@ -74,7 +81,7 @@ pub fn estimate_memory(demand: &Demand<'_>) -> MemoryEstimate {
     let fabric = PROCESS
         + nodes * PER_NODE
         + topology.cables.len() as f64 * 2.0 * PER_PORT
-        + in_flight * PER_PACKET
+        + in_flight * (PER_PACKET + if demand.telemetry { PER_TELEMETRY } else { 0.0 })
         + nodes * threads * windows(topology, path.wire_mss) * PER_LIST;
     let samples = |every: Time| demand.end.ps() as f64 / every.ps().max(1) as f64;
     let ports = demand.probes.ports.as_ref().map_or(0.0, |(every, ports)| {
@@ -114,6 +121,7 @@ mod tests {
             topology: &small,
             path,
             flows: 1e6,
+            telemetry: false,
             priorities: 2,
             threads: 1,
             probes: &none,
@@ -123,6 +131,7 @@ mod tests {
         assert_eq!((one.flows, one.samples), (4.2e8, 0.0));
         let two = estimate_memory(&Demand { topology: &large, flows: 2e6, ..demand });
         assert!(two.fabric > one.fabric * 1.05 && two.flows == one.flows * 2.0);
+        assert!(estimate_memory(&Demand { telemetry: true, ..demand }).fabric > one.fabric);
         let threads = |threads| estimate_memory(&Demand { threads, ..demand }).fabric;
         assert!(threads(2) > threads(1) && threads(64) == threads(32));
         // 100 ports, 2 priorities, 10,000 samples.

@@ -38,11 +38,15 @@ pub struct Progress {
 ///
 /// `mtu` is the payload of a full packet in bytes.
 pub fn base_path(topology: &Topology, mtu: u32, framing: Framing) -> Path {
-    let format = Format::of(framing);
-    let wire_mss = format.data(mtu) + GAP;
+    base_path_of(topology, mtu, &Format::of(framing), GAP)
+}
+
+/// As [`base_path`], for frames of other sizes with `gap` bytes between them.
+pub fn base_path_of(topology: &Topology, mtu: u32, format: &Format, gap: u32) -> Path {
+    let wire_mss = format.data(mtu) + gap;
     let hosts = topology.cables.iter().take(topology.hosts as usize);
     let rate = hosts.map(|cable| cable.link.rate).max().unwrap_or(Rate::from_gbps(1));
-    let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + GAP);
+    let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
     Path { rate, base_rtt, mss: mtu, wire_mss }
 }
 

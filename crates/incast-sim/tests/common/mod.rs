@@ -13,10 +13,11 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
-    config::{ClassConfig, HostConfig, LinkEvent, Probes, SwitchConfig, Ties},
+    config::{ClassConfig, HostConfig, LinkEvent, Probes, SwitchConfig, Ties, Wire},
     fabric::topology::{
         Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },
+    host::format::Format,
     simulate,
 };
 use incast_units::{Rate, Time};
@@ -45,9 +46,11 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
     ClassConfig {
         name: name.to_owned(),
         law,
+        format: Format::of(info.framing),
         recovery: info.recovery,
         priority: 0,
         ack_priority: None,
+        notification_priority: 0,
         underlay: Underlay::None,
     }
 }
@@ -73,6 +76,7 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
         end: Time::from_ms(1000),
         threads: 1,
         ties: Ties::Seeded,
+        wire: Wire::default(),
     }
 }
 
@@ -83,7 +87,8 @@ pub fn unlimited(topology: Topology) -> Config {
 
 /// A flow of class 0 from the start on.
 pub fn flow(source: u32, destination: u32, bytes: u64) -> FlowSpec {
-    FlowSpec { start: Time::ZERO, source, destination, bytes, class: 0, request: FlowSpec::NO_REQUEST }
+    let (start, request) = (Time::ZERO, FlowSpec::NO_REQUEST);
+    FlowSpec { start, source, destination, bytes, class: 0, request, pinned: None }
 }
 
 /// A cable, by name, that goes down or up.

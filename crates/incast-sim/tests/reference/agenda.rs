@@ -83,9 +83,13 @@ impl Agenda {
         let name = u64::from(node) << 20 | u64::from(port);
         let tie = match self.ties {
             Ties::Seeded => (mix(self.seed ^ name.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ time) >> 48) as u16,
-            Ties::PortOrder => 0,
+            Ties::PortOrder | Ties::ArrivalsFirst => 0,
         };
-        let (class, payload) = what.rank();
+        let (class, payload) = match (what.rank(), self.ties) {
+            // After everything else.
+            ((1, payload), Ties::ArrivalsFirst) => (12, payload),
+            (rank, _) => rank,
+        };
         self.count += 1;
         self.pending.insert(Key { time, class, tie, node, port, payload, count: self.count }, what);
     }

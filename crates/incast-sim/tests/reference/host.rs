@@ -25,6 +25,7 @@ pub fn data_bytes(class: &ClassConfig, payload: u32) -> u32 {
     let header = match class.law.info().framing {
         Framing::Tcp => 18 + 20 + 32,
         Framing::RoceV2 => 18 + 20 + 8 + 16,
+        Framing::RoceV2Int => 18 + 20 + 8 + 16 + 42,
     };
     (payload + header).max(64)
 }
@@ -34,6 +35,7 @@ pub fn control_bytes(class: &ClassConfig) -> u32 {
     match class.law.info().framing {
         Framing::Tcp => 18 + 20 + 32 + 12,
         Framing::RoceV2 => 18 + 20 + 8 + 16 + 4,
+        Framing::RoceV2Int => 18 + 20 + 8 + 16 + 4 + 42,
     }
 }
 
@@ -151,7 +153,7 @@ impl<'a> Host<'a> {
                     }
                 }
             }
-            What::Completion => {}
+            What::Completion => self.link.complete(),
             What::Arrival(packet) => {
                 self.arrived += 1;
                 if self.link.receive(&packet) {

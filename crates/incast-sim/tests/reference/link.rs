@@ -34,6 +34,9 @@ pub struct Link {
     began: Ps,
     bytes: u128,
     free_at: Ps,
+    /// Where arrivals come first, a transmission lasts until its completion, not only until its time.
+    arrivals_first: bool,
+    completed: bool,
     /// The last packet's bytes and priority.
     serving: (u32, u8),
     /// The cable is up.
@@ -48,7 +51,7 @@ pub struct Link {
 
 impl Link {
     /// The links of a node by port.
-    pub fn all_of(topology: &Topology, node: u32, seed: u64) -> Vec<Self> {
+    pub fn all_of(topology: &Topology, node: u32, seed: u64, arrivals_first: bool) -> Vec<Self> {
         let mut links = Vec::new();
         for (index, cable) in topology.cables.iter().enumerate() {
             for (end, peer) in [(0, 1), (1, 0)] {
@@ -68,6 +71,8 @@ impl Link {
                     began: 0,
                     bytes: 0,
                     free_at: 0,
+                    arrivals_first,
+                    completed: true,
                     serving: (0, 0),
                     up: true,
                     went_down: None,
@@ -82,12 +87,17 @@ impl Link {
 
     /// Something is in service.
     pub fn busy(&self, now: Ps) -> bool {
-        self.free_at > now
+        self.free_at > now || self.arrivals_first && !self.completed
+    }
+
+    /// The transmission has ended.
+    pub fn complete(&mut self) {
+        self.completed = true;
     }
 
     /// Bytes in service, of one priority or of any.
     pub fn in_service(&self, now: Ps, priority: Option<u8>) -> u64 {
-        let counts = self.busy(now) && priority.is_none_or(|priority| priority == self.serving.1);
+        let counts = self.free_at > now && priority.is_none_or(|priority| priority == self.serving.1);
         if counts { u64::from(self.serving.0) } else { 0 }
     }
 
@@ -101,6 +111,7 @@ impl Link {
         }
         self.bytes += u128::from(packet.wire + GAP);
         self.free_at = self.began + (self.bytes * 8_000_000_000_000).div_ceil(u128::from(self.rate)) as u64;
+        self.completed = false;
         self.serving = (packet.wire, packet.priority);
         self.sent_bytes += u64::from(packet.wire);
         packet.started = now;

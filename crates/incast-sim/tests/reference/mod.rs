@@ -18,6 +18,7 @@ use agenda::{Agenda, What};
 use host::Host;
 use incast_sim::{
     Config, Outcome,
+    config::Ties,
     outcome::{EventRecord, Totals},
 };
 use link::Link;
@@ -174,7 +175,7 @@ pub fn simulate(config: &Config) -> Summary {
     let mut epochs = Routes::of_all_epochs(topology, &config.link_events);
     let mut nodes: Vec<Node<'_>> = (0..topology.nodes())
         .map(|node| {
-            let links = Link::all_of(topology, node, config.seed);
+            let links = Link::all_of(topology, node, config.seed, config.ties == Ties::ArrivalsFirst);
             if node < topology.hosts {
                 Node::Host(Host::new(config, node, links, &mut agenda))
             } else {

@@ -44,6 +44,8 @@ pub struct Sender<'a> {
     limited_until: u32,
     /// When the last packet was sent, and its size.
     last_sent: Option<(Ps, u32)>,
+    /// When pacing allows the next packet, as it was when the last one was sent.
+    planned: Ps,
     backoff: u32,
     probed: bool,
     timeouts: u32,
@@ -76,6 +78,7 @@ impl<'a> Sender<'a> {
             rtt: None,
             limited_until: 0,
             last_sent: None,
+            planned: 0,
             backoff: 0,
             probed: false,
             timeouts: 0,
@@ -113,11 +116,11 @@ impl<'a> Sender<'a> {
             self.limited_until = self.recovery.unsent();
             return Turn::Blocked;
         }
-        let next_send = self.next_send();
+        let next_send = if self.class.law.repaces() { self.next_send() } else { self.planned };
         if next_send > now { Turn::At(next_send) } else { Turn::Now }
     }
 
-    /// When pacing allows the next packet.
+    /// When pacing allows the next packet, by the law's newest decision.
     fn next_send(&self) -> Ps {
         let Some((start, wire)) = self.last_sent else { return 0 };
         if let Some(rate) = self.law.pacing_rate() {
@@ -143,6 +146,7 @@ impl<'a> Sender<'a> {
         self.recovery.sent(now);
         self.law.on_sent(Time::from_ps(now), payload);
         self.last_sent = Some((now, wire));
+        self.planned = self.next_send();
         Some(Packet {
             from: self.spec.source,
             to: self.spec.destination,
@@ -150,7 +154,7 @@ impl<'a> Sender<'a> {
             class: self.spec.class,
             priority: self.class.priority,
             wire,
-            entropy: entropy(self.config.seed, self.spec.source, self.spec.destination, self.sequence),
+            entropy: entropy(self.config.seed, &self.spec, self.sequence),
             stamp: now,
             started: now,
             links: 0,

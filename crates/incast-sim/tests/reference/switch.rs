@@ -276,6 +276,7 @@ impl<'a> Switch<'a> {
         let choice = match self.config.switch.load_balancing {
             LoadBalancing::Ecmp => entropy(packet.entropy, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
+            LoadBalancing::Pinned => unreachable!("the cases have no pinned flows"),
         };
         match routes.pick(self.node, packet.to, choice) {
             Some(port) => self.enqueue(now, port as usize, packet, agenda),
@@ -332,10 +333,11 @@ impl<'a> Switch<'a> {
     }
 
     fn on_completion(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
-        if self.ports[number].link.busy(now) {
+        if self.ports[number].link.in_service(now, None) > 0 {
             // A pause frame took the link at this very time.
             return;
         }
+        self.ports[number].link.complete();
         if self.ports[number].notice {
             self.tell(now, number, agenda);
             return;
@@ -396,14 +398,18 @@ impl<'a> Switch<'a> {
                 (bdp as f64 * factor).round() as u64
             }
         };
-        let marks = match self.config.switch.ecn {
+        let mut red = |min: Size, max: Size, p: f64| {
+            let (min, max) = (size(min), size(max));
+            let ramp = |queue| p * (queue - min) as f64 / (max - min) as f64;
+            // A number is drawn only where chance decides.
+            queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
+        };
+        let marks = match &self.config.switch.ecn {
             Ecn::Off => false,
-            Ecn::Step { at } => queue > size(at),
-            Ecn::Red { min, max, p } => {
-                let (min, max) = (size(min), size(max));
-                let ramp = |queue| p * (queue - min) as f64 / (max - min) as f64;
-                // A number is drawn only where chance decides.
-                queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
+            Ecn::Step { at } => queue > size(*at),
+            Ecn::Red { min, max, p } => red(*min, *max, *p),
+            Ecn::RedByRate(rates) => {
+                rates.iter().find(|at| at.rate.bps() == rate).is_some_and(|at| red(at.min, at.max, at.p))
             }
         };
         if marks && !packet.marked {

@@ -4,6 +4,7 @@ mod bad_input;
 mod calibrate;
 mod committed;
 mod common;
+mod import;
 #[cfg(unix)]
 mod interruption;
 mod lossless;

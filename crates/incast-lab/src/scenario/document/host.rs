@@ -22,6 +22,15 @@ pub struct Host {
     /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Duration>,
+    /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
+    #[serde(default = "no_time")]
+    pub answer_delay: Duration,
+    /// What it takes until a congestion notification can leave.
+    #[serde(default = "no_time")]
+    pub notification_delay: Duration,
+    /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
+    #[serde(default = "yes")]
+    pub answers_first: bool,
     /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
     /// one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,6 +38,9 @@ pub struct Host {
     /// Loss recovery. Default: that of each law's transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// Sizes of frames. Default: those of each law's transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
     /// Clocks of the hosts; only perfect ones in this version.
     #[serde(default)]
     pub clock: Clock,
@@ -41,11 +53,33 @@ impl Default for Host {
             rto_min: default_rto_min(),
             ack_every: 1,
             ack_delay: None,
+            answer_delay: no_time(),
+            notification_delay: no_time(),
+            answers_first: true,
             reordering: None,
             recovery: None,
+            frames: None,
             clock: Clock::default(),
         }
     }
+}
+
+/// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's transport.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Frames {
+    /// Around the payload of a data packet, 0 to 1,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<Size>,
+    /// An acknowledgement or other control packet, 1 to 1,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Size>,
+    /// A congestion notification from the receiver, 1 to 1,000 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notification: Option<Size>,
+    /// The smallest frame, 1 to 1,000 bytes; shorter ones are padded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Size>,
 }
 
 /// What is sent again after a loss.
@@ -84,6 +118,9 @@ fn default_mtu() -> Size {
 }
 fn default_rto_min() -> Duration {
     Duration(Time::from_ms(1))
+}
+fn yes() -> bool {
+    true
 }
 fn one() -> u32 {
     1

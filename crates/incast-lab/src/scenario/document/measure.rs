@@ -1,6 +1,7 @@
 //! `[measure]`.
 
 use super::super::quantity::Duration;
+use super::no_time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,18 @@ pub struct Measure {
     /// Record each drop, mark, timeout and deflection (`events.parquet`).
     #[serde(default)]
     pub traces: bool,
+    /// Write the completion times in the format of HPCC's ns-3 simulator, too (`fct.txt`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fct_txt: Option<FctTxt>,
+}
+
+/// Completion times as HPCC's ns-3 simulator writes them.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FctTxt {
+    /// Added to all starts: the time of its clock that is zero here.
+    #[serde(default = "no_time")]
+    pub origin: Duration,
 }
 
 /// Samples of ports.

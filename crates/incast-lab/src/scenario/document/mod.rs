@@ -9,6 +9,7 @@ pub mod scheme;
 pub mod short;
 pub mod switch;
 pub mod topology;
+pub mod wire;
 pub mod workload;
 
 use super::quantity::Duration;
@@ -29,6 +30,9 @@ pub struct Document {
     /// Paper, table or figure that it follows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
+    /// Whose habits the defaults of `[wire]` and `host.frames` follow.
+    #[serde(default)]
+    pub profile: wire::Profile,
     /// Flows arrive from 0 until this time.
     pub duration: Duration,
     /// Flows that start earlier are simulated but not counted.
@@ -42,6 +46,9 @@ pub struct Document {
     pub seeds: Vec<u64>,
     /// The fabric.
     pub topology: topology::Topology,
+    /// What lies between frames, and how times are rounded.
+    #[serde(default)]
+    pub wire: wire::Wire,
     /// All switches. `buffer` must be given.
     #[serde(default)]
     pub switch: switch::Switch,

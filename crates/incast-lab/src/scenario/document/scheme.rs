@@ -23,6 +23,8 @@ pub struct Scheme {
     pub priority: Option<u8>,
     /// Priority of acknowledgements; that of the data where none is given.
     pub ack_priority: Option<u8>,
+    /// Priority of receivers' congestion notifications. Default: 0, the highest.
+    pub notification_priority: Option<u8>,
     /// Laws and priorities of single classes.
     pub by_class: Vec<(String, Refinement)>,
     /// Stage between flow and NIC.
@@ -54,6 +56,8 @@ pub struct Refinement {
     pub priority: Option<u8>,
     /// The priority of its acknowledgements.
     pub ack_priority: Option<u8>,
+    /// Priority of receivers' congestion notifications. Default: 0, the highest.
+    pub notification_priority: Option<u8>,
     /// Its underlay.
     pub underlay: Option<Underlay>,
     /// Parameters of its law.
@@ -75,8 +79,17 @@ fn also_none(schema: &mut Schema) {
     super::also(schema, "none");
 }
 
-const SCHEME_KEYS: &[&str] =
-    &["law", "name", "priority", "ack_priority", "by_class", "underlay", "switch", "host"];
+const SCHEME_KEYS: &[&str] = &[
+    "law",
+    "name",
+    "priority",
+    "ack_priority",
+    "notification_priority",
+    "by_class",
+    "underlay",
+    "switch",
+    "host",
+];
 
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -93,6 +106,7 @@ impl<'de> Deserialize<'de> for Scheme {
                     name: None,
                     priority: None,
                     ack_priority: None,
+                    notification_priority: None,
                     by_class: Vec::new(),
                     underlay: Underlay::None,
                     switch: None,
@@ -105,6 +119,7 @@ impl<'de> Deserialize<'de> for Scheme {
                         "name" => scheme.name = Some(map.next_value()?),
                         "priority" => scheme.priority = Some(map.next_value()?),
                         "ack_priority" => scheme.ack_priority = Some(map.next_value()?),
+                        "notification_priority" => scheme.notification_priority = Some(map.next_value()?),
                         "by_class" => scheme.by_class = map.next_value::<ByClass>()?.0,
                         "underlay" => scheme.underlay = map.next_value()?,
                         "switch" => scheme.switch = Some(map.next_value()?),
@@ -157,6 +172,7 @@ impl<'de> Deserialize<'de> for Refinement {
                         "law" => refinement.law = Some(map.next_value()?),
                         "priority" => refinement.priority = Some(map.next_value()?),
                         "ack_priority" => refinement.ack_priority = Some(map.next_value()?),
+                        "notification_priority" => refinement.notification_priority = Some(map.next_value()?),
                         "underlay" => refinement.underlay = Some(map.next_value()?),
                         _ => refinement.parameters.push((key, map.next_value::<Parameter>()?.0)),
                     }
@@ -222,6 +238,9 @@ impl Serialize for Scheme {
         if let Some(priority) = self.ack_priority {
             map.serialize_entry("ack_priority", &priority)?;
         }
+        if let Some(priority) = self.notification_priority {
+            map.serialize_entry("notification_priority", &priority)?;
+        }
         for (key, raw) in &self.parameters {
             map.serialize_entry(key, &Written(raw))?;
         }
@@ -240,6 +259,9 @@ impl Serialize for Refinement {
         }
         if let Some(priority) = self.ack_priority {
             map.serialize_entry("ack_priority", &priority)?;
+        }
+        if let Some(priority) = self.notification_priority {
+            map.serialize_entry("notification_priority", &priority)?;
         }
         for (key, raw) in &self.parameters {
             map.serialize_entry(key, &Written(raw))?;
@@ -269,6 +291,8 @@ impl JsonSchema for Scheme {
                     "description": "Priority of data packets; 0 is the highest.", "default": 0 },
                 "ack_priority": { "type": "integer", "minimum": 0, "maximum": 7,
                     "description": "Priority of acknowledgements. Default: that of the data." },
+                "notification_priority": { "type": "integer", "minimum": 0, "maximum": 7,
+                    "description": "Priority of receivers' congestion notifications.", "default": 0 },
                 "by_class": { "type": "object", "additionalProperties": refinement,
                     "description": "Law, priority and underlay of single classes." },
                 "underlay": underlay,
@@ -294,6 +318,8 @@ impl JsonSchema for Refinement {
                 "law": { "enum": laws, "description": "The law. Default: the scheme's." },
                 "priority": { "type": "integer", "minimum": 0, "maximum": 7, "description": "Priority of data packets." },
                 "ack_priority": { "type": "integer", "minimum": 0, "maximum": 7, "description": "Priority of acknowledgements." },
+                "notification_priority": { "type": "integer", "minimum": 0, "maximum": 7,
+                    "description": "Priority of receivers' congestion notifications." },
                 "underlay": underlay,
             },
             "additionalProperties": { "type": ["number", "string", "boolean"] },

@@ -1,6 +1,6 @@
 //! `[switch]`.
 
-use super::super::quantity::{Depth, Duration, Size};
+use super::super::quantity::{Depth, Duration, Size, Speed};
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
@@ -16,7 +16,8 @@ pub struct Switch {
     /// Memory: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, or `{ per_port = "86KB" }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
-    /// Marks: `{ kind = "step", at = "0.2bdp" }`, `{ kind = "red", min, max, p }`, or `"off"`.
+    /// Marks: `{ kind = "step", at = "0.2bdp" }`, `{ kind = "red", min, max, p }`,
+    /// `{ kind = "red-by-rate", rates = [{ rate, min, max, p }] }`, or `"off"`.
     #[serde(default)]
     pub ecn: Ecn,
     /// The queue is compared with the threshold when a packet enters it or leaves it.
@@ -31,7 +32,8 @@ pub struct Switch {
     /// How a packet's port is chosen among equal-cost ones.
     #[serde(default)]
     pub load_balancing: LoadBalancing,
-    /// Order of packets that reach a switch at the same picosecond: drawn, or lower ports first.
+    /// Order of packets that reach a switch at the same picosecond, and whether transmissions that end then have ended:
+    /// drawn, or lower ports first.
     #[serde(default)]
     pub ties: Ties,
 }
@@ -97,6 +99,8 @@ pub enum Ecn {
     Step(Step),
     /// Random early detection.
     Red(Red),
+    /// Random early detection with thresholds for each rate of ports.
+    RedByRate(RedByRate),
 }
 
 /// `"off"` and `false` stand for the table `{ kind = "off" }`.
@@ -125,6 +129,28 @@ pub struct Red {
     pub p: f64,
 }
 
+/// The same with thresholds of their own for the ports of each rate.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedByRate {
+    /// Thresholds, one table for each rate that a port of a switch has.
+    pub rates: Vec<RedAtRate>,
+}
+
+/// Thresholds of the ports of one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedAtRate {
+    /// The ports' rate.
+    pub rate: Speed,
+    /// Lower threshold.
+    pub min: Depth,
+    /// Upper threshold.
+    pub max: Depth,
+    /// Probability at `max`, in (0, 1].
+    pub p: f64,
+}
+
 /// When marking looks at the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -145,9 +171,11 @@ pub enum LoadBalancing {
     Ecmp,
     /// For each packet anew.
     Spray,
+    /// By the flow's own choice, which a trace gives; flows without one choose by a hash.
+    Pinned,
 }
 
-/// Order of simultaneous arrivals.
+/// Order of what happens at the same picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {
@@ -156,6 +184,8 @@ pub enum Ties {
     Seeded,
     /// Lower ports first.
     PortOrder,
+    /// Lower ports first, and all before a link whose transmission ends at that time takes its next packet.
+    ArrivalsFirst,
 }
 
 /// Priority flow control (IEEE 802.1Qbb), which pauses a neighbour before there is no room for its packets.

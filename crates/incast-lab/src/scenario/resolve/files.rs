@@ -11,8 +11,8 @@ use crate::workload::{
     distribution::Table,
     trace::{self, Row},
 };
-use incast_cc::{Path as NetworkPath, parameters::Raw, sender::Framing};
-use incast_sim::fabric::topology::Topology;
+use incast_cc::{Path as NetworkPath, parameters::Raw};
+use incast_sim::{fabric::topology::Topology, host::format::Format};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -27,7 +27,7 @@ pub struct Files {
     traces: BTreeMap<String, Arc<Vec<Row>>>,
     parameters: BTreeMap<String, Raw>,
     topologies: Vec<(String, Arc<Topology>)>,
-    paths: Vec<(Arc<Topology>, u32, Framing, NetworkPath)>,
+    paths: Vec<(Arc<Topology>, u32, Format, u32, NetworkPath)>,
 }
 
 impl Files {
@@ -114,15 +114,15 @@ impl Files {
     }
 
     /// The constants from which the defaults of laws are computed.
-    pub fn path(&mut self, topology: &Arc<Topology>, mtu: u32, framing: Framing) -> NetworkPath {
-        let known = self.paths.iter().find(|(other, other_mtu, other_framing, _)| {
-            Arc::ptr_eq(other, topology) && *other_mtu == mtu && *other_framing == framing
+    pub fn path(&mut self, topology: &Arc<Topology>, mtu: u32, format: &Format, gap: u32) -> NetworkPath {
+        let known = self.paths.iter().find(|(other, other_mtu, other_format, other_gap, _)| {
+            Arc::ptr_eq(other, topology) && (*other_mtu, *other_format, *other_gap) == (mtu, *format, gap)
         });
-        if let Some((_, _, _, path)) = known {
+        if let Some((.., path)) = known {
             return *path;
         }
-        let path = incast_sim::base_path(topology, mtu, framing);
-        self.paths.push((Arc::clone(topology), mtu, framing, path));
+        let path = incast_sim::base_path_of(topology, mtu, format, gap);
+        self.paths.push((Arc::clone(topology), mtu, *format, gap, path));
         path
     }
 }

@@ -43,6 +43,9 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         rto_min: host.rto_min.0,
         ack_every: host.ack_every,
         ack_delay: host.ack_delay.map_or(network.base_rtt, |delay| delay.0),
+        answer_delay: host.answer_delay.0,
+        notification_delay: host.notification_delay.0,
+        answers_first: host.answers_first,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         scheduler: Scheduler::None,
         give_up_after: None,
@@ -53,7 +56,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
 /// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.
 pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
     match balancing {
-        LoadBalancing::Ecmp => 3,
+        LoadBalancing::Ecmp | LoadBalancing::Pinned => 3,
         LoadBalancing::Spray => {
             let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
             u32::try_from(packets).unwrap_or(u32::MAX).max(3)

@@ -10,6 +10,7 @@ pub mod scheme;
 mod sizes;
 mod switch;
 pub mod traffic;
+mod wire;
 
 use super::{
     document::Document,

@@ -15,6 +15,7 @@ use super::{
     files::Files,
     host, pfc, switch,
     traffic::Traffic,
+    wire,
 };
 use crate::scenario::de;
 use incast_cc::{
@@ -26,7 +27,7 @@ use incast_cc::{
 };
 use incast_sim::{
     Fabric,
-    config::{self, ClassConfig, HostConfig, SwitchConfig},
+    config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
     fabric::topology::Topology,
 };
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct Resolved {
     pub host: HostConfig,
     /// Classes by index.
     pub classes: Vec<ClassConfig>,
+    /// How frames lie on links.
+    pub wire: Wire,
     /// Order of simultaneous arrivals.
     pub ties: config::Ties,
     /// What the scheme's own law knows of the network.
@@ -86,7 +89,9 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
 
     let law = find_law(&scheme.law).map_err(|problem| at(problem.under("law")))?;
     let mtu = host::mtu(&host_table).map_err(place)?;
-    let network = files.path(context.topology, mtu, law.framing);
+    let wire = wire::resolve(context.document)?;
+    let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
+    let network = files.path(context.topology, mtu, &format, wire.gap);
     let switch = switch::resolve(&switch_table, context.topology, network.wire_mss, network.base_rtt)
         .map_err(place)?;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
@@ -98,6 +103,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             return Err(at(problem.at(&keys!["by_class", class.as_str()])));
         }
     }
+    let common = Common { context, scheme, switch: &switch, host: &host_table, mtu, wire };
     let mut classes = Vec::new();
     for name in &context.traffic.classes {
         let refinement =
@@ -106,8 +112,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             Some(_) => vec!["by_class".into(), Step::from(name.as_str())],
             None => Vec::new(),
         };
-        let fabric = (context.topology, mtu);
-        let class = class_config(scheme, refinement, name, &switch, &host_table, fabric, files);
+        let class = class_config(&common, refinement, name, files);
         classes.push(class.map_err(|problem| at(problem.at(&place)))?);
     }
     // What a receiver-driven law sends blindly is also what its receivers keep ahead of what has arrived.
@@ -118,17 +123,19 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     if let Some(ahead) = credit {
         host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead, priority: None });
     }
-    let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes };
+    let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
     Ok(Resolved {
         name: scheme.name().to_owned(),
         ties: match switch_table.ties {
             Ties::Seeded => config::Ties::Seeded,
             Ties::PortOrder => config::Ties::PortOrder,
+            Ties::ArrivalsFirst => config::Ties::ArrivalsFirst,
         },
         switch,
         host,
         classes,
+        wire,
         path: network,
         merged: (switch_table, host_table),
         footnotes: footnotes(scheme, written, context.root),
@@ -157,15 +164,23 @@ pub fn find_law(name: &str) -> Result<&'static LawInfo, Problem> {
     })
 }
 
+/// What the classes of a scheme have in common.
+struct Common<'a> {
+    context: &'a Context<'a>,
+    scheme: &'a Scheme,
+    switch: &'a SwitchConfig,
+    host: &'a Host,
+    mtu: u32,
+    wire: Wire,
+}
+
 fn class_config(
-    scheme: &Scheme,
+    common: &Common<'_>,
     refinement: Option<&described::Refinement>,
     name: &str,
-    switch: &SwitchConfig,
-    host: &Host,
-    (topology, mtu): (&Arc<Topology>, u32),
     files: &mut Files,
 ) -> Result<ClassConfig, Problem> {
+    let Common { context, scheme, switch, host, mtu, wire } = *common;
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
     let info = find_law(law).map_err(|problem| problem.under("law"))?;
@@ -183,7 +198,8 @@ fn class_config(
             *raw = files.parameter(name, bundled).map_err(|problem| problem.under(key.as_str()))?;
         }
     }
-    let path = files.path(topology, mtu, info.framing);
+    let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
+    let path = files.path(context.topology, mtu, &format, wire.gap);
     let resolved = match LawParameters::resolve(law, &path, &given) {
         Some(Ok(resolved)) => resolved,
         Some(Err(error)) => return Err(parameter_problem(error, refinement.is_some(), info)),
@@ -203,12 +219,19 @@ fn class_config(
         refinement.and_then(|refinement| refinement.ack_priority),
         scheme.ack_priority,
     )?;
+    let notifications = priority(
+        "notification_priority",
+        refinement.and_then(|refinement| refinement.notification_priority),
+        scheme.notification_priority,
+    )?;
     Ok(ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
         law: resolved,
+        format,
         priority: data.unwrap_or(0),
         ack_priority: acks,
+        notification_priority: notifications.unwrap_or(0),
         underlay: Underlay::None,
     })
 }
@@ -216,8 +239,11 @@ fn class_config(
 fn parameter_problem(error: ParameterError, refined: bool, law: &LawInfo) -> Problem {
     match error {
         ParameterError::Unknown { name, allowed } => {
-            let other: &[&str] =
-                if refined { &["law", "priority", "ack_priority", "underlay"] } else { described::keys() };
+            let other: &[&str] = if refined {
+                &["law", "priority", "ack_priority", "notification_priority", "underlay"]
+            } else {
+                described::keys()
+            };
             let problem = Problem::unknown(
                 format!("unknown key for the law {}", law.name),
                 &name,
@@ -247,7 +273,7 @@ fn footnotes(scheme: &Scheme, written: Option<&Node>, root: &Node) -> Vec<String
             }
         }
     }
-    for key in ["priority", "ack_priority", "by_class"] {
+    for key in ["priority", "ack_priority", "notification_priority", "by_class"] {
         if let Some(node) = written.get(key) {
             notes.push(format!("{name}: {key} = {}", inline(node)));
         }

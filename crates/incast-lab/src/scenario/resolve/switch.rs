@@ -10,7 +10,7 @@ use super::{
 };
 use incast_cc::switch::Agent;
 use incast_sim::{
-    config::{Buffer, Ecn, LoadBalancing, MarkAt, Size, SwitchConfig},
+    config::{Buffer, Ecn, LoadBalancing, MarkAt, RedAtRate, Size, SwitchConfig},
     fabric::topology::Topology,
 };
 use incast_units::{Rate, Time};
@@ -27,7 +27,7 @@ pub fn resolve(
     }
     Ok(SwitchConfig {
         buffer: buffer(switch, topology, wire_mtu)?,
-        ecn: ecn(&switch.ecn, base_rtt)?,
+        ecn: ecn(&switch.ecn, topology, base_rtt)?,
         mark_at: match switch.ecn_at {
             described::EcnAt::Enqueue => MarkAt::Enqueue,
             described::EcnAt::Dequeue => MarkAt::Dequeue,
@@ -36,6 +36,7 @@ pub fn resolve(
         load_balancing: match switch.load_balancing {
             described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
+            described::LoadBalancing::Pinned => LoadBalancing::Pinned,
         },
         agent: Agent::default(),
         telemetry: false,
@@ -106,23 +107,50 @@ pub(super) fn fraction(alpha: f64) -> (u32, u32) {
     (numerator >> shift, DENOMINATOR >> shift)
 }
 
-fn ecn(ecn: &described::Ecn, base_rtt: Time) -> Result<Ecn, Problem> {
-    let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "ecn", key]);
+fn ecn(ecn: &described::Ecn, topology: &Topology, base_rtt: Time) -> Result<Ecn, Problem> {
+    let at = |problem: Problem| problem.at(&keys!["switch", "ecn"]);
     match ecn {
         described::Ecn::Off => Ok(Ecn::Off),
         described::Ecn::Step(step) => Ok(Ecn::Step { at: step.at.0 }),
         described::Ecn::Red(red) => {
-            if !(red.p > 0.0 && red.p <= 1.0) {
-                return Err(at("p", Problem::value(red.p, "above 0 and at most 1")));
+            check_red(red, base_rtt).map_err(at)?;
+            Ok(Ecn::Red { min: red.min.0, max: red.max.0, p: red.p })
+        }
+        described::Ecn::RedByRate(described::RedByRate { rates }) => {
+            for (index, at_rate) in rates.iter().enumerate() {
+                let here = |problem: Problem| at(problem.at(&keys!["rates", index]));
+                let &described::RedAtRate { rate, min, max, p } = at_rate;
+                check_red(&described::Red { min, max, p }, base_rtt).map_err(here)?;
+                if rates[..index].iter().any(|other| other.rate == rate) {
+                    return Err(here(Problem::new(format!("the rate {rate} is given twice")).under("rate")));
+                }
             }
-            let (min, max) = (red.min.0, red.max.0);
-            let comparable = |size: Size| size.bytes(Rate::from_gbps(100), base_rtt);
-            if comparable(min) > comparable(max) {
-                return Err(at("min", Problem::value(red.min, format!("at most max, {}", red.max))));
+            let without = |rate: &Rate| rates.iter().all(|red| red.rate.0 != *rate);
+            // A host's port is no switch's, but the other end of its link is.
+            if let Some(rate) = topology.cables.iter().map(|cable| cable.link.rate).find(without) {
+                let problem = Problem::new(format!("there are ports of {rate}, but no thresholds for them"));
+                return Err(at(problem.under("rates")));
             }
-            Ok(Ecn::Red { min, max, p: red.p })
+            let red = |red: &described::RedAtRate| RedAtRate {
+                rate: red.rate.0,
+                min: red.min.0,
+                max: red.max.0,
+                p: red.p,
+            };
+            Ok(Ecn::RedByRate(rates.iter().map(red).collect()))
         }
     }
+}
+
+fn check_red(red: &described::Red, base_rtt: Time) -> Result<(), Problem> {
+    if !(red.p > 0.0 && red.p <= 1.0) {
+        return Err(Problem::value(red.p, "above 0 and at most 1").under("p"));
+    }
+    let comparable = |size: Size| size.bytes(Rate::from_gbps(100), base_rtt);
+    if comparable(red.min.0) > comparable(red.max.0) {
+        return Err(Problem::value(red.min, format!("at most max, {}", red.max)).under("min"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

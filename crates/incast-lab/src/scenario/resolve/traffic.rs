@@ -23,9 +23,9 @@ use crate::workload::{
     rpc::Rpc,
     trace::{self, Trace},
 };
-use incast_sim::fabric::topology::Topology;
+use incast_sim::fabric::{routing::pin, topology::Topology};
 use incast_units::{Bytes, Rate, Time};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
 /// All traffic of a scenario at one grid point.
 #[derive(Debug, Default)]
@@ -467,7 +467,23 @@ impl Builder<'_> {
             .zip(0..)
             .map(|(name, host)| (name.as_str(), host));
         let class_of = |row: Option<&str>| row.and_then(|name| classes.get(name)).copied().unwrap_or(class);
-        let mut flows = trace::resolve(&rows, self.topology.hosts, &hosts.collect(), &class_of)
+        let topology = self.topology;
+        let (ports, nodes) = (topology.ports(), OnceCell::new());
+        let way_of = |from: u32, to: u32, way: &str| {
+            let numbers =
+                || topology.names.iter().map(String::as_str).zip(0..).collect::<BTreeMap<&str, u32>>();
+            let nodes = nodes.get_or_init(numbers);
+            let names = way.split([' ', ';']).filter(|name| !name.is_empty());
+            let way: Vec<u32> = names
+                .map(|name| nodes.get(name).copied().ok_or_else(|| format!("there is no node {name:?}")))
+                .collect::<Result<_, String>>()?;
+            if (way.first(), way.last()) != (Some(&from), Some(&to)) {
+                let [from, to] = [from, to].map(|host| &topology.names[host as usize]);
+                return Err(format!("the way does not lead from {from} to {to}"));
+            }
+            pin(topology, &ports, &way).map_err(|error| error.to_string())
+        };
+        let mut flows = trace::resolve(&rows, topology.hosts, &hosts.collect(), &class_of, &way_of)
             .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
         let all = flows.len();
         flows.retain(|flow| flow.start < self.document.duration.0);

@@ -89,7 +89,7 @@ impl Switch<'_> {
         packet.wire = SMALLEST_FRAME as u16;
         packet.class = flow.class;
         self.counters.created_bytes += u64::from(packet.wire);
-        self.forward(MADE_HERE, &packet, None, context);
+        self.forward::<false>(MADE_HERE, &packet, None, context);
     }
 
     /// When the agent first wants to be called.

@@ -7,7 +7,6 @@ use crate::{
     probe::EventKind,
 };
 use incast_cc::switch::SwitchAgent;
-use incast_units::Time;
 
 impl Switch<'_> {
     /// Forbids a port to send the priorities of `mask`.
@@ -22,13 +21,13 @@ impl Switch<'_> {
         let now = context.now();
         if self.lazy {
             // What the other priorities could send until now has gone.
-            self.drain(port, now + Time::from_ps(1), context);
+            self.drain::<false>(port, self.settings.ended_before(now), context);
         }
         let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
         self.report_edges(port, resumed, EventKind::Resume, context);
         let out = &self.ports[port];
         if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
-            self.depart(port, now, context);
+            self.depart::<false>(port, now, context);
         }
         if !self.lazy {
             self.plan_departure(port, context);
@@ -60,7 +59,7 @@ impl Switch<'_> {
         if open {
             self.resume(port, gate.priorities, context);
         } else {
-            self.drain(port, now + Time::from_ps(1), context);
+            self.drain::<false>(port, self.settings.ended_before(now), context);
             self.pause(port, gate.priorities, context);
         }
         context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
@@ -76,7 +75,7 @@ impl Switch<'_> {
             return;
         }
         let (now, up) = (context.now(), payload == LINK_UP);
-        self.drain(port, now, context);
+        self.drain::<false>(port, now, context);
         self.ports[port].link.switch(up);
         self.inputs[port].switch(now, up);
         if up {

@@ -5,7 +5,7 @@ use crate::{
     config::MarkAt,
     engine::Event,
     fabric::{
-        node::{NodeContext, class},
+        node::NodeContext,
         packet::{Kind, Packet, Telemetry},
         queue::MADE_HERE,
     },
@@ -21,7 +21,11 @@ impl Switch<'_> {
         let mut busy = std::mem::take(&mut self.busy);
         busy.retain(|port| {
             let port = usize::from(*port);
-            self.drain(port, limit, context);
+            if self.bare {
+                self.drain::<true>(port, limit, context);
+            } else {
+                self.drain::<false>(port, limit, context);
+            }
             let out = &self.ports[port];
             if out.permission.allowed(out.waiting) != 0 {
                 next = next.min(out.link.free_at());
@@ -41,14 +45,19 @@ impl Switch<'_> {
     /// the same port, a packet that finds no room in the shared memory, and the end of the window, after which what
     /// left must be on its way. Each of these catches up first, so the results are those of one event for each.
     #[inline]
-    pub(super) fn drain(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
+    pub(super) fn drain<const BARE: bool>(
+        &mut self,
+        port: usize,
+        limit: Time,
+        context: &mut impl NodeContext,
+    ) {
         loop {
             let out = &self.ports[port];
             let at = out.link.free_at();
             if at >= limit || out.permission.allowed(out.waiting) == 0 {
                 return;
             }
-            self.depart(port, at, context);
+            self.depart::<BARE>(port, at, context);
         }
     }
 
@@ -60,7 +69,7 @@ impl Switch<'_> {
             out.departure = true;
             let at = out.link.free_at().max(context.now());
             let (entity, payload) = (self.base + port as u32, self.epoch());
-            context.schedule(at, Event { class: class::DEPARTURE, entity, payload });
+            context.schedule(at, Event { class: self.settings.departure(), entity, payload });
         }
     }
 
@@ -77,7 +86,7 @@ impl Switch<'_> {
             if out.notice {
                 self.send_waiting_notice(port, context);
             } else if out.permission.allowed(out.waiting) != 0 {
-                self.depart(port, now, context);
+                self.depart::<false>(port, now, context);
             }
         }
         self.plan_departure(port, context);
@@ -86,7 +95,12 @@ impl Switch<'_> {
 
     /// Dequeue: the link is free at `now`, the highest waiting priority that may send goes.
     #[inline]
-    pub(super) fn depart(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
+    pub(super) fn depart<const BARE: bool>(
+        &mut self,
+        port: usize,
+        now: Time,
+        context: &mut impl NodeContext,
+    ) {
         let out = &mut self.ports[port];
         let allowed = out.permission.allowed(out.waiting);
         let priority = allowed.trailing_zeros() as u8;
@@ -95,7 +109,7 @@ impl Switch<'_> {
         let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
         let mut ingress = MADE_HERE;
-        if self.pfc.is_none() {
+        if BARE || self.pfc.is_none() {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
             ingress = self.pool.ingress();
@@ -113,11 +127,15 @@ impl Switch<'_> {
             self.count_mark(port, &packet, now);
             packet.mark();
         }
+        if BARE {
+            self.transmit::<BARE>(port, now, &packet, None, context);
+            return;
+        }
         let telemetry = self.pool.telemetry(&packet);
         if !self.plain {
             self.ingress = self.pool.ingress();
         }
-        self.transmit(port, now, &packet, telemetry.as_ref(), context);
+        self.transmit::<BARE>(port, now, &packet, telemetry.as_ref(), context);
         if self.pfc.is_some() && !self.lazy {
             self.reconsider(ingress, packet.priority, context);
         }
@@ -125,7 +143,7 @@ impl Switch<'_> {
 
     /// The packet leaves: agents first, then the link.
     #[inline(always)]
-    pub(super) fn transmit(
+    pub(super) fn transmit<const BARE: bool>(
         &mut self,
         port: usize,
         now: Time,
@@ -133,18 +151,18 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if self.plain {
-            self.put_on_link(port, now, packet, telemetry, context);
+        if BARE || self.plain {
+            self.put_on_link::<BARE>(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
             self.consult_dequeue(port, &mut packet, context);
-            self.put_on_link(port, now, &packet, telemetry, context);
+            self.put_on_link::<BARE>(port, now, &packet, telemetry, context);
         }
     }
 
     /// Telemetry, then the link.
     #[inline(always)]
-    fn put_on_link(
+    fn put_on_link<const BARE: bool>(
         &mut self,
         port: usize,
         now: Time,
@@ -152,13 +170,13 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if !self.sent_by_priority.is_empty() {
+        if !BARE && !self.sent_by_priority.is_empty() {
             let index = self.index(port, packet.priority);
             self.sent_by_priority[index] += u64::from(packet.wire);
         }
         let out = &mut self.ports[port];
-        if self.settings.switch.telemetry && packet.kind == Kind::Data {
-            let mut telemetry = telemetry.copied().unwrap_or_default();
+        if !BARE && self.settings.switch.telemetry && packet.kind == Kind::Data {
+            let mut telemetry = telemetry.map_or_else(Telemetry::default, Telemetry::duplicate);
             telemetry.push(HopTelemetry {
                 time: now,
                 sent_bytes: out.link.sent_bytes(),

@@ -24,12 +24,12 @@ impl Switch<'_> {
     ) {
         let port = self.consult_enqueue(port, ingress, &mut packet, context);
         self.ingress = ingress;
-        self.enqueue(port, &packet, telemetry, context);
+        self.enqueue::<false>(port, &packet, telemetry, context);
     }
 
     /// Egress: straight to an idle link, or into a queue.
     #[inline(always)]
-    pub(super) fn enqueue(
+    pub(super) fn enqueue<const BARE: bool>(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -37,15 +37,17 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let now = context.now();
-        if self.lazy && self.ports[port].waiting != 0 {
-            self.drain(port, now + Time::from_ps(1), context);
+        let limit = if BARE { now + Time::from_ps(1) } else { self.settings.ended_before(now) };
+        if (BARE || self.lazy) && self.ports[port].waiting != 0 {
+            self.drain::<BARE>(port, limit, context);
         }
         let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
-        if out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up() {
+        if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
+        {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            self.transmit(port, now, packet, telemetry, context);
+            self.transmit::<BARE>(port, now, packet, telemetry, context);
             return;
         }
         if !out.link.is_up() {
@@ -53,7 +55,7 @@ impl Switch<'_> {
             return;
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
-        if !self.admit(port, index, packet, context) {
+        if !self.admit::<BARE>(port, index, packet, context) {
             self.records[index].drops += 1;
             self.counters.dropped.0 += 1;
             self.counters.dropped.1 += wire;
@@ -72,10 +74,10 @@ impl Switch<'_> {
         }
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
-        if self.pfc.is_some() {
+        if !BARE && self.pfc.is_some() {
             self.pool.set_ingress(&self.queues[index], self.ingress);
         }
-        if self.lazy && !out.departure {
+        if (BARE || self.lazy) && !out.departure {
             out.departure = true;
             self.busy.push(port as u16);
         }
@@ -83,7 +85,7 @@ impl Switch<'_> {
         out.waiting_bytes += wire;
         let length = out.waiting_bytes + out.link.in_service_any(now);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
-        if !self.lazy {
+        if !BARE && !self.lazy {
             self.recorder.queued(now, port as u16, length - wire, packet, mark);
             // A switch with an agent is never lazy.
             if !self.plain {
@@ -95,8 +97,14 @@ impl Switch<'_> {
 
     /// A packet that has to wait enters the memory; false if there is no room for it.
     #[inline(always)]
-    fn admit(&mut self, port: usize, queue: usize, packet: &Packet, context: &mut impl NodeContext) -> bool {
-        if self.pfc.is_some() {
+    fn admit<const BARE: bool>(
+        &mut self,
+        port: usize,
+        queue: usize,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        if !BARE && self.pfc.is_some() {
             return self.admit_counted(port, queue, packet, context);
         }
         let (wire, queued) = (u64::from(packet.wire), self.queues[queue].bytes);

@@ -13,7 +13,7 @@ use crate::{
 use incast_units::Time;
 
 impl Switch<'_> {
-    /// Ingress: a packet arrived at `port`.
+    /// A packet arrived at `port`.
     #[inline]
     pub fn on_packet(
         &mut self,
@@ -22,13 +22,29 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
+        if self.bare {
+            self.arrive::<true>(port, packet, None, context);
+        } else {
+            self.arrive::<false>(port, packet, telemetry, context);
+        }
+    }
+
+    /// Ingress. For `BARE`, here and on the rest of the way, see [`Switch::bare`].
+    #[inline]
+    fn arrive<const BARE: bool>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            if packet.kind == Kind::Pause {
+            if !BARE && packet.kind == Kind::Pause {
                 self.on_notice(port, packet, context);
                 return;
             }
-            self.forward(port as u16, packet, telemetry, context);
+            self.forward::<BARE>(port as u16, packet, telemetry, context);
         } else {
             self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
         }
@@ -36,21 +52,52 @@ impl Switch<'_> {
 
     /// Routing: which of the equal-cost ports.
     #[inline(always)]
-    pub(super) fn forward(
+    pub(super) fn forward<const BARE: bool>(
         &mut self,
         ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
+        if BARE {
+            let port = self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt));
+            self.forward_by::<BARE>(port, ingress, packet, telemetry, context);
+            return;
+        }
         self.ingress = ingress;
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
+            LoadBalancing::Pinned => return self.forward_pinned(ingress, *packet, telemetry, context),
         };
-        match self.rule.pick(packet.destination, entropy) {
-            Some(port) if self.plain => {
-                self.enqueue(usize::from(port), packet, telemetry, context);
+        let port = self.rule.pick(packet.destination, entropy);
+        self.forward_by::<BARE>(port, ingress, packet, telemetry, context);
+    }
+
+    #[inline(never)]
+    fn forward_pinned(
+        &mut self,
+        ingress: u16,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let port = self.rule.pick_pinned(&mut packet);
+        self.forward_by::<false>(port, ingress, &packet, telemetry, context);
+    }
+
+    #[inline(always)]
+    fn forward_by<const BARE: bool>(
+        &mut self,
+        port: Option<u16>,
+        ingress: u16,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        match port {
+            Some(port) if BARE || self.plain => {
+                self.enqueue::<BARE>(usize::from(port), packet, telemetry, context);
             }
             Some(port) => self.enqueue_consulted(usize::from(port), ingress, *packet, telemetry, context),
             None => self.lose_unrouted(packet, context.now()),

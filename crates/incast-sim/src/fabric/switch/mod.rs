@@ -21,7 +21,7 @@ use super::{
     routing::{self, Rule},
 };
 use crate::{
-    config::Ecn,
+    config::{Ecn, LoadBalancing},
     engine::{
         Event,
         random::{Stream, mix},
@@ -124,6 +124,9 @@ pub struct Switch<'a> {
     lazy: bool,
     /// They are whenever flow control does not need to know of them at once.
     may_be_lazy: bool,
+    /// It only forwards: by hashes, with lazy departures, and without flow control, agent, telemetry, samples and whatever else
+    /// must be asked for every packet. The functions on a packet's way exist twice, once with none of these questions.
+    bare: bool,
     /// Ports with something waiting, where departures are lazy.
     busy: Vec<u16>,
     node: u32,
@@ -153,6 +156,9 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
         Ecn::Red { min, max, p } => {
             Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
         }
+        Ecn::RedByRate(rates) => rates.iter().find(|red| red.rate == rate).map_or(Marking::Off, |red| {
+            Marking::Red { min: red.min.bytes(rate, base_rtt), max: red.max.bytes(rate, base_rtt), p: red.p }
+        }),
     }
 }
 
@@ -189,7 +195,7 @@ impl<'a> Switch<'a> {
                 marking: known as u16,
             });
         }
-        let red = if matches!(settings.switch.ecn, Ecn::Red { .. }) {
+        let red = if matches!(settings.switch.ecn, Ecn::Red { .. } | Ecn::RedByRate(_)) {
             let stream =
                 |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
             (0..ports.len()).map(stream).collect()
@@ -236,6 +242,12 @@ impl<'a> Switch<'a> {
             red,
             lazy,
             may_be_lazy: lazy,
+            bare: lazy
+                && settings.pfc.is_none()
+                && probe.is_none()
+                && !settings.switch.telemetry
+                && !settings.arrivals_first
+                && settings.switch.load_balancing == LoadBalancing::Ecmp,
             busy: Vec::new(),
             node,
             base,
@@ -254,7 +266,7 @@ impl<'a> Switch<'a> {
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
         let port = (event.entity - self.base) as usize;
         match event.class {
-            class::DEPARTURE => self.on_departure(port, event.payload, context),
+            class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(port, event.payload, context),
             class::GATE => self.on_gate(port, context),
             class::AGENT => self.on_agent_timer(context),
             class::PAUSE => self.on_pause_event(port, event.payload, context),

@@ -254,7 +254,7 @@ impl Switch<'_> {
         }
         if notice.paused != 0 {
             if self.lazy {
-                self.drain(port, now + Time::from_ps(1), context);
+                self.drain::<false>(port, self.settings.ended_before(now), context);
             }
             self.pause(port, notice.paused, context);
         }
@@ -331,8 +331,9 @@ impl Switch<'_> {
 
     /// Lets everything leave that has left by now.
     pub(super) fn catch_up(&mut self, context: &mut impl NodeContext) {
-        let limit = context.now() + Time::from_ps(1);
-        (0..self.busy.len()).for_each(|index| self.drain(usize::from(self.busy[index]), limit, context));
+        let limit = self.settings.ended_before(context.now());
+        (0..self.busy.len())
+            .for_each(|index| self.drain::<false>(usize::from(self.busy[index]), limit, context));
     }
 
     /// From now on each departure is an event. All ports have caught up.

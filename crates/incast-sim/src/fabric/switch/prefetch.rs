@@ -52,7 +52,7 @@ impl Switch<'_> {
             LoadBalancing::Ecmp => {
                 self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt))
             }
-            LoadBalancing::Spray => None,
+            LoadBalancing::Spray | LoadBalancing::Pinned => None,
         }
     }
 }

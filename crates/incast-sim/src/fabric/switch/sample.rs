@@ -15,7 +15,7 @@ impl Switch<'_> {
     pub fn sample(&mut self, context: &mut impl NodeContext) {
         let Some(probe) = self.probe.take() else { return };
         if self.lazy {
-            probe.ports.iter().for_each(|port| self.drain(usize::from(*port), probe.next, context));
+            probe.ports.iter().for_each(|port| self.drain::<false>(usize::from(*port), probe.next, context));
         }
         self.probe = Some(probe);
         self.take_sample();

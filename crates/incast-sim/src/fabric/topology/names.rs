@@ -12,6 +12,11 @@ impl Topology {
         self.names.iter().position(|known| known == name).map(|node| node as Node)
     }
 
+    /// The name of a node; its number if there is no such node.
+    pub fn node_name(&self, node: Node) -> String {
+        self.names.get(node as usize).cloned().unwrap_or_else(|| node.to_string())
+    }
+
     /// The index of the cable of that name, `leaf0-spine1` or `spine1-leaf0`.
     pub fn find_cable(&self, name: &str) -> Option<usize> {
         let (ends, copy) = split_copy(name)?;

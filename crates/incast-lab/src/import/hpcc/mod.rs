@@ -1,0 +1,121 @@
+//! The ns-3 simulator of HPCC (alibaba-edu/High-Precision-Congestion-Control) and what descends from it: `topology.txt`,
+//! `flow.txt` and `config.txt`.
+//!
+//! What the simulator does is the profile `hpcc-lineage`; what the files say is written out key by key, each with the
+//! key that it comes from.
+
+pub mod config;
+pub mod flows;
+pub mod paths;
+mod scenario;
+pub mod topology;
+pub mod units;
+
+use super::{ImportError, Imported, Names, Text};
+use crate::results::standalone::Standalone;
+use config::Config;
+use flows::Flow;
+use incast_units::{Bytes, Rate, Time};
+use paths::Ways;
+use std::{collections::BTreeMap, fmt::Write};
+use topology::Topology;
+
+/// The simulator's convention: flows start at 2 s, and links go down so long after 2 s.
+const CONVENTIONAL_START_NS: u64 = 2_000_000_000;
+
+/// The files.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// `topology.txt`.
+    pub topology: &'a Text,
+    /// `flow.txt`.
+    pub flows: &'a Text,
+    /// `config.txt`.
+    pub config: &'a Text,
+    /// The way of each flow, to be kept to; see [`paths`].
+    pub paths: Option<&'a Text>,
+}
+
+/// What all files together say.
+#[derive(Debug)]
+struct Simulation {
+    topology: Topology,
+    flows: Vec<Flow>,
+    config: Config,
+    ways: Option<Vec<Ways>>,
+    /// The peer's time that is our zero, in nanoseconds.
+    origin: u64,
+    /// T: the longest round trip without queueing, as the peer computes it.
+    base_rtt: Time,
+    /// The largest product of a path's rate and its round trip.
+    window: Bytes,
+}
+
+/// Makes a scenario, a topology and a trace of the files.
+///
+/// # Errors
+/// The first fault in any of them.
+pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportError> {
+    let mut warnings = Vec::new();
+    let topology = Topology::parse(inputs.topology, &mut warnings)?;
+    let mut speeds: BTreeMap<Rate, usize> = BTreeMap::new();
+    for link in &topology.links {
+        speeds.entry(link.rate).or_insert(link.line);
+    }
+    let config = Config::parse(inputs.config, &speeds, &mut warnings)?;
+    let (ours, built) = topology.convert(inputs.topology, config.error_rate_per_link)?;
+    let flows = flows::parse(inputs.flows, &topology, &mut warnings)?;
+    let ways = inputs.paths.map(|text| paths::parse(text, &flows, &topology)).transpose()?;
+    let first = flows.iter().map(|flow| flow.start).min().unwrap_or(0);
+    if config.simulator_stop_time <= first {
+        let message = format!("SIMULATOR_STOP_TIME is before the first flow starts, at {} ns", first);
+        return Err(inputs.config.error(0, message));
+    }
+    let (base_rtt, window) = Standalone::new(&built, config.packet_payload_size).largest();
+    let simulation = Simulation {
+        origin: first.min(CONVENTIONAL_START_NS),
+        base_rtt,
+        window,
+        topology,
+        flows,
+        config,
+        ways,
+    };
+    Ok(Imported {
+        scenario: scenario::write(&simulation, inputs, names, &mut warnings)?,
+        topology: ours,
+        flows: write_flows(&simulation, inputs),
+        warnings,
+    })
+}
+
+/// The flows as a trace.
+fn write_flows(simulation: &Simulation, inputs: &Inputs<'_>) -> String {
+    let Simulation { topology, flows, ways, origin, .. } = simulation;
+    let class = flows::classes(flows);
+    let mut text = format!(
+        "# Imported from {}. Times are from {origin} ns of the peer's clock on.\nstart_ps,src,dst,bytes,class{}\n",
+        inputs.flows.name(),
+        if ways.is_some() { ",path,reverse_path" } else { "" }
+    );
+    for (index, flow) in flows.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
+            "{},{},{},{},{}",
+            (flow.start - origin) * 1000,
+            topology.name(flow.source),
+            topology.name(flow.destination),
+            flow.bytes,
+            class(flow.port)
+        );
+        if let Some(ways) = ways.as_ref().and_then(|ways| ways.get(index)) {
+            let _ = write!(text, ",{},{}", ways.data, ways.acks);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! The scenario file of an import: every value with the key that it comes from.
+
+use super::{
+    Inputs, Simulation,
+    config::{Config, Mode, Red},
+};
+use crate::import::{ImportError, Names};
+use incast_units::{Bytes, Time};
+use std::fmt::{Display, Write};
+
+/// A TOML file, line by line.
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, text: impl Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "{text}");
+    }
+
+    fn table(&mut self, header: &str) {
+        let _ = writeln!(self.0, "\n{header}");
+    }
+
+    /// `key = value  # from`.
+    fn key(&mut self, key: &str, value: impl Display, from: &str) {
+        let _ = match from {
+            "" => writeln!(self.0, "{key} = {value}"),
+            from => writeln!(self.0, "{key} = {value}  # {from}"),
+        };
+    }
+
+    /// The same with a value in quotes. Times, sizes, rates and names have no characters that need more.
+    fn text(&mut self, key: &str, value: impl Display, from: &str) {
+        self.key(key, format_args!("\"{value}\""), from);
+    }
+}
+
+/// Writes it.
+///
+/// # Errors
+/// A link that goes down does not exist.
+pub fn write(
+    simulation: &Simulation,
+    inputs: &Inputs<'_>,
+    names: &Names,
+    warnings: &mut Vec<String>,
+) -> Result<String, ImportError> {
+    let Simulation { config, origin, flows, .. } = simulation;
+    let mut page = Page(String::new());
+    page.line(format_args!(
+        "# Imported from {}, {} and {} of HPCC's ns-3 simulator. Behind a value is the key that it comes from.",
+        inputs.topology.name(),
+        inputs.flows.name(),
+        inputs.config.name()
+    ));
+    page.text("name", &names.name, "");
+    let last = flows.iter().map(|flow| flow.start).max().unwrap_or(*origin) - origin;
+    let stop = config.simulator_stop_time - origin;
+    let duration = Time::from_ns((last + 1).min(stop));
+    page.text("duration", duration, "the last flow starts before");
+    page.text("drain", Time::from_ns(stop).saturating_sub(duration), "SIMULATOR_STOP_TIME");
+    top(&mut page);
+
+    page.table("[topology]");
+    page.text("kind", "file", "");
+    page.text("path", names.topology(), "TOPOLOGY_FILE");
+
+    switch(&mut page, simulation);
+
+    page.table("[host]");
+    page.text("mtu", Bytes::new(config.packet_payload_size), "PACKET_PAYLOAD_SIZE");
+    page.key("ack_every", 1, "the peer acknowledges every packet whatever L2_ACK_INTERVAL is");
+    page.text("recovery", "go-back-n", "");
+    page.text("rto_min", "10ms", "the peer has no timeout: a flow whose last packet is lost hangs");
+
+    page.table("[[workload]]");
+    page.text("class", "background", "");
+    page.text("kind", "trace", "");
+    page.text("path", names.flows(), "FLOW_FILE");
+
+    page.table("[[scheme]]");
+    scheme(&mut page, simulation, inputs, warnings);
+
+    if let Some(down) = config.link_down {
+        let [a, b] = down.ends;
+        let joined = simulation.topology.links.iter().any(|link| link.ends == [a, b] || link.ends == [b, a]);
+        if !joined {
+            return Err(inputs.config.error(down.line, format!("LINK_DOWN: no link joins {a} and {b}")));
+        }
+        page.table("[[event]]");
+        let after_2s = Time::from_ns(super::CONVENTIONAL_START_NS - origin);
+        page.text("at", down.after.saturating_add(after_2s), "LINK_DOWN");
+        let [a, b] = down.ends.map(|end| simulation.topology.name(end));
+        page.text("link_down", format_args!("{a}-{b}"), "LINK_DOWN");
+    }
+
+    page.table("[measure]");
+    page.key(
+        "fct_txt",
+        format_args!("{{ origin = \"{}\" }}", Time::from_ns(*origin)),
+        "FCT_OUTPUT_FILE: each run writes fct.txt",
+    );
+    Ok(page.0)
+}
+
+/// What the simulator does differently from our defaults as a whole.
+fn top(page: &mut Page) {
+    page.text("profile", "hpcc-lineage", "whole nanoseconds, the peer's frames");
+}
+
+fn switch(page: &mut Page, simulation: &Simulation) {
+    let Simulation { config, .. } = simulation;
+    page.table("[switch]");
+    buffer(page, config);
+    match (config.enable_qcn, marks(config.cc_mode)) {
+        (true, true) => {
+            let tables = config.red.iter().map(red).collect::<Vec<_>>().join(", ");
+            page.key(
+                "ecn",
+                format_args!("{{ kind = \"red-by-rate\", rates = [{tables}] }}"),
+                "KMIN_MAP, KMAX_MAP, PMAX_MAP",
+            );
+            page.text("ecn_at", "dequeue", "");
+        }
+        (true, false) => page.text("ecn", "off", "the law does not look at marks"),
+        (false, _) => page.text("ecn", "off", "ENABLE_QCN 0"),
+    }
+    page.key("priorities", 1, "data and acknowledgements share a queue");
+    if simulation.ways.is_some() {
+        page.text("load_balancing", "pinned", "the ways of the trace");
+    } else {
+        page.text("load_balancing", "ecmp", "the peer hashes with another function");
+    }
+    page.text("ties", "arrivals-first", "the order of the peer's list of events");
+}
+
+/// Memory of the switches, and what keeps it from overflowing.
+fn buffer(page: &mut Page, config: &Config) {
+    page.key("buffer", format_args!("{{ total = \"{}\" }}", Bytes::new(config.buffer_size)), "BUFFER_SIZE");
+    page.key(
+        "pfc",
+        "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
+         headroom = \"3 rate*delay\", frame = \"43B\", strict = false }",
+        "the peer's, which takes any BUFFER_SIZE",
+    );
+}
+
+fn red(red: &Red) -> String {
+    // Without a ramp there is a step at Kmax.
+    let (min, p) = if red.p > 0.0 { (red.min, red.p) } else { (red.max, 1.0) };
+    format!(
+        "{{ rate = \"{}\", min = \"{}\", max = \"{}\", p = {p:?} }}",
+        red.rate,
+        Bytes::new(min),
+        Bytes::new(red.max)
+    )
+}
+
+/// Whether the mode's senders react to marks.
+fn marks(mode: Mode) -> bool {
+    matches!(mode, Mode::Dcqcn | Mode::Dctcp)
+}
+
+/// The law and its parameters.
+fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warnings: &mut Vec<String>) {
+    let Simulation { config, base_rtt, window, .. } = simulation;
+    let law = match config.cc_mode {
+        Mode::Dcqcn => "dcqcn",
+        Mode::Hpcc => "hpcc",
+        Mode::Timely => "timely",
+        Mode::Dctcp => "dctcp-rate",
+    };
+    page.text("law", law, "CC_MODE");
+    page.text("profile", "hpcc-lineage", "");
+    let add = |page: &mut Page| page.text("additive_increase", config.rate_ai, "RATE_AI");
+    match config.cc_mode {
+        Mode::Dcqcn => {
+            page.key("gain", format_args!("{:?}", config.ewma_gain), "EWMA_GAIN");
+            page.text("alpha_timer", config.alpha_resume_interval, "ALPHA_RESUME_INTERVAL");
+            page.text("decrease_timer", config.rate_decrease_interval, "RATE_DECREASE_INTERVAL");
+            page.text("increase_timer", config.rp_timer, "RP_TIMER");
+            page.key("fast_recovery", config.fast_recovery_times, "FAST_RECOVERY_TIMES");
+            add(page);
+            page.text("hyper_increase", config.rate_hai, "RATE_HAI");
+            let clamp = if config.clamp_target_rate { "always" } else { "after-increase" };
+            page.text("clamp_target", clamp, "CLAMP_TARGET_RATE");
+        }
+        Mode::Hpcc => {
+            page.key("target", format_args!("{:?}", config.u_target), "U_TARGET");
+            page.key("max_stage", config.mi_thresh, "MI_THRESH");
+            page.text("base_rtt", base_rtt, "T, from the topology");
+            add(page);
+            page.key("fast_react", config.fast_react, "FAST_REACT");
+            page.key("telemetry_multiple", config.int_multi, "INT_MULTI");
+        }
+        Mode::Timely => {
+            add(page);
+            let steps = config.rate_hai.as_f64() / config.rate_ai.as_f64();
+            if steps < 1.0 {
+                warnings
+                    .push(inputs.config.warning(0, "RATE_HAI is below RATE_AI: RATE_AI is taken for both"));
+            }
+            page.key("hyper_steps", format_args!("{:?}", steps.max(1.0)), "RATE_HAI / RATE_AI");
+        }
+        Mode::Dctcp => {
+            page.key("gain", format_args!("{:?}", config.ewma_gain), "EWMA_GAIN");
+            page.text("additive_increase", config.dctcp_rate_ai, "DCTCP_RATE_AI");
+        }
+    }
+    page.text("min_rate", config.min_rate, "MIN_RATE");
+    let in_flight = match (config.has_win, config.var_win) {
+        (false, _) => "unlimited",
+        (true, false) => "bdp",
+        (true, true) => "rate-bdp",
+    };
+    if config.cc_mode != Mode::Hpcc {
+        page.text("in_flight", in_flight, "HAS_WIN, VAR_WIN");
+    } else if in_flight != "rate-bdp" {
+        let message = "HAS_WIN, VAR_WIN: HPCC without a window that follows its rate is not supported";
+        warnings.push(inputs.config.warning(0, format!("{message}; here it follows")));
+    }
+    if config.has_win {
+        page.text("window", window, "T and the topology");
+    }
+}

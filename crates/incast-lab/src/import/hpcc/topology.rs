@@ -1,0 +1,201 @@
+//! `topology.txt`: `nodes switches links`, the ids of the switches, then `a b rate delay loss` for each link.
+
+use super::units;
+use crate::import::text::{ImportError, Line, Text, number, shown, whole};
+use incast_sim::fabric::topology::{self, TopologyError};
+use incast_units::{Rate, Time};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+
+/// More nodes than our topologies can have.
+const MOST_NODES: u64 = 1 << 20;
+
+/// The file, checked.
+#[derive(Debug)]
+pub struct Topology {
+    /// The number of nodes; hosts are those that are no switches.
+    nodes: u64,
+    /// Ids of the switches.
+    switches: BTreeSet<u64>,
+    /// Links in the order of the file.
+    pub links: Vec<Link>,
+}
+
+/// A line of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// Its number in the file.
+    pub line: usize,
+    /// The ends, in their order.
+    pub ends: [u64; 2],
+    /// Rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Time,
+    /// Probability of loss in each direction; zero stands for the configuration's.
+    pub loss: f64,
+}
+
+impl Topology {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The first line that is not what it should be.
+    pub fn parse(text: &Text, warnings: &mut Vec<String>) -> Result<Self, ImportError> {
+        let mut lines = text.lines();
+        let mut last = 1;
+        let mut next = |wanted: &str| match lines.next() {
+            Some(line) => {
+                last = line.number;
+                Ok(line)
+            }
+            None => Err(text.error(last, format!("the file ends here, wanted is {wanted}"))),
+        };
+        let first = next("`nodes switches links`")?;
+        let [nodes, switches, links] = first.words[..] else {
+            return Err(words(text, &first, "`nodes switches links`"));
+        };
+        let at = |line: &Line<'_>| {
+            let line = line.number;
+            move |message: String| text.error(line, message)
+        };
+        let nodes = whole("nodes", nodes, 2..=MOST_NODES).map_err(at(&first))?;
+        let switches = whole("switches", switches, 1..=nodes - 1).map_err(at(&first))?;
+        let links = whole("links", links, 1..=u64::from(u32::MAX)).map_err(at(&first))?;
+
+        let ids = next("the ids of the switches")?;
+        if ids.words.len() as u64 != switches {
+            let found = ids.words.len();
+            return Err(text.error(
+                ids.number,
+                format!("found {found} ids of switches, line {} has {switches} switches", first.number),
+            ));
+        }
+        let mut known = BTreeSet::new();
+        for word in &ids.words {
+            let id = whole("a switch's id", word, 0..=nodes - 1).map_err(at(&ids))?;
+            if !known.insert(id) {
+                return Err(text.error(ids.number, format!("the switch {id} is there twice")));
+            }
+        }
+        let mut topology = Self { nodes, switches: known, links: Vec::new() };
+        let mut of_host = BTreeMap::new();
+        let mut joined = BTreeMap::new();
+        for index in 0..links {
+            let line = next(&format!("link {} of {links}: `a b rate delay loss`", index + 1))?;
+            let link = topology.link(&line).map_err(at(&line))?;
+            for end in link.ends.into_iter().filter(|end| topology.is_host(*end)) {
+                if let Some(other) = of_host.insert(end, line.number) {
+                    let message =
+                        format!("the host {end} has the link of line {other} already: hosts have one");
+                    return Err(text.error(line.number, message));
+                }
+            }
+            let pair = (link.ends[0].min(link.ends[1]), link.ends[0].max(link.ends[1]));
+            if let Some(other) = joined.insert(pair, line.number) {
+                warnings.push(text.warning(
+                    line.number,
+                    format!(
+                        "joins the same switches as line {other}: the peer uses the last of them, incast all"
+                    ),
+                ));
+            }
+            topology.links.push(link);
+        }
+        if let Some(line) = lines.next() {
+            warnings
+                .push(text.warning(line.number, format!("ignored from here on: line 1 has {links} links")));
+        }
+        if let Some(lonely) = topology.hosts().find(|host| !of_host.contains_key(host)) {
+            return Err(text.error(first.number, format!("the host {lonely} has no link: hosts have one")));
+        }
+        Ok(topology)
+    }
+
+    fn link(&self, line: &Line<'_>) -> Result<Link, String> {
+        let [a, b, rate, delay, loss] = line.words[..] else {
+            return Err(format!("found {} words, wanted is `a b rate delay loss`", line.words.len()));
+        };
+        let ends = [a, b].map(|word| whole("a node", word, 0..=self.nodes - 1));
+        let ends = [ends[0].clone()?, ends[1].clone()?];
+        if ends[0] == ends[1] {
+            return Err(format!("a link from {} to itself", ends[0]));
+        }
+        if self.is_host(ends[0]) && self.is_host(ends[1]) {
+            return Err(format!("{} and {} are hosts: a link has a switch at one end", ends[0], ends[1]));
+        }
+        let rate = units::rate("rate", rate)?;
+        if !(1_000..=100_000_000_000_000).contains(&rate.bps()) {
+            return Err(format!("rate: found {rate}, allowed is 1Kbps to 100Tbps"));
+        }
+        Ok(Link {
+            line: line.number,
+            ends,
+            rate,
+            delay: units::time("delay", delay)?,
+            loss: number("loss", loss, 0.0..=0.999_999_999)?,
+        })
+    }
+
+    /// Whether a node is a host of this fabric.
+    pub fn is_host(&self, id: u64) -> bool {
+        id < self.nodes && !self.switches.contains(&id)
+    }
+
+    /// Ids of the hosts, ascending.
+    pub fn hosts(&self) -> impl Iterator<Item = u64> {
+        (0..self.nodes).filter(|id| self.is_host(*id))
+    }
+
+    /// Name of a node in our files.
+    pub fn name(&self, id: u64) -> String {
+        format!("{}{id}", if self.is_host(id) { 'h' } else { 's' })
+    }
+
+    /// A node that a file of paths names.
+    pub fn known(&self, id: u64) -> bool {
+        id < self.nodes
+    }
+
+    /// In our format, hosts by ascending id; and built from that. Links without a loss of their own have `loss`.
+    ///
+    /// # Errors
+    /// What our topologies cannot be, in the peer's line.
+    pub fn convert(&self, text: &Text, loss: f64) -> Result<(String, topology::Topology), ImportError> {
+        let mut ours = format!("# Imported from {}. hN and sN are its nodes N.\n", text.name());
+        // Our lines and the peer's that they come from.
+        let mut from = vec![0];
+        let mut add = |line: usize, content: std::fmt::Arguments<'_>| {
+            // Writing to a string does not fail.
+            let _ = writeln!(ours, "{content}");
+            from.push(line);
+        };
+        for host in self.hosts() {
+            add(1, format_args!("host h{host}"));
+        }
+        for switch in &self.switches {
+            add(2, format_args!("switch s{switch}"));
+        }
+        for link in &self.links {
+            let [a, b] = link.ends.map(|end| self.name(end));
+            let loss = if link.loss > 0.0 { link.loss } else { loss };
+            let loss = if loss > 0.0 { format!(" {loss}") } else { String::new() };
+            add(link.line, format_args!("link {a} {b} {} {}{loss}", link.rate, link.delay));
+        }
+        match topology::file::parse(&ours) {
+            Ok(built) => Ok((ours, built)),
+            Err(TopologyError::File { line, message }) => {
+                let line = line.checked_sub(1).and_then(|index| from.get(index)).copied().unwrap_or(0);
+                Err(text.error(line, message))
+            }
+            Err(error) => Err(text.error(0, error.to_string())),
+        }
+    }
+}
+
+fn words(text: &Text, line: &Line<'_>, wanted: &str) -> ImportError {
+    let found = line.words.first().map(|word| shown(word)).unwrap_or_default();
+    text.error(line.number, format!("found {} words from {found} on, wanted is {wanted}", line.words.len()))
+}

@@ -1,0 +1,154 @@
+//! Input files of other simulators as scenarios of ours.
+//!
+//! - [`hpcc`]: the ns-3 simulator of HPCC and what descends from it.
+//! - [`text`]: files whose every fault has a line.
+//!
+//! An import gives three files: the scenario, its topology (kind `file`) and its flows (kind `trace`).
+
+pub mod hpcc;
+pub mod text;
+
+pub use text::{ImportError, Text};
+
+use crate::results::atomic;
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+
+/// What an import gives.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The scenario, which names the other two files as [`Names`] has them.
+    pub scenario: String,
+    /// The topology in our format.
+    pub topology: String,
+    /// The flows as a trace in CSV.
+    pub flows: String,
+    /// Look at these before you trust the results.
+    pub warnings: Vec<String>,
+}
+
+/// Names of the files of an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// Where the scenario goes.
+    pub scenario: PathBuf,
+    /// Name of the scenario: the file's without its ending, and only with letters that a name may have.
+    pub name: String,
+}
+
+impl Names {
+    /// For a scenario at `path`.
+    pub fn new(path: &Path) -> Self {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let legal = |c: char| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '-' };
+        let mut name: String = stem.chars().map(legal).take(100).collect();
+        if name.is_empty() || name.starts_with('.') {
+            name.insert_str(0, "imported");
+            name.truncate(100);
+        }
+        Self { scenario: path.to_owned(), name }
+    }
+
+    /// Name of the topology file, which is beside the scenario.
+    pub fn topology(&self) -> String {
+        format!("{}.topology.txt", self.name)
+    }
+
+    /// Name of the file of flows, which is beside the scenario.
+    pub fn flows(&self) -> String {
+        format!("{}.flows.csv", self.name)
+    }
+}
+
+/// Why nothing was written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// A file is there already.
+    #[error("{} exists already; use --force to overwrite it", .0.display())]
+    Exists(PathBuf),
+    /// The file system refuses.
+    #[error("{}: {source}", path.display())]
+    Files {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Imported {
+    /// Writes the three files, the scenario last: where it is, the others are. On a failure, what this call has made
+    /// is removed again; of files that were there, each holds its old content or its new one.
+    ///
+    /// # Errors
+    /// One of them exists and `force` is not set, or the file system refuses.
+    pub fn write(&self, names: &Names, force: bool) -> Result<Vec<PathBuf>, WriteError> {
+        let files = [
+            (names.scenario.with_file_name(names.topology()), &self.topology),
+            (names.scenario.with_file_name(names.flows()), &self.flows),
+            (names.scenario.clone(), &self.scenario),
+        ];
+        let mut made: Vec<&PathBuf> = Vec::new();
+        if let Some((path, _)) = files.iter().find(|(path, _)| !force && path.exists()) {
+            return Err(WriteError::Exists(path.clone()));
+        }
+        for (path, content) in &files {
+            let existed = path.exists();
+            if let Err(source) = atomic::write(path, |file| file.write_all(content.as_bytes())) {
+                for path in made {
+                    // The first error is the one to report.
+                    let _ = fs::remove_file(path);
+                }
+                return Err(WriteError::Files { path: path.clone(), source });
+            }
+            if !existed {
+                made.push(path);
+            }
+        }
+        Ok(files.into_iter().map(|(path, _)| path).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_scenarios_may_have() {
+        let name = |path: &str| Names::new(Path::new(path)).name;
+        assert_eq!(name("out/incast 16.toml"), "incast-16");
+        assert_eq!(name("out/.toml"), "imported.toml");
+        assert_eq!(name("ä/b.c.toml"), "b.c");
+        let long = Names::new(Path::new(&format!("{}.toml", "x".repeat(200))));
+        assert_eq!(long.name.len(), 100);
+        assert_eq!(Names::new(Path::new("a/b.toml")).flows(), "b.flows.csv");
+    }
+
+    #[test]
+    fn all_files_are_written_or_none() {
+        let folder = std::env::temp_dir().join(format!("incast-import-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for the test");
+        let names = Names::new(&folder.join("s.toml"));
+        let imported = |text: &str| Imported {
+            scenario: text.into(),
+            topology: text.into(),
+            flows: text.into(),
+            warnings: Vec::new(),
+        };
+        assert_eq!(imported("1").write(&names, false).expect("written").len(), 3);
+        assert!(matches!(imported("2").write(&names, false), Err(WriteError::Exists(_))));
+        assert_eq!(fs::read_to_string(folder.join("s.flows.csv")).expect("a file"), "1");
+        imported("3").write(&names, true).expect("overwritten");
+        assert_eq!(fs::read_to_string(folder.join("s.toml")).expect("a file"), "3");
+        // The scenario cannot be written where a folder is.
+        let names = Names::new(&folder.join("t.toml"));
+        fs::create_dir(folder.join("t.toml")).expect("a folder in the way");
+        assert!(matches!(imported("4").write(&names, true), Err(WriteError::Files { .. })));
+        assert!(!folder.join("t.flows.csv").exists() && !folder.join("t.topology.txt").exists());
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

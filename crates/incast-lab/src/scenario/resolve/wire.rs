@@ -1,0 +1,74 @@
+//! `profile`, `[wire]` and `host.frames` to what the simulator wants.
+
+use super::super::{
+    document::{
+        Document,
+        host::Frames,
+        wire::{Profile, Rounding as Described},
+    },
+    error::Problem,
+    quantity::Size,
+    tree::keys,
+};
+use incast_cc::sender::LawInfo;
+use incast_sim::{config::Wire, host::format::Format};
+use incast_units::Rounding;
+
+/// Most bytes of a header, a control frame or a gap.
+const MOST: u64 = 1000;
+
+/// How frames lie on all links.
+pub fn resolve(document: &Document) -> Result<Wire, Problem> {
+    let standard = match document.profile {
+        Profile::Faithful => Wire::default(),
+        Profile::HpccLineage => Wire { gap: 0, rounding: Rounding::WholeNanoseconds },
+    };
+    let gap =
+        bytes(document.wire.gap, 0, standard.gap).map_err(|problem| problem.at(&keys!["wire", "gap"]))?;
+    let rounding = match document.wire.rounding {
+        None => standard.rounding,
+        Some(Described::Exact) => Rounding::Exact,
+        Some(Described::WholeNs) => Rounding::WholeNanoseconds,
+    };
+    Ok(Wire { gap, rounding })
+}
+
+/// Sizes of a law's frames. Faults are those of `host.frames`.
+pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Result<Format, Problem> {
+    let standard = match profile {
+        Profile::Faithful => Format::of(law.framing),
+        Profile::HpccLineage => hpcc_lineage(law),
+    };
+    let Some(frames) = frames else { return Ok(standard) };
+    let size = |key: &str, given: Option<Size>, least: u64, otherwise: u32| {
+        bytes(given, least, otherwise).map_err(|problem| problem.at(&keys!["host", "frames", key]))
+    };
+    Ok(Format {
+        header: size("header", frames.header, 0, standard.header)?,
+        control: size("control", frames.control, 1, standard.control)?,
+        notification: size("notification", frames.notification, 1, standard.notification)?,
+        smallest: size("smallest", frames.smallest, 1, standard.smallest)?,
+    })
+}
+
+fn bytes(given: Option<Size>, least: u64, otherwise: u32) -> Result<u32, Problem> {
+    match given {
+        None => Ok(otherwise),
+        Some(size) if (least..=MOST).contains(&size.0.get()) => Ok(size.0.get() as u32),
+        Some(size) => Err(Problem::value(size, format!("{least}B to {MOST}B"))),
+    }
+}
+
+/// Frames of HPCC's ns-3 simulator: PPP 14, IPv4 20, UDP 8 and sequence 6 bytes, then what the law carries in band; an
+/// acknowledgement has 12 in place of UDP and sequence, and at least 60 bytes. Data is not padded.
+fn hpcc_lineage(law: &LawInfo) -> Format {
+    let in_band = match law.name {
+        // Five hops of 8 bytes and their number.
+        "hpcc" => 42,
+        // A time stamp.
+        "timely" => 8,
+        _ => 0,
+    };
+    let control = (14 + 20 + 12 + in_band).max(60);
+    Format { header: 14 + 20 + 8 + 6 + in_band, control, notification: 60, smallest: 1 }
+}

@@ -1,0 +1,116 @@
+//! Import of peers' files, their results in their format, and the comparison with their own.
+
+use crate::common::{folder, incast, json, stderr, succeed, text};
+use std::{fs, path::Path};
+
+const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/ns3");
+
+/// The arguments of an import of a case on a star of three hosts.
+fn arguments<'a>(case: &'a [String; 3], out: &'a str) -> Vec<&'a str> {
+    let [topology, flows, config] = case.each_ref().map(String::as_str);
+    vec!["import", "hpcc", "--topology", topology, "--flows", flows, "--config", config, "--out", out]
+}
+
+fn case(name: &str) -> [String; 3] {
+    [format!("{CASES}/star3.txt"), format!("{CASES}/{name}/flow.txt"), format!("{CASES}/{name}/config.txt")]
+}
+
+#[test]
+fn an_imported_case_runs_and_writes_what_the_peer_writes() {
+    let out = folder("import_runs");
+    let (case_files, scenario) = (case("single_star_dcqcn"), out.join("case.toml"));
+    let printed = succeed(&arguments(&case_files, text(&scenario)));
+    assert_eq!(printed.lines().count(), 3, "{printed}");
+    succeed(&["check", text(&scenario)]);
+    let results = out.join("results");
+    succeed(&["run", "--quiet", "--out", text(&results), text(&scenario)]);
+    let ours = fs::read_to_string(results.join("case/dcqcn+seed1/fct.txt")).expect("fct.txt");
+    let theirs = fs::read_to_string(format!("{CASES}/single_star_dcqcn/fct.txt")).expect("the peer's");
+    assert_eq!(ours, theirs, "to the nanosecond");
+}
+
+#[test]
+fn what_is_there_stays_unless_forced() {
+    let out = folder("import_force");
+    let (case_files, scenario) = (case("single_star_hpcc"), out.join("case.toml"));
+    fs::write(out.join("case.flows.csv"), "mine").expect("written");
+    let refused = incast(&arguments(&case_files, text(&scenario)));
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("case.flows.csv exists already"), "{}", stderr(&refused));
+    assert!(!scenario.exists());
+    assert_eq!(fs::read_to_string(out.join("case.flows.csv")).expect("a file"), "mine");
+    let mut forced = arguments(&case_files, text(&scenario));
+    forced.push("--force");
+    succeed(&forced);
+    assert!(scenario.exists());
+}
+
+#[test]
+fn bad_files_are_named_with_their_line() {
+    let out = folder("import_bad");
+    let bad = |index: usize, content: &[u8]| {
+        let mut files = case("single_star_hpcc");
+        let path = out.join("bad.txt");
+        fs::write(&path, content).expect("written");
+        files[index] = text(&path).to_owned();
+        let output = incast(&arguments(&files, text(&out.join("case.toml"))));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(output.stdout.is_empty() && !out.join("case.toml").exists());
+        stderr(&output)
+    };
+    assert!(bad(0, b"4 1 3\n0\n0 1 100Gbps\n").contains("bad.txt:3: found 3 words"));
+    assert!(bad(0, b"4 1 3\n0\n\0").contains("bad.txt:3: found the character"));
+    assert!(bad(1, b"1\n2 1 3 100 -5 2\n").contains("bad.txt:2: size: found `-5`"));
+    assert!(bad(1, b"99999999999\n").contains("bad.txt:1: the number of flows"));
+    assert!(bad(1, b"1\r\n2 9 3 100 5 2\r\n").contains("bad.txt:2: dst: 9 is no host"));
+    assert!(bad(2, b"CC_MODE 10\n").contains("bad.txt:1: CC_MODE: 10, HPCC-PINT, is not supported"));
+    assert!(bad(2, b"\xff\xfe").contains("bad.txt:1: not a text file"));
+    let missing = incast(&arguments(&["no".into(), "no".into(), "no".into()], text(&out.join("case.toml"))));
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+/// What is met stays met: flows alone on both fabrics, and every law's incast of two, to the nanosecond.
+#[test]
+fn the_reference_cases_are_reproduced() {
+    let out = folder("validate");
+    let cases = [
+        "single_star_dcqcn",
+        "single_star_timely",
+        "single_star_dctcp",
+        "single_star_hpcc",
+        "single_fat_dcqcn",
+        "single_fat_timely",
+        "single_fat_dctcp",
+        "single_fat_hpcc",
+        "incast2_timely",
+        "incast2_dctcp",
+        "incast2_hpcc",
+        "incast16_timely",
+        "incast16_dctcp",
+    ];
+    let mut arguments = vec!["validate", "--json", "--from", CASES, "--out", text(&out)];
+    arguments.extend(cases);
+    let printed = succeed(&arguments);
+    let path = out.join("all.json");
+    fs::write(&path, printed).expect("written");
+    let all = json(&path);
+    let all = all.as_array().expect("a list");
+    assert_eq!(all.len(), cases.len());
+    for one in all {
+        assert_eq!((one["met"].as_bool(), one["worst_flow_ns"].as_u64()), (Some(true), Some(0)), "{one}");
+        assert_eq!(one["drops"].as_u64(), Some(0));
+    }
+    assert!(
+        Path::new(&out).join("incast2_hpcc/incast2_hpcc.toml").exists(),
+        "the imported scenario can be run"
+    );
+}
+
+#[test]
+fn unknown_cases_are_refused() {
+    let output = incast(&["validate", "single_star_pint"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("single_star_hpcc"), "{}", stderr(&output));
+    let output = incast(&["validate", "--from", "no/such/folder", "single_star_hpcc"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
