@@ -104,6 +104,8 @@ pub struct Totals {
     pub pauses: u64,
     /// Circles of paused queues that wait for each other, as seen at the looks for deadlocks; see docs/fabric.md.
     pub pfc_cycles: u64,
+    /// Pauses that lasted although the neighbour who asked for them had no reason to, as seen at the same looks.
+    pub pfc_stranded: u64,
     /// Time ports spent paused, added up.
     pub paused: Time,
     /// Packets that a switch sent another way.

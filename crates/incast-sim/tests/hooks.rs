@@ -20,7 +20,7 @@ use incast_sim::{
     },
     host::app::{Application, FlowInfo},
     outcome::EventKind,
-    probe::FlowRecord,
+    probe::{FlowRecord, PacketFilter},
 };
 use incast_units::Time;
 
@@ -98,6 +98,42 @@ fn a_gate_leaves_other_priorities_alone() {
     delivered(&outcome);
     assert!(took(&outcome.flows[0]) > ideal(&outcome.flows[0]) * 10);
     assert_eq!(took(&outcome.flows[1]), ideal(&outcome.flows[1]));
+}
+
+/// Where departures are caught up with, those of an open priority come before what the gate lets go on.
+#[test]
+fn a_gate_that_opens_finds_other_priorities_where_an_event_for_each_departure_has_them() {
+    let with = |watched: bool| {
+        // Packets leave at other times than they come, and the gate opens in the middle of windows.
+        let fabric = "host a\nhost b\nhost c\nhost d\nswitch s\nlink a s 100Gbps 1us\nlink b s 100Gbps 1us\n\
+                      link c s 100Gbps 1us\nlink d s 56Gbps 1us\n";
+        let mut config = unlimited(parse(fabric).expect("a good file"));
+        config.switch.priorities = 2;
+        let lower = ClassConfig { priority: 1, ..config.classes[0].clone() };
+        config.classes.push(lower);
+        config.switch.gate =
+            Some(Gate { period: Time::from_ns(7_345), open: Time::from_ns(3_120), priorities: 1 });
+        config.flows = vec![
+            flow(0, 3, 1_000_000),
+            FlowSpec { class: 1, ..flow(1, 3, 1_000_000) },
+            FlowSpec { class: 1, ..flow(2, 3, 1_000_000) },
+        ];
+        config.end = Time::from_ms(20);
+        if watched {
+            config.probes.packets = Some(PacketFilter {
+                flow: None,
+                ports: Vec::new(),
+                from: Time::ZERO,
+                until: Time::MAX,
+                most: 0,
+            });
+        }
+        common::run(config)
+    };
+    let (lazy, watched) = (with(false), with(true));
+    delivered(&lazy);
+    assert!(watched.totals.events > lazy.totals.events);
+    assert_eq!(watched.digest, lazy.digest);
 }
 
 /// One edge for each priority that exists, whatever bits are set for others.

@@ -260,3 +260,36 @@ fn less_headroom_than_needed_is_too_little() {
     // The cable alone: what is in service at either end has no room.
     assert!(with(Headroom::RateTimesDelay(2.0), false).totals.lossless_drops > 0);
 }
+
+/// Memory and headroom that are too small, which only a run that is not strict may have: packets are dropped, but nobody
+/// stays paused by a switch that holds nothing of his.
+#[test]
+fn who_is_paused_holds_something() {
+    let cases = CASES / 4;
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
+    let kinds = proptest::collection::vec(kind(), 1..3);
+    let flows = proptest::collection::vec(flow(), 5..25);
+    let dropped = std::cell::Cell::new(0u32);
+    let short = (0u32..4, 2_000u64..300_000);
+    let result = runner.run(
+        &(topology(), pfc(), kinds, flows, rest(), short),
+        |(topology, pfc, kinds, flows, rest, (factor, total))| {
+            let headroom = Headroom::RateTimesDelay(f64::from(factor));
+            let pfc = Pfc { headroom, strict: false, ..pfc };
+            let mut config = config(&topology, &pfc, &kinds, &flows, &rest);
+            config.switch.buffer = Buffer::Shared { total, alpha: (1, 1), reserve: 0 };
+            config.end = Time::from_ms(2);
+            let outcome = simulate(config).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            conserved(&outcome);
+            prop_assert_eq!(outcome.totals.pfc_stranded, 0);
+            dropped.set(dropped.get() + u32::from(outcome.totals.lossless_drops > 0));
+            Ok(())
+        },
+    );
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    let dropped = dropped.get();
+    assert!(dropped >= cases / 4, "{dropped} of {cases} fabrics dropped anything");
+}

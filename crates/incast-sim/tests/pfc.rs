@@ -11,9 +11,9 @@ use incast_sim::{
     },
     fabric::{
         packet::Kind,
-        topology::{Dumbbell, LeafSpine, Ring, Topology, file::parse},
+        topology::{Dumbbell, LeafSpine, Ring, SingleSwitch, Topology, file::parse},
     },
-    outcome::{EventKind, EventRecord, PacketRecord, Step},
+    outcome::{EventKind, EventRecord, PacketRecord, Step, Totals},
     probe::PacketFilter,
     simulate,
 };
@@ -369,7 +369,7 @@ fn what_could_lose_packets_is_refused_with_what_is_needed() {
     };
     assert_eq!(refusal(small), lossy(port));
     for (change, what) in [
-        (pfc(|pfc| pfc.priorities = 0), "priorities"),
+        (pfc(|pfc| pfc.priorities = 0), "switch.pfc.lossless"),
         (pfc(|pfc| pfc.frame = 0), "frame"),
         (pfc(|pfc| pfc.deadlock_after = Some(Time::ZERO)), "deadlock_after"),
         (refusal(|switch| switch.buffer = Buffer::Unlimited), "dynamic"),
@@ -401,6 +401,43 @@ fn without_enough_headroom_packets_are_lost_and_counted() {
     let short = with(10_000, false);
     assert!(short.lossless_drops > 0 && short.lossless_drops == short.drops, "{short:?}");
     assert_eq!(with(65_000, true).drops, 0);
+}
+
+/// Where the memory is full, a packet whose ingress holds nothing is dropped, and that ingress is not paused: nothing
+/// would leave that could let it go on.
+#[test]
+fn who_holds_nothing_is_not_paused() {
+    let mut config = unlimited(star(24));
+    config.switch.buffer = shared(100_000);
+    config.switch.pfc = Some(Pfc {
+        headroom: Headroom::RateTimesDelay(3.0),
+        strict: false,
+        deadlock_after: Some(Time::from_ms(5)),
+        ..dynamic()
+    });
+    let start = |host| Time::from_us(u64::from(host) / 8 * 3);
+    config.flows = (1..24).map(|host| FlowSpec { start: start(host), ..flow(host, 0, 30_000) }).collect();
+    config.host.rto_min = Time::from_us(300);
+    let outcome = common::run(config);
+    assert!(outcome.totals.lossless_drops > 0 && outcome.totals.pauses > 0, "{:?}", outcome.totals);
+    delivered(&outcome);
+    assert_eq!(outcome.totals.pfc_stranded, 0);
+}
+
+/// Headroom is for the largest frame of any kind, not only for data.
+#[test]
+fn control_packets_can_be_the_largest_frames() {
+    let link = link(100, Time::from_ns(1));
+    let topology = SingleSwitch { hosts: 33, link }.build().expect("a good topology");
+    let mut config = unlimited(topology);
+    config.host.mtu = 64;
+    config.classes[0].format.control = 1000;
+    config.switch.buffer = shared(4_000_000);
+    config.switch.pfc = Some(fixed(1000, 0));
+    config.flows = (1..33).map(|host| flow(0, host, 20_000)).collect();
+    let outcome = run(config);
+    delivered(&outcome);
+    assert!(outcome.totals.pauses > 0);
 }
 
 // ---- Deadlocks ---------------------------------------------------------------------------------------------
@@ -482,4 +519,24 @@ fn a_long_pause_is_no_deadlock() {
     delivered(&outcome);
     assert_eq!((outcome.deadlock, outcome.totals.pfc_cycles), (None, 0));
     assert!(outcome.totals.paused > Time::from_us(1000));
+}
+
+/// A resume that a bad cable loses is for ever, without a circle: what is paused then waits for nothing.
+#[test]
+fn a_lost_resume_is_counted() {
+    let with = |threads, expiry| {
+        let mut topology = slow_receiver();
+        topology.cables[0].link.loss = 0.2;
+        let mut config = Config { threads, ..unlimited(topology) };
+        let pfc = fixed(3 * FRAME, FRAME);
+        config.switch.pfc = Some(Pfc { deadlock_after: Some(Time::from_ms(1)), expiry, ..pfc });
+        config.flows = vec![flow(0, 2, 400 * u64::from(MTU))];
+        config.end = Time::from_ms(100);
+        common::run(config)
+    };
+    let outcome = with(1, None);
+    assert_eq!((outcome.complete, outcome.totals.pfc_stranded, &outcome.deadlock), (false, 1, &None));
+    assert_eq!(with(3, None).totals, Totals { events: with(3, None).totals.events, ..outcome.totals });
+    let expiry = Some(Expiry { after: Time::from_us(100), refresh: Time::from_us(50) });
+    assert_eq!(with(1, expiry).totals.pfc_stranded, 0);
 }

@@ -16,7 +16,8 @@ use std::{fs, io, path::Path};
 pub enum Status {
     /// To its end; see [`RunRecord::complete`] for whether every flow did too.
     Done,
-    /// With an error: there are no tables.
+    /// With an error. There are tables if the simulation as such went on to the error, as in a deadlock; what they hold
+    /// is in no summary.
     Failed,
 }
 

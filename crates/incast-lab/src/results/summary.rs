@@ -122,6 +122,15 @@ pub struct Row {
     pub pfc_pauses: Option<u64>,
     /// Time ports were paused, added up, in microseconds.
     pub pfc_paused_us: Option<f64>,
+    /// Circles of paused queues that wait for each other.
+    #[serde(default)]
+    pub pfc_cycles: Option<u64>,
+    /// Pauses that lasted without a reason.
+    #[serde(default)]
+    pub pfc_stranded: Option<u64>,
+    /// Packets of lossless priorities dropped for lack of headroom: some of `drops`.
+    #[serde(default)]
+    pub lossless_drops: Option<u64>,
     /// Longest egress queue.
     pub max_queue_bytes: Option<u64>,
     /// Jain's index of flow rates: of the long flows, or of flows of one size; `null` otherwise.
@@ -143,7 +152,7 @@ pub struct Row {
 }
 
 /// Metrics that a pooled row adds up. The others are pooled over flows, averaged, or the largest.
-const SUMS: [&str; 11] = [
+const SUMS: [&str; 14] = [
     "drops",
     "lost",
     "trims",
@@ -153,6 +162,9 @@ const SUMS: [&str; 11] = [
     "timeouts",
     "pfc_pauses",
     "pfc_paused_us",
+    "pfc_cycles",
+    "pfc_stranded",
+    "lossless_drops",
     "packet_hops",
     "cpu_s",
 ];
@@ -188,6 +200,9 @@ impl Row {
                 ("timeouts", count(Some(self.timeouts))),
                 ("pfc_pauses", count(self.pfc_pauses)),
                 ("pfc_paused_us", self.pfc_paused_us),
+                ("pfc_cycles", count(self.pfc_cycles)),
+                ("pfc_stranded", count(self.pfc_stranded)),
+                ("lossless_drops", count(self.lossless_drops)),
                 ("max_queue_bytes", count(self.max_queue_bytes)),
                 ("jain", self.jain),
                 ("convergence_us", self.convergence_us),
@@ -404,6 +419,9 @@ fn row(
         timeouts: 0,
         pfc_pauses: fabric.map(|totals| totals.pauses),
         pfc_paused_us: fabric.map(|totals| totals.paused.as_us_f64()),
+        pfc_cycles: fabric.map(|totals| totals.pfc_cycles),
+        pfc_stranded: fabric.map(|totals| totals.pfc_stranded),
+        lossless_drops: fabric.map(|totals| totals.lossless_drops),
         max_queue_bytes: fabric.map(|totals| totals.max_queue_bytes),
         jain: None,
         convergence_us: None,
@@ -489,6 +507,9 @@ fn pooled_row(key: &Key, class: Option<u16>, name: &str, single: &[&Row], flows:
     pooled.timeouts = single.iter().map(|row| row.timeouts).sum();
     pooled.pfc_pauses = summed(|row| row.pfc_pauses);
     pooled.pfc_paused_us = summed_real(|row| row.pfc_paused_us);
+    pooled.pfc_cycles = summed(|row| row.pfc_cycles);
+    pooled.pfc_stranded = summed(|row| row.pfc_stranded);
+    pooled.lossless_drops = summed(|row| row.lossless_drops);
     pooled.max_queue_bytes = single.iter().filter_map(|row| row.max_queue_bytes).max();
     pooled.jain = averaged(|row| row.jain);
     pooled.convergence_us = averaged(|row| row.convergence_us);

@@ -44,7 +44,7 @@ pub struct Context<'a> {
 pub enum Ending {
     /// Its results are in its folder.
     Done(Box<RunRecord>),
-    /// With an error.
+    /// With an error; what the simulation found until then is in its folder.
     Failed(String),
     /// It was told to stop; nothing of it is kept.
     Stopped,
@@ -71,7 +71,11 @@ pub fn run_one(
     }
     let message = match simulated {
         Ok(Ok(simulated)) => {
-            return write_run(run, context, &simulated).map(|record| Ending::Done(Box::new(record)));
+            let record = write_run(run, context, &simulated)?;
+            return Ok(match simulated.failure {
+                Some(message) => Ending::Failed(message),
+                None => Ending::Done(Box::new(record)),
+            });
         }
         Ok(Err(message)) => message,
         Err(payload) => format!("the simulator panicked: {}", panic_message(payload.as_ref())),
@@ -90,6 +94,8 @@ struct Simulated {
     labels: Labels,
     classes: Vec<String>,
     measured: Measured,
+    /// Why its results are no answer, although they show what happened.
+    failure: Option<String>,
 }
 
 /// Which tables there are.
@@ -110,11 +116,21 @@ fn simulate(
     let probes = &config.probes;
     let measured =
         Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
+    let strict = config.switch.pfc.as_ref().is_some_and(|pfc| pfc.strict);
     let outcome = simulate_observed(config, observe).map_err(|error| error.to_string())?;
-    if let Some(deadlock) = &outcome.deadlock {
-        return Err(describe_deadlock(deadlock, &labels));
-    }
-    Ok(Simulated { outcome, labels, classes, measured })
+    let dropped =
+        Some(outcome.totals.lossless_drops).filter(|drops| strict && *drops > 0).map(describe_drops);
+    let failure = outcome.deadlock.as_ref().map(|deadlock| describe_deadlock(deadlock, &labels)).or(dropped);
+    Ok(Simulated { outcome, labels, classes, measured, failure })
+}
+
+/// That strict flow control could not keep its promise.
+fn describe_drops(drops: u64) -> String {
+    format!(
+        "{drops} packets of lossless priorities were dropped, which strict PFC promises not to happen: pause frames \
+         were lost, or a cable that came back found its switch full; with switch.pfc.strict = false drops are only \
+         counted"
+    )
 }
 
 /// Where flow control has come to a halt, in the names of the scenario.
@@ -159,7 +175,8 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
         }
         let record = RunRecord {
-            status: Status::Done,
+            status: if simulated.failure.is_some() { Status::Failed } else { Status::Done },
+            error: simulated.failure.clone(),
             complete: outcome.complete,
             classes: simulated.classes.clone(),
             digest: outcome.digest.clone(),

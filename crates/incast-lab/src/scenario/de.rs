@@ -66,6 +66,11 @@ impl<'de> Deserializer<'de> for &'de Node {
                 }
                 None => Err(Problem::missing_field("kind")),
             },
+            // The one kind that may be left out, and that a word alone does not give.
+            other if variants.contains(&"static") => {
+                let allowed = "false, \"off\", \"dynamic\", or a table such as { xoff = \"80KB\" } or { kind = \"dynamic\" }";
+                Err(Problem::value(other, allowed))
+            }
             other => Err(Problem::value(other, super::error::list(variants, true))),
         }
     }

@@ -246,7 +246,11 @@ fn bad_values_are_refused_where_they_are() {
         ("total = \"4MB\", alpha = 1.0", "total = \"4MB\", per_port = \"1MB\"", "exactly one"),
         ("total = \"4MB\"", "total = \"4B\"", "one full packet"),
         ("alpha = 1.0", "alpha = 0.0", "above 0"),
-        ("pfc = false", "pfc = true", "\"off\", \"static\" or \"dynamic\""),
+        (
+            "pfc = false",
+            "pfc = true",
+            "found true, allowed is false, \"off\", \"dynamic\", or a table such as { xoff",
+        ),
         ("pfc = false", "pfc = \"dynamc\"", "\"dynamic\""),
         ("pfc = false", "pfc = { xon = \"1KB\" }", "xoff"),
         ("pfc = false", "pfc = { xoff = \"1KB\", alpha = 1 }", "unknown key"),
@@ -258,7 +262,11 @@ fn bad_values_are_refused_where_they_are() {
         ),
         ("pfc = false", "pfc = { xoff = \"64KB\", headroom = \"3 rate\" }", "3 rate*delay"),
         ("pfc = false", "pfc = { xoff = \"64KB\", lossless = [8] }", "0 to 7"),
-        ("pfc = false", "pfc = { xoff = \"64KB\", lossless = [] }", "at least one"),
+        (
+            "pfc = false",
+            "pfc = { xoff = \"64KB\", lossless = [] }",
+            "switch.pfc.lossless: found empty, allowed is at least one",
+        ),
         ("pfc = false", "pfc = { xoff = \"64KB\", refresh = \"1us\" }", "pause_time"),
         (
             "pfc = false",
@@ -378,6 +386,16 @@ fn arguments_replace_values_and_are_named_in_messages() {
 fn what_has_no_effect_is_a_warning() {
     for (from, to, expected) in [
         ("jitter = \"10us\"", "jitter = \"2ms\"", "groups overlap"),
+        (
+            "pfc = false",
+            "pfc = { xoff = \"9KB\", lossless = [3] }",
+            "switch.pfc has no effect: none of its packets",
+        ),
+        (
+            "law = \"cubic\"",
+            "law = \"cubic\"\nack_priority = 3\nswitch.pfc = { xoff = \"9KB\", lossless = [3] }",
+            "the class incast has priority 0, which is not lossless",
+        ),
         ("law = \"cubic\"", "law = \"cubic\"\nswitch.ecn = { kind = \"step\", at = \"1KB\" }", "no effect"),
         ("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", "switch.ecn is off"),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),

@@ -21,7 +21,7 @@ pub struct Rules {
     /// Priorities that are lossless and that packets of this run can have, one bit each. Memory is set aside for
     /// these alone.
     pub lossless: u8,
-    /// Bytes of the largest frame.
+    /// Bytes of the largest frame of any kind.
     pub frame: u64,
     /// Bytes between two frames.
     pub gap: u64,
@@ -260,8 +260,8 @@ impl Accounts {
         }
     }
 
-    /// Whether the ingress would have to be paused with this packet, or the whole memory has no room for it. What has not left yet although it could makes
-    /// this true too early, never too late.
+    /// Whether the ingress would have to be paused with this packet, or the whole memory has no room for it. What has
+    /// not left yet although it could makes this true too early, never too late.
     #[inline]
     pub fn reaches(&self, port: u16, priority: u8, bytes: u64, memory: &Memory) -> bool {
         let count = self.counts[Self::index(port, priority)];

@@ -227,6 +227,11 @@ impl<'a> Host<'a> {
         self.nic.link.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
     }
 
+    /// Priorities that its switch has paused, and since when.
+    pub fn paused(&self) -> impl Iterator<Item = (u8, Time)> {
+        (0..8u8).filter_map(|priority| Some((priority, self.nic.heard.since(priority)?)))
+    }
+
     /// Pause edges and paused time of its NIC, until `now`.
     pub fn pauses(&self, now: Time) -> (u64, Time) {
         (self.nic.pauses.edges(), self.nic.pauses.paused(now))

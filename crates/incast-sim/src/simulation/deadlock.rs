@@ -30,14 +30,26 @@ struct Wait {
     on: Vec<WaitingQueue>,
 }
 
+/// A pause of a port by a neighbour that has no reason for it, as first seen.
+#[derive(Clone, Copy, Debug)]
+struct Idle {
+    since: Time,
+    seen: Time,
+    counted: bool,
+}
+
 /// See the module.
 pub struct Watch<'a> {
     plan: &'a Plan,
     after: Time,
     /// Queues on circles at the last look.
     known: BTreeSet<WaitingQueue>,
+    /// Pauses without a reason at the last look.
+    idle: BTreeMap<WaitingQueue, Idle>,
     /// Circles seen.
     pub cycles: u64,
+    /// Pauses that had no reason for as long as a deadlock takes.
+    pub stranded: u64,
     /// What ended the run.
     pub found: Option<Deadlock>,
 }
@@ -45,7 +57,15 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// For deadlocks in which nothing has moved for so long.
     pub fn new(plan: &'a Plan, after: Time) -> Self {
-        Self { plan, after, known: BTreeSet::new(), cycles: 0, found: None }
+        Self {
+            plan,
+            after,
+            known: BTreeSet::new(),
+            idle: BTreeMap::new(),
+            cycles: 0,
+            stranded: 0,
+            found: None,
+        }
     }
 
     /// Time between two looks.
@@ -55,22 +75,47 @@ impl<'a> Watch<'a> {
 
     /// Looks at all nodes at a time.
     pub fn look(&mut self, now: Time, domains: &[&Domain<'_>]) -> Sight {
+        let soon = self.count_stranded(now, domains);
         let waits = self.waits(domains);
         if waits.is_empty() {
             self.known.clear();
-            return Sight::Calm;
+            return soon.map_or(Sight::Calm, Sight::Busy);
         }
         self.count(&waits);
         let limit = now.saturating_sub(self.after);
         let stuck = stuck(&waits, |wait| wait.since <= limit);
         let Some(first) = stuck.iter().next() else {
             let later = waits.values().filter(|wait| wait.since > limit).map(|wait| wait.since);
-            return Sight::Busy(later.min().map_or(Time::MAX, |since| since.saturating_add(self.after)));
+            let later = later.min().map(|since| since.saturating_add(self.after));
+            return Sight::Busy(later.into_iter().chain(soon).min().unwrap_or(Time::MAX));
         };
         let cycle = cycle(&waits, &stuck, *first);
         let since = cycle.iter().map(|queue| waits[queue].since).max().unwrap_or(now);
         self.found = Some(Deadlock { at: now, since, cycle });
         Sight::Stop
+    }
+
+    /// Counts ports that a neighbour has kept from sending for long without a reason: it holds nothing of theirs, or
+    /// has told them to go on and that was lost. Nothing will end such a pause. Returns when there may be another.
+    fn count_stranded(&mut self, now: Time, domains: &[&Domain<'_>]) -> Option<Time> {
+        let mut idle = BTreeMap::new();
+        for (queue, since) in paused(domains) {
+            let Some(end) = self.plan.ports.end(queue.node, queue.port) else { continue };
+            let neighbour = self.node(domains, end.peer);
+            if neighbour.is_some_and(|switch| switch.keeps_paused(end.peer_port, queue.priority)) {
+                continue;
+            }
+            let before = self.idle.get(&queue).copied().filter(|idle| idle.since == since);
+            let mut pause = before.unwrap_or(Idle { since, seen: now, counted: false });
+            if !pause.counted && pause.seen.saturating_add(self.after) <= now {
+                self.stranded += 1;
+                pause.counted = true;
+            }
+            idle.insert(queue, pause);
+        }
+        self.idle = idle;
+        let waiting = self.idle.values().filter(|pause| !pause.counted);
+        waiting.map(|pause| pause.seen.saturating_add(self.after)).min()
     }
 
     /// All paused queues that hold something.
@@ -150,6 +195,26 @@ impl<'a> Watch<'a> {
         }
         self.known = left;
     }
+}
+
+/// Paused priorities of all ports, with the time since when.
+fn paused(domains: &[&Domain<'_>]) -> Vec<(WaitingQueue, Time)> {
+    let mut all = Vec::new();
+    for node in domains.iter().flat_map(|domain| domain.nodes()) {
+        match node {
+            Node::Switch(switch) => all.extend(
+                switch.paused().map(|(port, priority, since)| (queue(switch.node(), port, priority), since)),
+            ),
+            Node::Host(host) => {
+                all.extend(host.paused().map(|(priority, since)| (queue(host.node(), 0, priority), since)));
+            }
+        }
+    }
+    all
+}
+
+fn queue(node: u32, port: u16, priority: u8) -> WaitingQueue {
+    WaitingQueue { node, port, priority }
 }
 
 /// The queues, of those that may be, that wait for nothing but each other.

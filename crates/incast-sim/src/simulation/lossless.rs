@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use incast_cc::receiver::ReceiverScheduler;
-use incast_units::{Bytes, Rate, Time};
+use incast_units::{Bytes, Rate, Rounding, Time};
 
 /// A fabric in so far as flow control depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +53,19 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
     if !switch.agent.is_none() {
         used |= 1;
     }
-    let frames = classes.iter().map(|class| u64::from(class.format.data(host.mtu)));
+    // Any frame can be the one in service when a pause frame wants to leave, and the one that goes above a threshold.
+    let largest = |class: &ClassConfig| {
+        let format = &class.format;
+        format.data(host.mtu).max(format.control()).max(format.notification)
+    };
+    let frames = classes.iter().map(|class| u64::from(largest(class)));
     let round_trips =
         classes.iter().map(|class| base_path_of(topology, host.mtu, &class.format, wire.gap).base_rtt);
     let first = topology.cables.first();
     Some(Rules {
         lossless: pfc.priorities & used & u8::MAX >> (8 - switch.priorities.clamp(1, 8)),
+        frame: frames.max().unwrap_or(0).max(u64::from(pfc.frame)),
         pfc,
-        frame: frames.max().unwrap_or(0),
         gap: u64::from(wire.gap),
         host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
         base_rtt: round_trips.max().unwrap_or(Time::ZERO),
@@ -86,7 +91,7 @@ pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
         let shortage =
             |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
         check_ports(&rules, &links).map_err(shortage)?;
-        check_memory(&rules, &links, switch.buffer).map_err(shortage)?;
+        check_memory(&rules, &links, switch).map_err(shortage)?;
     }
     check_cables(topology, &rules)
 }
@@ -96,7 +101,7 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
         Err(ConfigError::Value { what: what.to_owned(), found, allowed: allowed.to_owned() })
     };
     if pfc.priorities == 0 {
-        return refuse("switch.pfc.priorities", "empty".into(), "at least one lossless priority");
+        return refuse("switch.pfc.lossless", "empty".into(), "at least one lossless priority");
     }
     if pfc.frame == 0 || u32::from(pfc.frame) > 9_216 {
         return refuse("switch.pfc.frame", format!("{} bytes", pfc.frame), "1 to 9216 bytes");
@@ -142,6 +147,14 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     Ok(())
 }
 
+/// Nothing but the simulator itself could break the promise of a run with strict flow control: no cable fails or loses
+/// frames, pause frames among them, and none is faster than its rate says.
+pub fn is_promised(config: &Config) -> bool {
+    let is_strict = config.switch.pfc.as_ref().is_some_and(|pfc| pfc.strict);
+    let is_sound = config.topology.cables.iter().all(|cable| cable.link.loss == 0.0);
+    is_strict && is_sound && config.link_events.is_empty() && config.wire.rounding == Rounding::Exact
+}
+
 /// Every port must have the headroom that it needs, and thresholds in order.
 fn check_ports(rules: &Rules, links: &[(Rate, Time)]) -> Result<(), Shortage> {
     for (rate, delay) in links {
@@ -159,24 +172,25 @@ fn check_ports(rules: &Rules, links: &[(Rate, Time)]) -> Result<(), Shortage> {
     Ok(())
 }
 
-/// What belongs to single ingresses must fit into the memory together.
-fn check_memory(rules: &Rules, links: &[(Rate, Time)], buffer: Buffer) -> Result<(), Shortage> {
+/// What belongs to single ingresses and queues must fit into the memory together.
+fn check_memory(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) -> Result<(), Shortage> {
     let own = |limits: Limits| limits.own().saturating_mul(rules.count());
     let of = |(rate, delay): &(Rate, Time)| own(rules.limits(*rate, *delay));
-    match buffer {
+    match switch.buffer {
         Buffer::Unlimited => Ok(()),
         Buffer::PerPort { bytes } => {
             let most = links.iter().map(of).max().unwrap_or(0);
             if most > bytes { Err(Shortage::Port { found: bytes, needed: most }) } else { Ok(()) }
         }
-        Buffer::Shared { total, .. } => {
+        Buffer::Shared { total, reserve, .. } => {
+            let queues = links.len() as u64 * u64::from(switch.priorities);
             let sum = links.iter().map(of).fold(0u64, u64::saturating_add);
             // A dynamic threshold needs something to share, or each packet beyond the reserve is in the headroom.
             let spare = match rules.pfc.threshold {
                 Threshold::Static { .. } => 0,
                 Threshold::Dynamic { .. } => rules.frame,
             };
-            let needed = sum.saturating_add(spare);
+            let needed = sum.saturating_add(spare).saturating_add(reserve.saturating_mul(queues));
             if rules.pfc.strict && needed > total {
                 let headroom = links.iter().map(|(rate, delay)| rules.limits(*rate, *delay).headroom);
                 let headroom = headroom.fold(0u64, u64::saturating_add).saturating_mul(rules.count());

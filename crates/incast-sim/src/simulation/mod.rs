@@ -62,12 +62,16 @@ pub fn simulate(config: Config) -> Result<Outcome, ConfigError> {
 ///
 /// # Errors
 /// A configuration that cannot be run.
+///
+/// # Panics
+/// If bytes were lost or made up, or a lossless packet was dropped where nothing but a bug in the simulator can be why.
 pub fn simulate_observed(
     config: Config,
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Outcome, ConfigError> {
     build::check(&config)?;
     let (end, threads) = (config.end, config.threads.max(1));
+    let is_lossless = lossless::is_promised(&config);
     let plan = build::Plan::new(&config)?;
     let settings = plan.settings(&config);
     let (topology, mut executor) = build::executor(config, &plan, &settings);
@@ -85,9 +89,16 @@ pub fn simulate_observed(
         }
     };
     let wall = wall.elapsed();
-    let (cycles, found) = watch.map_or((0, None), |watch| (watch.cycles, watch.found));
     let mut outcome = collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end);
-    outcome.totals.pfc_cycles = cycles;
-    outcome.deadlock = found;
+    assert!(
+        !is_lossless || outcome.totals.lossless_drops == 0,
+        "flow control promised to drop nothing, and dropped {} packets for lack of headroom",
+        outcome.totals.lossless_drops
+    );
+    if let Some(watch) = watch {
+        outcome.totals.pfc_cycles = watch.cycles;
+        outcome.totals.pfc_stranded = watch.stranded;
+        outcome.deadlock = watch.found;
+    }
     Ok(outcome)
 }

@@ -1,6 +1,7 @@
 //! Priority flow control from the command line.
 
 use crate::common::{folder, incast, scenario, stderr, succeed, text};
+use std::fs;
 
 #[test]
 fn a_deadlock_fails_its_run_with_the_circle_named_and_the_others_are_kept() {
@@ -13,6 +14,19 @@ fn a_deadlock_fails_its_run_with_the_circle_named_and_the_others_are_kept() {
     let places: Vec<_> = circle.iter().map(|port| message.find(port)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{message}");
     assert!(out.join("ring/drops+seed1/flows.parquet").exists());
+    // What happened until then can be looked at, and is in no summary.
+    assert!(out.join("ring/halts+seed1/flows.parquet").exists());
+    let record: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("ring/halts+seed1/run.json")).expect("a record"))
+            .expect("JSON");
+    assert_eq!((&record["status"], &record["complete"]), (&"failed".into(), &false.into()));
+    assert!(record["error"].as_str().is_some_and(|error| error.starts_with("deadlock of PFC")), "{record}");
+    assert!(
+        record["rows"].as_array().is_some_and(|rows| rows.iter().any(|row| row["pfc_cycles"] == 1)),
+        "{record}"
+    );
+    let summary = fs::read_to_string(out.join("ring/summary.json")).expect("a summary");
+    assert!(summary.contains("\"drops\"") && !summary.contains("\"halts\""), "{summary}");
 }
 
 #[test]

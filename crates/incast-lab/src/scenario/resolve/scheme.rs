@@ -29,6 +29,7 @@ use incast_sim::{
     Fabric,
     config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
     fabric::{packet::TELEMETRY_HOPS, topology::Topology},
+    pfc_rules,
 };
 use incast_units::Time;
 use std::sync::Arc;
@@ -309,6 +310,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         if capable(scheme) && !on(&scheme.merged.0) {
             warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
         }
+        warnings.extend(lossy(context, scheme));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
             warnings.push(format!(
@@ -344,6 +346,30 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
     }
     warnings
+}
+
+/// Flow control that protects none of the packets, or not those of some classes.
+fn lossy(context: &Context<'_>, scheme: &Resolved) -> Vec<String> {
+    let Resolved { name, switch, host, classes, wire, .. } = scheme;
+    let Some(pfc) = &switch.pfc else { return Vec::new() };
+    let fabric = Fabric { topology: context.topology, switch, host, classes, wire: *wire };
+    if pfc_rules(fabric).is_some_and(|rules| rules.lossless == 0) {
+        let lossless: Vec<String> =
+            (0..8u8).filter(|bit| pfc.priorities & 1 << bit != 0).map(|bit| bit.to_string()).collect();
+        return vec![format!(
+            "scheme {name}: switch.pfc has no effect: none of its packets has a lossless priority ({})",
+            lossless.join(", ")
+        )];
+    }
+    let lossy = classes.iter().filter(|class| pfc.priorities & 1 << class.priority == 0);
+    lossy
+        .map(|class| {
+            format!(
+                "scheme {name}: the class {} has priority {}, which is not lossless",
+                class.name, class.priority
+            )
+        })
+        .collect()
 }
 
 /// A parameter as TOML.

@@ -103,7 +103,9 @@ impl Switch<'_> {
             self.counters.lossless_drops += 1;
         }
         let (from, bit) = (usize::from(ingress), 1 << priority);
+        // What holds nothing has nothing that could leave and let it go on: it is never paused.
         if full
+            && (room || control.accounts.bytes(ingress, priority) > 0)
             && control.ports[from].wanted & bit == 0
             && control.accounts.is_high(ingress, priority, &self.memory)
         {
@@ -307,14 +309,25 @@ impl Switch<'_> {
         }
     }
 
-    /// Queues that hold something and are paused: port, priority, and since when.
-    pub fn paused_queues(&self) -> impl Iterator<Item = (u16, u8, Time)> {
+    /// Paused priorities of ports: port, priority, and since when.
+    pub fn paused(&self) -> impl Iterator<Item = (u16, u8, Time)> {
         let ports = self.pfc.iter().flat_map(|control| control.heard.iter().enumerate());
         ports.flat_map(|(port, heard)| {
-            let waiting = self.ports[port].waiting;
-            (0..8u8)
-                .filter(move |priority| waiting & 1 << priority != 0)
-                .filter_map(move |priority| Some((port as u16, priority, heard.since(priority)?)))
+            (0..8u8).filter_map(move |priority| Some((port as u16, priority, heard.since(priority)?)))
+        })
+    }
+
+    /// Queues that hold something and are paused: port, priority, and since when.
+    pub fn paused_queues(&self) -> impl Iterator<Item = (u16, u8, Time)> {
+        self.paused()
+            .filter(|(port, priority, _)| self.ports[usize::from(*port)].waiting & 1 << priority != 0)
+    }
+
+    /// Whether the neighbour at a port is kept from sending for a reason: it ought to pause, and packets of it wait here.
+    pub fn keeps_paused(&self, port: u16, priority: u8) -> bool {
+        self.pfc.as_ref().is_some_and(|control| {
+            control.ports[usize::from(port)].wanted & 1 << priority != 0
+                && control.accounts.bytes(port, priority) > 0
         })
     }
 
