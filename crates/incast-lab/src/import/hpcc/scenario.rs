@@ -4,7 +4,10 @@ use super::{
     Inputs, Simulation,
     config::{Config, Mode, Red},
 };
-use crate::import::{ImportError, Names};
+use crate::{
+    import::{ImportError, Names},
+    scenario::profile::{HPCC_LINEAGE, HPCC_PFC},
+};
 use incast_units::{Bytes, Time};
 use std::fmt::{Display, Write};
 
@@ -59,7 +62,7 @@ pub fn write(
     let duration = Time::from_ns((last + 1).min(stop));
     page.text("duration", duration, "the last flow starts before");
     page.text("drain", Time::from_ns(stop).saturating_sub(duration), "SIMULATOR_STOP_TIME");
-    top(&mut page);
+    page.text("profile", HPCC_LINEAGE, "whole nanoseconds, the peer's frames");
 
     page.table("[topology]");
     page.text("kind", "file", "");
@@ -103,11 +106,6 @@ pub fn write(
     Ok(page.0)
 }
 
-/// What the simulator does differently from our defaults as a whole.
-fn top(page: &mut Page) {
-    page.text("profile", "hpcc-lineage", "whole nanoseconds, the peer's frames");
-}
-
 fn switch(page: &mut Page, simulation: &Simulation) {
     let Simulation { config, .. } = simulation;
     page.table("[switch]");
@@ -137,12 +135,7 @@ fn switch(page: &mut Page, simulation: &Simulation) {
 /// Memory of the switches, and what keeps it from overflowing.
 fn buffer(page: &mut Page, config: &Config) {
     page.key("buffer", format_args!("{{ total = \"{}\" }}", Bytes::new(config.buffer_size)), "BUFFER_SIZE");
-    page.key(
-        "pfc",
-        "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
-         headroom = \"3 rate*delay\", frame = \"43B\", strict = false }",
-        "the peer's, which takes any BUFFER_SIZE",
-    );
+    page.key("pfc", HPCC_PFC, "the peer's, which takes any BUFFER_SIZE");
 }
 
 fn red(red: &Red) -> String {
@@ -171,7 +164,7 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
         Mode::Dctcp => "dctcp-rate",
     };
     page.text("law", law, "CC_MODE");
-    page.text("profile", "hpcc-lineage", "");
+    page.text("profile", HPCC_LINEAGE, "");
     let add = |page: &mut Page| page.text("additive_increase", config.rate_ai, "RATE_AI");
     match config.cc_mode {
         Mode::Dcqcn => {

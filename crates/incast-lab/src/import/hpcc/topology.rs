@@ -154,11 +154,6 @@ impl Topology {
         format!("{}{id}", if self.is_host(id) { 'h' } else { 's' })
     }
 
-    /// A node that a file of paths names.
-    pub fn known(&self, id: u64) -> bool {
-        id < self.nodes
-    }
-
     /// In our format, hosts by ascending id; and built from that. Links without a loss of their own have `loss`.
     ///
     /// # Errors
