@@ -45,6 +45,16 @@ fn what_is_there_stays_unless_forced() {
     assert!(scenario.exists());
 }
 
+/// Files beside the scenario have its name, whatever it is; the scenario's own `name` has only letters that it may have.
+#[test]
+fn any_file_name_will_do() {
+    let out = folder("import_names");
+    let (case_files, scenario) = (case("single_star_hpcc"), out.join("a \"b\".toml"));
+    succeed(&arguments(&case_files, text(&scenario)));
+    assert!(out.join("a \"b\".topology.txt").exists() && out.join("a \"b\".flows.csv").exists());
+    succeed(&["check", text(&scenario)]);
+}
+
 #[test]
 fn bad_files_are_named_with_their_line() {
     let out = folder("import_bad");
@@ -82,6 +92,7 @@ fn the_reference_cases_are_reproduced() {
         "single_fat_timely",
         "single_fat_dctcp",
         "single_fat_hpcc",
+        "incast2_dcqcn",
         "incast2_timely",
         "incast2_dctcp",
         "incast2_hpcc",

@@ -36,6 +36,11 @@ impl Page {
     fn text(&mut self, key: &str, value: impl Display, from: &str) {
         self.key(key, format_args!("\"{value}\""), from);
     }
+
+    /// A file, whose name may have any characters.
+    fn path(&mut self, name: &str, from: &str) {
+        self.key("path", toml::Value::from(name), from);
+    }
 }
 
 /// Writes it.
@@ -66,7 +71,7 @@ pub fn write(
 
     page.table("[topology]");
     page.text("kind", "file", "");
-    page.text("path", names.topology(), "TOPOLOGY_FILE");
+    page.path(&names.topology(), "TOPOLOGY_FILE");
 
     switch(&mut page, simulation);
 
@@ -79,7 +84,7 @@ pub fn write(
     page.table("[[workload]]");
     page.text("class", "background", "");
     page.text("kind", "trace", "");
-    page.text("path", names.flows(), "FLOW_FILE");
+    page.path(&names.flows(), "FLOW_FILE");
 
     page.table("[[scheme]]");
     scheme(&mut page, simulation, inputs, warnings);
@@ -110,7 +115,7 @@ fn switch(page: &mut Page, simulation: &Simulation) {
     let Simulation { config, .. } = simulation;
     page.table("[switch]");
     buffer(page, config);
-    match (config.enable_qcn, marks(config.cc_mode)) {
+    match (config.enable_qcn, config.cc_mode.has_marks()) {
         (true, true) => {
             let tables = config.red.iter().map(red).collect::<Vec<_>>().join(", ");
             page.key(
@@ -147,11 +152,6 @@ fn red(red: &Red) -> String {
         Bytes::new(min),
         Bytes::new(red.max)
     )
-}
-
-/// Whether the mode's senders react to marks.
-fn marks(mode: Mode) -> bool {
-    matches!(mode, Mode::Dcqcn | Mode::Dctcp)
 }
 
 /// The law and its parameters.
