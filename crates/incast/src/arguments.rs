@@ -331,6 +331,9 @@ pub struct Validate {
     /// Seeds of the cases in which switches draw marks
     #[arg(long, value_name = "N", default_value = "20")]
     pub seeds: NonZeroUsize,
+    /// Runs of a case at once [default: cores]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,10 @@
 //! `incast validate`: a peer's reference cases, ours against theirs.
 
 use crate::{End, arguments, output};
-use incast_lab::validation::{Compared, Options, ValidationError, cases, compare, table};
+use incast_lab::{
+    results::host::cores,
+    validation::{Compared, Options, ValidationError, cases, compare, table},
+};
 
 /// Runs the cases and prints the table; an aim that is not met is no failure, it is in the table.
 pub fn validate(arguments: &arguments::Validate) -> End {
@@ -18,8 +21,12 @@ pub fn validate(arguments: &arguments::Validate) -> End {
     if wanted.is_empty() {
         wanted.extend(cases::CASES);
     }
-    let options =
-        Options { from: arguments.from.clone(), out: arguments.out.clone(), seeds: arguments.seeds.into() };
+    let options = Options {
+        from: arguments.from.clone(),
+        out: arguments.out.clone(),
+        seeds: arguments.seeds.into(),
+        jobs: arguments.jobs.map_or_else(cores, Into::into),
+    };
     let mut all: Vec<Compared> = Vec::new();
     for case in wanted {
         match compare(case, &options) {

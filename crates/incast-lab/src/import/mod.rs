@@ -55,12 +55,16 @@ impl Names {
 
     /// Name of the topology file, which is beside the scenario.
     pub fn topology(&self) -> String {
-        format!("{}.topology.txt", self.name)
+        self.beside("topology.txt")
     }
 
     /// Name of the file of flows, which is beside the scenario.
     pub fn flows(&self) -> String {
-        format!("{}.flows.csv", self.name)
+        self.beside("flows.csv")
+    }
+
+    fn beside(&self, ending: &str) -> String {
+        format!("{}.{ending}", self.scenario.file_stem().unwrap_or_default().to_string_lossy())
     }
 }
 
@@ -121,6 +125,7 @@ mod tests {
     fn names_are_those_that_scenarios_may_have() {
         let name = |path: &str| Names::new(Path::new(path)).name;
         assert_eq!(name("out/incast 16.toml"), "incast-16");
+        assert_eq!(Names::new(Path::new("out/incast 16.toml")).topology(), "incast 16.topology.txt");
         assert_eq!(name("out/.toml"), "imported.toml");
         assert_eq!(name("ä/b.c.toml"), "b.c");
         let long = Names::new(Path::new(&format!("{}.toml", "x".repeat(200))));

@@ -72,10 +72,15 @@ impl FctTxt {
     }
 }
 
-/// 11.x.y.1, where x and y are the high and the low byte of the number that ends a host's name; of its index if none does.
-fn address(name: &str, host: u32) -> u32 {
+/// The number that ends a node's name; its index if none does.
+pub fn number(name: &str, node: u32) -> u32 {
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let id = name[name.len() - digits..].parse().unwrap_or(host);
+    name[name.len() - digits..].parse().unwrap_or(node)
+}
+
+/// 11.x.y.1, where x and y are the high and the low byte of the host's number.
+fn address(name: &str, host: u32) -> u32 {
+    let id = number(name, host);
     0x0b00_0001u32.wrapping_add((id / 256) << 16).wrapping_add((id % 256) << 8)
 }
 

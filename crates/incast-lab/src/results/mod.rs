@@ -1,7 +1,7 @@
 //! What a run leaves on disk and on the terminal.
 //!
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
-//! - [`fct_txt`]: completion times as HPCC's simulator writes them, [`standalone`] among them.
+//! - [`fct_txt`]: completion times as HPCC's simulator writes them, [`standalone`] among them; [`pfc_txt`]: its pauses.
 //! - [`record`]: the file `run.json`.
 //! - [`statistics`]: percentiles, means and confidence intervals that never leave out an unfinished flow.
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
@@ -15,6 +15,7 @@ pub mod fct_txt;
 pub mod host;
 pub mod labels;
 pub mod parquet;
+pub mod pfc_txt;
 pub mod record;
 pub mod requests;
 pub mod standalone;

@@ -173,6 +173,9 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
         }
         if simulated.measured.events {
             parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
+            if let Some(text) = run.pfc_txt(&outcome.events) {
+                atomic::write(&file("pfc.txt"), |file| file.write_all(text.as_bytes()))?;
+            }
         }
         let record = RunRecord {
             status: if simulated.failure.is_some() { Status::Failed } else { Status::Done },

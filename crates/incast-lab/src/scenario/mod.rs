@@ -12,6 +12,7 @@ mod folder;
 pub mod nearest;
 mod overrides;
 mod path;
+pub mod profile;
 pub mod quantity;
 pub mod reference;
 mod resolve;
@@ -125,7 +126,8 @@ impl Scenario {
         let mut files = Files::beside(&source.path);
         let mut points = Vec::new();
         for point in &grid {
-            let tree = overrides::at_point(&root, point).map_err(|problem| locate(&root, problem))?;
+            let mut tree = overrides::at_point(&root, point).map_err(|problem| locate(&root, problem))?;
+            profile::fill(&mut tree);
             let values =
                 point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
             let resolved = de::read(&tree)

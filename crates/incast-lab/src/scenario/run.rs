@@ -5,8 +5,11 @@ use super::{
     error::ScenarioError,
     resolve::{Point, pfc, scheme::Resolved},
 };
-use crate::{results::fct_txt::FctTxt, workload::rpc::Several};
-use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory};
+use crate::{
+    results::{fct_txt::FctTxt, pfc_txt},
+    workload::rpc::Several,
+};
+use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, probe::EventRecord};
 use incast_units::Time;
 use std::sync::Arc;
 
@@ -80,6 +83,12 @@ impl Run {
     pub fn fct_txt(&self) -> Option<FctTxt> {
         let wanted = self.point.document.measure.fct_txt.as_ref()?;
         Some(FctTxt::new(&self.point.topology, self.resolved.host.mtu, wanted.origin.0))
+    }
+
+    /// `pfc.txt`, if the scenario wants it.
+    pub fn pfc_txt(&self, events: &[EventRecord]) -> Option<String> {
+        let wanted = self.point.document.measure.fct_txt.as_ref()?;
+        Some(pfc_txt::write(events, &self.point.topology, wanted.origin.0))
     }
 
     /// Flows and their packets, with acknowledgements, that are to be expected.

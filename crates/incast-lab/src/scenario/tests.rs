@@ -198,6 +198,31 @@ fn the_effective_scenario_says_everything_and_reads_back() {
     assert_eq!(one.runs().len(), 1);
 }
 
+/// The profile of the whole reaches switches and laws, and what is given wins.
+#[test]
+fn a_profile_of_the_whole_is_one() {
+    let profiled = |from: &str, to: &str| {
+        let text = GOOD.replace("duration = \"20ms\"", "profile = \"hpcc-lineage\"\nduration = \"20ms\"");
+        let text =
+            text.replace("pfc = false\n", "").replace("law = \"cubic\"", "law = \"dcqcn\"").replace(from, to);
+        let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let effective = scenario.effective_toml();
+        assert_eq!(parse(&effective).map(|again| again.effective_toml()).ok(), Some(effective.clone()));
+        effective
+    };
+    let all =
+        ["ties = \"arrivals-first\"", "ecn_at = \"dequeue\"", "frame = \"43B\"", "variant = \"mellanox\""];
+    let text = profiled("", "");
+    for expected in all {
+        assert!(text.contains(expected), "{expected} not in\n{text}");
+    }
+    let text = profiled("[host]", "ties = \"seeded\"\necn_at = \"enqueue\"\npfc = false\n\n[host]");
+    assert!(all[..3].iter().all(|other| !text.contains(other)) && text.contains(all[3]), "{text}");
+    let text = profiled("law = \"dcqcn\"", "law = \"dcqcn\"\nprofile = \"scaled\"");
+    assert!(text.contains(all[0]) && !text.contains(all[3]), "{text}");
+    assert!(!parse(GOOD).expect("valid").effective_toml().contains(all[0]));
+}
+
 #[test]
 fn messages_say_where_what_and_what_else() {
     let error = refused("kind = \"step\"", "kind = \"stpe\"", "");

@@ -110,7 +110,14 @@ impl Node {
     /// # Errors
     /// A date, or a number that is not finite.
     pub fn parse_argument(text: &str, argument: usize) -> Result<Self, Problem> {
-        let origin = Origin::Argument(argument as u32);
+        Self::parse_value(text, Origin::Argument(argument as u32))
+    }
+
+    /// Reads one value: as TOML where it is TOML, else as a text.
+    ///
+    /// # Errors
+    /// A date, or a number that is not finite.
+    pub fn parse_value(text: &str, origin: Origin) -> Result<Self, Problem> {
         match DeValue::parse(text) {
             Ok(value) => convert(&value, &|_| origin),
             Err(_) => Ok(Self { origin, value: Value::Text(text.to_owned()) }),
@@ -135,6 +142,15 @@ impl Node {
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
+    /// A value of a table, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.value {
+            Value::Table(entries) => {
+                entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+            }
+            _ => None,
+        }
+    }
     /// A text of a table.
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {
@@ -152,6 +168,12 @@ impl Node {
                 }
                 None => entries.push(Entry { key: key.to_owned(), origin: node.origin, node }),
             }
+        }
+    }
+    /// Sets a value of a table, which must be one, where it has none.
+    pub fn insert_default(&mut self, key: &str, node: Node) {
+        if self.get(key).is_none() {
+            self.insert(key, node);
         }
     }
 

@@ -139,12 +139,14 @@ impl Figures {
         (fold(f64::min, u64::min), fold(f64::max, u64::max))
     }
 
-    /// Whether mean, median, the last completion and the queue are between those of a range.
+    /// Whether all slowdowns, the last completion and the queue are between those of a range.
     pub fn is_within(&self, (least, most): &(Self, Self)) -> bool {
         let between = |of: fn(&Self) -> f64| (of(least)..=of(most)).contains(&of(self));
         let queue = |figures: &Self| figures.largest_queue.unwrap_or(0) as f64;
         between(|figures| figures.mean)
             && between(|figures| figures.p50)
+            && between(|figures| figures.p95)
+            && between(|figures| figures.p99)
             && between(|figures| figures.last_ns as f64)
             && (queue(least)..=queue(most)).contains(&queue(self))
     }
@@ -262,6 +264,10 @@ mod tests {
         assert_eq!((range.0.largest_queue, range.1.largest_queue), (Some(2), Some(5)));
         assert!(figures(1.5, 4).is_within(&range));
         assert!(!figures(0.5, 4).is_within(&range) && !figures(1.5, 6).is_within(&range));
+        assert!(!Figures { p95: 0.1, ..figures(1.5, 4) }.is_within(&range));
+        assert!(!Figures { p99: 0.1, ..figures(1.5, 4) }.is_within(&range));
+        let one = Figures::range(&[figures(1.0, 5)]);
+        assert!(figures(1.0, 5).is_within(&one) && !figures(1.1, 5).is_within(&one));
     }
 
     #[test]

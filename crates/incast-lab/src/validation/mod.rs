@@ -22,6 +22,8 @@ use std::{
     fs, io,
     io::Write,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
 };
 use thiserror::Error;
 
@@ -114,6 +116,8 @@ pub struct Options {
     pub out: PathBuf,
     /// Seeds of random cases.
     pub seeds: usize,
+    /// Runs at once; what comes out does not depend on it.
+    pub jobs: usize,
 }
 
 /// Imports, runs and compares a case.
@@ -125,42 +129,33 @@ pub fn compare(case: &'static Case, options: &Options) -> Result<Compared, Valid
     let theirs_path = folder.join("fct.txt");
     let theirs = figures::read(&Text::read(&theirs_path)?)?;
     let scenario = import(case, &folder, options)?;
-    let mut runs = Vec::new();
-    let mut drops = 0;
-    for run in scenario.runs() {
-        let (flows, figures, dropped) = simulate_run(&run, case, None)?;
-        if runs.is_empty() {
-            drops = dropped;
-            let path = options.out.join(case.name).join("fct.txt");
-            atomic::write(&path, |file| file.write_all(flows.0.as_bytes()))
-                .map_err(|source| ValidationError::Files { path, source })?;
-        }
-        runs.push((flows.1, figures));
-    }
-    let Some((first, ours)) = runs.first() else {
+    let of_seeds = scenario.runs();
+    let runs = parallel(of_seeds.len(), options.jobs, |index| simulate_run(&of_seeds[index], case, None))?;
+    let Some(first) = runs.first() else {
         return Err(figures::unusable(&theirs_path, "the scenario has no runs").into());
     };
+    let path = options.out.join(case.name).join("fct.txt");
+    atomic::write(&path, |file| file.write_all(first.text.as_bytes()))
+        .map_err(|source| ValidationError::Files { path, source })?;
     let mut reference = Figures::of(&theirs.values().copied().collect::<Vec<_>>());
     reference.largest_queue = case.largest_queue;
     reference.pauses = case.pauses;
-    let (worst_flow, worst_flow_ns) = figures::worst(&theirs, first);
+    let (worst_flow, worst_flow_ns) = figures::worst(&theirs, &first.flows);
     let list = |flows: &BTreeMap<_, Flow>| flows.values().copied().collect::<Vec<_>>();
     let bins: Vec<(Bin, Bin)> =
-        figures::bins(&list(&theirs)).into_iter().zip(figures::bins(&list(first))).collect();
-    let all: Vec<Figures> = runs.iter().map(|(_, figures)| figures.clone()).collect();
-    let range = (all.len() > 1).then(|| Figures::range(&all));
-    let complete = runs.iter().all(|(flows, _)| flows.len() == theirs.len());
+        figures::bins(&list(&theirs)).into_iter().zip(figures::bins(&list(&first.flows))).collect();
+    let all: Vec<Figures> = runs.iter().map(|run| run.figures.clone()).collect();
+    let range = Figures::range(&all);
+    let complete = runs.iter().all(|run| run.flows.len() == theirs.len());
     let met = complete
         && match case.aim {
             Aim::Exact => worst_flow_ns == 0,
             Aim::EachFlow => worst_flow <= cases::EACH_FLOW,
-            Aim::InRange => range.as_ref().is_some_and(|range| reference.is_within(range)),
+            Aim::InRange => reference.is_within(&range),
             Aim::Bins => bins.iter().all(|(theirs, ours)| ours.is_near(theirs, cases::BINS)),
         };
-    let moved = match scenario.runs().first() {
-        Some(run) if !met && case.aim != Aim::InRange => {
-            Some(move_starts(run, case, &theirs, options.seeds)?)
-        }
+    let moved = match of_seeds.first() {
+        Some(run) if !met && case.aim != Aim::InRange => Some(move_starts(run, case, &theirs, options)?),
         _ => None,
     };
     Ok(Compared {
@@ -169,14 +164,44 @@ pub fn compare(case: &'static Case, options: &Options) -> Result<Compared, Valid
         met,
         flows: theirs.len(),
         theirs: reference,
-        ours: ours.clone(),
-        range,
+        ours: first.figures.clone(),
+        range: (all.len() > 1).then_some(range),
         worst_flow,
         worst_flow_ns,
         bins,
-        drops,
+        drops: first.drops,
         moved,
     })
+}
+
+/// What `one` gives for each of 0 to `count`, in their order, with `jobs` of them at once.
+fn parallel<T: Send>(
+    count: usize,
+    jobs: usize,
+    one: impl Fn(usize) -> Result<T, ValidationError> + Sync,
+) -> Result<Vec<T>, ValidationError> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return done;
+            }
+            done.push((index, one(index)));
+        }
+    };
+    let mut all = thread::scope(|scope| {
+        let others: Vec<_> = (1..jobs.min(count)).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for other in others {
+            // A panic of a simulation is one here too.
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Runs a case several times with its starts moved.
@@ -184,26 +209,25 @@ fn move_starts(
     run: &Run,
     case: &Case,
     theirs: &BTreeMap<Key, Flow>,
-    runs: usize,
+    options: &Options,
 ) -> Result<Moved, ValidationError> {
-    let mut all: Vec<Figures> = Vec::new();
-    let mut bins: Vec<Vec<Bin>> = Vec::new();
+    let all = parallel(options.seeds, options.jobs, |seed| simulate_run(run, case, Some(seed as u64)))?;
     let mut fct: BTreeMap<&Key, (u64, u64)> = theirs.keys().map(|key| (key, (u64::MAX, 0))).collect();
-    for seed in 0..runs as u64 {
-        let ((_, flows), figures, _) = simulate_run(run, case, Some(seed))?;
-        for (key, range) in &mut fct {
-            let ours = flows.get(*key).map_or(u64::MAX, |flow| flow.fct);
+    for (key, range) in &mut fct {
+        for run in &all {
+            let ours = run.flows.get(*key).map_or(u64::MAX, |flow| flow.fct);
             *range = (range.0.min(ours), range.1.max(ours));
         }
-        bins.push(figures::bins(&flows.values().copied().collect::<Vec<_>>()));
-        all.push(figures);
     }
+    let bins: Vec<Vec<Bin>> =
+        all.iter().map(|run| figures::bins(&run.flows.values().copied().collect::<Vec<_>>())).collect();
+    let figures: Vec<Figures> = all.iter().map(|run| run.figures.clone()).collect();
     let inside = |(key, flow): &(&Key, &Flow)| {
         fct.get(key).is_some_and(|(least, most)| (*least..=*most).contains(&flow.fct))
     };
     Ok(Moved {
-        runs,
-        range: Figures::range(&all),
+        runs: all.len(),
+        range: Figures::range(&figures),
         bins: figures::ranges(&bins),
         flows_inside: theirs.iter().filter(inside).count(),
     })
@@ -235,13 +259,20 @@ fn import(case: &Case, folder: &Path, options: &Options) -> Result<Scenario, Val
     Ok(Scenario::load(&names.scenario, &sets)?)
 }
 
-/// Our `fct.txt` as text and as flows, the figures, and the packets dropped; `moved` is the seed by which starts are moved.
-#[allow(clippy::type_complexity, reason = "a private pair of pairs")]
-fn simulate_run(
-    run: &Run,
-    case: &Case,
-    moved: Option<u64>,
-) -> Result<((String, BTreeMap<Key, Flow>), Figures, u64), ValidationError> {
+/// What a run gives.
+struct Simulated {
+    /// Our `fct.txt`.
+    text: String,
+    /// Its flows.
+    flows: BTreeMap<Key, Flow>,
+    /// Their figures, with queue and pauses.
+    figures: Figures,
+    /// Packets dropped.
+    drops: u64,
+}
+
+/// Runs a case; `moved` is the seed by which starts are moved.
+fn simulate_run(run: &Run, case: &Case, moved: Option<u64>) -> Result<Simulated, ValidationError> {
     let mut config = run.config(1)?;
     if let Some(seed) = moved {
         // For marks that switches draw.
@@ -265,5 +296,24 @@ fn simulate_run(
         let longest = outcome.ports.iter().map(|sample| sample.queue_bytes).max().unwrap_or(0);
         figures.largest_queue = Some(longest.saturating_sub(frame));
     }
-    Ok(((text, flows), figures, outcome.totals.drops))
+    Ok(Simulated { text, flows, figures, drops: outcome.totals.drops })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_order_whatever_the_number_of_threads() {
+        for jobs in [0, 1, 2, 7, 100] {
+            let all = parallel(50, jobs, |index| Ok(index * index)).expect("no errors");
+            assert_eq!(all, (0..50).map(|index| index * index).collect::<Vec<_>>());
+            let first = parallel(50, jobs, |index| match index {
+                0..20 => Ok(()),
+                _ => Err(ValidationError::Unknown(index.to_string())),
+            });
+            assert!(matches!(first, Err(ValidationError::Unknown(index)) if index == "20"));
+        }
+        assert!(parallel(0, 3, |_| Ok(())).expect("nothing to do").is_empty());
+    }
 }

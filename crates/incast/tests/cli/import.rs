@@ -45,6 +45,40 @@ fn what_is_there_stays_unless_forced() {
     assert!(scenario.exists());
 }
 
+/// With a memory of 1 MiB TIMELY's queue has no room: every sender is paused, and let go again.
+#[test]
+fn pauses_are_written_as_the_peer_writes_them() {
+    let out = folder("import_pauses");
+    let config = fs::read_to_string(format!("{CASES}/incast16_timely/config.txt")).expect("a file");
+    let (small, scenario) = (out.join("config.txt"), out.join("case.toml"));
+    let config: Vec<&str> = config.lines().filter(|line| !line.starts_with("BUFFER_SIZE")).collect();
+    fs::write(&small, format!("{}\nBUFFER_SIZE 1\n", config.join("\n"))).expect("written");
+    let [_, flows, _] = case("incast16_timely");
+    succeed(&arguments(&[format!("{CASES}/star17.txt"), flows, text(&small).to_owned()], text(&scenario)));
+    let results = out.join("results");
+    succeed(&["run", "--quiet", "--out", text(&results), "--set", "measure.traces=true", text(&scenario)]);
+    let written = fs::read_to_string(results.join("case/timely+seed1/pfc.txt")).expect("pfc.txt");
+    let lines: Vec<Vec<u64>> = written
+        .lines()
+        .map(|line| line.split(' ').map(|word| word.parse().expect("a number")).collect())
+        .collect();
+    let told = |what: u64| lines.iter().filter(|line| line[4] == what).count();
+    assert!(told(1) >= 16 && told(0) == told(1), "{written}");
+    // The senders are the hosts 2 to 17, with one port each.
+    assert!(lines.iter().all(|line| (2..=17).contains(&line[1]) && line[2..4] == [0, 1]), "{written}");
+    assert!(lines.is_sorted_by_key(|line| line[0]) && lines[0][0] > 2_000_000_000, "{written}");
+}
+
+/// Files beside the scenario have its name, whatever it is; the scenario's own `name` has only letters that it may have.
+#[test]
+fn any_file_name_will_do() {
+    let out = folder("import_names");
+    let (case_files, scenario) = (case("single_star_hpcc"), out.join("a \"b\".toml"));
+    succeed(&arguments(&case_files, text(&scenario)));
+    assert!(out.join("a \"b\".topology.txt").exists() && out.join("a \"b\".flows.csv").exists());
+    succeed(&["check", text(&scenario)]);
+}
+
 #[test]
 fn bad_files_are_named_with_their_line() {
     let out = folder("import_bad");
@@ -82,6 +116,7 @@ fn the_reference_cases_are_reproduced() {
         "single_fat_timely",
         "single_fat_dctcp",
         "single_fat_hpcc",
+        "incast2_dcqcn",
         "incast2_timely",
         "incast2_dctcp",
         "incast2_hpcc",

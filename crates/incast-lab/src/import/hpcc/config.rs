@@ -24,6 +24,22 @@ pub enum Mode {
     Dctcp,
 }
 
+impl Mode {
+    /// Whether senders react to marks.
+    pub fn has_marks(self) -> bool {
+        matches!(self, Self::Dcqcn | Self::Dctcp)
+    }
+
+    /// Whether a key that has no default matters.
+    fn uses(self, key: &str) -> bool {
+        match key {
+            "RATE_AI" => self != Self::Dctcp,
+            "RATE_HAI" => matches!(self, Self::Dcqcn | Self::Timely),
+            _ => true,
+        }
+    }
+}
+
 /// Thresholds of RED on ports of a rate, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Red {
@@ -83,7 +99,7 @@ pub struct Config {
     pub rate_bound: bool,
     pub ack_high_prio: bool,
     pub link_down: Option<LinkDown>,
-    /// From the three maps.
+    /// From the three maps; none where nobody reacts to marks.
     pub red: Vec<Red>,
     /// In bytes: the file has MiB.
     pub buffer_size: u64,
@@ -103,7 +119,7 @@ const NO_MODEL: &[&str] = &[
     "ENABLE_TRACE",
 ];
 
-/// Keys of which the value is read, with the simulator's default; none where it must be given.
+/// Keys of which the value is read, with the simulator's default; none where it must be given if the mode uses it.
 const KEYS: &[(&str, Option<&str>)] = &[
     ("CC_MODE", None),
     ("ENABLE_QCN", Some("1")),
@@ -216,6 +232,11 @@ impl<'a> Values<'a> {
         self.one(key, units::rate)
     }
 
+    /// The same of a key that only some modes use: zero where it is missing and the mode does not.
+    fn rate_of(&self, mode: Mode, key: &'static str) -> Result<Rate, ImportError> {
+        if mode.uses(key) || self.given.contains_key(key) { self.rate(key) } else { Ok(Rate::from_bps(0)) }
+    }
+
     /// Microseconds, cut off to nanoseconds.
     fn micros(&self, key: &'static str) -> Result<Time, ImportError> {
         let us = self.number(key, 0.001..=1e9)?;
@@ -275,7 +296,7 @@ impl Config {
             )),
         })?;
         let enable_qcn = values.flag("ENABLE_QCN")?;
-        let red = if enable_qcn { red(&values, speeds)? } else { Vec::new() };
+        let red = if enable_qcn && cc_mode.has_marks() { red(&values, speeds)? } else { Vec::new() };
         let config = Self {
             cc_mode,
             enable_qcn,
@@ -288,8 +309,8 @@ impl Config {
             rp_timer: values.micros("RP_TIMER")?,
             ewma_gain: values.number("EWMA_GAIN", 1e-9..=1.0)?,
             fast_recovery_times: values.whole("FAST_RECOVERY_TIMES", 1..=1000)?,
-            rate_ai: values.rate("RATE_AI")?,
-            rate_hai: values.rate("RATE_HAI")?,
+            rate_ai: values.rate_of(cc_mode, "RATE_AI")?,
+            rate_hai: values.rate_of(cc_mode, "RATE_HAI")?,
             min_rate: values.rate("MIN_RATE")?,
             dctcp_rate_ai: values.rate("DCTCP_RATE_AI")?,
             error_rate_per_link: values.number("ERROR_RATE_PER_LINK", 0.0..=0.999_999_999)?,
@@ -356,6 +377,12 @@ impl Config {
         }
         if hpcc && self.sample_feedback {
             warn("SAMPLE_FEEDBACK", "1 skips reactions; here every acknowledgement counts");
+        }
+        if values.given.get("ENABLE_TRACE").is_some_and(|line| line.words == ["1"]) {
+            warn(
+                "ENABLE_TRACE",
+                "1 writes the peer's packet trace, which is not supported; see `incast trace`",
+            );
         }
         if values.given.contains_key("NIC_TOTAL_PAUSE_TIME") {
             warn("NIC_TOTAL_PAUSE_TIME", "is read and not used by the peer, nor here");

@@ -65,7 +65,7 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
     let config = Config::parse(inputs.config, &speeds, &mut warnings)?;
     let (ours, built) = topology.convert(inputs.topology, config.error_rate_per_link)?;
     let flows = flows::parse(inputs.flows, &topology, &mut warnings)?;
-    let ways = inputs.paths.map(|text| paths::parse(text, &flows, &topology)).transpose()?;
+    let ways = inputs.paths.map(|text| paths::parse(text, &flows, &topology, &built)).transpose()?;
     let first = flows.iter().map(|flow| flow.start).min().unwrap_or(0);
     if config.simulator_stop_time <= first {
         let message = format!("SIMULATOR_STOP_TIME is before the first flow starts, at {} ns", first);

@@ -6,6 +6,8 @@
 
 use super::{flows::Flow, topology::Topology};
 use crate::import::text::{ImportError, Text, shown, whole};
+use incast_sim::fabric::{routing::pin, topology};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The way of a flow: names of nodes with blanks between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,11 +21,18 @@ pub struct Ways {
 /// Most nodes of a path.
 const LONGEST: usize = 64;
 
-/// Reads the file.
+/// Reads the file. `built` is the topology as ours, whose equal-cost ways flows can keep to.
 ///
 /// # Errors
-/// The first row that does not fit its flow or the topology.
-pub fn parse(text: &Text, flows: &[Flow], topology: &Topology) -> Result<Vec<Ways>, ImportError> {
+/// The first row that does not fit its flow or the topology, or that no shortest way is.
+pub fn parse(
+    text: &Text,
+    flows: &[Flow],
+    topology: &Topology,
+    built: &topology::Topology,
+) -> Result<Vec<Ways>, ImportError> {
+    let ports = built.ports();
+    let nodes: BTreeMap<u64, u32> = topology.nodes().zip(0..).collect();
     let mut lines = text.lines();
     let header = lines.next().ok_or_else(|| text.error(0, "the file is empty"))?;
     let names: Vec<String> = header.words.join(" ").split(',').map(|name| name.trim().to_owned()).collect();
@@ -36,7 +45,7 @@ pub fn parse(text: &Text, flows: &[Flow], topology: &Topology) -> Result<Vec<Way
         })
     };
     let columns = [column("src")?, column("dst")?, column("data_path")?, column("ack_path")?];
-    let joined: std::collections::BTreeSet<[u64; 2]> =
+    let joined: BTreeSet<[u64; 2]> =
         topology.links.iter().flat_map(|link| [link.ends, [link.ends[1], link.ends[0]]]).collect();
     let mut ways = Vec::new();
     for line in lines {
@@ -76,6 +85,9 @@ pub fn parse(text: &Text, flows: &[Flow], topology: &Topology) -> Result<Vec<Way
                     return Err(wrong(format!("goes from {} to {}, which no link joins", pair[0], pair[1])));
                 }
             }
+            let way: Vec<u32> = ids.iter().filter_map(|id| nodes.get(id).copied()).collect();
+            pin(built, &ports, &way)
+                .map_err(|error| fail(format!("the path {} cannot be taken: {error}", shown(path))))?;
             Ok(ids.iter().map(|id| topology.name(*id)).collect::<Vec<_>>().join(" "))
         };
         ways.push(Ways {

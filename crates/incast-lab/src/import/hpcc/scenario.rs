@@ -4,7 +4,10 @@ use super::{
     Inputs, Simulation,
     config::{Config, Mode, Red},
 };
-use crate::import::{ImportError, Names};
+use crate::{
+    import::{ImportError, Names},
+    scenario::profile::{HPCC_LINEAGE, HPCC_PFC},
+};
 use incast_units::{Bytes, Time};
 use std::fmt::{Display, Write};
 
@@ -33,6 +36,11 @@ impl Page {
     fn text(&mut self, key: &str, value: impl Display, from: &str) {
         self.key(key, format_args!("\"{value}\""), from);
     }
+
+    /// A file, whose name may have any characters.
+    fn path(&mut self, name: &str, from: &str) {
+        self.key("path", toml::Value::from(name), from);
+    }
 }
 
 /// Writes it.
@@ -59,11 +67,11 @@ pub fn write(
     let duration = Time::from_ns((last + 1).min(stop));
     page.text("duration", duration, "the last flow starts before");
     page.text("drain", Time::from_ns(stop).saturating_sub(duration), "SIMULATOR_STOP_TIME");
-    top(&mut page);
+    page.text("profile", HPCC_LINEAGE, "whole nanoseconds, the peer's frames");
 
     page.table("[topology]");
     page.text("kind", "file", "");
-    page.text("path", names.topology(), "TOPOLOGY_FILE");
+    page.path(&names.topology(), "TOPOLOGY_FILE");
 
     switch(&mut page, simulation);
 
@@ -76,7 +84,7 @@ pub fn write(
     page.table("[[workload]]");
     page.text("class", "background", "");
     page.text("kind", "trace", "");
-    page.text("path", names.flows(), "FLOW_FILE");
+    page.path(&names.flows(), "FLOW_FILE");
 
     page.table("[[scheme]]");
     scheme(&mut page, simulation, inputs, warnings);
@@ -103,16 +111,11 @@ pub fn write(
     Ok(page.0)
 }
 
-/// What the simulator does differently from our defaults as a whole.
-fn top(page: &mut Page) {
-    page.text("profile", "hpcc-lineage", "whole nanoseconds, the peer's frames");
-}
-
 fn switch(page: &mut Page, simulation: &Simulation) {
     let Simulation { config, .. } = simulation;
     page.table("[switch]");
     buffer(page, config);
-    match (config.enable_qcn, marks(config.cc_mode)) {
+    match (config.enable_qcn, config.cc_mode.has_marks()) {
         (true, true) => {
             let tables = config.red.iter().map(red).collect::<Vec<_>>().join(", ");
             page.key(
@@ -137,12 +140,7 @@ fn switch(page: &mut Page, simulation: &Simulation) {
 /// Memory of the switches, and what keeps it from overflowing.
 fn buffer(page: &mut Page, config: &Config) {
     page.key("buffer", format_args!("{{ total = \"{}\" }}", Bytes::new(config.buffer_size)), "BUFFER_SIZE");
-    page.key(
-        "pfc",
-        "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
-         headroom = \"3 rate*delay\", frame = \"43B\", strict = false }",
-        "the peer's, which takes any BUFFER_SIZE",
-    );
+    page.key("pfc", HPCC_PFC, "the peer's, which takes any BUFFER_SIZE");
 }
 
 fn red(red: &Red) -> String {
@@ -156,11 +154,6 @@ fn red(red: &Red) -> String {
     )
 }
 
-/// Whether the mode's senders react to marks.
-fn marks(mode: Mode) -> bool {
-    matches!(mode, Mode::Dcqcn | Mode::Dctcp)
-}
-
 /// The law and its parameters.
 fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warnings: &mut Vec<String>) {
     let Simulation { config, base_rtt, window, .. } = simulation;
@@ -171,7 +164,7 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
         Mode::Dctcp => "dctcp-rate",
     };
     page.text("law", law, "CC_MODE");
-    page.text("profile", "hpcc-lineage", "");
+    page.text("profile", HPCC_LINEAGE, "");
     let add = |page: &mut Page| page.text("additive_increase", config.rate_ai, "RATE_AI");
     match config.cc_mode {
         Mode::Dcqcn => {

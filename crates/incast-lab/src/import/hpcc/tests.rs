@@ -99,6 +99,7 @@ fn what_is_not_honoured_is_said() {
         ("L2_ACK_INTERVAL 1", "L2_ACK_INTERVAL 64", "acknowledges every packet"),
         ("GLOBAL_T 1", "GLOBAL_T 0", "GLOBAL_T"),
         ("ENABLE_QCN 1", "ENABLE_QCN 1\nENABLE_QCN 1", "the last one counts"),
+        ("ENABLE_TRACE 0", "ENABLE_TRACE 1", "packet trace"),
     ] {
         let imported = import_all(TOPOLOGY, FLOWS, &CONFIG.replace(from, to), None).expect(to);
         let warning = imported.warnings.iter().any(|warning| warning.contains(expected));
@@ -141,6 +142,46 @@ fn paths_lead_from_end_to_end() {
         let error = import_all(TOPOLOGY, FLOWS, CONFIG, Some(&good.replacen(from, to, 1))).expect_err(to);
         assert_eq!(error.line, line, "{error}");
         assert!(error.message.contains(expected), "{error}");
+    }
+    // Two switches that a path goes to and fro between.
+    let topology = "4 2 3\n0 1\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n";
+    let flows = "1\n2 3 3 100 500000 2\n";
+    let paths = |data: &str| format!("src,dst,data_path,ack_path\n2,3,{data},3-1-0-2\n");
+    let straight = import_all(topology, flows, CONFIG, Some(&paths("2-0-1-3"))).expect("imported");
+    assert!(straight.flows.contains(",h2 s0 s1 h3,h3 s1 s0 h2\n"), "{}", straight.flows);
+    let error = import_all(topology, flows, CONFIG, Some(&paths("2-0-1-0-1-3"))).expect_err("a loop");
+    assert_eq!(error.line, 2, "{error}");
+    assert!(error.message.contains("no shortest path to h3 leads from s1 to s0"), "{error}");
+}
+
+/// What a mode does not use need not be there, and what it uses must.
+#[test]
+fn keys_are_wanted_where_they_are_used() {
+    let without = |mode: &str, key: &str| {
+        let config = CONFIG.replace("CC_MODE 1", mode);
+        let config: Vec<&str> = config.lines().filter(|line| !line.starts_with(key)).collect();
+        import_all(TOPOLOGY, FLOWS, &config.join("\n"), None)
+    };
+    for (mode, key, wanted) in [
+        ("CC_MODE 1", "RATE_HAI", true),
+        ("CC_MODE 3", "RATE_HAI", false),
+        ("CC_MODE 7", "RATE_HAI", true),
+        ("CC_MODE 8", "RATE_HAI", false),
+        ("CC_MODE 3", "RATE_AI", true),
+        ("CC_MODE 8", "RATE_AI", false),
+        ("CC_MODE 8", "KMIN_MAP", true),
+        ("CC_MODE 3", "KMIN_MAP", false),
+        ("CC_MODE 7", "PMAX_MAP", false),
+    ] {
+        match without(mode, key) {
+            Ok(_) => assert!(!wanted, "{mode} without {key}"),
+            Err(error) => {
+                assert!(
+                    wanted && error.message.contains(&format!("the key {key} is missing")),
+                    "{mode}: {error}"
+                );
+            }
+        }
     }
 }
 

@@ -149,14 +149,14 @@ impl Topology {
         (0..self.nodes).filter(|id| self.is_host(*id))
     }
 
+    /// Ids of all nodes in the order of ours: hosts, then switches, each ascending.
+    pub fn nodes(&self) -> impl Iterator<Item = u64> {
+        self.hosts().chain(self.switches.iter().copied())
+    }
+
     /// Name of a node in our files.
     pub fn name(&self, id: u64) -> String {
         format!("{}{id}", if self.is_host(id) { 'h' } else { 's' })
-    }
-
-    /// A node that a file of paths names.
-    pub fn known(&self, id: u64) -> bool {
-        id < self.nodes
     }
 
     /// In our format, hosts by ascending id; and built from that. Links without a loss of their own have `loss`.

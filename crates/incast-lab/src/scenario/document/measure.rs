@@ -18,7 +18,8 @@ pub struct Measure {
     /// Record each drop, mark, timeout and deflection (`events.parquet`).
     #[serde(default)]
     pub traces: bool,
-    /// Write the completion times in the format of HPCC's ns-3 simulator, too (`fct.txt`).
+    /// Write the completion times in the format of HPCC's ns-3 simulator, too (`fct.txt`), and with `traces` the pauses
+    /// (`pfc.txt`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fct_txt: Option<FctTxt>,
 }

@@ -30,7 +30,7 @@ pub struct Document {
     /// Paper, table or figure that it follows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Whose habits the defaults of `[wire]` and `host.frames` follow.
+    /// Whose habits the defaults of `[wire]`, `host.frames`, `switch.ties`, `switch.ecn_at`, `switch.pfc` and the laws follow.
     #[serde(default)]
     pub profile: wire::Profile,
     /// Flows arrive from 0 until this time.

@@ -20,10 +20,12 @@ pub struct Switch {
     /// `{ kind = "red-by-rate", rates = [{ rate, min, max, p }] }`, or `"off"`.
     #[serde(default)]
     pub ecn: Ecn,
-    /// The queue is compared with the threshold when a packet enters it or leaves it.
+    /// The queue is compared with the threshold when a packet enters it or leaves it. `"dequeue"` with
+    /// `profile = "hpcc-lineage"`.
     #[serde(default)]
     pub ecn_at: EcnAt,
-    /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`.
+    /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`. With
+    /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
     pub pfc: Pfc,
     /// Strict priorities of each port, 1 to 8; 0 is the highest.
@@ -33,7 +35,7 @@ pub struct Switch {
     #[serde(default)]
     pub load_balancing: LoadBalancing,
     /// Order of packets that reach a switch at the same picosecond, and whether transmissions that end then have ended:
-    /// drawn, or lower ports first.
+    /// drawn, or lower ports first. `"arrivals-first"` with `profile = "hpcc-lineage"`.
     #[serde(default)]
     pub ties: Ties,
 }

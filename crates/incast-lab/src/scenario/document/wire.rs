@@ -12,7 +12,8 @@ pub enum Profile {
     #[default]
     Faithful,
     /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of headers
-    /// and acknowledgements of 60, in-band telemetry on top.
+    /// and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, their flow control,
+    /// and each law's profile of that name.
     HpccLineage,
 }
 

@@ -7,9 +7,11 @@ use super::{
             host::Host,
             scheme::{self as described, Parameters, Scheme},
             switch::{Ecn, Switch, Ties},
+            wire::Profile,
         },
         error::{Problem, list},
         nearest::nearest,
+        profile::HPCC_LINEAGE,
         tree::{Node, Step, Value, inline, keys},
     },
     files::Files,
@@ -191,6 +193,12 @@ fn class_config(
     for (key, raw) in refinement.map_or(&[][..], |refinement| &refinement.parameters) {
         given.retain(|(other, _)| other != key);
         given.push((key.clone(), raw.clone()));
+    }
+    if context.document.profile == Profile::HpccLineage
+        && given.iter().all(|(key, _)| key != "profile")
+        && info.parameters.iter().any(|row| row.name == "profile" && row.allowed.contains(HPCC_LINEAGE))
+    {
+        given.push(("profile".to_owned(), Raw::Text(HPCC_LINEAGE.to_owned())));
     }
     for (key, raw) in &mut given {
         let bundled = info.parameters.iter().find(|row| row.name == key).and_then(|row| row.bundled);
