@@ -185,10 +185,13 @@ impl Switch<'_> {
     /// Sees to it that the neighbour at a port knows what is asked of it.
     fn tell(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
         let Some(control) = &self.pfc else { return };
-        let Asked { wanted, told, .. } = control.ports[port];
+        let Asked { wanted, told, refresh } = control.ports[port];
         let out = &mut self.ports[port];
-        if wanted == told || !out.link.is_up() {
+        if !out.link.is_up() {
             out.notice = false;
+        } else if wanted == told {
+            // Nothing new, but a refresh that waits for the link is due all the same.
+            out.notice &= control.expiry.is_some() && told != 0 && refresh <= now;
         } else if out.link.idle(now) {
             self.send_notice(port, now, context);
         } else {
