@@ -25,7 +25,7 @@
 //! - Losses and timeouts do not change the rate: the paper has a lossless fabric.
 
 use super::{
-    Framing, LawInfo, Recovery, SenderLaw,
+    Condition, Framing, LawInfo, Recovery, SenderLaw,
     rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
@@ -376,6 +376,15 @@ impl SenderLaw for Dcqcn {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("byte_counter", "variant", &["paper"]),
+        Condition::new("decrease_timer", "variant", &["mellanox"]),
+        Condition::new("decrease_delay", "variant", &["mellanox"]),
+        Condition::new("first_notification", "variant", &["mellanox"]),
+        Condition::new("cnp_interval", "notification", &["cnp"]),
+        Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+    ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let profile = chosen("profile", Profile::Scaled, given)?;

@@ -15,7 +15,7 @@
 //! `docs/dctcp-rate.md`. Losses and timeouts change nothing: the fabric is lossless.
 
 use super::{
-    Framing, LawInfo, Recovery, SenderLaw,
+    Condition, Framing, LawInfo, Recovery, SenderLaw,
     rate_based::{self, InFlight, Limit, WindowRule},
 };
 use crate::{
@@ -108,6 +108,10 @@ impl SenderLaw for DctcpRate {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+    ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mut defaults = Vec::new();

@@ -21,7 +21,7 @@
 //! - Losses and timeouts change nothing: the paper has a lossless fabric.
 
 use super::{
-    Framing, LawInfo, Recovery, SenderLaw,
+    Condition, Framing, LawInfo, Recovery, SenderLaw,
     rate_based::{self, Profile, WindowRule},
 };
 use crate::{
@@ -239,6 +239,7 @@ impl SenderLaw for Hpcc {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const CONDITIONS: &'static [Condition] = &[Condition::new("telemetry_multiple", "telemetry", &["hpcc"])];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let profile = chosen("profile", Profile::Scaled, given)?;

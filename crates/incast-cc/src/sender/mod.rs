@@ -73,12 +73,32 @@ impl LawInfo {
     }
 }
 
+/// A parameter that has an effect only with some values of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// The other one, which is a choice.
+    pub other: &'static str,
+    /// Its values.
+    pub values: &'static [&'static str],
+}
+
+impl Condition {
+    /// `parameter` has an effect where `other` is one of `values`.
+    pub const fn new(parameter: &'static str, other: &'static str, values: &'static [&'static str]) -> Self {
+        Self { parameter, other, values }
+    }
+}
+
 /// A law at the sender of one flow. All methods are pure in the sense of the crate: no clock, no I/O.
 pub trait SenderLaw: Sized {
     /// Parameters, resolved once for a fabric.
     type Parameters: Clone;
     /// Name, title, source, transport.
     const INFO: LawInfo;
+    /// Parameters that have an effect only with some values of another one.
+    const CONDITIONS: &'static [Condition] = &[];
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///

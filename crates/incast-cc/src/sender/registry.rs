@@ -46,6 +46,11 @@ macro_rules! senders {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::values(parameters),)* }
             }
 
+            /// See [`SenderLaw::CONDITIONS`].
+            pub fn conditions(&self) -> &'static [Condition] {
+                match self { $(Self::$law(_) => <$law as SenderLaw>::CONDITIONS,)* }
+            }
+
             /// See [`SenderLaw::notification_interval`].
             pub fn notification_interval(&self) -> Option<Time> {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::notification_interval(parameters),)* }

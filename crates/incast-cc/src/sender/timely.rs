@@ -20,7 +20,7 @@
 //! - Losses and timeouts do not change the rate: the papers have a lossless fabric.
 
 use super::{
-    Framing, LawInfo, Recovery, SenderLaw,
+    Condition, Framing, LawInfo, Recovery, SenderLaw,
     rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
@@ -242,6 +242,12 @@ impl SenderLaw for Timely {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("reference", "variant", &["patched"]),
+        Condition::new("segment", "update", &["segment"]),
+        Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+    ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mut defaults = Vec::new();

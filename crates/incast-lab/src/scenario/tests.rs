@@ -425,6 +425,17 @@ fn what_has_no_effect_is_a_warning() {
         ("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", "switch.ecn is off"),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nack_delay = \"5us\"", "ack_delay has no effect"),
+        (
+            "law = \"cubic\"",
+            "law = \"hpcc\"\nname = \"cubic\"\ntelemetry_multiple = 2",
+            "telemetry_multiple has no effect with telemetry = \"exact\"",
+        ),
+        (
+            "law = \"cubic\"",
+            "law = \"cubic\"\nby_class.incast = { law = \"timely\", window = \"9KB\" }",
+            "window has no effect with in_flight = \"unlimited\"",
+        ),
+        ("law = \"cubic\"", "law = \"cubic\"\nnotification_priority = 1", "send no notifications"),
     ] {
         let scenario = parse(&GOOD.replacen(from, to, 1)).unwrap_or_else(|error| panic!("{error}"));
         assert!(

@@ -341,6 +341,27 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 "scheme {name}: load_balancing = \"pinned\" without effect: no flow has a path"
             ));
         }
+        for class in &scheme.classes {
+            let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
+            let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);
+            let shared = if class.law.info().name == described.law { &described.parameters[..] } else { &[] };
+            let given = |key: &str| own.iter().chain(shared).any(|(other, _)| other == key);
+            let values = class.law.values();
+            for condition in class.law.conditions().iter().filter(|condition| given(condition.parameter)) {
+                let other = values.iter().find(|(key, _)| *key == condition.other);
+                if let Some((key, Raw::Text(value))) = other
+                    && !condition.values.contains(&value.as_str())
+                {
+                    let warning = format!(
+                        "scheme {name}: {} has no effect with {key} = {value:?}",
+                        condition.parameter
+                    );
+                    if !warnings.contains(&warning) {
+                        warnings.push(warning);
+                    }
+                }
+            }
+        }
         let laws: Vec<&str> = scheme.classes.iter().map(|class| class.law.info().name).collect();
         if !described.parameters.is_empty() && !laws.contains(&described.law.as_str()) {
             warnings.push(format!("scheme {name}: the parameters of {} have no effect, as by_class gives every class another law", described.law));
