@@ -128,7 +128,8 @@ fn simulate(
 fn describe_drops(drops: u64) -> String {
     format!(
         "{drops} packets of lossless priorities were dropped, which strict PFC promises not to happen: pause frames \
-         were lost, or a cable that came back found its switch full; with switch.pfc.strict = false drops are only \
+         were lost, a cable that came back found its switch full, or times in whole nanoseconds make links faster than \
+         their rates; with switch.pfc.strict = false drops are only \
          counted"
     )
 }

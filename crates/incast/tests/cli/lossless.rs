@@ -1,6 +1,6 @@
 //! Priority flow control from the command line.
 
-use crate::common::{folder, incast, scenario, stderr, succeed, text};
+use crate::common::{folder, incast, json, scenario, stderr, succeed, text};
 use std::fs;
 
 #[test]
@@ -16,9 +16,7 @@ fn a_deadlock_fails_its_run_with_the_circle_named_and_the_others_are_kept() {
     assert!(out.join("ring/drops+seed1/flows.parquet").exists());
     // What happened until then can be looked at, and is in no summary.
     assert!(out.join("ring/halts+seed1/flows.parquet").exists());
-    let record: serde_json::Value =
-        serde_json::from_slice(&fs::read(out.join("ring/halts+seed1/run.json")).expect("a record"))
-            .expect("JSON");
+    let record = json(&out.join("ring/halts+seed1/run.json"));
     assert_eq!((&record["status"], &record["complete"]), (&"failed".into(), &false.into()));
     assert!(record["error"].as_str().is_some_and(|error| error.starts_with("deadlock of PFC")), "{record}");
     assert!(
@@ -56,4 +54,41 @@ fn too_little_headroom_is_refused_with_what_is_needed() {
         assert!(message.contains(part), "{part}: {message}");
     }
     assert!(!out.exists());
+}
+
+/// Pause frames can be lost on bad cables: then a promise is broken, which is not passed over.
+#[test]
+fn a_strict_run_that_drops_lossless_packets_fails() {
+    let folder = folder("broken_promise");
+    let (file, out) = (folder.join("lossy.toml"), folder.join("results"));
+    let lossy = r#"
+name = "lossy"
+duration = "1ms"
+drain = "20ms"
+[topology]
+kind = "single-switch"
+hosts = 9
+link = { rate = "100Gbps", delay = "1us", loss = 0.02 }
+[switch]
+buffer = { total = "4MB" }
+pfc = { xoff = "20KB", pause_time = "20us" }
+[[workload]]
+kind = "incast"
+fan_in = 8
+size = "500KB"
+every = "1ms"
+[[scheme]]
+law = "constant-window"
+window = "1MB"
+"#;
+    fs::write(&file, lossy).expect("written");
+    let output = incast(&["run", "--quiet", "--out", text(&out), text(&file)]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("packets of lossless priorities were dropped"), "{message}");
+    let record = json(&out.join("lossy/constant-window+seed1/run.json"));
+    let rows = record["rows"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["lossless_drops"].as_u64() > Some(0)), "{record}");
+    fs::write(&file, lossy.replace("pause_time", "strict = false, pause_time")).expect("written");
+    succeed(&["run", "--quiet", "--force", "--out", text(&out), text(&file)]);
 }
