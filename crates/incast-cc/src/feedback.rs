@@ -65,3 +65,28 @@ pub struct Loss {
     /// Bytes in flight, the lost ones excluded.
     pub in_flight: u64,
 }
+
+/// What a congestion notification packet (CNP) says.
+///
+/// Sources: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (from the receiver); X. He et al.,
+/// "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024 (from a switch, with a window in
+/// the 32 reserved bits); Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021 (UE).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cnp {
+    /// Congestion was experienced (CE).
+    pub congested: bool,
+    /// A queue was passed of which its switch did not know whether it was congested (UE).
+    pub undetermined: bool,
+    /// The window that is granted, in bytes.
+    pub window: Option<u64>,
+}
+
+impl Cnp {
+    /// Congestion was experienced, and nothing more is known.
+    pub const CONGESTED: Self = Self { congested: true, undetermined: false, window: None };
+
+    /// Congestion was experienced; so many bytes may be in flight.
+    pub fn granting(window: u64) -> Self {
+        Self { window: Some(window), ..Self::CONGESTED }
+    }
+}

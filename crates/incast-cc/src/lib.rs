@@ -19,6 +19,6 @@ pub mod sender;
 pub mod switch;
 pub mod underlay;
 
-pub use feedback::{Feedback, HopTelemetry, Loss};
+pub use feedback::{Cnp, Feedback, HopTelemetry, Loss};
 pub use path::Path;
 pub use periodic::Periodic;

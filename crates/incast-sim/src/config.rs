@@ -13,7 +13,7 @@ use crate::{
 use incast_cc::{
     receiver::Scheduler,
     sender::{LawParameters, Recovery},
-    switch::Agent,
+    switch::AgentParameters,
     underlay::Underlay,
 };
 use incast_units::{Rate, Rounding, Time};
@@ -191,8 +191,8 @@ pub struct SwitchConfig {
     pub priorities: u8,
     /// Choice among equal-cost ports.
     pub load_balancing: LoadBalancing,
-    /// In-switch algorithm; each switch gets a copy.
-    pub agent: Agent,
+    /// In-switch algorithm.
+    pub agent: AgentParameters,
     /// Packets carry a record of each hop's queue and rate; always where a class's law needs them.
     pub telemetry: bool,
     /// Closes every port for a part of each period.
@@ -299,7 +299,7 @@ impl SwitchConfig {
             mark_at: MarkAt::Enqueue,
             priorities: 1,
             load_balancing: LoadBalancing::Ecmp,
-            agent: Agent::None,
+            agent: AgentParameters::None,
             telemetry: false,
             gate: None,
             pfc: None,
@@ -369,7 +369,7 @@ pub struct ClassConfig {
     pub priority: u8,
     /// Priority of acknowledgements; `None` for that of the data, as TCP has it.
     pub ack_priority: Option<u8>,
-    /// Priority of the receivers' congestion notifications.
+    /// Priority of congestion notifications, from receivers or switches.
     pub notification_priority: u8,
     /// Stage between flow and NIC; each flow gets a copy.
     pub underlay: Underlay,

@@ -7,7 +7,7 @@ use incast_cc::{
     parameters::Raw,
     receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
     sender::{LAWS, Recovery},
-    switch::{Agent, exerciser::Exerciser},
+    switch::{AgentParameters, exerciser::Exerciser},
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,
@@ -164,7 +164,7 @@ fn threads_change_nothing_with_tokens_gates_and_timers() {
         config.host.scheduler = Scheduler::PacedTokens(tokens);
         config.host.give_up_after = Some(4);
         config.host.gate = Some(Gate { period: Time::from_us(30), open: Time::from_us(20), priorities: 1 });
-        config.switch.agent = Agent::Exerciser(Exerciser {
+        config.switch.agent = AgentParameters::Exerciser(Exerciser {
             report_every: Time::from_us(3),
             deflect_every: 11,
             mark_every: 5,
@@ -380,7 +380,8 @@ fn departures_that_are_put_off_change_nothing() {
                     config.switch.agent = agent;
                     common::run(config)
                 };
-                let (lazy, mut eager) = (make(Agent::None), make(Agent::Exerciser(Exerciser::default())));
+                let (lazy, mut eager) =
+                    (make(AgentParameters::None), make(AgentParameters::Exerciser(Exerciser::default())));
                 eager.totals.events = lazy.totals.events;
                 compare(&lazy, &eager, &format!("{name}, {law} on {}", topology.kind));
             }

@@ -8,7 +8,7 @@ use common::{
 use incast_cc::{
     receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
     sender::{LAWS, Recovery},
-    switch::{Agent, exerciser::Exerciser},
+    switch::{AgentParameters, exerciser::Exerciser},
     underlay::{Underlay, constant_hold::ConstantHold},
 };
 use incast_sim::{
@@ -200,9 +200,12 @@ fn a_paused_nic_sends_its_other_priorities() {
 
 // ---- In-switch agents -------------------------------------------------------------------------------------
 
+/// Bytes of a congestion notification in the format of TCP, which has none of its own: a segment without payload.
+const CNP: u64 = 70;
+
 fn with_agent(topology: Topology, law: &str, agent: Exerciser) -> Outcome {
     let mut config = config(topology, law, &[]);
-    config.switch.agent = Agent::Exerciser(agent);
+    config.switch.agent = AgentParameters::Exerciser(agent);
     config.flows = vec![flow(0, 1, 100 * u64::from(MTU))];
     let outcome = common::run(config);
     delivered(&outcome);
@@ -223,11 +226,11 @@ fn an_agent_marks() {
 #[test]
 fn an_agent_notifies() {
     let outcome = with_agent(star(2), "constant-rate", Exerciser { notify_every: 9, ..Exerciser::default() });
-    // Eleven control packets of the smallest frame's size; a law without an answer to them goes on.
-    assert_eq!(outcome.totals.created_bytes, 100 / 9 * 64);
+    // Eleven notifications; a law without an answer to them goes on.
+    assert_eq!(outcome.totals.created_bytes, 100 / 9 * CNP);
     assert_eq!(took(&outcome.flows[0]), ideal(&outcome.flows[0]));
     let plain = with_agent(star(2), "constant-rate", Exerciser::default());
-    assert_eq!(outcome.totals.received_bytes - plain.totals.received_bytes, 100 / 9 * 64);
+    assert_eq!(outcome.totals.received_bytes - plain.totals.received_bytes, 100 / 9 * CNP);
     assert_eq!(outcome.totals.injected_bytes, plain.totals.injected_bytes);
 }
 
@@ -249,7 +252,7 @@ fn an_agent_knows_where_a_packet_came_in() {
     for ingress in [0, 1] {
         let mut config = config(star(3), "dctcp", &[]);
         let agent = Exerciser { mark_every: 1, ingress: Some(ingress), ..Exerciser::default() };
-        config.switch.agent = Agent::Exerciser(agent);
+        config.switch.agent = AgentParameters::Exerciser(agent);
         // They share the egress port, where most of the packets wait.
         config.flows = vec![flow(0, 2, 50 * u64::from(MTU)), flow(1, 2, 50 * u64::from(MTU))];
         let outcome = common::run(config);
@@ -262,7 +265,7 @@ fn an_agent_knows_where_a_packet_came_in() {
 /// Two flows of 250 packets into one port, which is looked at every 10 us.
 fn reported(agent: Exerciser, change: impl FnOnce(&mut Config)) -> Outcome {
     let mut config = unlimited(star(3));
-    config.switch.agent = Agent::Exerciser(agent);
+    config.switch.agent = AgentParameters::Exerciser(agent);
     config.flows = vec![flow(0, 2, 250 * u64::from(MTU)), flow(1, 2, 250 * u64::from(MTU))];
     change(&mut config);
     common::run(config)
@@ -275,10 +278,10 @@ fn an_agent_notifies_from_its_timer() {
     let all = reported(agent(1), |_| {});
     delivered(&all);
     // 500 packets take 167 us at the port, and while it is busy something waits there.
-    assert_eq!(all.totals.created_bytes, 16 * 64);
+    assert_eq!(all.totals.created_bytes, 16 * CNP);
     // From 500 KB on, which is half of the peak: the queue grows for half of the time, and shrinks for the other.
     let half = reported(agent(500_000), |_| {});
-    assert!((7 * 64..=9 * 64).contains(&half.totals.created_bytes), "{}", half.totals.created_bytes);
+    assert!((7 * CNP..=9 * CNP).contains(&half.totals.created_bytes), "{}", half.totals.created_bytes);
     let none = reported(Exerciser::default(), |_| {});
     assert_eq!(none.totals.created_bytes, 0);
     // All of them came to the sources.
@@ -295,7 +298,7 @@ fn an_agent_hears_of_what_is_dropped_and_lost() {
     let agent = || Exerciser { report_every: Time::from_ns(900), deflect_every: 7, ..Exerciser::default() };
     let full = reported(agent(), |config| config.switch.buffer = Buffer::PerPort { bytes: 100_000 });
     delivered(&full);
-    assert!(full.totals.drops > 100 && full.totals.created_bytes > 64 * 100, "{:?}", full.totals);
+    assert!(full.totals.drops > 100 && full.totals.created_bytes > CNP * 100, "{:?}", full.totals);
     let cut = reported(agent(), |config| {
         let event = |us, up| link_event(&config.topology, Time::from_us(us), "h2-s0", up);
         config.link_events = vec![event(50, false), event(70, true)];
@@ -320,7 +323,10 @@ fn an_agent_that_does_nothing_changes_nothing() {
             config.flows = (1..topology.hosts).map(|host| flow(host, 0, 50_000)).collect();
             common::run(config)
         };
-        assert_eq!(make(Agent::None).digest, make(Agent::Exerciser(Exerciser::default())).digest);
+        assert_eq!(
+            make(AgentParameters::None).digest,
+            make(AgentParameters::Exerciser(Exerciser::default())).digest
+        );
     }
 }
 
@@ -871,7 +877,7 @@ fn every_way_to_end_is_accounted_for() {
     let mut config = config(dumbbell(), "dctcp", &[]);
     config.topology.cables[4].link.loss = 0.05;
     config.switch.buffer = Buffer::PerPort { bytes: 20_000 };
-    config.switch.agent = Agent::Exerciser(Exerciser { notify_every: 10, ..Exerciser::default() });
+    config.switch.agent = AgentParameters::Exerciser(Exerciser { notify_every: 10, ..Exerciser::default() });
     config.flows = vec![flow(0, 2, 1 << 30), flow(1, 2, 1 << 30), flow(3, 0, 1 << 30)];
     config.link_events = [(50, false), (60, true)]
         .map(|(us, up)| link_event(&config.topology, Time::from_us(us), "h3-s1", up))

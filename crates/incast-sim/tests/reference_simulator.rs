@@ -8,7 +8,7 @@ use incast_cc::{
     parameters::Raw,
     receiver::{Scheduler, window_credit::WindowCredit},
     sender::{LawParameters, Recovery},
-    switch::Agent,
+    switch::AgentParameters,
     underlay::Underlay,
 };
 use incast_sim::{
@@ -299,7 +299,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             mark_at,
             priorities,
             load_balancing,
-            agent: Agent::None,
+            agent: AgentParameters::None,
             telemetry: false,
             gate: None,
             pfc,

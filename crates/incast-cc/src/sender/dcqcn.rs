@@ -29,7 +29,7 @@ use super::{
     rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
-    Feedback, Loss, Path, Periodic,
+    Cnp, Feedback, Loss, Path, Periodic,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -449,7 +449,7 @@ impl SenderLaw for Dcqcn {
         self.catch_up(now);
     }
 
-    fn on_cnp(&mut self, now: Time, _granted_window: Option<u64>) {
+    fn on_cnp(&mut self, now: Time, _cnp: &Cnp) {
         self.notified(now);
     }
 
@@ -557,13 +557,13 @@ mod tests {
     #[test]
     fn a_notification_cuts_by_half_of_alpha_which_then_rises() {
         let mut law = flow(&[]);
-        law.on_cnp(US(200), None);
+        law.on_cnp(US(200), &Cnp::CONGESTED);
         close(law.alpha, 1.0);
         assert_eq!(rates(&law), (20.0, 40.0), "the first one: alpha is 1 and stays it");
-        law.on_cnp(US(250), None);
+        law.on_cnp(US(250), &Cnp::CONGESTED);
         assert_eq!(rates(&law), (10.0, 20.0));
         law.alpha = 0.25;
-        law.on_cnp(US(300), None);
+        law.on_cnp(US(300), &Cnp::CONGESTED);
         assert_eq!(rates(&law), (8.75, 10.0));
         close(law.alpha, 0.25 * 255.0 / 256.0 + 1.0 / 256.0);
     }
@@ -571,8 +571,8 @@ mod tests {
     #[test]
     fn alpha_decays_by_periods_without_a_notification() {
         let mut law = flow(&[]);
-        law.on_cnp(US(0), None);
-        law.on_cnp(US(1), None);
+        law.on_cnp(US(0), &Cnp::CONGESTED);
+        law.on_cnp(US(1), &Cnp::CONGESTED);
         law.alpha = 0.5;
         law.catch_up(US(55));
         close(law.alpha, 0.5);
@@ -580,10 +580,10 @@ mod tests {
         close(law.alpha, 0.5 * 255.0 / 256.0);
         // At once or step by step, and also while the rate is that of the line.
         let mut law = flow(&[]);
-        law.on_cnp(US(0), None);
+        law.on_cnp(US(0), &Cnp::CONGESTED);
         law.current = law.constants.line;
         law.alpha = 1.0;
-        law.on_cnp(Time::from_ms(55), None);
+        law.on_cnp(Time::from_ms(55), &Cnp::CONGESTED);
         let before = libm::pow(255.0 / 256.0, 1000.0);
         close(law.current, 40.0 * GBPS * (1.0 - before / 2.0));
         close(law.alpha, raised(before, 1.0 / 256.0));
@@ -592,7 +592,7 @@ mod tests {
     #[test]
     fn fast_recovery_halves_the_gap_five_times() {
         let mut law = flow(&[]);
-        law.on_cnp(US(0), None);
+        law.on_cnp(US(0), &Cnp::CONGESTED);
         for step in 1..=5 {
             law.catch_up(US(55 * step));
             let gap = 20.0 / f64::from(1u32 << step);
@@ -601,7 +601,7 @@ mod tests {
         close(law.current, 40.0 * GBPS - 20.0 * GBPS / 32.0);
         // The same, counted afterwards.
         let mut late = flow(&[]);
-        late.on_cnp(US(0), None);
+        late.on_cnp(US(0), &Cnp::CONGESTED);
         late.catch_up(US(5 * 55));
         assert_eq!(late.current, law.current);
     }
@@ -610,8 +610,8 @@ mod tests {
     fn then_the_target_rises_and_earlier_to_the_letter() {
         for (reading, steps) in [("at-most", 5), ("below", 4)] {
             let mut law = flow(&[("fast_recovery_while", reading)]);
-            law.on_cnp(US(0), None);
-            law.on_cnp(US(1), None);
+            law.on_cnp(US(0), &Cnp::CONGESTED);
+            law.on_cnp(US(1), &Cnp::CONGESTED);
             assert_eq!(law.target, 20.0 * GBPS);
             law.catch_up(US(1 + 55 * steps));
             assert_eq!(law.target, 20.0 * GBPS, "{reading}");
@@ -625,8 +625,8 @@ mod tests {
     #[test]
     fn the_byte_counter_takes_steps_too_and_both_together_hyper_ones() {
         let mut law = flow(&[("byte_counter", "10KB")]);
-        law.on_cnp(US(0), None);
-        law.on_cnp(US(1), None);
+        law.on_cnp(US(0), &Cnp::CONGESTED);
+        law.on_cnp(US(1), &Cnp::CONGESTED);
         law.on_sent(US(2), 9_999);
         assert_eq!(law.byte_stage, 0);
         law.on_sent(US(2), 1);
@@ -645,7 +645,7 @@ mod tests {
         law.catch_up(US(1 + 7 * 55));
         close(law.target, 20.64 * GBPS + 2.0 * 0.2 * GBPS);
         // A notification starts all over.
-        law.on_cnp(US(400), None);
+        law.on_cnp(US(400), &Cnp::CONGESTED);
         assert_eq!((law.timer_stage, law.byte_stage, law.counted), (0, 0, 0));
     }
 
@@ -653,7 +653,7 @@ mod tests {
     fn rates_stay_within_their_bounds() {
         let mut law = flow(&[]);
         for step in 1..1000 {
-            law.on_cnp(US(step), None);
+            law.on_cnp(US(step), &Cnp::CONGESTED);
         }
         assert_eq!(law.current, 0.1 * GBPS);
         law.catch_up(Time::from_ms(1000));
@@ -669,7 +669,7 @@ mod tests {
     #[test]
     fn the_timer_is_fired_only_where_packets_are_further_apart() {
         let mut law = flow(&[]);
-        law.on_cnp(US(0), None);
+        law.on_cnp(US(0), &Cnp::CONGESTED);
         assert_eq!(law.next_timer(), Time::MAX);
         // 1,000 bytes in 55 us are 145 Mbit/s.
         law.current = 0.14 * GBPS;
@@ -681,7 +681,7 @@ mod tests {
     #[test]
     fn the_nic_cuts_at_ticks_and_keeps_the_target_of_cuts_in_a_row() {
         let mut law = flow(&[("variant", "mellanox"), ("profile", "paper")]);
-        law.on_cnp(US(100), None);
+        law.on_cnp(US(100), &Cnp::CONGESTED);
         assert_eq!((rates(&law), law.next_timer()), ((40.0, 40.0), US(104)));
         law.on_timer(US(104));
         // Alpha decayed at four ticks, as nothing came after the first notification.
@@ -689,7 +689,7 @@ mod tests {
         close(law.alpha, alpha);
         close(law.current, 40.0 * GBPS * (1.0 - alpha / 2.0));
         let first = law.current;
-        law.on_cnp(Time::from_ns(105_500), None);
+        law.on_cnp(Time::from_ns(105_500), &Cnp::CONGESTED);
         assert_eq!(law.next_timer(), US(108));
         law.on_timer(US(108));
         let alpha = raised(alpha * 255.0 / 256.0, 1.0 / 256.0) * libm::pow(255.0 / 256.0, 2.0);
@@ -705,7 +705,7 @@ mod tests {
         close(law.target, 20.008 * GBPS);
         law.catch_up(US(108 + 1200));
         close(law.target, 20.168 * GBPS);
-        law.on_cnp(US(1400), None);
+        law.on_cnp(US(1400), &Cnp::CONGESTED);
         assert_eq!(law.next_timer(), US(1404), "ticks go on between cuts");
         law.on_timer(US(1404));
         assert!(law.target < 20.1 * GBPS, "a cut after increases lowers the target");
@@ -755,7 +755,7 @@ mod tests {
         let halved = [halved, vec![("first_notification".to_owned(), Raw::Float(0.5))]].concat();
         let halved = Dcqcn::resolve(&path, &halved).expect("allowed");
         let mut law = Dcqcn::start(&halved, &path, Time::ZERO, 0);
-        law.on_cnp(US(1), None);
+        law.on_cnp(US(1), &Cnp::CONGESTED);
         assert_eq!(rates(&law), (50.0, 50.0));
     }
 

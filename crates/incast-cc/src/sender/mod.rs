@@ -8,7 +8,7 @@ mod registry;
 pub(crate) mod testing;
 
 use crate::{
-    Feedback, Loss, Path,
+    Cnp, Feedback, Loss, Path,
     parameters::{ParameterError, ParameterInfo, Raw},
 };
 use incast_units::{Rate, Time};
@@ -125,8 +125,8 @@ pub trait SenderLaw: Sized {
     fn on_loss(&mut self, loss: &Loss);
     /// The retransmission timer expired: everything in flight is presumed lost. `next` is the first position never sent.
     fn on_timeout(&mut self, now: Time, next: u64);
-    /// A congestion notification packet arrived, with the window it grants if it grants one.
-    fn on_cnp(&mut self, _now: Time, _granted_window: Option<u64>) {}
+    /// A congestion notification packet arrived, from the receiver or a switch.
+    fn on_cnp(&mut self, _now: Time, _cnp: &Cnp) {}
     /// The receiver allows data up to `position` (receiver-driven protocols).
     fn on_credit(&mut self, _now: Time, _position: u64) {}
     /// The time that [`Self::next_timer`] named has come.

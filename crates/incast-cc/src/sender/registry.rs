@@ -82,8 +82,8 @@ macro_rules! senders {
                 match self { $(Self::$law(law) => law.on_timeout(now, next),)* }
             }
             /// See [`SenderLaw::on_cnp`].
-            pub fn on_cnp(&mut self, now: Time, granted_window: Option<u64>) {
-                match self { $(Self::$law(law) => law.on_cnp(now, granted_window),)* }
+            pub fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+                match self { $(Self::$law(law) => law.on_cnp(now, cnp),)* }
             }
             /// See [`SenderLaw::on_credit`].
             pub fn on_credit(&mut self, now: Time, position: u64) {

@@ -4,7 +4,7 @@
 //! the bottleneck. All state is in integers, so that trajectories can be compared to the last digit.
 
 use super::{LAWS, Law, LawParameters};
-use crate::{Feedback, HopTelemetry, Loss, Path, parameters::Raw, switch::red::Marking};
+use crate::{Cnp, Feedback, HopTelemetry, Loss, Path, parameters::Raw, switch::red::Marking};
 use incast_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 use std::{collections::VecDeque, fmt::Write};
@@ -242,7 +242,7 @@ impl Run {
             && self.now >= self.next_notification
         {
             self.next_notification = self.now + interval;
-            self.law.on_cnp(self.now, None);
+            self.law.on_cnp(self.now, &Cnp::CONGESTED);
         }
         if let Some((position, lost_bytes)) = lost {
             let (now, next, in_flight) = (self.now, self.next, self.in_flight);
@@ -487,7 +487,7 @@ enum Operation {
     Ack { packets: u32, marked: u32, cumulative: bool, rtt: u64, app_limited: bool, extras: Option<Extras> },
     Loss { packets: u32, offset: u64 },
     Timeout,
-    Notification { granted: Option<u64> },
+    Notification { cnp: Cnp },
     Credit { ahead: u64 },
     Timer,
 }
@@ -530,7 +530,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         }),
         2 => (1u32..16, any::<u64>()).prop_map(|(packets, offset)| Operation::Loss { packets, offset }),
         1 => Just(Operation::Timeout),
-        1 => prop::option::of(0u64..1 << 30).prop_map(|granted| Operation::Notification { granted }),
+        1 => (any::<bool>(), any::<bool>(), prop::option::of(0u64..1 << 30)).prop_map(|(congested, undetermined, window)| {
+            Operation::Notification { cnp: Cnp { congested, undetermined, window } }
+        }),
         2 => (0u64..1 << 30).prop_map(|ahead| Operation::Credit { ahead }),
         2 => Just(Operation::Timer),
     ]
@@ -610,7 +612,7 @@ impl Model {
                 self.in_flight = 0;
                 self.law.on_timeout(now, self.next);
             }
-            Operation::Notification { granted } => self.law.on_cnp(now, *granted),
+            Operation::Notification { cnp } => self.law.on_cnp(now, cnp),
             Operation::Credit { ahead } => self.law.on_credit(now, self.acked + ahead),
             Operation::Timer => {
                 self.now = match self.law.next_timer() {

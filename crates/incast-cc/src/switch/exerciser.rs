@@ -1,6 +1,13 @@
 //! An agent without a purpose of its own: it uses each thing that an agent may do, so that tests can.
 
-use super::{FlowAddress, Notification, PacketView, PortView, SwitchAgent, SwitchView, Verdict};
+use super::{
+    AgentInfo, Codepoint, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+    Verdict,
+};
+use crate::{
+    Cnp, Path,
+    parameters::{ParameterError, Raw},
+};
 use incast_units::Time;
 
 /// Acts on each n-th data packet that it sees; zero switches an action off.
@@ -49,6 +56,27 @@ impl Exerciser {
 }
 
 impl SwitchAgent for Exerciser {
+    /// A prototype.
+    type Parameters = Self;
+    const INFO: AgentInfo = AgentInfo {
+        name: "exerciser",
+        title: "exerciser",
+        source: "ours, for tests",
+        parameters: &[],
+        marks: false,
+        sender: &[],
+        by_port: false,
+    };
+    fn resolve(_path: &Path, _given: &[(String, Raw)]) -> Result<Self, ParameterError> {
+        Ok(Self::default())
+    }
+    fn values(_parameters: &Self) -> Vec<(&'static str, Raw)> {
+        Vec::new()
+    }
+    fn install(parameters: &Self, _site: &Site<'_>) -> Self {
+        parameters.clone()
+    }
+
     fn on_enqueue(
         &mut self,
         port: &PortView,
@@ -61,7 +89,7 @@ impl SwitchAgent for Exerciser {
         }
         self.seen[0] += 1;
         if due(self.seen[0], self.notify_every) {
-            verdict.notify = Some(Some(GRANTED));
+            verdict.notify = Some(Cnp::granting(GRANTED));
         }
         if packet.deflections == 0 && due(self.seen[0], self.deflect_every) {
             let others = || switch.alternatives(packet.flow.destination);
@@ -86,7 +114,9 @@ impl SwitchAgent for Exerciser {
         if packet.is_data {
             self.seen[1] += 1;
             let chosen = self.ingress.is_none() || self.ingress == packet.ingress;
-            verdict.mark = chosen && due(self.seen[1], self.mark_every);
+            if chosen && due(self.seen[1], self.mark_every) {
+                verdict.mark = Codepoint::CongestionExperienced;
+            }
             if self.report_every > Time::ZERO {
                 self.gone(port, packet);
             }
@@ -114,7 +144,7 @@ impl SwitchAgent for Exerciser {
             // What it was told of and what lies there are the same, but for packets that are not data.
             assert!(waiting <= queued, "port {port} holds {queued} bytes, and {waiting} should wait there");
             if let (true, Some(flow)) = (queued >= self.report_from, flow) {
-                send(Notification { flow, window: Some(queued) });
+                send(Notification { flow, cnp: Cnp::granting(queued) });
             }
         }
         self.report_at = if self.waiting.iter().any(|(bytes, _)| *bytes > 0) {

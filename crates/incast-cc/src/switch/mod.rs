@@ -4,19 +4,61 @@
 //! their own timer; they may mark, send a control packet to a source, or deflect. One agent object serves one switch
 //! and indexes its state by egress port.
 //!
-//! What the algorithms need of it:
-//!
-//! | algorithm | of this interface |
-//! |---|---|
-//! | Mercury | pause edges with the queue at that moment, every enqueue and dequeue, [`Verdict::notify`] with a window |
-//! | PACC | [`SwitchAgent::on_timer`] with all queues, [`Notification`] to flows that were seen before |
-//! | TCD | pause edges, the queue at dequeue, [`PortView::random`] for its own marking; a second codepoint is still to come |
-//! | IOFD | [`SwitchView::alternatives`] and their queues, [`Verdict::deflect_to`], dequeues and drops to count what is on the way |
+//! To add one, write its file and add a line to `agents!` below.
 
 pub mod exerciser;
 pub mod red;
+mod registry;
 
+use crate::{
+    Path,
+    feedback::Cnp,
+    parameters::{ParameterError, ParameterInfo, Raw},
+    sender::Condition,
+};
 use incast_units::{Rate, Time};
+use red::Marking;
+
+registry::agents! {}
+
+/// What a listing says about an in-switch algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentInfo {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// How tables print it.
+    pub title: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [ParameterInfo],
+    /// It marks packets itself, by the thresholds of their port or not at all: the port does not.
+    pub marks: bool,
+    /// What it changes at senders: defaults of the parameters of laws, for those that have such a parameter.
+    pub sender: &'static [(&'static str, &'static str)],
+    /// It treats each port by itself: while packets enter and leave one it does not look at others, deflects nothing,
+    /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they happen, if in
+    /// order: before the next packet for that port, before its pause edges, and before the timer.
+    pub by_port: bool,
+}
+
+/// An egress port as it is built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortSetup {
+    /// Its rate.
+    pub rate: Rate,
+    /// When the switch would mark.
+    pub marking: Marking,
+}
+
+/// The switch that an agent serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Its ports.
+    pub ports: &'a [PortSetup],
+    /// Number of priorities.
+    pub priorities: u8,
+}
 
 /// An egress queue at the moment of an event.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +73,25 @@ pub struct PortView {
     pub queue_bytes: u64,
     /// The port's rate.
     pub rate: Rate,
-    /// A random number of this event's own.
-    pub random: u32,
+    /// State of the port's random stream at this event.
+    pub stream: u64,
+}
+
+impl PortView {
+    /// A uniform random number of this event's own.
+    #[inline]
+    pub fn random(&self) -> u32 {
+        // SplitMix64 (G. Steele et al., OOPSLA 2014): each event costs its stream one addition, asked or not.
+        let word = (self.stream ^ self.stream >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ word >> 31) >> 32) as u32
+    }
+
+    /// The same, in [0, 1).
+    #[inline]
+    pub fn uniform(&self) -> f64 {
+        f64::from(self.random()) / (f64::from(u32::MAX) + 1.0)
+    }
 }
 
 /// Where notifications for a flow go: an agent may keep it for later.
@@ -64,19 +123,33 @@ pub struct PacketView {
     pub bytes: u32,
     /// It may be marked.
     pub ecn_capable: bool,
+    /// What switches before have marked it with.
+    pub codepoint: Codepoint,
     /// It carries payload (acknowledgements and control packets do not).
     pub is_data: bool,
     /// How often it was deflected before.
     pub deflections: u8,
 }
 
+/// What a packet says of the queues that it passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codepoint {
+    /// Nothing.
+    #[default]
+    None,
+    /// UE, undetermined experienced (TCD): a queue was long, perhaps only because its port had been paused.
+    UndeterminedExperienced,
+    /// CE, congestion experienced.
+    CongestionExperienced,
+}
+
 /// What an agent wants done with the packet of the event. Starts as "nothing".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Mark it (CE), if it is ECN-capable.
-    pub mark: bool,
-    /// Send a congestion notification to its source; the number is the window it grants, in bytes.
-    pub notify: Option<Option<u64>>,
+    /// Mark it, if it is ECN-capable. UE does not take CE away.
+    pub mark: Codepoint,
+    /// Send a congestion notification to its source.
+    pub notify: Option<Cnp>,
     /// Send it out of this port instead (only when it enters a queue). The agent of the switch is not asked again.
     pub deflect_to: Option<u16>,
 }
@@ -86,8 +159,8 @@ pub struct Verdict {
 pub struct Notification {
     /// The flow whose source gets it.
     pub flow: FlowAddress,
-    /// The window that it grants, in bytes.
-    pub window: Option<u64>,
+    /// What it says.
+    pub cnp: Cnp,
 }
 
 /// The switch as its agent sees it, at the moment of an event.
@@ -107,7 +180,24 @@ pub trait SwitchView {
 }
 
 /// An in-switch algorithm.
-pub trait SwitchAgent {
+pub trait SwitchAgent: Sized {
+    /// Parameters, resolved once for a fabric.
+    type Parameters: Clone;
+    /// Name, title, source, and what the simulator has to know.
+    const INFO: AgentInfo;
+    /// Parameters that have an effect only with some values of another one.
+    const CONDITIONS: &'static [Condition] = &[];
+
+    /// Resolves parameters: the defaults on `path`, replaced by those `given`.
+    ///
+    /// # Errors
+    /// See [`crate::parameters!`].
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
+    /// The effective values of parameters, as a scenario would write them.
+    fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// The agent of one switch, before the first packet.
+    fn install(parameters: &Self::Parameters, site: &Site<'_>) -> Self;
+
     /// A packet is about to enter an egress queue.
     fn on_enqueue(
         &mut self,
@@ -136,75 +226,5 @@ pub trait SwitchAgent {
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never. Asked after each event.
     fn next_timer(&self) -> Time {
         Time::MAX
-    }
-}
-
-/// Declares the agents and passes each call on to the one there is. Dispatch is an enum: the state lies in the switch
-/// and calls are direct.
-macro_rules! agents {
-    ($($(#[$doc:meta])* $name:ident($agent:ty),)*) => {
-        /// The agents by name.
-        #[derive(Clone, Debug, Default)]
-        pub enum Agent {
-            /// A plain switch.
-            #[default]
-            None,
-            $($(#[$doc])* $name($agent),)*
-        }
-
-        impl SwitchAgent for Agent {
-            fn on_enqueue(
-                &mut self,
-                port: &PortView,
-                packet: &PacketView,
-                switch: &impl SwitchView,
-                verdict: &mut Verdict,
-            ) {
-                match self {
-                    Self::None => {}
-                    $(Self::$name(agent) => agent.on_enqueue(port, packet, switch, verdict),)*
-                }
-            }
-            fn on_dequeue(
-                &mut self,
-                port: &PortView,
-                packet: &PacketView,
-                switch: &impl SwitchView,
-                verdict: &mut Verdict,
-            ) {
-                match self {
-                    Self::None => {}
-                    $(Self::$name(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
-                }
-            }
-            fn on_drop(&mut self, port: &PortView, packet: &PacketView) {
-                match self { Self::None => {} $(Self::$name(agent) => agent.on_drop(port, packet),)* }
-            }
-            fn on_pause(&mut self, port: &PortView) {
-                match self { Self::None => {} $(Self::$name(agent) => agent.on_pause(port),)* }
-            }
-            fn on_resume(&mut self, port: &PortView) {
-                match self { Self::None => {} $(Self::$name(agent) => agent.on_resume(port),)* }
-            }
-            fn on_timer(&mut self, now: Time, switch: &impl SwitchView, send: &mut dyn FnMut(Notification)) {
-                match self { Self::None => {} $(Self::$name(agent) => agent.on_timer(now, switch, send),)* }
-            }
-            fn next_timer(&self) -> Time {
-                match self { Self::None => Time::MAX, $(Self::$name(agent) => agent.next_timer(),)* }
-            }
-        }
-    };
-}
-
-agents! {
-    /// See [`exerciser`].
-    Exerciser(exerciser::Exerciser),
-}
-
-impl Agent {
-    /// There is nobody to ask.
-    #[inline]
-    pub fn is_none(&self) -> bool {
-        matches!(self, Self::None)
     }
 }

@@ -1,7 +1,11 @@
 //! Packets: what travels on links.
 
 use crate::engine;
-use incast_cc::{feedback::HopTelemetry, receiver::Share};
+use incast_cc::{
+    feedback::{Cnp, HopTelemetry},
+    receiver::Share,
+    switch::Codepoint,
+};
 use incast_units::Time;
 use std::{fmt, mem::MaybeUninit};
 
@@ -50,7 +54,7 @@ pub struct Packet {
     pub delay_ns: i32,
     attachment: u32,
     /// Data: when the NIC began to send it. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
-    /// receiver. CNP: window granted. Credit: position or lifetime.
+    /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime.
     stamp: [u32; 2],
     /// Bytes of the frame, without preamble and gap.
     pub wire: u16,
@@ -68,6 +72,7 @@ pub struct Packet {
 const ECN_CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
 const LAST_SHORT: u8 = 4;
+const UNDETERMINED: u8 = 8;
 const DEFLECTION: u8 = 16;
 
 const ECHO_BITS: u32 = 48;
@@ -173,6 +178,40 @@ impl Packet {
     #[inline]
     pub fn mark(&mut self) {
         self.flags |= MARKED;
+    }
+    /// UE: a queue was passed of which its switch did not know whether it was congested (TCD).
+    #[inline]
+    pub fn undetermined(&self) -> bool {
+        self.flags & UNDETERMINED != 0
+    }
+    /// What switches have marked it with: CE, if one did.
+    #[inline]
+    pub fn codepoint(&self) -> Codepoint {
+        if self.marked() {
+            Codepoint::CongestionExperienced
+        } else if self.undetermined() {
+            Codepoint::UndeterminedExperienced
+        } else {
+            Codepoint::None
+        }
+    }
+    /// Declares that an undetermined queue was passed.
+    #[inline]
+    pub fn mark_undetermined(&mut self) {
+        self.flags |= UNDETERMINED;
+    }
+    /// CNP: what it says.
+    #[inline]
+    pub fn cnp(&self) -> Cnp {
+        let window = Some(self.value()).filter(|window| *window != u64::MAX);
+        Cnp { congested: self.marked(), undetermined: self.undetermined(), window }
+    }
+    /// CNP: sets it.
+    #[inline]
+    pub fn set_cnp(&mut self, cnp: &Cnp) {
+        self.set_value(cnp.window.unwrap_or(u64::MAX));
+        self.flags |=
+            if cnp.congested { MARKED } else { 0 } | if cnp.undetermined { UNDETERMINED } else { 0 };
     }
     /// The flow's last packet, which may be short.
     #[inline]
@@ -353,7 +392,9 @@ mod tests {
         packet.set_ecn_capable(true);
         (0..20).for_each(|_| packet.deflect());
         packet.mark();
-        assert!(packet.ecn_capable() && packet.marked() && !packet.is_last());
+        assert!(packet.ecn_capable() && packet.marked() && !packet.is_last() && !packet.undetermined());
+        packet.mark_undetermined();
+        assert_eq!(packet.codepoint(), Codepoint::CongestionExperienced);
         assert_eq!(packet.deflections(), 15);
         packet.set_report(3, 2);
         assert_eq!(packet.report(), (3, 2));

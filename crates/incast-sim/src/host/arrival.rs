@@ -5,7 +5,7 @@ use crate::fabric::{
     node::{NodeContext, class},
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::{receiver::End, sender::Recovery};
+use incast_cc::{Cnp, receiver::End, sender::Recovery};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -134,7 +134,7 @@ impl Host<'_> {
         progress.next_notification = now.saturating_add(interval);
         let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
         packet.entropy = data.reverse_entropy();
-        packet.set_value(u64::MAX);
+        packet.set_cnp(&Cnp::CONGESTED);
         let class = &self.settings.classes[usize::from(data.class)];
         packet.wire = class.format.notification as u16;
         packet.priority = class.notification_priority;

@@ -72,11 +72,10 @@ impl Host<'_> {
     }
 
     pub(super) fn on_notification(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        let granted = Some(packet.value()).filter(|window| *window != u64::MAX);
         if let Some(Some(flow)) = self.flows.get_mut(packet.slot as usize)
             && flow.sequence == packet.sequence
         {
-            flow.law.on_cnp(context.now(), granted);
+            flow.law.on_cnp(context.now(), &packet.cnp());
             flow.refresh(self.settings);
             self.offer(packet.slot, context);
             self.pump(context);

@@ -42,17 +42,14 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
     let pfc = switch.pfc.clone()?;
     let mut used = 0u8;
     for class in classes {
-        let notifies = class.law.notification_interval().is_some();
+        let notifies = class.law.notification_interval().is_some() || !switch.agent.is_none();
         let notifications = if notifies { class.notification_priority } else { class.priority };
         for priority in [class.priority, class.ack_priority.unwrap_or(class.priority), notifications] {
             used |= 1u8.checked_shl(u32::from(priority)).unwrap_or(0);
         }
     }
-    // Receivers may assign priorities; agents send notifications at the highest.
+    // Receivers may assign priorities.
     used |= (0..host.scheduler.priorities().min(8)).fold(0, |mask, priority| mask | 1 << priority);
-    if !switch.agent.is_none() {
-        used |= 1;
-    }
     // Any frame can be the one in service when a pause frame wants to leave, and the one that goes above a threshold.
     let largest = |class: &ClassConfig| {
         let format = &class.format;

@@ -8,6 +8,7 @@ use super::{
     sender::{Sender, Turn},
 };
 use incast_cc::{
+    Cnp,
     receiver::{Arrival, Control, ReceiverScheduler, Scheduler},
     sender::{Framing, Recovery},
 };
@@ -215,7 +216,7 @@ impl<'a> Host<'a> {
             }
             Content::Notification => {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
-                flow.law.on_cnp(Time::from_ps(now), None);
+                flow.law.on_cnp(Time::from_ps(now), &Cnp::CONGESTED);
                 self.offer(now, packet.sequence, agenda);
             }
             Content::Pause { about, paused } => {

@@ -8,7 +8,7 @@ use super::{
     },
     pfc,
 };
-use incast_cc::switch::Agent;
+use incast_cc::switch::AgentParameters;
 use incast_sim::{
     config::{Buffer, Ecn, LoadBalancing, MarkAt, RedAtRate, Size, SwitchConfig},
     fabric::topology::Topology,
@@ -38,7 +38,7 @@ pub fn resolve(
             described::LoadBalancing::Spray => LoadBalancing::Spray,
             described::LoadBalancing::Pinned => LoadBalancing::Pinned,
         },
-        agent: Agent::default(),
+        agent: AgentParameters::None,
         telemetry: false,
         gate: None,
         pfc: pfc::resolve(&switch.pfc, switch.priorities)?,

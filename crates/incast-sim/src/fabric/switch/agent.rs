@@ -2,18 +2,17 @@
 
 use super::{Port, Switch};
 use crate::{
-    engine::{Event, random::mix},
+    engine::Event,
     fabric::{
         node::{NodeContext, class},
         packet::{Kind, Packet},
         queue::{MADE_HERE, Queue},
         routing::Rule,
     },
-    host::format::SMALLEST_FRAME,
     probe::{EventKind, EventRecord},
 };
 use incast_cc::switch::{
-    Agent, FlowAddress, Notification, PacketView, PortView, SwitchAgent, SwitchView, Verdict,
+    Agent, Codepoint, FlowAddress, Notification, PacketView, PortView, SwitchView, Verdict,
 };
 use incast_units::{Rate, Time};
 
@@ -26,11 +25,16 @@ impl Switch<'_> {
         packet: &mut Packet,
         context: &mut impl NodeContext,
     ) -> usize {
+        let now = context.now();
+        if self.lazy && self.ports[port].waiting != 0 {
+            self.drain::<false>(port, self.settings.ended_before(now), context);
+        }
         let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, context.now());
+        let view = self.view(port, packet.priority, now);
         let (agent, beside) = self.beside();
         agent.on_enqueue(&view, &describe(packet, ingress), &beside, &mut verdict);
-        self.obey(port, packet, verdict, context);
+        self.obey(port, packet, now, &verdict, context);
+        self.plan_agent(context);
         match verdict.deflect_to.map(usize::from) {
             Some(other) if other != port => {
                 assert!(other < self.ports.len(), "an agent deflects to port {other}, which does not exist");
@@ -43,19 +47,24 @@ impl Switch<'_> {
         }
     }
 
-    /// Asks the agent about a packet that leaves.
+    /// Asks the agent about a packet that leaves at `now`.
     pub(super) fn consult_dequeue(
         &mut self,
         port: usize,
+        now: Time,
+        ingress: u16,
         packet: &mut Packet,
         context: &mut impl NodeContext,
     ) {
         let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, context.now());
-        let description = describe(packet, self.ingress);
+        let view = self.view(port, packet.priority, now);
         let (agent, beside) = self.beside();
-        agent.on_dequeue(&view, &description, &beside, &mut verdict);
-        self.obey(port, packet, verdict, context);
+        agent.on_dequeue(&view, &describe(packet, ingress), &beside, &mut verdict);
+        debug_assert!(!self.may_be_lazy || verdict.notify.is_none(), "an agent that acts by port notifies");
+        self.obey(port, packet, now, &verdict, context);
+        if !self.may_be_lazy {
+            self.plan_agent(context);
+        }
     }
 
     /// Tells the agent of a packet that will not leave.
@@ -68,25 +77,39 @@ impl Switch<'_> {
         }
     }
 
-    fn obey(&mut self, port: usize, packet: &mut Packet, verdict: Verdict, context: &mut impl NodeContext) {
-        if verdict.mark && packet.ecn_capable() {
-            self.count_mark(port, packet, context.now());
-            packet.mark();
+    #[inline]
+    fn obey(
+        &mut self,
+        port: usize,
+        packet: &mut Packet,
+        now: Time,
+        verdict: &Verdict,
+        context: &mut impl NodeContext,
+    ) {
+        match verdict.mark {
+            Codepoint::None => {}
+            _ if !packet.ecn_capable() => {}
+            Codepoint::UndeterminedExperienced => packet.mark_undetermined(),
+            Codepoint::CongestionExperienced => {
+                self.count_mark(port, packet, now);
+                packet.mark();
+            }
         }
-        if let Some(window) = verdict.notify {
+        if let Some(cnp) = verdict.notify {
             let flow = describe(packet, MADE_HERE).flow;
-            self.notify(&Notification { flow, window }, context);
+            self.notify(&Notification { flow, cnp }, context);
         }
-        self.plan_agent(context);
     }
 
     /// Sends a congestion notification to the source of a flow.
     fn notify(&mut self, notification: &Notification, context: &mut impl NodeContext) {
-        let flow = &notification.flow;
+        let Notification { flow, cnp } = notification;
+        let class = &self.settings.classes[usize::from(flow.class)];
         let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
-        packet.set_value(notification.window.unwrap_or(u64::MAX));
+        packet.set_cnp(cnp);
         packet.entropy = flow.entropy;
-        packet.wire = SMALLEST_FRAME as u16;
+        packet.wire = class.format.notification as u16;
+        packet.priority = class.notification_priority;
         packet.class = flow.class;
         self.counters.created_bytes += u64::from(packet.wire);
         self.forward::<false>(MADE_HERE, &packet, None, context);
@@ -116,6 +139,9 @@ impl Switch<'_> {
             return;
         }
         self.agent_event = Time::MAX;
+        if self.lazy {
+            self.catch_up(context);
+        }
         if self.agent.next_timer() <= now {
             let mut notifications = std::mem::take(&mut self.notifications);
             let (agent, beside) = self.beside();
@@ -126,17 +152,18 @@ impl Switch<'_> {
         self.plan_agent(context);
     }
 
-    /// A queue as the agent sees it, with a random number that is drawn for it.
+    /// A queue as the agent sees it, with a random number of its own.
+    #[inline]
     pub(super) fn view(&mut self, port: usize, priority: u8, now: Time) -> PortView {
-        self.consultations += 1;
-        let random = mix(self.consultations << 32 | u64::from(self.salt)) as u32;
+        let stream = &mut self.lots[port];
+        *stream = stream.wrapping_add(WEYL);
         PortView {
             now,
             port: port as u16,
             priority,
             queue_bytes: self.queues[self.index(port, priority)].bytes,
             rate: self.ports[port].link.rate(),
-            random,
+            stream: self.lots[port],
         }
     }
 
@@ -146,6 +173,9 @@ impl Switch<'_> {
         (agent, Beside { ports, queues, rule, priorities: *priorities as u8 })
     }
 }
+
+/// What each event adds to its port's random stream: 2^64 over the golden ratio, as in SplitMix64.
+const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// See [`SwitchView`].
 struct Beside<'s> {
@@ -190,6 +220,7 @@ fn describe(packet: &Packet, ingress: u16) -> PacketView {
         ingress: (ingress != MADE_HERE).then_some(ingress),
         bytes: u32::from(packet.wire),
         ecn_capable: packet.ecn_capable(),
+        codepoint: packet.codepoint(),
         is_data: packet.kind == Kind::Data,
         deflections: packet.deflections(),
     }

@@ -6,7 +6,6 @@ use crate::{
     fabric::node::{NodeContext, class},
     probe::EventKind,
 };
-use incast_cc::switch::SwitchAgent;
 
 impl Switch<'_> {
     /// Forbids a port to send the priorities of `mask`.

@@ -108,11 +108,10 @@ impl Switch<'_> {
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
-        let mut ingress = MADE_HERE;
+        let ingress = if BARE || self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
         if BARE || self.pfc.is_none() {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
-            ingress = self.pool.ingress();
             self.release(ingress, &packet, left);
         }
         let out = &mut self.ports[port];
@@ -128,14 +127,11 @@ impl Switch<'_> {
             packet.mark();
         }
         if BARE {
-            self.transmit::<BARE>(port, now, &packet, None, context);
+            self.transmit::<BARE>(port, now, ingress, &packet, None, context);
             return;
         }
         let telemetry = self.pool.telemetry(&packet);
-        if !self.plain {
-            self.ingress = self.pool.ingress();
-        }
-        self.transmit::<BARE>(port, now, &packet, telemetry.as_ref(), context);
+        self.transmit::<BARE>(port, now, ingress, &packet, telemetry.as_ref(), context);
         if self.pfc.is_some() && !self.lazy {
             self.reconsider(ingress, packet.priority, context);
         }
@@ -147,6 +143,7 @@ impl Switch<'_> {
         &mut self,
         port: usize,
         now: Time,
+        ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
@@ -155,7 +152,7 @@ impl Switch<'_> {
             self.put_on_link::<BARE>(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
-            self.consult_dequeue(port, &mut packet, context);
+            self.consult_dequeue(port, now, ingress, &mut packet, context);
             self.put_on_link::<BARE>(port, now, &packet, telemetry, context);
         }
     }

@@ -47,7 +47,7 @@ impl Switch<'_> {
         if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            self.transmit::<BARE>(port, now, packet, telemetry, context);
+            self.transmit::<BARE>(port, now, self.ingress, packet, telemetry, context);
             return;
         }
         if !out.link.is_up() {
@@ -74,7 +74,7 @@ impl Switch<'_> {
         }
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
-        if !BARE && self.pfc.is_some() {
+        if !BARE && (self.pfc.is_some() || !self.plain) {
             self.pool.set_ingress(&self.queues[index], self.ingress);
         }
         if (BARE || self.lazy) && !out.departure {
@@ -87,10 +87,6 @@ impl Switch<'_> {
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
         if !BARE && !self.lazy {
             self.recorder.queued(now, port as u16, length - wire, packet, mark);
-            // A switch with an agent is never lazy.
-            if !self.plain {
-                self.pool.set_ingress(&self.queues[index], self.ingress);
-            }
             self.plan_departure(port, context);
         }
     }

@@ -29,7 +29,7 @@ use crate::{
     probe::{PacketTrace, PortProbe, Recorder},
     settings::Settings,
 };
-use incast_cc::switch::{Agent, Notification, red::Marking};
+use incast_cc::switch::{Agent, Notification, PortSetup, Site, red::Marking};
 use incast_units::{Rate, Time};
 
 /// The egress side of a port: what every packet that leaves needs, in one cache line.
@@ -107,14 +107,14 @@ pub struct Switch<'a> {
     agent: Agent,
     /// There is no agent to ask: apart from it, which may be large.
     plain: bool,
-    /// By which port the packet at hand came in; of packets that leave, kept up only where there is an agent.
+    /// By which port the packet at hand came in.
     ingress: u16,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
     /// Pending event of the agent's timer.
     agent_event: Time,
-    /// Events that the agent was asked about: its random numbers.
-    consultations: u64,
+    /// By port, the state of the random stream of what the agent is asked about; empty without an agent.
+    lots: Vec<u64>,
     /// What the agent wants sent; empty but while it is asked.
     notifications: Vec<Notification>,
     spray: Stream,
@@ -143,6 +143,7 @@ pub struct Switch<'a> {
 const SPRAY_STREAM: u32 = 0x5350_5259;
 const RED_STREAM: u32 = 0x5245_4400;
 const SALT_STREAM: u32 = 0x5341_4c54;
+const LOTS_STREAM: u32 = 0x4c4f_5453;
 
 /// The salt with which a switch mixes flow hashes.
 pub fn salt(seed: u64, node: u32) -> u32 {
@@ -176,10 +177,14 @@ impl<'a> Switch<'a> {
     ) -> Self {
         let priorities = usize::from(settings.switch.priorities);
         let queues = links.len() * priorities;
+        let agent_info = settings.switch.agent.info();
+        let mut setup = Vec::with_capacity(links.len());
         let mut markings: Vec<Marking> = Vec::new();
         let (mut ports, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
         for (link, input) in links {
-            let marking = marking(&settings.switch.ecn, link.rate(), settings.base_rtt);
+            let thresholds = marking(&settings.switch.ecn, link.rate(), settings.base_rtt);
+            setup.push(PortSetup { rate: link.rate(), marking: thresholds });
+            let marking = if agent_info.is_some_and(|info| info.marks) { Marking::Off } else { thresholds };
             let known = markings.iter().position(|other| *other == marking).unwrap_or_else(|| {
                 markings.push(marking);
                 markings.len() - 1
@@ -215,7 +220,12 @@ impl<'a> Switch<'a> {
             let accounts = Accounts::new(rules, &links, buffer, &mut memory);
             Box::new(pfc::Control::new(rules, accounts, links.len()))
         });
-        let lazy = alone && settings.switch.agent.is_none() && recorder.trace.is_none();
+        let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
+        let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
+        let own_lots = |port: usize| {
+            mix(mix(settings.seed ^ u64::from(LOTS_STREAM)) ^ u64::from(node) << 16 ^ port as u64)
+        };
+        let lots = if agent.is_none() { Vec::new() } else { (0..ports.len()).map(own_lots).collect() };
         Self {
             settings,
             records: vec![QueueRecord::default(); queues],
@@ -231,18 +241,19 @@ impl<'a> Switch<'a> {
             rule,
             later_rules,
             salt: salt(settings.seed, node),
-            agent: settings.switch.agent.clone(),
-            plain: settings.switch.agent.is_none(),
+            plain: agent.is_none(),
+            agent,
             ingress: MADE_HERE,
             pfc,
             agent_event: Time::MAX,
-            consultations: 0,
+            lots,
             notifications: Vec::new(),
             spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
             red,
             lazy,
             may_be_lazy: lazy,
             bare: lazy
+                && agent_info.is_none()
                 && settings.pfc.is_none()
                 && probe.is_none()
                 && !settings.switch.telemetry

@@ -1,0 +1,159 @@
+//! The macro behind the one line of registration.
+//!
+//! Dispatch is an enum, not a trait object: the state lies in the switch's own memory and calls are direct.
+
+/// Declares the module of each agent, and makes [`super::Agent`] (state) and [`super::AgentParameters`] (resolved parameters) of the
+/// list. The agent `some_agent::SomeAgent` lies in `some_agent.rs`.
+macro_rules! agents {
+    ($($module:ident::$agent:ident,)*) => {
+        $(pub mod $module;)*
+        $(use $module::$agent;)*
+        use exerciser::Exerciser;
+
+        /// Every agent by name, for listings.
+        pub const AGENTS: &[AgentInfo] = &[$(<$agent as SwitchAgent>::INFO,)*];
+
+        /// The parameters of some agent, resolved for a fabric.
+        #[derive(Clone, Debug, Default)]
+        pub enum AgentParameters {
+            /// No agent.
+            #[default]
+            None,
+            /// For tests: see [`exerciser`].
+            Exerciser(Exerciser),
+            $(#[doc = concat!("Of [`", stringify!($agent), "`].")] $agent(<$agent as SwitchAgent>::Parameters),)*
+        }
+
+        /// The agent of one switch.
+        #[derive(Clone, Debug, Default)]
+        pub enum Agent {
+            /// There is nobody to ask.
+            #[default]
+            None,
+            /// For tests: see [`exerciser`].
+            Exerciser(Exerciser),
+            $(#[doc = concat!("[`", stringify!($agent), "`].")] $agent($agent),)*
+        }
+
+        impl AgentParameters {
+            /// Resolves the parameters of the agent called `name`; `None` if there is no such agent.
+            ///
+            /// # Errors
+            /// An unknown parameter, a wrong kind, or a value that is not allowed.
+            pub fn resolve(name: &str, path: &Path, given: &[(String, Raw)]) -> Option<Result<Self, ParameterError>> {
+                $(if name == <$agent as SwitchAgent>::INFO.name {
+                    return Some(<$agent as SwitchAgent>::resolve(path, given).map(Self::$agent));
+                })*
+                let _ = (name, path, given);
+                None
+            }
+
+            /// There is no agent.
+            pub fn is_none(&self) -> bool {
+                matches!(self, Self::None)
+            }
+
+            /// What a listing says about the agent.
+            pub fn info(&self) -> Option<&'static AgentInfo> {
+                match self {
+                    Self::None => None,
+                    Self::Exerciser(_) => Some(&<Exerciser as SwitchAgent>::INFO),
+                    $(Self::$agent(_) => Some(&<$agent as SwitchAgent>::INFO),)*
+                }
+            }
+
+            /// The effective values, as a scenario would write them.
+            pub fn values(&self) -> Vec<(&'static str, Raw)> {
+                match self {
+                    Self::None | Self::Exerciser(_) => Vec::new(),
+                    $(Self::$agent(parameters) => <$agent as SwitchAgent>::values(parameters),)*
+                }
+            }
+
+            /// See [`SwitchAgent::CONDITIONS`].
+            pub fn conditions(&self) -> &'static [Condition] {
+                match self {
+                    Self::None | Self::Exerciser(_) => &[],
+                    $(Self::$agent(_) => <$agent as SwitchAgent>::CONDITIONS,)*
+                }
+            }
+
+            /// The agent of one switch.
+            pub fn install(&self, site: &Site<'_>) -> Agent {
+                match self {
+                    Self::None => Agent::None,
+                    Self::Exerciser(parameters) => Agent::Exerciser(<Exerciser as SwitchAgent>::install(parameters, site)),
+                    $(Self::$agent(parameters) => Agent::$agent(<$agent as SwitchAgent>::install(parameters, site)),)*
+                }
+            }
+        }
+
+        impl Agent {
+            /// There is nobody to ask.
+            #[inline]
+            pub fn is_none(&self) -> bool {
+                matches!(self, Self::None)
+            }
+            /// See [`SwitchAgent::on_enqueue`].
+            #[inline]
+            pub fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_enqueue(port, packet, switch, verdict),
+                    $(Self::$agent(agent) => agent.on_enqueue(port, packet, switch, verdict),)*
+                }
+            }
+            /// See [`SwitchAgent::on_dequeue`].
+            #[inline]
+            pub fn on_dequeue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_dequeue(port, packet, switch, verdict),
+                    $(Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
+                }
+            }
+            /// See [`SwitchAgent::on_drop`].
+            pub fn on_drop(&mut self, port: &PortView, packet: &PacketView) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_drop(port, packet),
+                    $(Self::$agent(agent) => agent.on_drop(port, packet),)*
+                }
+            }
+            /// See [`SwitchAgent::on_pause`].
+            pub fn on_pause(&mut self, port: &PortView) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_pause(port),
+                    $(Self::$agent(agent) => agent.on_pause(port),)*
+                }
+            }
+            /// See [`SwitchAgent::on_resume`].
+            pub fn on_resume(&mut self, port: &PortView) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_resume(port),
+                    $(Self::$agent(agent) => agent.on_resume(port),)*
+                }
+            }
+            /// See [`SwitchAgent::on_timer`].
+            pub fn on_timer(&mut self, now: Time, switch: &impl SwitchView, send: &mut dyn FnMut(Notification)) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_timer(now, switch, send),
+                    $(Self::$agent(agent) => agent.on_timer(now, switch, send),)*
+                }
+            }
+            /// See [`SwitchAgent::next_timer`].
+            #[inline]
+            pub fn next_timer(&self) -> Time {
+                match self {
+                    Self::None => Time::MAX,
+                    Self::Exerciser(agent) => agent.next_timer(),
+                    $(Self::$agent(agent) => agent.next_timer(),)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use agents;
