@@ -9,6 +9,7 @@
 //!
 //! The order of events inside a domain is total and depends on simulated state alone; see [`queue::Key`].
 
+mod arrivals;
 pub mod domain;
 pub mod executor;
 mod mailbox;

@@ -18,6 +18,7 @@ use incast_sim::{
         Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },
     host::format::Format,
+    probe::FlowRecord,
     simulate,
 };
 use incast_units::{Rate, Time};
@@ -178,4 +179,14 @@ pub const DIAMOND: &str = "
 /// Hosts around one switch, with links of 100 Gbit/s and 1 us.
 pub fn star(hosts: u32) -> Topology {
     SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
+}
+
+/// How long a flow took.
+pub fn took(flow: &FlowRecord) -> Time {
+    flow.delivered.expect("it was delivered") - flow.start
+}
+
+/// How long it would have taken alone.
+pub fn ideal(flow: &FlowRecord) -> Time {
+    flow.ideal.expect("it has a route")
 }

@@ -103,7 +103,19 @@ impl Switch<'_> {
         if !BARE && self.pfc.is_some() {
             return self.admit_counted(port, queue, packet, context);
         }
-        let (wire, queued) = (u64::from(packet.wire), self.queues[queue].bytes);
+        self.admit_by_queue(port, queue, u64::from(packet.wire), context)
+    }
+
+    /// Admission by what the queue and the port hold.
+    #[inline(always)]
+    pub(super) fn admit_by_queue(
+        &mut self,
+        port: usize,
+        queue: usize,
+        wire: u64,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        let queued = self.queues[queue].bytes;
         let room = self.memory.admits(wire, queued, self.ports[port].waiting_bytes)
             || self.admits_after_all(port, queue, wire, context);
         if room {
@@ -114,7 +126,7 @@ impl Switch<'_> {
 
     /// Whether a packet has room once all departures that are due have happened.
     #[cold]
-    pub(super) fn admits_after_all(
+    fn admits_after_all(
         &mut self,
         port: usize,
         queue: usize,

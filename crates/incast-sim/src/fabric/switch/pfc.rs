@@ -81,13 +81,7 @@ impl Switch<'_> {
     ) -> bool {
         let (wire, priority, ingress) = (u64::from(packet.wire), packet.priority, self.ingress);
         if !self.counts(ingress, priority) {
-            let queued = self.queues[queue].bytes;
-            let room = self.memory.admits(wire, queued, self.ports[port].waiting_bytes)
-                || self.admits_after_all(port, queue, wire, context);
-            if room {
-                self.memory.enter(wire, queued);
-            }
-            return room;
+            return self.admit_by_queue(port, queue, wire, context);
         }
         let mut full = self.would_pause(packet);
         if full && self.lazy {
