@@ -2,6 +2,7 @@
 //!
 //! To add one, write its file and add a line to `senders!` below; `docs/adding-a-law.md` walks through it.
 
+pub mod grant;
 mod rate_based;
 mod registry;
 #[cfg(test)]
