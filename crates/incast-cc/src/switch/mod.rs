@@ -9,6 +9,8 @@
 pub mod exerciser;
 pub mod red;
 mod registry;
+#[cfg(test)]
+mod testing;
 
 use crate::{
     Path,
@@ -19,7 +21,9 @@ use crate::{
 use incast_units::{Rate, Time};
 use red::Marking;
 
-registry::agents! {}
+registry::agents! {
+    tcd::Tcd,
+}
 
 /// What a listing says about an in-switch algorithm.
 #[derive(Clone, Copy, Debug)]
