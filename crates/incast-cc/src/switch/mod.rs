@@ -7,6 +7,7 @@
 //! To add one, write its file and add a line to `agents!` below.
 
 pub mod exerciser;
+mod flow_table;
 pub mod red;
 mod registry;
 
@@ -19,7 +20,9 @@ use crate::{
 use incast_units::{Rate, Time};
 use red::Marking;
 
-registry::agents! {}
+registry::agents! {
+    mercury::Mercury,
+}
 
 /// What a listing says about an in-switch algorithm.
 #[derive(Clone, Copy, Debug)]
