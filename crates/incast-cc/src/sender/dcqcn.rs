@@ -18,6 +18,8 @@
 //! - Fast recovery is five steps to a fixed target, as the paper's text has it; its algorithm, which compares after
 //!   counting, has four. [`FastRecovery`] has both.
 //! - [`Notification::EcnEcho`] is HPCC's simulator's: no notification packets, marks come back with acknowledgements.
+//! - A notification that says UE and not CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless Networks",
+//!   SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
 //! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
 //!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
@@ -364,20 +366,35 @@ impl Dcqcn {
         self.grant.on_increase(&constants.grants);
     }
 
-    /// Cuts the rate at `now` and starts recovery anew. Alpha is the caller's.
-    fn cut(&mut self, now: Time) {
-        let constants = &*self.constants;
-        let clamps = match constants.parameters.clamp_target {
+    /// Starts recovery anew at `now`, towards the rate that there is.
+    fn start_over(&mut self, now: Time) {
+        let clamps = match self.constants.parameters.clamp_target {
             ClampTarget::Always => true,
             ClampTarget::AfterIncrease => self.timer_stage > 0 || self.byte_stage > 0,
         };
         if clamps {
             self.target = self.current;
         }
-        self.current = cut(self.current, self.alpha).max(constants.min_rate);
         (self.timer_stage, self.byte_stage, self.counted) = (0, 0, 0);
         self.increase_timer.restart(now);
-        self.guarded_until = now.saturating_add(constants.decrease_guard);
+    }
+
+    /// Cuts the rate at `now` and starts recovery anew. Alpha is the caller's.
+    fn cut(&mut self, now: Time) {
+        self.start_over(now);
+        self.current = cut(self.current, self.alpha).max(self.constants.min_rate);
+        self.guarded_until = now.saturating_add(self.constants.decrease_guard);
+    }
+
+    /// A notification of UE without CE has come (TCD's hold rule): nothing is cut, and recovery starts anew. Alpha stays, and
+    /// where its timer starts with each notification it does so with this one.
+    fn hold(&mut self, now: Time) {
+        self.catch_up(now);
+        if self.constants.parameters.variant == Variant::Paper {
+            self.expire_alpha(now);
+            self.alpha_timer.restart(now);
+        }
+        self.start_over(now);
     }
 
     /// A notification has come.
@@ -518,7 +535,11 @@ impl SenderLaw for Dcqcn {
     }
 
     fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
-        self.notified(now);
+        if cnp.undetermined && !cnp.congested {
+            self.hold(now);
+        } else {
+            self.notified(now);
+        }
         self.granted(now, cnp);
     }
 
@@ -717,6 +738,58 @@ mod tests {
         // A notification starts all over.
         law.on_cnp(US(400), &Cnp::CONGESTED);
         assert_eq!((law.timer_stage, law.byte_stage, law.counted), (0, 0, 0));
+    }
+
+    #[test]
+    fn undetermined_holds_the_rate() {
+        const UNDETERMINED: Cnp = Cnp { congested: false, undetermined: true, window: None };
+        // At line rate there is nothing to hold, and the first CE finds alpha at 1.
+        let mut law = flow(&[]);
+        law.on_cnp(US(0), &UNDETERMINED);
+        assert_eq!((rates(&law), law.next_timer()), ((40.0, 40.0), Time::MAX));
+        law.on_cnp(US(200), &Cnp::CONGESTED);
+        assert_eq!(rates(&law), (20.0, 40.0));
+        // In the middle of recovery: the step that is due is taken, then no more for five timers, which raise nothing.
+        let third = US(200 + 3 * 55);
+        law.on_sent(third, 9_000_000);
+        law.on_cnp(third, &UNDETERMINED);
+        assert_eq!(rates(&law), (37.5, 37.5));
+        assert_eq!((law.timer_stage, law.byte_stage, law.counted), (0, 0, 0));
+        law.catch_up(third + US(5 * 55));
+        assert_eq!(rates(&law), (37.5, 37.5));
+        law.catch_up(third + US(6 * 55));
+        close(law.current / GBPS, 37.52);
+        // Under notifications each 50 us alpha neither rises nor decays.
+        let alpha = law.alpha;
+        let start = third + US(6 * 55);
+        for step in 0..10 {
+            law.on_cnp(start + US(50 * step), &UNDETERMINED);
+        }
+        assert_eq!((law.alpha, law.current), (alpha, law.target));
+        // CE counts, with UE or without.
+        let both = Cnp { congested: true, ..UNDETERMINED };
+        let before = law.current;
+        law.on_cnp(start + US(500), &both);
+        close(law.current, cut(before, alpha));
+    }
+
+    #[test]
+    fn the_nic_holds_too_and_still_cuts_what_was_congested() {
+        const UNDETERMINED: Cnp = Cnp { congested: false, undetermined: true, window: None };
+        let mut law = flow(&[("variant", "mellanox"), ("profile", "paper")]);
+        law.on_cnp(US(100), &Cnp::CONGESTED);
+        law.on_cnp(US(102), &UNDETERMINED);
+        law.on_timer(US(104));
+        let cut = law.current;
+        assert!(cut < 21.0 * GBPS, "{cut}");
+        // The first step of recovery would come at 404 us: UE puts it off, and takes the target away after an increase.
+        law.on_cnp(US(400), &UNDETERMINED);
+        law.catch_up(US(699));
+        assert_eq!((law.current, law.target), (cut, 40.0 * GBPS));
+        law.catch_up(US(700));
+        assert_eq!(law.current, (cut + 40.0 * GBPS) / 2.0);
+        law.on_cnp(US(701), &UNDETERMINED);
+        assert_eq!(law.target, law.current);
     }
 
     #[test]

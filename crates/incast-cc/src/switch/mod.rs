@@ -10,6 +10,8 @@ pub mod exerciser;
 mod flow_table;
 pub mod red;
 mod registry;
+#[cfg(test)]
+mod testing;
 
 use crate::{
     Path,
@@ -22,6 +24,7 @@ use red::Marking;
 
 registry::agents! {
     mercury::Mercury,
+    tcd::Tcd,
 }
 
 /// What a listing says about an in-switch algorithm.

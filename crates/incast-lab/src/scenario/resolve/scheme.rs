@@ -210,11 +210,13 @@ fn class_config(
     }
     let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
     let path = files.path(context.topology, mtu, &format, wire.gap);
-    let resolved = match LawParameters::resolve(law, &path, &given) {
-        Some(Ok(resolved)) => resolved,
-        Some(Err(error)) => return Err(parameter_problem(error, refinement.is_some(), info)),
-        None => return Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
+    let resolved = |rate| match LawParameters::resolve(law, &Path { rate, ..path }, &given) {
+        Some(Ok(resolved)) => Ok(resolved),
+        Some(Err(error)) => Err(parameter_problem(error, refinement.is_some(), info)),
+        None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
     };
+    let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
+    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
     let highest = switch.priorities.saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
@@ -237,7 +239,8 @@ fn class_config(
     Ok(ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
-        law: resolved,
+        law: resolved(path.rate)?,
+        law_at,
         format,
         priority: data.unwrap_or(0),
         ack_priority: acks,
