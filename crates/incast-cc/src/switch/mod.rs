@@ -7,6 +7,7 @@
 //! To add one, write its file and add a line to `agents!` below.
 
 pub mod exerciser;
+mod flow_table;
 pub mod red;
 mod registry;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use incast_units::{Rate, Time};
 use red::Marking;
 
 registry::agents! {
+    mercury::Mercury,
     tcd::Tcd,
 }
 
