@@ -33,6 +33,7 @@ use super::{
 };
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
+    feedback::Notified,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -453,6 +454,7 @@ impl SenderLaw for Dcqcn {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const HEEDS: Notified = Notified::Congestion;
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),

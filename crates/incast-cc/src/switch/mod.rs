@@ -15,7 +15,7 @@ mod testing;
 
 use crate::{
     Path,
-    feedback::Cnp,
+    feedback::{Cnp, Notified},
     parameters::{ParameterError, ParameterInfo, Raw},
     sender::Condition,
 };
@@ -46,6 +46,19 @@ pub struct AgentInfo {
     /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they happen, if in
     /// order: before the next packet for that port, before its pause edges, and before the timer.
     pub by_port: bool,
+}
+
+/// What an agent depends on and what it brings about, with its parameters. A scheme in which that leads to nothing is warned of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// It goes by the thresholds at which the port would mark.
+    pub reads_thresholds: bool,
+    /// It does something about pauses.
+    pub reads_pauses: bool,
+    /// It marks packets. With [`AgentInfo::marks`] and without this, nobody does.
+    pub marks: bool,
+    /// What its notifications say.
+    pub notifies: Notified,
 }
 
 /// An egress port as it is built.
@@ -201,6 +214,10 @@ pub trait SwitchAgent: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// What it depends on and what it brings about.
+    fn effects(_parameters: &Self::Parameters) -> Effects {
+        Effects::default()
+    }
     /// The agent of one switch, before the first packet.
     fn install(parameters: &Self::Parameters, site: &Site<'_>) -> Self;
 

@@ -78,6 +78,14 @@ macro_rules! agents {
                 }
             }
 
+            /// See [`SwitchAgent::effects`].
+            pub fn effects(&self) -> Effects {
+                match self {
+                    Self::None | Self::Exerciser(_) => Effects::default(),
+                    $(Self::$agent(parameters) => <$agent as SwitchAgent>::effects(parameters),)*
+                }
+            }
+
             /// The agent of one switch.
             pub fn install(&self, site: &Site<'_>) -> Agent {
                 match self {
