@@ -585,6 +585,23 @@ impl SwitchAgent for Mercury {
     }
 
     #[inline]
+    fn on_pass(
+        &mut self,
+        view: &PortView,
+        packet: &PacketView,
+        switch: &impl SwitchView,
+        verdict: &mut Verdict,
+    ) {
+        let port = &self.ports[usize::from(view.port)];
+        // It would be the only flow for no time, below any threshold.
+        if port.sum == 0 && self.may_be_alone && port.paused | port.undetermined == 0 {
+            return;
+        }
+        self.on_enqueue(view, packet, switch, verdict);
+        self.on_dequeue(view, packet, switch, verdict);
+    }
+
+    #[inline]
     fn on_dequeue(
         &mut self,
         view: &PortView,
