@@ -199,6 +199,8 @@ pub trait SwitchView {
     fn priorities(&self) -> u8;
     /// Bytes waiting in an egress queue.
     fn queue_bytes(&self, port: u16, priority: u8) -> u64;
+    /// What waits in an egress queue, first in first.
+    fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView>;
     /// Rate of a port.
     fn rate(&self, port: u16) -> Rate;
     /// The port may send this priority: its neighbour has not forbidden it, and its link is up.

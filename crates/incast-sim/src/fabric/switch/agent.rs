@@ -6,7 +6,7 @@ use crate::{
     fabric::{
         node::{NodeContext, class},
         packet::{Kind, Packet},
-        queue::{MADE_HERE, Queue},
+        queue::{MADE_HERE, Pool, Queue},
         routing::Rule,
     },
     probe::{EventKind, EventRecord},
@@ -195,8 +195,8 @@ impl Switch<'_> {
 
     /// The rest of the switch beside its agent.
     fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
-        let Self { agent, ports, queues, rule, priorities, .. } = self;
-        (agent, Beside { ports, queues, rule, priorities: *priorities as u8 })
+        let Self { agent, ports, queues, pool, rule, priorities, .. } = self;
+        (agent, Beside { ports, queues, pool, rule, priorities: *priorities as u8 })
     }
 }
 
@@ -207,6 +207,7 @@ const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Beside<'s> {
     ports: &'s [Port],
     queues: &'s [Queue],
+    pool: &'s Pool,
     rule: &'s Rule,
     priorities: u8,
 }
@@ -220,6 +221,10 @@ impl SwitchView for Beside<'_> {
     }
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
         self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes
+    }
+    fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView> {
+        let queue = &self.queues[usize::from(priority) * self.ports.len() + usize::from(port)];
+        self.pool.packets(queue).map(|(packet, ingress)| describe(packet, ingress))
     }
     fn rate(&self, port: u16) -> Rate {
         self.ports[usize::from(port)].link.rate()
