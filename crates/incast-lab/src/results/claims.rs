@@ -108,7 +108,8 @@ fn furthest<'a>(targets: Vec<Target<'a>>, rows: &[Row]) -> Vec<Target<'a>> {
     let mut kept: Vec<(Target<'a>, Option<f64>)> = Vec::new();
     for target in targets {
         let reached = target.claim.up_to.then(|| measured(&target, rows).0).flatten();
-        match kept.last_mut().filter(|(last, _)| target.claim.up_to && std::ptr::eq(last.claim, target.claim)) {
+        match kept.last_mut().filter(|(last, _)| target.claim.up_to && std::ptr::eq(last.claim, target.claim))
+        {
             Some(best) if reached > best.1 => *best = (target, reached),
             Some(_) => {}
             None => kept.push((target, reached)),
@@ -443,12 +444,8 @@ mod tests {
 
     #[test]
     fn up_to_is_the_most_that_any_grid_point_reaches() {
-        let up_to = |value| Claim {
-            up_to: true,
-            ratio_to: Some("b".into()),
-            value: Some(value),
-            ..claim("a", None)
-        };
+        let up_to =
+            |value| Claim { up_to: true, ratio_to: Some("b".into()), value: Some(value), ..claim("a", None) };
         // 150 / 100 at the lower load, 420 / 200 at the higher.
         let judged = judge(&[up_to(2.0), up_to(1.5), claim_at(1.5)], &rows());
         let found: Vec<_> = judged.iter().map(|one| (one.relation, one.measured, one.status)).collect();

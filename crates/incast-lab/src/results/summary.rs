@@ -290,7 +290,9 @@ impl Key {
     fn row_classes(&self) -> impl Iterator<Item = (Of<'_>, &str)> {
         let each = self.classes.iter().enumerate();
         let sizes = self.sizes.iter().map(|sizes| (Of::Sizes(sizes), sizes.name.as_str()));
-        each.map(|(index, name)| (Of::Class(index as u16), name.as_str())).chain(sizes).chain([(Of::All, ALL)])
+        each.map(|(index, name)| (Of::Class(index as u16), name.as_str()))
+            .chain(sizes)
+            .chain([(Of::All, ALL)])
     }
 
     fn is_long(&self, class: u16) -> bool {
@@ -646,12 +648,14 @@ mod tests {
             over: over.map(|bytes| Size(Bytes::new(bytes))),
             upto: upto.map(|bytes| Size(Bytes::new(bytes))),
         };
-        let key = Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };
+        let key =
+            Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };
         let mut large = flow(1, 20, Some(50));
         large.bytes = 1001;
         let (_, rows) = measure(&key, 1, &outcome(vec![flow(0, 20, Some(4)), flow(1, 20, Some(6)), large]));
         let found: Vec<_> = rows.iter().map(|row| (row.class.as_str(), row.flows, row.fct_us.mean)).collect();
-        let expected = [("a", 1, 4.0), ("b", 2, 28.0), ("short", 2, 5.0), ("long", 1, 50.0), ("all", 3, 20.0)];
+        let expected =
+            [("a", 1, 4.0), ("b", 2, 28.0), ("short", 2, 5.0), ("long", 1, 50.0), ("all", 3, 20.0)];
         assert_eq!(found, expected.map(|(class, flows, mean)| (class, flows, Some(mean))));
         assert!(rows[..4].iter().all(|row| row.drops.is_none()));
     }

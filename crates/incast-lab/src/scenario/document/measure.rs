@@ -53,7 +53,8 @@ pub struct SizeRange {
 impl SizeRange {
     /// A flow of so many bytes belongs to them.
     pub fn contains(&self, bytes: u64) -> bool {
-        self.over.is_none_or(|over| bytes > over.0.get()) && self.upto.is_none_or(|upto| bytes <= upto.0.get())
+        self.over.is_none_or(|over| bytes > over.0.get())
+            && self.upto.is_none_or(|upto| bytes <= upto.0.get())
     }
 }
 

@@ -50,7 +50,8 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
         let here = |problem: Problem| problem.at(&keys!["measure", "sizes", index]);
         let name = &sizes.name;
         if name.is_empty() || name == "all" || traffic.classes.contains(name) {
-            let problem = Problem::value(format!("{name:?}"), "a name that is not that of a class or \"all\"");
+            let problem =
+                Problem::value(format!("{name:?}"), "a name that is not that of a class or \"all\"");
             return Err(here(problem.under("name")));
         }
         if document.measure.sizes[..index].iter().any(|other| other.name == *name) {
