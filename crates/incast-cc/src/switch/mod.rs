@@ -22,6 +22,7 @@ use incast_units::{Rate, Time};
 use red::Marking;
 
 registry::agents! {
+    pacc::Pacc,
     tcd::Tcd,
 }
 
