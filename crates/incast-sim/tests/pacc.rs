@@ -5,16 +5,19 @@ mod common;
 use common::{config, flow, link, text};
 use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
-    Config, FlowSpec, Outcome, base_path,
+    Config, Outcome, base_path,
     fabric::{packet::Kind, topology::SingleSwitch},
     outcome::Step,
     probe::PacketFilter,
 };
-use incast_units::Time;
+use incast_units::{Bytes, Rate, Time};
 
 const MTU: u32 = 1000;
 /// Bytes of the queue that is aimed at: at 40 Gbit/s, 8 us.
 const REFERENCE: f64 = 40_000.0;
+const FRAME: f64 = 1062.0;
+const WIRE: f64 = 1082.0;
+const RATE: f64 = 40e9;
 
 /// Flows to one receiver at 40 Gbit/s, under the constants of DCQCN's paper.
 fn flows(senders: u32, bytes: u64, end: Time, given: &[(&str, Raw)]) -> Config {
@@ -47,28 +50,78 @@ fn jain(outcome: &Outcome) -> f64 {
     sum * sum / (outcome.flows.len() as f64 * squares)
 }
 
+/// From here on the queue is looked at.
+const LATE: Time = Time::from_ms(200);
+
 #[test]
 fn the_queue_is_regulated() {
     for senders in [2u32, 4, 8, 16, 32, 64] {
-        let end = 600;
-        let outcome = common::run(flows(senders, 1 << 40, Time::from_ms(end), &[]));
-        let mut line = String::new();
-        for from in [100, 200, 300, 400, 500] {
-            let late: Vec<_> = outcome
-                .ports
-                .iter()
-                .filter(|s| {
-                    s.priority == 1 && s.time >= Time::from_ms(from) && s.time < Time::from_ms(from + 100)
-                })
-                .collect();
-            let n = late.len() as f64;
-            let queue = late.iter().map(|s| s.queue_bytes as f64).sum::<f64>() / n;
-            let dev = (late.iter().map(|s| (s.queue_bytes as f64 - queue).powi(2)).sum::<f64>() / n).sqrt();
-            let bytes = late[late.len() - 1].tx_bytes - late[0].tx_bytes;
-            let secs = (late[late.len() - 1].time - late[0].time).as_secs_f64();
-            let used = bytes as f64 * 1082.0 / 1062.0 * 8.0 / secs / 40e9;
-            line += &format!("  {:.1}±{:.1}KB {:.3}", queue / 1e3, dev / 1e3, used);
+        let outcome = common::run(flows(senders, 1 << 40, Time::from_ms(500), &[]));
+        let samples = outcome.ports.iter().filter(|sample| sample.priority == 1 && sample.time >= LATE);
+        let late: Vec<_> = samples.collect();
+        let mean = |of: &dyn Fn(f64) -> f64| {
+            late.iter().map(|sample| of(sample.queue_bytes as f64)).sum::<f64>() / late.len() as f64
+        };
+        let queue = mean(&|queue| queue);
+        let deviation = mean(&|other| (other - queue) * (other - queue)).sqrt();
+        let bytes = late[late.len() - 1].tx_bytes - late[0].tx_bytes;
+        let seconds = (late[late.len() - 1].time - late[0].time).as_secs_f64();
+        let used = bytes as f64 * WIRE / FRAME * 8.0 / seconds / RATE;
+        println!(
+            "N {senders}: queue {:.1} KB, deviation {:.1} KB, used {used:.4}, Jain {:.4}",
+            queue / 1e3,
+            deviation / 1e3,
+            jain(&outcome)
+        );
+        assert!((queue / REFERENCE - 1.0).abs() < 0.2, "N {senders}: {queue}");
+        assert!(used > 0.98, "N {senders}: {used}");
+        assert!(jain(&outcome) > 0.98, "N {senders}: {}", jain(&outcome));
+        assert_eq!((outcome.totals.drops, outcome.totals.marks_edge), (0, 0));
+    }
+}
+
+/// When congestion notifications leave the switch, and the rates that the first flow has.
+fn notified(bytes: u64) -> (Vec<Time>, Outcome) {
+    let mut config = flows(15, bytes, Time::from_ms(1), &[]);
+    // Each flow wants all of the link.
+    config.probes.packets = Some(PacketFilter {
+        flow: None,
+        ports: Vec::new(),
+        from: Time::ZERO,
+        until: Time::MAX,
+        most: usize::MAX,
+    });
+    let outcome = common::run(config);
+    let sent = outcome.packets.iter().filter(|record| matches!(record.step, Step::Sent { .. }));
+    let times = sent.filter(|record| record.packet.kind == Kind::Cnp).map(|record| record.time).collect();
+    (times, outcome)
+}
+
+#[test]
+fn flows_that_end_within_a_period_are_never_told() {
+    // 15 flows of 20 KB take 65 us together, after a propagation delay of 1 us.
+    let (times, outcome) = notified(20_000);
+    assert!(outcome.complete && times.is_empty(), "{times:?}");
+    // Longer ones are, at the ends of periods that began with the first packet.
+    let (times, outcome) = notified(400_000);
+    let first = Time::from_us(1) + Rate::from_gbps(40).time_of(Bytes::new(1082));
+    assert_eq!(times.iter().min(), Some(&(first + Time::from_us(80))));
+    assert!(times.len() > 15 && outcome.flows.iter().all(|flow| flow.marked_packets == 0));
+}
+
+#[test]
+fn threads_and_probes_change_nothing() {
+    let run = |threads: usize, probes: bool| {
+        let mut config = flows(16, 1 << 40, Time::from_ms(3), &[]);
+        config.threads = threads;
+        if !probes {
+            config.probes = incast_sim::config::Probes::default();
         }
-        println!("N {senders}: {line} Jain {:.4}", jain(&outcome));
+        common::run(config)
+    };
+    let one = run(1, true);
+    assert!(one.totals.created_bytes > 0, "the switch sends notifications");
+    for (threads, probes) in [(1, false), (2, true), (2, false), (4, false)] {
+        assert_eq!(run(threads, probes).digest, one.digest, "{threads} threads, probes {probes}");
     }
 }

@@ -57,13 +57,13 @@ crate::parameters! {
         /// How gains are applied.
         gains: Gains = "\"relative\"", |_| Gains::Relative, "\"relative\" or \"constant\"", |_| true, "ours (reconstruction)";
         /// a: gain of the error, in parts of q_ref.
-        integral: f64 = "0.001", |_| 0.001, "at least 0", |a| *a >= 0.0, "ours (reconstruction), see docs/pacc.md";
+        integral: f64 = "0.0003", |_| 0.0003, "at least 0", |a| *a >= 0.0, "ours (reconstruction), see docs/pacc.md";
         /// b: gain of the error's change, in parts of q_ref.
-        proportional: f64 = "0.03", |_| 0.03, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
+        proportional: f64 = "0.1", |_| 0.1, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
         /// The controller starts from this p, and with relative gains it is the least one.
         least: f64 = "1e-4", |_| 1e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
         /// Which flows get notifications.
-        discrimination: Discrimination = "\"mean\"", |_| Discrimination::Mean, "\"mean\" or \"packets\"", |_| true, "ours (reconstruction)";
+        discrimination: Discrimination = "\"packets\"", |_| Discrimination::Packets, "\"mean\" or \"packets\"", |_| true, "ours (reconstruction): with \"mean\" too few of many equal flows are left";
         /// theta with \"packets\": packets of a period.
         packets: u64 = "2", |_| 2, "any number", |_| true, "ours (reconstruction)";
         /// Notifications are sent only where the queue is longer than q_ref.
@@ -311,5 +311,179 @@ impl SwitchAgent for Pacc {
 
     fn next_timer(&self) -> Time {
         self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::{
+        red::Marking,
+        testing::{Given, Setting, flow},
+    };
+    use incast_units::Rate;
+
+    const US: fn(u64) -> Time = Time::from_us;
+
+    fn path() -> Path {
+        Path { rate: Rate::from_gbps(40), base_rtt: US(10), mss: 1000, wire_mss: 1082 }
+    }
+
+    fn constants(given: &[(&str, Raw)]) -> Constants {
+        let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
+        Pacc::resolve(&path(), &given).expect("allowed")
+    }
+
+    fn text(text: &str) -> Raw {
+        Raw::Text(text.to_owned())
+    }
+
+    fn given(values: &[(&str, Raw)]) -> Given<Pacc> {
+        let setting = Setting { ports: 2, priorities: 2, marking: Marking::Off };
+        Given::new(&setting, &constants(values))
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-12, "{found} in place of {expected}");
+    }
+
+    #[test]
+    fn defaults_are_the_published_ones_on_our_network() {
+        let constants = constants(&[]);
+        assert_eq!(
+            (constants.parameters.period, constants.parameters.reference),
+            (US(80), Bytes::new(40_000))
+        );
+        let setting = Setting { ports: 1, priorities: 1, marking: Marking::Off };
+        let agent = Given::<Pacc>::new(&setting, &constants).agent;
+        close(agent.references[0], 40_000.0);
+    }
+
+    #[test]
+    fn the_controller_steps_as_written() {
+        let relative = constants(&[("integral", Raw::Float(0.5)), ("proportional", Raw::Float(0.25))]);
+        let relative = &relative.parameters;
+        close(error(60_000, 40_000.0), 0.5);
+        close(error(0, 40_000.0), -1.0);
+        // ln p + 0.5 x 0.5 + 0.25 x (0.5 + 1).
+        close(controlled(relative, 0.01, 0.5, -1.0, 1), 0.01 * libm::exp(0.625));
+        assert_eq!(controlled(relative, 0.01, 1e9, 0.0, 1), 1.0);
+        assert_eq!(controlled(relative, 0.01, -1.0, 1e9, 1), 1e-4, "the least");
+        let constant = Parameters { gains: Gains::Constant, ..relative.as_ref().clone() };
+        close(controlled(&constant, 0.01, 0.5, -1.0, 1), 0.635);
+        assert_eq!(controlled(&constant, 0.01, -1.0, 0.0, 1), 0.0);
+        assert_eq!(controlled(&constant, 0.01, 4.0, 0.0, 1), 1.0);
+        // Several periods at once are the same as one after the other.
+        let once = controlled(relative, 0.9, -0.5, 0.5, 3);
+        let first = controlled(relative, 0.9, -0.5, 0.5, 1);
+        let third = controlled(relative, controlled(relative, first, -0.5, -0.5, 1), -0.5, -0.5, 1);
+        close(once, third);
+    }
+
+    /// Packets of flows enter port 1, priority 0, whose queue is then so long.
+    fn enter(given: &mut Given<Pacc>, now: Time, flows: &[(u32, u32)], queue: u64) {
+        for (source, packets) in flows {
+            (0..*packets).for_each(|_| given.enter(*source, now, 1, 0, queue));
+        }
+    }
+
+    /// p stays what it starts with.
+    fn fixed(p: f64) -> Vec<(&'static str, Raw)> {
+        vec![("integral", Raw::Float(0.0)), ("proportional", Raw::Float(0.0)), ("least", Raw::Float(p))]
+    }
+
+    #[test]
+    fn notifications_are_shared_out_by_weight() {
+        let mut given = given(&fixed(0.01));
+        let mut counts = [0u32; 4];
+        let periods = 4_000;
+        for period in 0..periods {
+            let now = US(80 * period) + US(1);
+            enter(&mut given, now, &[(0, 40), (1, 20), (2, 2), (3, 1)], 50_000);
+            let sent = given.pass(US(80 * (period + 1)) + US(1) - Time::from_ps(1));
+            for (_, notification) in &sent {
+                assert_eq!(notification.cnp, Cnp::CONGESTED);
+                counts[notification.flow.source as usize] += 1;
+            }
+            assert!(sent.len() <= 1, "0.63 are due in each period");
+        }
+        // Of 0.01 x 63 notifications in each period flow 3, with one packet, gets none; the others share by 40, 20, 2.
+        for (count, packets) in counts.iter().zip([40.0, 20.0, 2.0, 0.0]) {
+            let expected = 0.63 * packets / 62.0 * periods as f64;
+            assert!((f64::from(*count) - expected).abs() <= 4.0 * expected.sqrt(), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_flow_gets_one_at_most_and_thresholds_choose() {
+        let sources = |values: &[(&'static str, Raw)]| {
+            let mut given = given(&[fixed(1.0).as_slice(), values].concat());
+            enter(&mut given, US(5), &[(7, 30), (8, 10), (9, 1)], 30_000);
+            let sent = given.pass(US(85));
+            assert!(sent.iter().all(|(at, _)| *at == US(85)));
+            sent.iter().map(|(_, notification)| notification.flow.source).collect::<Vec<_>>()
+        };
+        assert_eq!(sources(&[]), [7, 8]);
+        assert_eq!(sources(&[("packets", Raw::Integer(1))]), [7, 8, 9]);
+        assert_eq!(sources(&[("discrimination", text("mean"))]), [7]);
+        assert!(sources(&[("only_above", Raw::Flag(true))]).is_empty());
+        assert_eq!(sources(&[("only_above", Raw::Flag(true)), ("reference", text("29KB"))]), [7, 8]);
+    }
+
+    #[test]
+    fn the_timer_runs_only_while_something_happens() {
+        let mut given = given(&[("least", Raw::Float(0.5)), ("integral", Raw::Float(0.01))]);
+        assert_eq!(given.agent.next_timer(), Time::MAX);
+        enter(&mut given, US(1000), &[(3, 5)], 40_000);
+        assert_eq!(given.agent.next_timer(), US(1080));
+        given.pass(US(1080));
+        // It still waits; then it has gone.
+        assert_eq!(given.agent.next_timer(), US(1160));
+        given.switch.bytes.fill(0);
+        given.pass(US(1160));
+        assert_eq!(given.agent.next_timer(), Time::MAX);
+        // What passed without it is caught up with: two whole periods of an empty queue.
+        let mut awake = given.agent.clone();
+        enter(&mut given, US(1340), &[(3, 5)], 0);
+        let queue = &mut awake.queues[2];
+        queue.p = controlled(&awake.parameters, queue.p, -1.0, queue.before, 1);
+        queue.p = controlled(&awake.parameters, queue.p, -1.0, -1.0, 1);
+        close(given.agent.queues[2].p, queue.p);
+    }
+
+    #[test]
+    fn the_table_counts_like_a_map() {
+        let (mut table, mut map) = (Table::default(), std::collections::BTreeMap::new());
+        for round in 0..3u32 {
+            for step in 0..5_000u32 {
+                let source = step.wrapping_mul(2_654_435_761) % (40 << (3 * round));
+                table.count(&flow(source));
+                *map.entry(source).or_insert(0u32) += 1;
+            }
+            assert_eq!(table.entries.len(), map.len());
+            assert!(table.entries.iter().all(|entry| map[&entry.flow.source] == entry.packets));
+            table.clear();
+            map.clear();
+        }
+    }
+
+    /// A queue that rises, stays and falls; two flows, one of which has three times the packets.
+    #[test]
+    fn golden() {
+        let mut given = given(&[]);
+        let mut rows = String::new();
+        for period in 0..60u64 {
+            let queue = match period {
+                0..10 => period * 40_000,
+                10..40 => 400_000 - (period - 10) * 10_000,
+                _ => 100_000 - (period - 40) * 5_000,
+            };
+            enter(&mut given, US(80 * period), &[(0, 90), (1, 30)], queue);
+            let sent = given.pass(US(80 * (period + 1) - 1));
+            let sources: Vec<_> = sent.iter().map(|(_, notification)| notification.flow.source).collect();
+            let p = given.agent.queues[2].p;
+            rows += &format!("{period:>3} {queue:>7} {:>9} ppb {sources:?}\n", (p * 1e9).round());
+        }
+        insta::assert_snapshot!("pacc", rows);
     }
 }
