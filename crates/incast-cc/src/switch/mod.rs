@@ -24,6 +24,7 @@ use red::Marking;
 
 registry::agents! {
     mercury::Mercury,
+    pacc::Pacc,
     tcd::Tcd,
 }
 
