@@ -7,19 +7,25 @@
 //! To add one, write its file and add a line to `agents!` below.
 
 pub mod exerciser;
+mod flow_table;
 pub mod red;
 mod registry;
+#[cfg(test)]
+mod testing;
 
 use crate::{
     Path,
-    feedback::{Cnp, Notified},
+    feedback::{Cnp, CnpContent},
     parameters::{ParameterError, ParameterInfo, Raw},
     sender::Condition,
 };
 use incast_units::{Rate, Time};
 use red::Marking;
 
-registry::agents! {}
+registry::agents! {
+    mercury::Mercury,
+    tcd::Tcd,
+}
 
 /// What a listing says about an in-switch algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +58,7 @@ pub struct Effects {
     /// It marks packets. With [`AgentInfo::marks`] and without this, nobody does.
     pub marks: bool,
     /// What its notifications say.
-    pub notifies: Notified,
+    pub notifies: CnpContent,
 }
 
 /// An egress port as it is built.

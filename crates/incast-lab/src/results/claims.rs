@@ -59,7 +59,7 @@ pub struct Judgement {
     pub grid: Map<String, Value>,
     /// The published value or bound.
     pub published: f64,
-    /// `""`, `"at most"` or `"at least"`.
+    /// `""`, `"at most"`, `"at least"` or `"up to"`.
     pub relation: &'static str,
     /// Ours.
     pub measured: Option<f64>,
@@ -99,7 +99,23 @@ pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
     }
     let targets: Vec<Target<'_>> =
         claims.iter().flat_map(|claim| points.iter().flat_map(move |grid| targets(claim, grid))).collect();
+    let targets = furthest(targets, rows);
     targets.iter().map(|target| judge_one(target, &targets, rows)).collect()
+}
+
+/// Of claims of "up to", the targets at other grid points than the one that reaches most go.
+fn furthest<'a>(targets: Vec<Target<'a>>, rows: &[Row]) -> Vec<Target<'a>> {
+    let mut kept: Vec<(Target<'a>, Option<f64>)> = Vec::new();
+    for target in targets {
+        let reached = target.claim.up_to.then(|| measured(&target, rows).0).flatten();
+        match kept.last_mut().filter(|(last, _)| target.claim.up_to && std::ptr::eq(last.claim, target.claim))
+        {
+            Some(best) if reached > best.1 => *best = (target, reached),
+            Some(_) => {}
+            None => kept.push((target, reached)),
+        }
+    }
+    kept.into_iter().map(|(target, _)| target).collect()
 }
 
 /// The numbers that a claim names for a grid point.
@@ -216,6 +232,7 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         grid: target.grid.clone(),
         published: target.value,
         relation: match target.relation {
+            Relation::Equal if claim.up_to => "up to",
             Relation::Equal => "",
             Relation::AtMost => "at most",
             Relation::AtLeast => "at least",
@@ -423,6 +440,28 @@ mod tests {
         assert_eq!(statuses(&[value("a", 20.0), value("b", 10.0)]), [Status::NotReproduced; 2]);
         let curve = Claim { points: Some(vec![(0.2, 100.0), (0.4, 500.0)]), ..claim("a", None) };
         assert_eq!(statuses(&[curve]), [Status::Reproduced, Status::SameDirection]);
+    }
+
+    #[test]
+    fn up_to_is_the_most_that_any_grid_point_reaches() {
+        let up_to =
+            |value| Claim { up_to: true, ratio_to: Some("b".into()), value: Some(value), ..claim("a", None) };
+        // 150 / 100 at the lower load, 420 / 200 at the higher.
+        let judged = judge(&[up_to(2.0), up_to(1.5), claim_at(1.5)], &rows());
+        let found: Vec<_> = judged.iter().map(|one| (one.relation, one.measured, one.status)).collect();
+        assert_eq!(
+            found,
+            [
+                ("up to", Some(2.1), Status::Reproduced),
+                ("up to", Some(2.1), Status::SameDirection),
+                ("", Some(1.5), Status::Reproduced)
+            ]
+        );
+        assert_eq!(judged[0].grid["load"], 0.4);
+    }
+
+    fn claim_at(value: f64) -> Claim {
+        Claim { ratio_to: Some("b".into()), value: Some(value), ..claim("a", Some(0.2)) }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{
     requests::{self, Request},
     statistics::{Distribution, Interval, Sample, confidence, jain, size_bin},
 };
+use crate::scenario::SizeRange;
 use incast_sim::{
     Outcome,
     outcome::{FlowRecord, Totals},
@@ -245,10 +246,39 @@ pub struct Key {
     pub classes: Vec<String>,
     /// Which of them are workloads of long flows.
     pub long: Vec<bool>,
+    /// Sizes of flows that have rows of their own.
+    pub sizes: Vec<SizeRange>,
     /// Flows that start earlier do not count.
     pub counted_from: Time,
     /// Flows that start then or later do not count.
     pub counted_until: Time,
+}
+
+/// Which flows a row is about.
+#[derive(Clone, Copy, Debug)]
+enum Of<'k> {
+    Class(u16),
+    Sizes(&'k SizeRange),
+    All,
+}
+
+impl Of<'_> {
+    fn has(self, flow: &FlowRecord) -> bool {
+        match self {
+            Self::Class(class) => class == flow.class,
+            Self::Sizes(sizes) => sizes.contains(flow.bytes),
+            Self::All => true,
+        }
+    }
+
+    /// Requests are not of one size.
+    fn has_requests_of(self, class: u16) -> bool {
+        match self {
+            Self::Class(own) => own == class,
+            Self::Sizes(_) => false,
+            Self::All => true,
+        }
+    }
 }
 
 impl Key {
@@ -256,10 +286,13 @@ impl Key {
         self.counted_from <= start && start < self.counted_until
     }
 
-    /// The classes of rows: each by index, and all.
-    fn row_classes(&self) -> impl Iterator<Item = (Option<u16>, &str)> {
-        let each = self.classes.iter().enumerate().map(|(index, name)| (Some(index as u16), name.as_str()));
-        each.chain([(None, ALL)])
+    /// The classes of rows, in their order: each class, each of the sizes, and all.
+    fn row_classes(&self) -> impl Iterator<Item = (Of<'_>, &str)> {
+        let each = self.classes.iter().enumerate();
+        let sizes = self.sizes.iter().map(|sizes| (Of::Sizes(sizes), sizes.name.as_str()));
+        each.map(|(index, name)| (Of::Class(index as u16), name.as_str()))
+            .chain(sizes)
+            .chain([(Of::All, ALL)])
     }
 
     fn is_long(&self, class: u16) -> bool {
@@ -288,13 +321,12 @@ struct FlowStatistics {
     rct_us: Distribution,
 }
 
-fn flow_statistics(key: &Key, class: Option<u16>, runs: &[RunFlows<'_>]) -> FlowStatistics {
+fn flow_statistics(key: &Key, of: Of<'_>, runs: &[RunFlows<'_>]) -> FlowStatistics {
     let (mut fct, mut slow, mut rct) = (Sample::default(), Sample::default(), Sample::default());
     let mut bins: BTreeMap<u64, Sample> = BTreeMap::new();
     let mut completed = 0;
-    let belongs = |of: u16, start: Time| class.is_none_or(|class| class == of) && key.counts(start);
     for run in runs {
-        for flow in run.flows.iter().filter(|flow| belongs(flow.class, flow.start)) {
+        for flow in run.flows.iter().filter(|flow| of.has(flow) && key.counts(flow.start)) {
             let bin = bins.entry(size_bin(flow.bytes)).or_default();
             match flow.delivered {
                 Some(delivered) => {
@@ -317,7 +349,8 @@ fn flow_statistics(key: &Key, class: Option<u16>, runs: &[RunFlows<'_>]) -> Flow
                 }
             }
         }
-        for request in run.requests.iter().filter(|request| belongs(request.class, request.start)) {
+        let counts = |request: &&Request| of.has_requests_of(request.class) && key.counts(request.start);
+        for request in run.requests.iter().filter(counts) {
             match request.completion {
                 Some(completion) => rct.add(completion.saturating_sub(request.start).as_us_f64()),
                 None => rct.add_at_least(run.ended_at.saturating_sub(request.start).as_us_f64()),
@@ -356,15 +389,14 @@ fn size_row(upto_bytes: u64, sample: Sample) -> SizeBin {
 pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]) -> Vec<Row> {
     let run = RunFlows { flows: &outcome.flows, requests, ended_at: outcome.ended_at };
     key.row_classes()
-        .map(|(class, name)| {
-            let of_class: Vec<&FlowRecord> =
-                outcome.flows.iter().filter(|flow| class.is_none_or(|class| class == flow.class)).collect();
+        .map(|(of, name)| {
+            let of_class: Vec<&FlowRecord> = outcome.flows.iter().filter(|flow| of.has(flow)).collect();
             let counted: Vec<&FlowRecord> =
                 of_class.iter().copied().filter(|flow| key.counts(flow.start)).collect();
             let long: Vec<&FlowRecord> =
                 of_class.iter().copied().filter(|flow| key.is_long(flow.class)).collect();
-            let statistics = flow_statistics(key, class, &[run]);
-            let fabric = class.is_none().then_some(&outcome.totals);
+            let statistics = flow_statistics(key, of, &[run]);
+            let fabric = matches!(of, Of::All).then_some(&outcome.totals);
             let cost = fabric.map(|_| outcome.cost.cpu_s);
             let sampled = if long.is_empty() { &counted } else { &long };
             let held = outcome.base_rtt.saturating_mul(HELD_ROUND_TRIPS);
@@ -474,16 +506,16 @@ fn fairness(long: &[&FlowRecord], counted: &[&FlowRecord], ended_at: Time) -> Op
 /// Rows that pool the runs of one grid point and scheme: `rows` are those of the single runs, `flows` their flows.
 pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], flows: &[RunFlows<'_>]) -> Vec<Row> {
     key.row_classes()
-        .map(|(class, name)| {
+        .map(|(of, name)| {
             let single: Vec<&Row> =
                 rows.iter().filter_map(|run| run.iter().find(|row| row.class == name)).collect();
-            pooled_row(key, class, name, &single, flows)
+            pooled_row(key, of, name, &single, flows)
         })
         .collect()
 }
 
-fn pooled_row(key: &Key, class: Option<u16>, name: &str, single: &[&Row], flows: &[RunFlows<'_>]) -> Row {
-    let statistics = flow_statistics(key, class, flows);
+fn pooled_row(key: &Key, of: Of<'_>, name: &str, single: &[&Row], flows: &[RunFlows<'_>]) -> Row {
+    let statistics = flow_statistics(key, of, flows);
     let seed = Seed::Pooled(ALL.to_owned());
     let mut pooled = row(key, name, seed, single.len() as u64, statistics, None, None);
     let averaged = |of: fn(&Row) -> Option<f64>| -> Option<f64> {
@@ -551,6 +583,8 @@ pub fn measure(key: &Key, seed: u64, outcome: &Outcome) -> (Vec<Request>, Vec<Ro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::quantity::Size;
+    use incast_units::Bytes;
 
     fn key() -> Key {
         Key {
@@ -558,6 +592,7 @@ mod tests {
             grid: Map::new(),
             classes: vec!["a".into(), "b".into()],
             long: vec![false, false],
+            sizes: Vec::new(),
             counted_from: Time::from_us(10),
             counted_until: Time::from_us(100),
         }
@@ -604,6 +639,25 @@ mod tests {
         assert_eq!((rows[0].drops, rows[2].drops), (None, Some(3)));
         // 2,500 bytes in 990 us.
         assert!((rows[2].goodput_gbps.expect("measured") - 2500.0 * 8.0 / 990e3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn sizes_have_rows_of_their_own() {
+        let sizes = |name: &str, over: Option<u64>, upto: Option<u64>| SizeRange {
+            name: name.into(),
+            over: over.map(|bytes| Size(Bytes::new(bytes))),
+            upto: upto.map(|bytes| Size(Bytes::new(bytes))),
+        };
+        let key =
+            Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };
+        let mut large = flow(1, 20, Some(50));
+        large.bytes = 1001;
+        let (_, rows) = measure(&key, 1, &outcome(vec![flow(0, 20, Some(4)), flow(1, 20, Some(6)), large]));
+        let found: Vec<_> = rows.iter().map(|row| (row.class.as_str(), row.flows, row.fct_us.mean)).collect();
+        let expected =
+            [("a", 1, 4.0), ("b", 2, 28.0), ("short", 2, 5.0), ("long", 1, 50.0), ("all", 3, 20.0)];
+        assert_eq!(found, expected.map(|(class, flows, mean)| (class, flows, Some(mean))));
+        assert!(rows[..4].iter().all(|row| row.drops.is_none()));
     }
 
     #[test]

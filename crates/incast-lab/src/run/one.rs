@@ -235,6 +235,7 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
         grid: grid(run),
         long: classes.iter().map(|class| long.contains(class)).collect(),
         classes,
+        sizes: run.sizes().to_vec(),
         counted_from: run.counted_from,
         counted_until: run.counted_until,
     }

@@ -1,7 +1,7 @@
 //! One simulation of a scenario.
 
 use super::{
-    Form, effective,
+    Form, SizeRange, effective,
     error::ScenarioError,
     resolve::{Point, pfc, scheme::Resolved},
 };
@@ -77,6 +77,11 @@ impl Run {
             ties: self.resolved.ties,
             wire: self.resolved.wire,
         })
+    }
+
+    /// Sizes of flows that have rows of their own.
+    pub fn sizes(&self) -> &[SizeRange] {
+        &self.point.document.measure.sizes
     }
 
     /// What writes `fct.txt`, if the scenario wants it.

@@ -39,14 +39,17 @@ pub struct Incast {
     pub jitter: Time,
     /// Who receives.
     pub receiver: Receiver,
+    /// When the first group starts.
+    pub start: Time,
     /// Every flow starts before this time.
-    pub duration: Time,
+    pub until: Time,
 }
 
 impl Incast {
     /// Groups of which the last possible start of a flow is before the end: a longer run begins with the same ones.
     fn groups(&self) -> u64 {
-        self.duration.saturating_sub(self.jitter).ps().div_ceil(self.every.ps().max(1))
+        let span = self.until.saturating_sub(self.jitter).saturating_sub(self.start);
+        span.ps().div_ceil(self.every.ps().max(1))
     }
 }
 
@@ -70,7 +73,7 @@ impl Generate for Incast {
                     stream.below(self.jitter.ps().saturating_add(1))
                 };
                 flows.push(FlowSpec {
-                    start: (self.every * group).saturating_add(Time::from_ps(jitter)),
+                    start: (self.start + self.every * group).saturating_add(Time::from_ps(jitter)),
                     source,
                     destination: receiver,
                     bytes: self.size,
@@ -89,23 +92,20 @@ impl Generate for Incast {
 
     fn describe(&self) -> String {
         format!(
-            "{}: {} groups of {} × {} B, one every {}; {} flows",
+            "{}: {} groups of {} × {} B, one every {} from {} on; {} flows",
             self.name,
             self.groups(),
             self.fan_in,
             self.size,
             self.every,
+            self.start,
             self.expected().flows
         )
     }
 
     fn starts(&self) -> (u64, u64) {
-        (
-            0,
-            (self.groups().saturating_sub(1))
-                .saturating_mul(self.every.ps())
-                .saturating_add(self.jitter.ps()),
-        )
+        let last = self.groups().saturating_sub(1).saturating_mul(self.every.ps());
+        (self.start.ps(), self.start.ps().saturating_add(last).saturating_add(self.jitter.ps()))
     }
 }
 
@@ -126,18 +126,26 @@ mod tests {
             every: Time::from_us(100),
             jitter: Time::from_us(10),
             receiver: Receiver::Rotate,
-            duration: Time::from_ms(1),
+            start: Time::ZERO,
+            until: Time::from_ms(1),
         };
         let mut flows = Vec::new();
         incast.flows(1, &mut flows);
         assert_eq!((flows.len() as f64, flows.len()), (incast.expected().flows, 50));
         // A group whose flows could start at the end or later is left out, and all others stay as they are.
-        let shorter = Incast { duration: Time::from_us(910), ..incast.clone() };
+        let shorter = Incast { until: Time::from_us(910), ..incast.clone() };
         let mut fewer = Vec::new();
         shorter.flows(1, &mut fewer);
         assert_eq!(fewer, flows[..45]);
-        let longer = Incast { duration: Time::from_ps(910_000_001), ..incast.clone() };
+        let longer = Incast { until: Time::from_ps(910_000_001), ..incast.clone() };
         assert_eq!(longer.expected().flows, 50.0);
+        // Some bursts in the middle of a run.
+        let burst = Incast { start: Time::from_us(300), until: Time::from_us(800), ..incast.clone() };
+        let mut middle = Vec::new();
+        burst.flows(1, &mut middle);
+        let times: BTreeSet<u64> = middle.iter().map(|flow| flow.start.ps() / 100_000_000).collect();
+        assert_eq!((middle.len(), times), (25, (3..8).collect()));
+        assert_eq!(burst.starts(), (300_000_000, 710_000_000));
         for (group, flows) in flows.chunks(5).enumerate() {
             let senders: BTreeSet<u32> = flows.iter().map(|flow| flow.source).collect();
             assert_eq!(senders.len(), 5);

@@ -5,7 +5,7 @@ use crate::fabric::{
     node::{NodeContext, class},
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::{Cnp, receiver::End, sender::Recovery};
+use incast_cc::{Cnp, receiver::End, sender::Recovery, switch::Codepoint};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -25,7 +25,7 @@ impl Host<'_> {
         if self.schedules && self.receiving.records.len() > known {
             self.announce(packet, &arrival, context);
         }
-        if let (true, Some(interval)) = (packet.marked(), class.notification_interval) {
+        if let (true, Some(interval)) = (packet.codepoint() != Codepoint::None, class.notification_interval) {
             self.notify(packet, &arrival, interval, context);
         }
         if arrival.received == Received::Refused {
@@ -124,17 +124,25 @@ impl Host<'_> {
     }
 
     /// Notification point: answers a mark with a congestion notification packet, unless one was sent for the flow less
-    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015).
+    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It says
+    /// CE if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion Detection
+    /// in Lossless Networks", SIGCOMM 2021).
     fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, context: &mut impl NodeContext) {
         let now = context.now();
         let Some(progress) = self.receiving.progress(arrival.slot) else { return };
+        match data.codepoint() {
+            Codepoint::CongestionExperienced => progress.congested = true,
+            _ => progress.undetermined = true,
+        }
         if now < progress.next_notification {
             return;
         }
         progress.next_notification = now.saturating_add(interval);
+        let congested = std::mem::take(&mut progress.congested);
+        let undetermined = std::mem::take(&mut progress.undetermined);
         let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
         packet.entropy = data.reverse_entropy();
-        packet.set_cnp(&Cnp::CONGESTED);
+        packet.set_cnp(&Cnp { congested, undetermined, window: None });
         let class = &self.settings.classes[usize::from(data.class)];
         packet.wire = class.format.notification as u16;
         packet.priority = class.notification_priority;

@@ -47,6 +47,10 @@ pub struct Progress {
     pub was_marked: bool,
     /// The next congestion notification may not be sent before.
     pub next_notification: Time,
+    /// A packet since the last one carried CE.
+    pub congested: bool,
+    /// A packet since the last one carried UE.
+    pub undetermined: bool,
     /// A NACK for the missing packet is out.
     pub nacked: bool,
     /// Pending event of the delayed acknowledgement.

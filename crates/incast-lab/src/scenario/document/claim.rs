@@ -47,6 +47,10 @@ pub struct Claim {
     /// A lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
+    /// The number was published as "up to": it is compared with the largest measured one of all grid points that `grid`
+    /// leaves open.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub up_to: bool,
     /// A curve: value of the grid's axis, and number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<Vec<(f64, f64)>>,
@@ -61,6 +65,9 @@ pub struct Claim {
 
 fn all() -> String {
     "all".into()
+}
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 const GROUPS: &[&str] = &["fct_us", "slowdown", "rct_us"];

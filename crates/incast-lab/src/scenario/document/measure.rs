@@ -1,6 +1,6 @@
 //! `[measure]`.
 
-use super::super::quantity::Duration;
+use super::super::quantity::{Duration, Size};
 use super::no_time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ pub struct Measure {
     /// Rates of flows (`rates.parquet`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<Rates>,
+    /// Rows of their own for flows of some sizes, beside those of the classes: `[{ name = "short", upto = "100KB" }]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeRange>,
     /// Record each drop, mark, timeout and deflection (`events.parquet`).
     #[serde(default)]
     pub traces: bool,
@@ -31,6 +34,28 @@ pub struct FctTxt {
     /// Added to all starts: the time of its clock that is zero here.
     #[serde(default = "no_time")]
     pub origin: Duration,
+}
+
+/// Flows of some sizes: more than `over`, and at most `upto`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeRange {
+    /// What their rows have as class.
+    pub name: String,
+    /// Smaller flows, and those of this size, do not belong to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Size>,
+    /// Larger flows do not belong to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upto: Option<Size>,
+}
+
+impl SizeRange {
+    /// A flow of so many bytes belongs to them.
+    pub fn contains(&self, bytes: u64) -> bool {
+        self.over.is_none_or(|over| bytes > over.0.get())
+            && self.upto.is_none_or(|upto| bytes <= upto.0.get())
+    }
 }
 
 /// Samples of ports.

@@ -95,9 +95,15 @@ pub struct Incast {
     pub fan_in: u32,
     /// Bytes of each flow.
     pub size: Size,
-    /// Time between groups; the first one is at 0.
+    /// Time between groups; the first one is at `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
+    /// When the first group starts.
+    #[serde(default = "no_time")]
+    pub start: Duration,
+    /// Flows start before this time. Default: the duration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Duration>,
     /// Instead of `every`: payload over the links of all receivers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,

@@ -29,8 +29,10 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
             );
             return at("metric", problem);
         }
-        if claim.class != "all" && !traffic.classes.contains(&claim.class) {
-            let names = traffic.classes.iter().map(String::as_str).chain(["all"]);
+        let sizes = || document.measure.sizes.iter().map(|sizes| sizes.name.as_str());
+        let classes = || traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes());
+        if !classes().any(|class| class == claim.class) {
+            let names = classes();
             return at(
                 "class",
                 Problem::unknown(format!("there is no class {:?}", claim.class), &claim.class, names),
@@ -64,6 +66,10 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
                 ));
                 return at("points", problem);
             }
+        }
+        if claim.up_to && claim.value.is_none() {
+            let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
+            return at("up_to", problem);
         }
         if claim.ratio_to.is_some() && !claim.ratio_at.is_empty() {
             let problem =

@@ -46,6 +46,23 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
             Some((period("rates", rates.every.0)?, smallest))
         }
     };
+    for (index, sizes) in document.measure.sizes.iter().enumerate() {
+        let here = |problem: Problem| problem.at(&keys!["measure", "sizes", index]);
+        let name = &sizes.name;
+        if name.is_empty() || name == "all" || traffic.classes.contains(name) {
+            let problem =
+                Problem::value(format!("{name:?}"), "a name that is not that of a class or \"all\"");
+            return Err(here(problem.under("name")));
+        }
+        if document.measure.sizes[..index].iter().any(|other| other.name == *name) {
+            return Err(here(Problem::new(format!("the name {name:?} is given twice")).under("name")));
+        }
+        if let (Some(over), Some(upto)) = (sizes.over, sizes.upto)
+            && over.0 >= upto.0
+        {
+            return Err(here(Problem::value(over, format!("less than upto, {upto}")).under("over")));
+        }
+    }
     Ok(Probes { ports, rates, events: document.measure.traces, packets: None })
 }
 

@@ -23,7 +23,7 @@ use super::{
 use crate::scenario::de;
 use incast_cc::{
     Path,
-    feedback::Notified,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw},
     receiver::{Scheduler, window_credit::WindowCredit},
     sender::{Condition, LAWS, LawInfo, LawParameters},
@@ -203,15 +203,17 @@ fn class_config(
     files.read_parameters(info.parameters, &mut given)?;
     let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
     let path = files.path(context.topology, mtu, &format, wire.gap);
-    let resolved = match LawParameters::resolve(law, &path, &given) {
-        Some(Ok(resolved)) => resolved,
+    let resolved = |rate| match LawParameters::resolve(law, &Path { rate, ..path }, &given) {
+        Some(Ok(resolved)) => Ok(resolved),
         Some(Err(error)) => {
             let others =
                 if refinement.is_some() { described::REFINEMENT_KEYS } else { described::SCHEME_KEYS };
-            return Err(parameter_problem(error, &format!("law {}", info.name), others));
+            Err(parameter_problem(error, &format!("law {}", info.name), others))
         }
-        None => return Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
+        None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
     };
+    let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
+    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
     let highest = switch.priorities.saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
@@ -234,7 +236,8 @@ fn class_config(
     Ok(ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
-        law: resolved,
+        law: resolved(path.rate)?,
+        law_at,
         format,
         priority: data.unwrap_or(0),
         ack_priority: acks,
@@ -329,7 +332,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             ));
         }
         if scheme.classes.iter().all(|class| class.law.notification_interval().is_none()) {
-            let of_switches = scheme.switch.agent.effects().notifies != Notified::Nothing;
+            let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
             let given = [
                 ("notification_priority", described.notification_priority.is_some() && !of_switches),
                 ("host.notification_delay", host.notification_delay.0 > Time::ZERO),

@@ -285,6 +285,14 @@ impl Builder<'_> {
         incast: &described::Incast,
     ) -> Result<Incast, Problem> {
         let size = some_bytes("size", incast.size.0)?;
+        let start = self.before_the_end("start", incast.start.0)?;
+        let until = match incast.until {
+            Some(until) if until.0 <= start || until.0 > self.document.duration.0 => {
+                let allowed = format!("later than start, {start}, and at most the duration");
+                return Err(Problem::value(until, allowed).under("until"));
+            }
+            until => until.map_or(self.document.duration.0, |until| until.0),
+        };
         let hosts = self.topology.hosts;
         let senders =
             sizes::hosts(incast.from.as_ref(), self.topology).map_err(|problem| problem.under("from"))?;
@@ -339,12 +347,9 @@ impl Builder<'_> {
                 return Err(Problem::exactly_one(&[("every", every.is_some()), ("load", load.is_some())]));
             }
         };
-        if incast.jitter.0 >= self.document.duration.0 {
-            return Err(Problem::value(
-                incast.jitter,
-                format!("a time below the duration, {}: no flow starts later", self.document.duration),
-            )
-            .under("jitter"));
+        if incast.jitter.0 >= until - start {
+            let allowed = format!("a time below {}: flows start from {start} until {until}", until - start);
+            return Err(Problem::value(incast.jitter, allowed).under("jitter"));
         }
         if incast.jitter.0 > every {
             self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
@@ -368,7 +373,8 @@ impl Builder<'_> {
             every,
             jitter: incast.jitter.0,
             receiver,
-            duration: self.document.duration.0,
+            start,
+            until,
         })
     }
 
