@@ -3,8 +3,8 @@
 usage: pacc-margins.py [a b]    without gains: a table of some
 
 The model is that of Y. Zhu et al., "ECN or Delay", CoNEXT 2016, with the constants of DCQCN's paper at 40 Gbit/s and packets
-of 1,000 bytes, linearised at its fixed point; the controller acts each T = 80 us, its gains multiplied by p, and a notification
-reaches its sender 8 us later (one way with the queue aimed at, and back).
+of 1,000 bytes, linearised at its fixed point; the controller acts each T = 80 us, its gains multiplied by p, and what a notification
+does is seen at the queue 8 us later.
 """
 
 import cmath

@@ -90,3 +90,15 @@ impl Cnp {
         Self { window: Some(window), ..Self::CONGESTED }
     }
 }
+
+/// What of congestion notifications matters: to a law that reads them, or of those that a switch sends. Each includes the ones before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notified {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The window that is granted.
+    Windows,
+    /// That there is congestion, window or not.
+    Congestion,
+}

@@ -359,8 +359,10 @@ impl HostConfig {
 pub struct ClassConfig {
     /// Name, for messages.
     pub name: String,
-    /// The law.
+    /// The law, of hosts at the fastest rate of hosts.
     pub law: LawParameters,
+    /// The law of hosts at other rates; those that are not here have `law`.
+    pub law_at: Vec<(Rate, LawParameters)>,
     /// Sizes of its frames.
     pub format: Format,
     /// Loss recovery.

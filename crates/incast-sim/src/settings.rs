@@ -8,10 +8,10 @@ use crate::{
 };
 use incast_cc::{
     Path,
-    sender::{LawParameters, Recovery},
+    sender::{Law, LawParameters, Recovery},
     underlay::Underlay,
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 
 /// Read-only during a run.
 #[derive(Debug)]
@@ -64,6 +64,8 @@ impl Settings {
 pub struct Class {
     /// The law and its parameters.
     pub law: LawParameters,
+    /// The same of hosts at other rates.
+    pub law_at: Vec<(Rate, LawParameters)>,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Priority of its data.
@@ -84,4 +86,15 @@ pub struct Class {
     pub format: Format,
     /// What the law knows of the path.
     pub path: Path,
+}
+
+impl Class {
+    /// The law of a flow from a host of this rate, at the flow's start.
+    pub fn start(&self, rate: Rate, now: Time, random: u32) -> Law {
+        let other = self.law_at.iter().find(|(other, _)| *other == rate);
+        match other {
+            Some((rate, law)) => law.start(&Path { rate: *rate, ..self.path }, now, random),
+            None => self.law.start(&self.path, now, random),
+        }
+    }
 }

@@ -190,6 +190,21 @@ fn a_paused_nic_sends_its_other_priorities() {
     }
 }
 
+/// A law goes by the rate of its own host.
+#[test]
+fn hosts_of_different_rates_have_laws_of_their_own() {
+    let text =
+        "host a\nhost b\nhost c\nswitch s\nlink a s 20Gbps 1us\nlink b s 40Gbps 1us\nlink c s 100Gbps 1us\n";
+    let mut config = config(parse(text).expect("a good topology"), "dcqcn", &[]);
+    config.flows = vec![flow(0, 2, 1_000_000), flow(1, 2, 1_000_000), flow(2, 0, 1_000_000)];
+    config.probes.rates = Some((Time::from_us(10), 1));
+    let outcome = common::run(config);
+    let assigned = |source: u32| {
+        outcome.rates.iter().find(|sample| sample.source == source).map(|sample| sample.assigned_bps)
+    };
+    assert_eq!([0, 1, 2].map(assigned), [20, 40, 100].map(|gbps| Some(gbps * 1_000_000_000)));
+}
+
 // ---- In-switch agents -------------------------------------------------------------------------------------
 
 /// Bytes of a congestion notification in the format of TCP, which has none of its own: a segment without payload.

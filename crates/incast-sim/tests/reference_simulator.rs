@@ -135,6 +135,7 @@ impl Case {
         ClassConfig {
             name: kind.law.to_owned(),
             law,
+            law_at: Vec::new(),
             format: Format::of(framing),
             recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
             priority: kind.priority % priorities,

@@ -28,10 +28,12 @@
 
 use super::{
     Condition, Framing, LawInfo, Recovery, SenderLaw,
+    grant::{self, Grant, GrantUntil},
     rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
+    feedback::Notified,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -122,6 +124,42 @@ crate::parameters! {
         window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
+        /// A notification that comes less than this after the last cut does not cut again; alpha rises all the same, and a window that it
+        /// grants counts. "cnp-interval" is the time in which a receiver would send one.
+        decrease_guard: Guard = "0ns", |_| Guard::Time(Time::ZERO), "any time, or \"cnp-interval\"", |_| true, "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not";
+        /// What ends a window that a switch granted: the first increase of the rate (a step of recovery, by timer or byte counter), or a time without notifications.
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        /// That time.
+        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+    }
+}
+
+/// A time after a cut during which there is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// So long.
+    Time(Time),
+    /// As long as `cnp_interval`.
+    CnpInterval,
+}
+
+impl Guard {
+    const CNP_INTERVAL: &'static str = "cnp-interval";
+}
+
+impl Setting for Guard {
+    const KIND: &'static str = "a time such as \"50us\", or \"cnp-interval\"";
+    fn read(raw: &Raw) -> Result<Self, String> {
+        match raw {
+            Raw::Text(text) if text == Self::CNP_INTERVAL => Ok(Self::CnpInterval),
+            _ => Time::read(raw).map(Self::Time).map_err(|_| format!("found {raw}, expected {}", Self::KIND)),
+        }
+    }
+    fn write(&self) -> Raw {
+        match self {
+            Self::Time(time) => time.write(),
+            Self::CnpInterval => Raw::Text(Self::CNP_INTERVAL.to_owned()),
+        }
     }
 }
 
@@ -190,6 +228,8 @@ pub struct Constants {
     /// Below this rate packets are further apart than the timer.
     slow: f64,
     limit: Limit,
+    decrease_guard: Time,
+    grants: grant::Rule,
 }
 
 /// State of a flow.
@@ -213,6 +253,9 @@ pub struct Dcqcn {
     /// Variant mellanox: a CNP has come since the last tick of alpha's timer, and of that of cuts.
     alpha_pending: bool,
     cut_pending: bool,
+    /// Before this there is no other cut.
+    guarded_until: Time,
+    grant: Grant,
     constants: Arc<Constants>,
 }
 
@@ -262,15 +305,16 @@ fn target_step_mellanox(constants: &Constants, timer: u64) -> f64 {
 const NEAR: f64 = 1000.0;
 
 impl Dcqcn {
-    /// The rate is below that of the line: timer and byte counter matter.
+    /// The rate is below that of the line, or a step of recovery is awaited to end a grant: timer and byte counter matter.
     #[inline]
     fn is_limited(&self) -> bool {
-        self.current < self.constants.line
+        self.current < self.constants.line || self.grant.awaits_increase()
     }
 
     /// Brings the state to `now`.
     #[inline]
     fn catch_up(&mut self, now: Time) {
+        self.grant.expire(now);
         if self.cut_pending && self.decrease_timer.next() <= now {
             let tick = self.decrease_timer.next();
             self.expire(tick);
@@ -320,6 +364,7 @@ impl Dcqcn {
         if constants.line - self.current < NEAR {
             self.current = constants.line;
         }
+        self.grant.on_increase(&constants.grants);
     }
 
     /// Starts recovery anew at `now`, towards the rate that there is.
@@ -339,6 +384,7 @@ impl Dcqcn {
     fn cut(&mut self, now: Time) {
         self.start_over(now);
         self.current = cut(self.current, self.alpha).max(self.constants.min_rate);
+        self.guarded_until = now.saturating_add(self.constants.decrease_guard);
     }
 
     /// A notification of UE without CE has come (TCD's hold rule): nothing is cut, and recovery starts anew. Alpha stays, and
@@ -356,6 +402,7 @@ impl Dcqcn {
     fn notified(&mut self, now: Time) {
         self.catch_up(now);
         let mellanox = self.constants.parameters.variant == Variant::Mellanox;
+        let may_cut = now >= self.guarded_until;
         if !std::mem::replace(&mut self.was_notified, true) {
             // Nothing ran before the first one: alpha is still 1.
             self.alpha_timer.restart(now);
@@ -371,13 +418,27 @@ impl Dcqcn {
                 self.decrease_timer.expired(now);
             }
             self.expire_alpha(now);
-            (self.alpha_pending, self.cut_pending) = (true, true);
+            (self.alpha_pending, self.cut_pending) = (true, self.cut_pending || may_cut);
         }
         if !mellanox {
             self.expire_alpha(now);
-            self.cut(now);
+            if may_cut {
+                self.cut(now);
+            }
             self.alpha = raised(self.alpha, self.constants.parameters.gain);
             self.alpha_timer.restart(now);
+        }
+    }
+}
+
+impl Dcqcn {
+    /// What a notification grants counts whether it cut or not.
+    fn granted(&mut self, now: Time, cnp: &Cnp) {
+        let was_limited = self.is_limited();
+        self.grant.on_cnp(&self.constants.grants, now, cnp);
+        if !was_limited {
+            // Nothing has run: recovery, which ends the grant, begins now.
+            self.increase_timer.restart(now);
         }
     }
 }
@@ -393,6 +454,7 @@ impl SenderLaw for Dcqcn {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const HEEDS: Notified = Notified::Congestion;
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),
@@ -401,6 +463,7 @@ impl SenderLaw for Dcqcn {
         Condition::new("cnp_interval", "notification", &["cnp"]),
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("grant_quiet", "grant_until", &["quiet"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -421,6 +484,11 @@ impl SenderLaw for Dcqcn {
             },
             slow: f64::from(path.wire_mss) * 8e12 / parameters.increase_timer.ps() as f64,
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
+            decrease_guard: match parameters.decrease_guard {
+                Guard::Time(time) => time,
+                Guard::CnpInterval => parameters.cnp_interval,
+            },
+            grants: grant::Rule::new(parameters.grant_until, parameters.grant_quiet),
             parameters,
         }))
     }
@@ -449,6 +517,8 @@ impl SenderLaw for Dcqcn {
             was_notified: false,
             alpha_pending: false,
             cut_pending: false,
+            guarded_until: now,
+            grant: Grant::NONE,
             constants: Arc::clone(constants),
         }
     }
@@ -472,6 +542,7 @@ impl SenderLaw for Dcqcn {
         } else {
             self.notified(now);
         }
+        self.granted(now, cnp);
     }
 
     fn on_timer(&mut self, now: Time) {
@@ -496,19 +567,20 @@ impl SenderLaw for Dcqcn {
     }
 
     fn window(&self) -> u64 {
-        self.constants.limit.at(self.current)
+        self.grant.limit(self.constants.limit.at(self.current))
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.current as u64).max(1)))
     }
     fn next_timer(&self) -> Time {
-        if self.cut_pending {
+        let own = if self.cut_pending {
             self.decrease_timer.next()
-        } else if self.current < self.constants.slow && self.is_limited() {
+        } else if self.current < self.constants.slow && self.is_limited() || self.grant.awaits_increase() {
             self.increase_timer.next()
         } else {
             Time::MAX
-        }
+        };
+        own.min(self.grant.ends())
     }
 }
 
@@ -832,6 +904,76 @@ mod tests {
         assert_eq!(rates(&law), (50.0, 50.0));
     }
 
+    /// Mercury, J. Cloud Computing 2024, algorithm 2.
+    #[test]
+    fn a_granted_window_lasts_until_the_next_step_of_recovery() {
+        let mut law = flow(&[("in_flight", "bdp")]);
+        assert_eq!(law.window(), 50_000);
+        law.on_cnp(US(100), &Cnp::granting(9_000));
+        law.on_cnp(US(101), &Cnp::granting(20_000));
+        assert_eq!((law.window(), rates(&law)), (9_000, (10.0, 20.0)));
+        // The timer is fired, however fast packets follow each other.
+        assert_eq!(law.next_timer(), US(156));
+        law.on_timer(US(156));
+        assert_eq!((law.window(), law.next_timer(), rates(&law)), (50_000, Time::MAX, (15.0, 20.0)));
+        // So does the byte counter.
+        let mut law = flow(&[("byte_counter", "10KB")]);
+        law.on_cnp(US(100), &Cnp::granting(9_000));
+        law.on_sent(US(101), 10_000);
+        assert_eq!(law.window(), u64::MAX);
+        // With the other reading increases do not matter.
+        let mut law = flow(&[("grant_until", "quiet")]);
+        law.on_cnp(US(100), &Cnp::granting(9_000));
+        law.on_cnp(US(110), &Cnp::CONGESTED);
+        law.catch_up(Time::from_ns(159_999));
+        assert_eq!((law.window(), law.next_timer()), (9_000, US(160)));
+        law.on_timer(US(160));
+        assert_eq!((law.window(), law.next_timer()), (u64::MAX, Time::MAX));
+    }
+
+    #[test]
+    fn a_guard_keeps_cuts_apart_but_not_what_else_notifications_do() {
+        let guarded = &[("decrease_guard", "cnp-interval"), ("in_flight", "bdp")];
+        let mut law = flow(guarded);
+        law.on_cnp(US(100), &Cnp::granting(20_000));
+        law.alpha = 0.5;
+        law.on_cnp(US(112), &Cnp::granting(9_000));
+        law.on_cnp(US(149), &Cnp::CONGESTED);
+        assert_eq!((rates(&law), law.window()), ((20.0, 40.0), 9_000));
+        close(law.alpha, raised(raised(0.5, 1.0 / 256.0), 1.0 / 256.0));
+        // Recovery goes on from the cut, with its first step ending the grant though notifications went on.
+        assert_eq!(law.next_timer(), US(155));
+        law.on_cnp(US(150), &Cnp::CONGESTED);
+        assert!(law.current < 16.0 * GBPS && law.target == 20.0 * GBPS);
+        // At line rate nothing recovers, but a grant ends all the same, one timer later.
+        (law.current, law.target) = (40.0 * GBPS, 40.0 * GBPS);
+        law.grant = Grant::NONE;
+        law.guarded_until = Time::MAX;
+        law.on_cnp(US(1000), &Cnp::granting(7_000));
+        assert_eq!((law.current, law.window(), law.next_timer()), (40.0 * GBPS, 7_000, US(1055)));
+        law.on_timer(US(1055));
+        assert_eq!((law.current, law.window()), (40.0 * GBPS, 50_000));
+
+        // The NIC's: ticks pass without a cut.
+        let mut law = flow(&[("variant", "mellanox"), ("profile", "paper"), ("decrease_guard", "50us")]);
+        law.on_cnp(US(100), &Cnp::CONGESTED);
+        law.on_timer(US(104));
+        let cut = law.current;
+        law.on_cnp(US(110), &Cnp::granting(5_000));
+        assert!(!law.cut_pending && law.alpha_pending);
+        law.catch_up(US(150));
+        assert_eq!((law.current, law.window()), (cut, 5_000));
+        law.on_cnp(US(154), &Cnp::CONGESTED);
+        law.on_timer(US(156));
+        assert!(law.current < cut);
+
+        let values = Dcqcn::values(&Dcqcn::resolve(&path(), &given(guarded)).expect("allowed"));
+        assert!(values.contains(&("decrease_guard", Raw::Text("cnp-interval".into()))));
+        let refused =
+            Dcqcn::resolve(&path(), &given(&[("decrease_guard", "cnp")])).expect_err("refused").to_string();
+        assert!(refused.contains("or \"cnp-interval\""), "{refused}");
+    }
+
     #[test]
     fn mistakes_are_refused() {
         let refused = |values: &[(&str, &str)]| {
@@ -845,6 +987,6 @@ mod tests {
 
     #[test]
     fn state_is_small() {
-        assert!(size_of::<Dcqcn>() <= 112, "{}", size_of::<Dcqcn>());
+        assert!(size_of::<Dcqcn>() <= 128, "{}", size_of::<Dcqcn>());
     }
 }

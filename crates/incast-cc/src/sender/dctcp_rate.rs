@@ -16,10 +16,11 @@
 
 use super::{
     Condition, Framing, LawInfo, Recovery, SenderLaw,
+    grant::{self, Grant, GrantUntil},
     rate_based::{self, InFlight, Limit, WindowRule},
 };
 use crate::{
-    Feedback, Loss, Path,
+    Cnp, Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -56,6 +57,10 @@ crate::parameters! {
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
         /// A new rate changes the gap to the next packet that is under way, too.
         repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        /// What ends a window that a switch granted: the first increase of the rate (at the end of a batch without a cut), or a time without notifications.
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        /// That time.
+        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -68,6 +73,7 @@ pub struct Constants {
     step: f64,
     mss: u64,
     limit: Limit,
+    grants: grant::Rule,
 }
 
 /// State of a flow.
@@ -83,6 +89,7 @@ pub struct DctcpRate {
     marked: u64,
     /// A cut was made, and what was sent before it lies below this position.
     reduced_until: Option<u64>,
+    grant: Grant,
     constants: Arc<Constants>,
 }
 
@@ -111,6 +118,7 @@ impl SenderLaw for DctcpRate {
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("grant_quiet", "grant_until", &["quiet"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -131,6 +139,7 @@ impl SenderLaw for DctcpRate {
             step: parameters.additive_increase.as_f64(),
             mss: u64::from(path.mss).max(1),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
+            grants: grant::Rule::new(parameters.grant_until, parameters.grant_quiet),
             parameters,
         }))
     }
@@ -148,12 +157,14 @@ impl SenderLaw for DctcpRate {
             packets: 1,
             marked: 0,
             reduced_until: None,
+            grant: Grant::NONE,
             constants: Arc::clone(constants),
         }
     }
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let constants = &*self.constants;
+        self.grant.expire(feedback.now);
         self.marked += u64::from(feedback.marked);
         let ends_batch = feedback.acked > self.batch_end;
         if ends_batch {
@@ -177,16 +188,26 @@ impl SenderLaw for DctcpRate {
         }
         if ends_batch && self.reduced_until.is_none() {
             self.rate = (self.rate + constants.step).min(constants.line);
+            self.grant.on_increase(&constants.grants);
         }
     }
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+        self.grant.on_cnp(&self.constants.grants, now, cnp);
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.grant.expire(now);
+    }
 
     fn window(&self) -> u64 {
-        self.constants.limit.at(self.rate)
+        self.grant.limit(self.constants.limit.at(self.rate))
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.rate as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        self.grant.ends()
     }
     fn estimate(&self) -> Option<f32> {
         Some(self.alpha as f32)
@@ -282,5 +303,23 @@ mod tests {
         law.on_timeout(Time::ZERO, 0);
         law.on_loss(&Loss { now: Time::ZERO, lost_bytes: 1, position: 0, next: 1, in_flight: 0 });
         assert_eq!(law.pacing_rate(), Some(Rate::from_gbps(100)));
+    }
+
+    #[test]
+    fn a_granted_window_lasts_until_a_batch_ends_without_a_cut() {
+        let mut law = flow(&[("in_flight", "bdp")]);
+        ack(&mut law, 1000, 10_000, 1);
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        assert_eq!((law.window(), law.rate), (3_000, 50.0 * GBPS), "notifications do not change the rate");
+        ack(&mut law, 10_000, 13_000, 0);
+        assert_eq!(law.window(), 3_000);
+        ack(&mut law, 11_000, 14_000, 0);
+        assert_eq!(law.window(), 162_500);
+        let mut law = flow(&[("grant_until", "quiet"), ("grant_quiet", "20us")]);
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        ack(&mut law, 1000, 10_000, 0);
+        assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(21)));
+        law.on_timer(Time::from_us(21));
+        assert_eq!((law.window(), law.next_timer()), (162_500, Time::MAX));
     }
 }

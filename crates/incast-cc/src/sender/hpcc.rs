@@ -22,10 +22,11 @@
 
 use super::{
     Condition, Framing, LawInfo, Recovery, SenderLaw,
+    grant::{self, Grant, GrantUntil},
     rate_based::{self, Profile, WindowRule},
 };
 use crate::{
-    Feedback, HopTelemetry, Loss, Path,
+    Cnp, Feedback, HopTelemetry, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -78,6 +79,10 @@ crate::parameters! {
         telemetry_multiple: u64 = "rate / 25Gbps, at least 1", |path| (path.rate.bps() / 25_000_000_000).max(1), "1 to 1000", |m| (1..=1000).contains(m), "the released scripts (INT_MULTI)";
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is the released simulator";
+        /// What ends a window that a switch granted: the first increase of the reference window (an update that does not lower it), or a time without notifications.
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        /// That time.
+        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -101,6 +106,7 @@ pub struct Constants {
     /// T in picoseconds.
     base_rtt: f64,
     slack: u64,
+    grants: grant::Rule,
 }
 
 /// The telemetry of the last acknowledgement.
@@ -123,6 +129,7 @@ pub struct Hpcc {
     stage: u64,
     /// The reference is updated when this position is passed.
     update_after: u64,
+    grant: Grant,
     /// Apart, so that flows of other laws do not pay for it.
     last: Box<Hops>,
     constants: Arc<Constants>,
@@ -239,7 +246,10 @@ impl SenderLaw for Hpcc {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const CONDITIONS: &'static [Condition] = &[Condition::new("telemetry_multiple", "telemetry", &["hpcc"])];
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("telemetry_multiple", "telemetry", &["hpcc"]),
+        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+    ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let profile = chosen("profile", Profile::Scaled, given)?;
@@ -273,6 +283,7 @@ impl SenderLaw for Hpcc {
         defaults.push(("min_rate", least.write()));
         let parameters = Parameters::resolve(&network, &with_defaults(&defaults, given))?;
 
+        let grants = grant::Rule::new(parameters.grant_until, parameters.grant_quiet);
         let line = path.rate.as_f64();
         let (step, least) = (parameters.additive_increase.as_f64(), parameters.min_rate.as_f64().min(line));
         let initial = parameters.window.get() as f64;
@@ -290,6 +301,7 @@ impl SenderLaw for Hpcc {
                 queue: 8e12 / base_rtt,
                 base_rtt,
                 slack: rate_based::slack(parameters.window_rule, path),
+                grants,
                 parameters,
             },
             Form::Rate => Constants {
@@ -302,6 +314,7 @@ impl SenderLaw for Hpcc {
                 queue: line / initial,
                 base_rtt,
                 slack: rate_based::slack(parameters.window_rule, path),
+                grants,
                 parameters,
             },
         }))
@@ -316,12 +329,14 @@ impl SenderLaw for Hpcc {
             utilisation: 1.0,
             stage: 0,
             update_after: 0,
+            grant: Grant::NONE,
             last: Box::default(),
             constants: Arc::clone(constants),
         }
     }
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        self.grant.expire(feedback.now);
         let hops = &feedback.telemetry[..feedback.telemetry.len().min(HOPS)];
         if hops.is_empty() {
             return;
@@ -342,6 +357,9 @@ impl SenderLaw for Hpcc {
             let (value, stage) = self.decide();
             self.current = value;
             if commits {
+                if value >= self.reference {
+                    self.grant.on_increase(&self.constants.grants);
+                }
                 (self.reference, self.stage) = (value, stage);
             }
         }
@@ -352,14 +370,24 @@ impl SenderLaw for Hpcc {
     }
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+        self.grant.on_cnp(&self.constants.grants, now, cnp);
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.grant.expire(now);
+    }
 
     fn window(&self) -> u64 {
         let (numerator, denominator) = self.constants.window;
-        ((self.current * numerator / denominator) as u64).max(1).saturating_add(self.constants.slack)
+        let own = ((self.current * numerator / denominator) as u64).max(1);
+        self.grant.limit(own.saturating_add(self.constants.slack))
     }
     fn pacing_rate(&self) -> Option<Rate> {
         let rate = (self.current * self.constants.rate).min(self.constants.line);
         Some(Rate::from_bps((rate as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        self.grant.ends()
     }
     fn estimate(&self) -> Option<f32> {
         Some(self.utilisation as f32)
@@ -632,7 +660,31 @@ mod tests {
     }
 
     #[test]
+    fn a_granted_window_lasts_until_an_update_does_not_lower_the_reference() {
+        let mut law = flow(&[]);
+        let mut port = Port::new();
+        let us = Time::from_us(1);
+        port.ack(&mut law, us, 1.0, 0, 1_000);
+        law.on_cnp(us, &Cnp::granting(3_000));
+        assert_eq!(law.window(), 3_000);
+        // A long queue lowers the reference; acknowledgements in between may raise the window and end nothing.
+        port.ack(&mut law, Time::from_us(13), 1.0, 200_000, 10_000);
+        port.ack(&mut law, Time::from_us(13), 1.0, 200_000, 10_000);
+        assert!(law.reference < 162_500.0);
+        port.ack(&mut law, Time::from_us(13), 0.1, 0, 10_000);
+        assert!(law.current > law.reference, "{} {}", law.current, law.reference);
+        assert_eq!(law.window(), 3_000);
+        (0..8).for_each(|_| port.ack(&mut law, us, 0.1, 0, 10_000));
+        assert!(law.window() > 3_000, "{law:?}");
+        let mut law = flow(&[("grant_until", "quiet"), ("grant_quiet", "20us")]);
+        law.on_cnp(us, &Cnp::granting(3_000));
+        assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(21)));
+        law.on_timer(Time::from_us(21));
+        assert_eq!((law.window(), law.next_timer()), (162_500, Time::MAX));
+    }
+
+    #[test]
     fn state_is_small() {
-        assert!(size_of::<Hpcc>() <= 56, "{}", size_of::<Hpcc>());
+        assert!(size_of::<Hpcc>() <= 72, "{}", size_of::<Hpcc>());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! To add one, write its file and add a line to `senders!` below; `docs/adding-a-law.md` walks through it.
 
+pub mod grant;
 mod rate_based;
 mod registry;
 #[cfg(test)]
@@ -9,6 +10,7 @@ pub(crate) mod testing;
 
 use crate::{
     Cnp, Feedback, Loss, Path,
+    feedback::Notified,
     parameters::{ParameterError, ParameterInfo, Raw},
 };
 use incast_units::{Rate, Time};
@@ -99,6 +101,8 @@ pub trait SenderLaw: Sized {
     const INFO: LawInfo;
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
+    /// What of a congestion notification it goes by ([`Self::on_cnp`]).
+    const HEEDS: Notified = Notified::Nothing;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///

@@ -51,6 +51,11 @@ macro_rules! senders {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::CONDITIONS,)* }
             }
 
+            /// See [`SenderLaw::HEEDS`].
+            pub fn heeds(&self) -> Notified {
+                match self { $(Self::$law(_) => <$law as SenderLaw>::HEEDS,)* }
+            }
+
             /// See [`SenderLaw::notification_interval`].
             pub fn notification_interval(&self) -> Option<Time> {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::notification_interval(parameters),)* }

@@ -637,8 +637,9 @@ proptest! {
         let path = Path {
             rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90,
         };
-        let lineage = [("profile".to_owned(), Raw::Text("hpcc-lineage".to_owned()))];
-        let cases = LAWS.iter().flat_map(|info| [(info, &[][..]), (info, &lineage[..])]);
+        let set = |key: &str, value: &str| [(key.to_owned(), Raw::Text(value.to_owned()))];
+        let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "quiet"));
+        let cases = LAWS.iter().flat_map(|info| [(info, &[][..]), (info, &lineage[..]), (info, &quiet[..])]);
         for (info, given) in cases {
             let parameters = LawParameters::resolve(info.name, &path, given).expect("registered");
             let Ok(parameters) = parameters else {
@@ -658,6 +659,10 @@ proptest! {
                 prop_assert!(law.window() >= 1, "{}: no window after {operation:?}", info.name);
                 prop_assert!(law.pacing_rate().is_none_or(|rate| rate.bps() > 0), "{}: no pace", info.name);
                 prop_assert!(law.credit() >= credit, "{}: credit was taken back", info.name);
+                let takes_grants = info.parameters.iter().any(|parameter| parameter.name == "grant_until");
+                if let (true, Operation::Notification { cnp: Cnp { window: Some(window), .. } }) = (takes_grants, operation) {
+                    prop_assert!(law.window() <= (*window).max(1), "{}: more than is granted", info.name);
+                }
                 if matches!(operation, Operation::Timer) {
                     prop_assert!(law.next_timer() > model.now, "{}: the timer stands still", info.name);
                 }

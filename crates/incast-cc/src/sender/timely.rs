@@ -21,10 +21,11 @@
 
 use super::{
     Condition, Framing, LawInfo, Recovery, SenderLaw,
+    grant::{self, Grant, GrantUntil},
     rate_based::{self, InFlight, Limit, Profile, WindowRule},
 };
 use crate::{
-    Feedback, Loss, Path,
+    Cnp, Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -106,6 +107,10 @@ crate::parameters! {
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
         /// A new rate changes the gap to the next packet that is under way, too.
         repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        /// What ends a window that a switch granted: the first increase of the rate (an update that raises it or would if it were not the line's), or a time without notifications.
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        /// That time.
+        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -151,6 +156,7 @@ pub struct Constants {
     reference: f64,
     min_rtt: f64,
     limit: Limit,
+    grants: grant::Rule,
 }
 
 /// State of a flow.
@@ -169,6 +175,7 @@ pub struct Timely {
     update_after: u64,
     /// Increases in a row that count.
     streak: u32,
+    grant: Grant,
     constants: Arc<Constants>,
 }
 
@@ -206,7 +213,7 @@ impl Timely {
         let gradient = self.difference / constants.min_rtt;
         let before = self.rate;
         let mut counts = false;
-        self.rate = if rtt < constants.low {
+        let rate = if rtt < constants.low {
             counts = parameters.hyper_counts == Streak::Increases;
             before + constants.step * if counts { self.steps() } else { 1.0 }
         } else if rtt > constants.high {
@@ -219,8 +226,11 @@ impl Timely {
             before + constants.step * self.steps()
         } else {
             by_gradient(before, beta, gradient)
+        };
+        if rate > before {
+            self.grant.on_increase(&constants.grants);
         }
-        .clamp(constants.min_rate, constants.line);
+        self.rate = rate.clamp(constants.min_rate, constants.line);
         self.streak = if counts { self.streak.saturating_add(1) } else { 0 };
     }
 
@@ -247,6 +257,7 @@ impl SenderLaw for Timely {
         Condition::new("segment", "update", &["segment"]),
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("grant_quiet", "grant_until", &["quiet"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -282,6 +293,7 @@ impl SenderLaw for Timely {
             reference: ps(parameters.reference),
             min_rtt: ps(parameters.min_rtt),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
+            grants: grant::Rule::new(parameters.grant_until, parameters.grant_quiet),
             parameters,
         }))
     }
@@ -300,11 +312,13 @@ impl SenderLaw for Timely {
             last_update: now,
             update_after: 0,
             streak: 0,
+            grant: Grant::NONE,
             constants: Arc::clone(constants),
         }
     }
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        self.grant.expire(feedback.now);
         let parameters = &self.constants.parameters;
         self.completed += feedback.acked_bytes;
         let due = match parameters.update {
@@ -329,12 +343,21 @@ impl SenderLaw for Timely {
     }
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+        self.grant.on_cnp(&self.constants.grants, now, cnp);
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.grant.expire(now);
+    }
 
     fn window(&self) -> u64 {
-        self.constants.limit.at(self.rate)
+        self.grant.limit(self.constants.limit.at(self.rate))
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.rate as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        self.grant.ends()
     }
 }
 
@@ -538,6 +561,28 @@ mod tests {
         assert_eq!((law.pacing_rate(), law.window()), (Some(Rate::from_bps(10_000_000)), u64::MAX));
         let limited = flow(&[("in_flight", "rate-bdp")]);
         assert_eq!(limited.window(), 12_500);
+    }
+
+    #[test]
+    fn a_granted_window_lasts_until_an_update_raises_the_rate() {
+        let mut law = flow(&[("in_flight", "bdp")]);
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        assert_eq!((law.window(), law.rate), (3_000, 5.0 * GBPS), "notifications do not change the rate");
+        updates(&mut law, &[100.0, 110.0, 600.0]);
+        assert_eq!(law.window(), 3_000);
+        updates(&mut law, &[30.0, 30.0]);
+        assert_eq!(law.window(), 25_000);
+        // At the line's rate, too.
+        law.rate = 10.0 * GBPS;
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        updates(&mut law, &[30.0, 30.0]);
+        assert_eq!((law.window(), law.rate), (25_000, 10.0 * GBPS));
+        let mut law = flow(&[("grant_until", "quiet")]);
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        updates(&mut law, &[30.0, 30.0]);
+        assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(101)));
+        law.on_timer(Time::from_us(101));
+        assert_eq!((law.window(), law.next_timer()), (u64::MAX, Time::MAX));
     }
 
     #[test]

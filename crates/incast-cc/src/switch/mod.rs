@@ -7,6 +7,7 @@
 //! To add one, write its file and add a line to `agents!` below.
 
 pub mod exerciser;
+mod flow_table;
 pub mod red;
 mod registry;
 #[cfg(test)]
@@ -14,7 +15,7 @@ mod testing;
 
 use crate::{
     Path,
-    feedback::Cnp,
+    feedback::{Cnp, Notified},
     parameters::{ParameterError, ParameterInfo, Raw},
     sender::Condition,
 };
@@ -22,6 +23,7 @@ use incast_units::{Rate, Time};
 use red::Marking;
 
 registry::agents! {
+    mercury::Mercury,
     pacc::Pacc,
     tcd::Tcd,
 }
@@ -43,8 +45,22 @@ pub struct AgentInfo {
     pub sender: &'static [(&'static str, &'static str)],
     /// It treats each port by itself: while packets enter and leave one it does not look at others, deflects nothing,
     /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they happen, if in
-    /// order: before the next packet for that port, before its pause edges, and before the timer.
+    /// order: before the next packet for that port, before its pause edges, and before the timer. What finds its port
+    /// idle is reported by [`SwitchAgent::on_pass`].
     pub by_port: bool,
+}
+
+/// What an agent depends on and what it brings about, with its parameters. A scheme in which that leads to nothing is warned of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// It goes by the thresholds at which the port would mark.
+    pub reads_thresholds: bool,
+    /// It does something about pauses.
+    pub reads_pauses: bool,
+    /// It marks packets. With [`AgentInfo::marks`] and without this, nobody does.
+    pub marks: bool,
+    /// What its notifications say.
+    pub notifies: Notified,
 }
 
 /// An egress port as it is built.
@@ -159,6 +175,14 @@ pub struct Verdict {
     pub deflect_to: Option<u16>,
 }
 
+impl Verdict {
+    /// Nothing is to be done.
+    #[inline]
+    pub fn is_nothing(&self) -> bool {
+        self.mark == Codepoint::None && self.notify.is_none() && self.deflect_to.is_none()
+    }
+}
+
 /// A congestion notification that an agent sends on its own account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
@@ -176,6 +200,8 @@ pub trait SwitchView {
     fn priorities(&self) -> u8;
     /// Bytes waiting in an egress queue.
     fn queue_bytes(&self, port: u16, priority: u8) -> u64;
+    /// What waits in an egress queue, first in first.
+    fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView>;
     /// Rate of a port.
     fn rate(&self, port: u16) -> Rate;
     /// The port may send this priority: its neighbour has not forbidden it, and its link is up.
@@ -200,6 +226,10 @@ pub trait SwitchAgent: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// What it depends on and what it brings about.
+    fn effects(_parameters: &Self::Parameters) -> Effects {
+        Effects::default()
+    }
     /// The agent of one switch, before the first packet.
     fn install(parameters: &Self::Parameters, site: &Site<'_>) -> Self;
 
@@ -219,6 +249,17 @@ pub trait SwitchAgent: Sized {
         switch: &impl SwitchView,
         verdict: &mut Verdict,
     );
+    /// A packet finds its port idle: it enters and leaves at once.
+    fn on_pass(
+        &mut self,
+        port: &PortView,
+        packet: &PacketView,
+        switch: &impl SwitchView,
+        verdict: &mut Verdict,
+    ) {
+        self.on_enqueue(port, packet, switch, verdict);
+        self.on_dequeue(port, packet, switch, verdict);
+    }
     /// A packet that entered will not leave: there was no room for it, or its link went down. The port is the one it
     /// was to leave by, deflected or not.
     fn on_drop(&mut self, _port: &PortView, _packet: &PacketView) {}

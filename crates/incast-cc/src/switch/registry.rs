@@ -78,6 +78,14 @@ macro_rules! agents {
                 }
             }
 
+            /// See [`SwitchAgent::effects`].
+            pub fn effects(&self) -> Effects {
+                match self {
+                    Self::None | Self::Exerciser(_) => Effects::default(),
+                    $(Self::$agent(parameters) => <$agent as SwitchAgent>::effects(parameters),)*
+                }
+            }
+
             /// The agent of one switch.
             pub fn install(&self, site: &Site<'_>) -> Agent {
                 match self {
@@ -110,6 +118,15 @@ macro_rules! agents {
                     Self::None => {}
                     Self::Exerciser(agent) => agent.on_dequeue(port, packet, switch, verdict),
                     $(Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
+                }
+            }
+            /// See [`SwitchAgent::on_pass`].
+            #[inline]
+            pub fn on_pass(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_pass(port, packet, switch, verdict),
+                    $(Self::$agent(agent) => agent.on_pass(port, packet, switch, verdict),)*
                 }
             }
             /// See [`SwitchAgent::on_drop`].

@@ -32,6 +32,10 @@ impl SwitchView for Queues {
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
         self.bytes[usize::from(port) * usize::from(self.setting.priorities) + usize::from(priority)]
     }
+    /// It has no packets.
+    fn waiting(&self, _port: u16, _priority: u8) -> impl Iterator<Item = PacketView> {
+        std::iter::empty()
+    }
     fn rate(&self, _port: u16) -> Rate {
         RATE
     }

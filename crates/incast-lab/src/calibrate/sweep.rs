@@ -137,6 +137,7 @@ impl Sweep {
             classes: vec![ClassConfig {
                 name: "open".into(),
                 law,
+                law_at: Vec::new(),
                 recovery: Recovery::GoBackN,
                 format: Format::of(Framing::Tcp),
                 priority: 0,

@@ -77,9 +77,16 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
     if !by_class.is_empty() {
         table.insert("by_class".into(), Value::Table(by_class));
     }
-    if described.switch.is_some() {
+    // What an agent's parameters come to depends on the scheme: on its headers.
+    if described.switch.is_some() || !resolved.switch.agent.is_none() {
         let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
         ["ecn", "pfc"].into_iter().for_each(|key| flatten(switch.get_mut(key)));
+        if let (Some(info), Value::Table(switch)) = (resolved.switch.agent.info(), &mut switch) {
+            let values = resolved.switch.agent.values();
+            let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));
+            let kind = ("kind".to_owned(), Value::String(info.name.to_owned()));
+            switch.insert("agent".into(), Value::Table([kind].into_iter().chain(values).collect()));
+        }
         table.insert("switch".into(), switch);
     }
     if described.host.is_some() {

@@ -2,7 +2,7 @@
 
 use super::{
     error::Problem,
-    tree::{Node, Step, Value, name_of},
+    tree::{Entry, Node, Step, Value, name_of},
 };
 
 /// Splits `a."b.c".d` at its dots; names in quotes keep theirs.
@@ -42,7 +42,11 @@ pub fn split(path: &str) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// Puts `value` where `path` leads; tables on the way are made if they are missing.
+/// Keys of tables for which the name of their `kind` may stand alone.
+const KINDS: &[&str] = &["agent", "ecn", "pfc", "underlay"];
+
+/// Puts `value` where `path` leads; tables on the way are made if they are missing, and names that stand for tables
+/// become these.
 ///
 /// # Errors
 /// No table of a list has the name, or something on the way is neither a table nor a list. The place is the value's.
@@ -66,6 +70,15 @@ pub fn set(root: &mut Node, path: &str, value: Node) -> Result<Vec<Step>, Proble
             }
             node = &mut items[found];
             continue;
+        }
+        if let (Value::Text(_), Some(Step::Key(key))) = (&node.value, walked.last())
+            && KINDS.contains(&key.as_str())
+        {
+            let (origin, kind) = (node.origin, node.clone());
+            *node = Node {
+                origin,
+                value: Value::Table(vec![Entry { key: "kind".to_owned(), origin, node: kind }]),
+            };
         }
         if !matches!(node.value, Value::Table(_)) {
             return Err(Problem::new(format!("found {}, which has no key `{step}`", node.value))
@@ -127,6 +140,15 @@ mod tests {
                 .all(|scheme| scheme.get("gain").is_some_and(|gain| gain.value == Value::Integer(7)))
         );
         assert!(root.get("switch").and_then(|switch| switch.get("buffer")?.get("total")).is_some());
+    }
+
+    #[test]
+    fn a_name_that_stands_for_a_table_becomes_it() {
+        let mut root = Node::parse("[switch]\npfc = \"dynamic\"\nties = \"seeded\"\n").expect("valid");
+        set(&mut root, "switch.pfc.alpha", seven()).expect("made");
+        let pfc = root.get("switch").and_then(|switch| switch.get("pfc")).expect("there");
+        assert_eq!((pfc.text("kind"), pfc.entries().len()), (Some("dynamic"), 2));
+        assert!(set(&mut root, "switch.ties.alpha", seven()).is_err());
     }
 
     #[test]

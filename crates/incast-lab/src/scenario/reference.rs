@@ -1,7 +1,7 @@
 //! The JSON schema of scenarios and the reference page, both from the config structs.
 
 use super::document::Document;
-use incast_cc::sender::LAWS;
+use incast_cc::{parameters::ParameterInfo, sender::LAWS, switch::AGENTS};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -10,7 +10,8 @@ pub fn schema() -> Value {
     schemars::schema_for!(Document).to_value()
 }
 
-/// The reference page: every table and key with its type, default and meaning; then every law and its parameters.
+/// The reference page: every table and key with its type, default and meaning; then every law and in-switch algorithm
+/// with its parameters.
 pub fn reference_markdown() -> String {
     let schema = schema();
     let mut page =
@@ -25,19 +26,34 @@ pub fn reference_markdown() -> String {
         "# Laws\n\nDefaults are formulas of the host's rate, the fabric's base RTT and the MSS.\n\n",
     );
     for law in LAWS {
-        let _ = writeln!(page, "## `{}`: {}\n\n{}.\n", law.name, law.title, law.source.trim_end_matches('.'));
-        if law.parameters.is_empty() {
-            page.push_str("No parameters.\n\n");
-            continue;
+        algorithm(&mut page, law.name, law.title, law.source, law.parameters);
+    }
+    page.push_str(
+        "# In-switch algorithms\n\nValues of `switch.agent` and keys beside its `kind`. Defaults are formulas of the same.\n\n",
+    );
+    for agent in AGENTS {
+        algorithm(&mut page, agent.name, agent.title, agent.source, agent.parameters);
+        if !agent.sender.is_empty() {
+            let pairs = agent.sender.iter().map(|(key, value)| format!("`{key}` = {value}"));
+            let pairs = pairs.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(page, "Defaults of laws that have these parameters become: {pairs}.\n");
         }
-        page.push_str("| key | kind | default | allowed | meaning | source |\n|---|---|---|---|---|---|\n");
-        for row in law.parameters {
-            let cells = [row.kind, row.default, row.allowed, row.describe, row.source].map(cell);
-            let _ = writeln!(page, "| `{}` | {} |", row.name, cells.join(" | "));
-        }
-        page.push('\n');
     }
     page
+}
+
+fn algorithm(page: &mut String, name: &str, title: &str, source: &str, parameters: &[ParameterInfo]) {
+    let _ = writeln!(page, "## `{name}`: {title}\n\n{}.\n", source.trim_end_matches('.'));
+    if parameters.is_empty() {
+        page.push_str("No parameters.\n\n");
+        return;
+    }
+    page.push_str("| key | kind | default | allowed | meaning | source |\n|---|---|---|---|---|---|\n");
+    for row in parameters {
+        let cells = [row.kind, row.default, row.allowed, row.describe, row.source].map(cell);
+        let _ = writeln!(page, "| `{}` | {} |", row.name, cells.join(" | "));
+    }
+    page.push('\n');
 }
 
 fn section(page: &mut String, name: &str, schema: &Value) {
@@ -57,10 +73,15 @@ fn section(page: &mut String, name: &str, schema: &Value) {
                 (Some(kind), Some(other)) => {
                     let _ = writeln!(page, "- `{kind}`: {} Keys: {}.", paragraph(text), link(other));
                 }
-                (Some(kind), None) => {
-                    let _ = writeln!(page, "- `{kind}`: {}", paragraph(text));
-                    keys(page, alternative);
-                }
+                (Some(kind), None) => match alternative.get("$comment").and_then(Value::as_str) {
+                    Some(keys) => {
+                        let _ = writeln!(page, "- `{kind}`: {} {keys}", paragraph(text));
+                    }
+                    None => {
+                        let _ = writeln!(page, "- `{kind}`: {}", paragraph(text));
+                        keys(page, alternative);
+                    }
+                },
                 (None, _) => {
                     let _ = writeln!(page, "- {}: {}", type_of(alternative), paragraph(text));
                 }

@@ -1,6 +1,7 @@
 //! Whole scenarios: good ones, bad ones, and random mutations of a good one.
 
 use super::*;
+use incast_cc::switch::AGENTS;
 use incast_sim::config::{Buffer, Ecn, Size};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -196,6 +197,75 @@ fn the_effective_scenario_says_everything_and_reads_back() {
     ))
     .unwrap_or_else(|error| panic!("{error}\n{run}"));
     assert_eq!(one.runs().len(), 1);
+}
+
+/// Every in-switch algorithm can be named, with and without parameters, in `[switch]` and in a scheme.
+#[test]
+fn agents_are_named_like_laws() {
+    let agent = |value: &str| GOOD.replacen("pfc = false", &format!("pfc = false\nagent = {value}"), 1);
+    for none in ["false", "\"none\"", "{ kind = \"none\" }"] {
+        let scenario = parse(&agent(none)).unwrap_or_else(|error| panic!("{error}"));
+        assert!(scenario.runs().iter().all(|run| run.resolved.switch.agent.is_none()));
+        assert!(scenario.effective_toml().contains("agent = \"none\""));
+    }
+    let to = |value: &str| format!("pfc = false\nagent = {value}");
+    for (value, expected) in [
+        ("true", "switch.agent: found true, allowed is false, \"none\""),
+        ("7", "switch.agent: found 7, allowed is false, \"none\""),
+        ("\"nnoe\"", "switch.agent: found \"nnoe\", allowed is \"none\""),
+        ("\"nnoe\"", "(did you mean \"none\"?)"),
+        ("{ kind = \"nnoe\" }", "switch.agent.kind: found \"nnoe\", allowed is \"none\""),
+        ("{ kind = 7 }", "switch.agent.kind: found 7, allowed is a text in quotes"),
+        ("{ threshold = \"1KB\" }", "switch.agent: the key `kind` is missing"),
+        (
+            "{ kind = \"none\", threshold = \"1KB\" }",
+            "switch.agent.threshold: unknown key: \"none\" takes none",
+        ),
+    ] {
+        refused("pfc = false", &to(value), expected);
+    }
+    for info in AGENTS {
+        let name = info.name;
+        let with = |value: &str| parse(&agent(value)).unwrap_or_else(|error| panic!("{error}"));
+        for value in [format!("{name:?}"), format!("{{ kind = {name:?} }}")] {
+            let scenario = with(&value);
+            let runs = scenario.runs();
+            assert!(runs.iter().all(|run| run.config(1).expect("valid").switch.agent.info().is_some()));
+            // Every parameter is spelled out for every scheme, and what was printed reads back as the same.
+            let text = scenario.effective_toml();
+            for row in info.parameters {
+                assert!(
+                    text.matches(&format!("\n{} = ", row.name)).count() >= 3,
+                    "{} not in\n{text}",
+                    row.name
+                );
+            }
+            let again = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let values = |scenario: &Scenario| -> Vec<_> {
+                scenario.runs().iter().map(|run| run.resolved.switch.agent.values()).collect()
+            };
+            assert_eq!(values(&again), values(&scenario));
+        }
+        let unknown = format!("switch.agent.nothing: unknown key for the agent {name}");
+        refused("pfc = false", &to(&format!("{{ kind = {name:?}, nothing = 1 }}")), &unknown);
+        if let Some(row) = info.parameters.first() {
+            let key = format!("switch.agent.{}", row.name);
+            // No parameter takes this.
+            let table = format!("{{ kind = {name:?}, {} = \"?\" }}", row.name);
+            refused("pfc = false", &to(&table), &format!("{key}: "));
+            let sets = [("switch.agent", format!("{name:?}")), (&*key, "\"?\"".to_owned())];
+            let sets: Vec<_> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            let error = parse_with(GOOD, &sets).expect_err("not a value").to_string();
+            assert!(error.starts_with(&format!("--set {key}=\"?\": {key}: ")), "{error}");
+        }
+        // Of one scheme, on an axis of the grid.
+        let axis = format!("\"scheme.cubic.switch.agent\" = [false, {name:?}]\n[[zip]]");
+        let scenario = parse(&GOOD.replacen("[[zip]]", &axis, 1)).unwrap_or_else(|error| panic!("{error}"));
+        let with_agent = |run: &&Run| !run.resolved.switch.agent.is_none();
+        let runs = scenario.runs();
+        assert_eq!(runs.iter().filter(with_agent).count(), runs.len() / 6);
+        assert!(runs.iter().filter(with_agent).all(|run| run.scheme == "cubic"));
+    }
 }
 
 /// The profile of the whole reaches switches and laws, and what is given wins.

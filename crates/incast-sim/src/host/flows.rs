@@ -49,7 +49,7 @@ impl Host<'_> {
             spec.request = u64::from(self.node) << 32 | u64::from(sequence);
         }
         let class = &self.settings.classes[usize::from(spec.class)];
-        let mut flow = SendFlow::new(self.settings, class, spec, sequence);
+        let mut flow = SendFlow::new(self.settings, class, self.nic.link.rate(), spec, sequence);
         flow.restart_timer(context.now(), self.settings);
         let slot = match self.free.pop() {
             Some(slot) => slot,

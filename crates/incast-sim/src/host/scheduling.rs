@@ -168,6 +168,7 @@ mod tests {
             Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(10), mss: MTU, wire_mss: MTU + 90 };
         let class = Class {
             law: LawParameters::resolve("credit", &path, &[]).expect("a known law").expect("its defaults"),
+            law_at: Vec::new(),
             recovery: Recovery::SelectiveRepeat,
             priority: 0,
             ack_priority: 0,

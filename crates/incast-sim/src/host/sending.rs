@@ -20,7 +20,7 @@ use incast_cc::{
     sender::Law,
     underlay::{Underlay, UnderlayStage},
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 use std::collections::VecDeque;
 
 /// Packets that the underlay holds.
@@ -117,8 +117,8 @@ pub fn entropy(seed: u64, flow: &FlowSpec, sequence: u32) -> u32 {
 const FLOW_STREAM: u64 = 0x464c_4f57;
 
 impl SendFlow {
-    /// A flow that starts now.
-    pub fn new(settings: &Settings, class: &Class, spec: FlowSpec, sequence: u32) -> Self {
+    /// A flow that starts now, from a host of this rate.
+    pub fn new(settings: &Settings, class: &Class, rate: Rate, spec: FlowSpec, sequence: u32) -> Self {
         let mtu = u64::from(settings.host.mtu);
         let packets = spec.bytes.div_ceil(mtu) as u32;
         let random =
@@ -141,7 +141,7 @@ impl SendFlow {
             law_event: Time::MAX,
             backoff: 0,
             probed: false,
-            law: class.law.start(&class.path, spec.start, random),
+            law: class.start(rate, spec.start, random),
             stage: (!class.underlay.is_none())
                 .then(|| Box::new(Stage { underlay: class.underlay.clone(), queue: VecDeque::new() })),
             class: spec.class as u8,

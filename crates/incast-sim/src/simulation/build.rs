@@ -147,6 +147,7 @@ impl Plan {
             let info = class.law.info();
             Class {
                 law: class.law.clone(),
+                law_at: class.law_at.clone(),
                 recovery: class.recovery,
                 priority: class.priority,
                 ack_priority: class.ack_priority.unwrap_or(class.priority),

@@ -44,8 +44,7 @@ pub fn base_path(topology: &Topology, mtu: u32, framing: Framing) -> Path {
 /// As [`base_path`], for frames of other sizes with `gap` bytes between them.
 pub fn base_path_of(topology: &Topology, mtu: u32, format: &Format, gap: u32) -> Path {
     let wire_mss = format.data(mtu) + gap;
-    let hosts = topology.cables.iter().take(topology.hosts as usize);
-    let rate = hosts.map(|cable| cable.link.rate).max().unwrap_or(Rate::from_gbps(1));
+    let rate = topology.host_rates().first().copied().unwrap_or(Rate::from_gbps(1));
     let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
     Path { rate, base_rtt, mss: mtu, wire_mss }
 }

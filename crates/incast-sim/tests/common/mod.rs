@@ -7,6 +7,7 @@
 #![allow(dead_code)]
 
 use incast_cc::{
+    Path,
     parameters::Raw,
     sender::{LAWS, LawInfo, LawParameters},
     underlay::Underlay,
@@ -43,10 +44,15 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
     let info = info(name);
     let given: Vec<_> = parameters.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     let path = base_path(topology, mtu, info.framing);
-    let law = LawParameters::resolve(name, &path, &given).expect("a known law").expect("good parameters");
+    let law = |rate| {
+        let law = LawParameters::resolve(name, &Path { rate, ..path }, &given);
+        law.expect("a known law").expect("good parameters")
+    };
+    let others = topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
     ClassConfig {
         name: name.to_owned(),
-        law,
+        law: law(path.rate),
+        law_at: others.map(|rate| (rate, law(rate))).collect(),
         format: Format::of(info.framing),
         recovery: info.recovery,
         priority: 0,

@@ -1,9 +1,14 @@
-//! The laws with their parameters.
+//! The laws and the in-switch algorithms with their parameters.
 
 use super::{Entry, wrap};
-use incast_cc::{Path, parameters::Raw, sender::LAWS};
+use incast_cc::{
+    Path,
+    parameters::{ParameterInfo, Raw},
+    sender::LAWS,
+    switch::AGENTS,
+};
 use incast_units::{Rate, Time};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// The path on which defaults are shown as values: 100 Gbps, 8 us, packets of 4,096 bytes.
@@ -11,47 +16,66 @@ const EXAMPLE: Path =
     Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(8), mss: 4096, wire_mss: 4096 + 90 };
 
 pub(super) fn entries() -> Vec<Entry> {
-    LAWS.iter()
-        .map(|law| {
-            let mut text =
-                format!("{}  {}\n{}", law.name, law.title, wrap(4, &format!("source: {}", law.source)));
-            for row in law.parameters {
-                let value = (row.default_on)(&EXAMPLE).to_string();
-                let value = if value.trim_matches('"') == row.default {
-                    String::new()
-                } else {
-                    format!(" ({value})")
-                };
-                let _ = writeln!(text, "    {} = {}{value}", row.name, row.default);
-                text += &wrap(8, &format!("{}.", row.describe.trim().trim_end_matches('.')));
-                let facts = format!("{}; allowed {}; source: {}", row.kind, row.allowed, row.source);
-                text += &wrap(8, &facts);
-            }
-            let parameters: Vec<Value> = law
-                .parameters
-                .iter()
-                .map(|row| {
-                    json!({
-                        "name": row.name,
-                        "kind": row.kind,
-                        "describe": row.describe.trim(),
-                        "default": row.default,
-                        "default_at_100gbps_8us": plain((row.default_on)(&EXAMPLE)),
-                        "allowed": row.allowed,
-                        "source": row.source,
-                    })
-                })
-                .collect();
-            let facts = json!({
-                "name": law.name,
-                "title": law.title,
-                "source": law.source,
-                "ecn_capable": law.ecn_capable,
-                "parameters": parameters,
-            });
-            Entry { facts, text }
+    let laws = LAWS.iter().map(|law| {
+        let mut facts = facts(law.name, law.title, law.source, law.parameters);
+        facts.insert("key".into(), "law".into());
+        facts.insert("ecn_capable".into(), law.ecn_capable.into());
+        Entry { facts: facts.into(), text: text("", law.name, law.title, law.source, law.parameters) }
+    });
+    let agents = AGENTS.iter().map(|agent| {
+        let mut facts = facts(agent.name, agent.title, agent.source, agent.parameters);
+        let pairs = agent.sender.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
+        facts.insert("key".into(), "switch.agent".into());
+        facts.insert("law_defaults".into(), pairs.collect::<Map<_, _>>().into());
+        let mut text = text("switch.agent ", agent.name, agent.title, agent.source, agent.parameters);
+        if !agent.sender.is_empty() {
+            let pairs: Vec<String> =
+                agent.sender.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            text += &wrap(4, &format!("changes defaults of laws that have them: {}", pairs.join(", ")));
+        }
+        Entry { facts: facts.into(), text }
+    });
+    laws.chain(agents).collect()
+}
+
+/// For people; `key` says where the name belongs.
+fn text(key: &str, name: &str, title: &str, source: &str, parameters: &[ParameterInfo]) -> String {
+    let mut text = format!("{key}{name}  {title}\n{}", wrap(4, &format!("source: {source}")));
+    for row in parameters {
+        let value = (row.default_on)(&EXAMPLE).to_string();
+        let value =
+            if value.trim_matches('"') == row.default { String::new() } else { format!(" ({value})") };
+        let _ = writeln!(text, "    {} = {}{value}", row.name, row.default);
+        text += &wrap(8, &format!("{}.", row.describe.trim().trim_end_matches('.')));
+        let facts = format!("{}; allowed {}; source: {}", row.kind, row.allowed, row.source);
+        text += &wrap(8, &facts);
+    }
+    text
+}
+
+/// For machines.
+fn facts(name: &str, title: &str, source: &str, parameters: &[ParameterInfo]) -> Map<String, Value> {
+    let parameters: Vec<Value> = parameters
+        .iter()
+        .map(|row| {
+            json!({
+                "name": row.name,
+                "kind": row.kind,
+                "describe": row.describe.trim(),
+                "default": row.default,
+                "default_at_100gbps_8us": plain((row.default_on)(&EXAMPLE)),
+                "allowed": row.allowed,
+                "source": row.source,
+            })
         })
-        .collect()
+        .collect();
+    let facts: [(&str, Value); 4] = [
+        ("name", name.into()),
+        ("title", title.into()),
+        ("source", source.into()),
+        ("parameters", parameters.into()),
+    ];
+    facts.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
 }
 
 fn plain(raw: Raw) -> Value {

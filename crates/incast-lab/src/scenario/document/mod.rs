@@ -1,5 +1,6 @@
 //! The scenario file as types: the single source of parser, JSON schema and reference page.
 
+pub mod agent;
 pub mod claim;
 pub mod event;
 pub mod grid;

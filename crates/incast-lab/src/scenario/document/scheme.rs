@@ -44,7 +44,7 @@ impl Scheme {
     }
 }
 
-/// Given parameters of a law, in their order.
+/// Given parameters of an algorithm, in their order.
 pub type Parameters = Vec<(String, Raw)>;
 
 /// What a class does differently.
@@ -79,7 +79,8 @@ fn also_none(schema: &mut Schema) {
     super::also(schema, "none");
 }
 
-const SCHEME_KEYS: &[&str] = &[
+/// Keys of a scheme that are not parameters.
+pub const SCHEME_KEYS: &[&str] = &[
     "law",
     "name",
     "priority",
@@ -90,6 +91,10 @@ const SCHEME_KEYS: &[&str] = &[
     "switch",
     "host",
 ];
+
+/// Keys of `by_class` that are not parameters.
+pub const REFINEMENT_KEYS: &[&str] =
+    &["law", "priority", "ack_priority", "notification_priority", "underlay"];
 
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -185,7 +190,7 @@ impl<'de> Deserialize<'de> for Refinement {
 }
 
 /// A parameter's value, of whatever kind.
-struct Parameter(Raw);
+pub(super) struct Parameter(pub Raw);
 
 impl<'de> Deserialize<'de> for Parameter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -193,7 +198,7 @@ impl<'de> Deserialize<'de> for Parameter {
         impl Visitor<'_> for Any {
             type Value = Parameter;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a parameter of the law: a number, a text, true or false")
+                f.write_str("a parameter: a number, a text, true or false")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Parameter, E> {
                 Ok(Parameter(Raw::Text(text.to_owned())))
@@ -213,7 +218,7 @@ impl<'de> Deserialize<'de> for Parameter {
 }
 
 /// Serialisable view of a parameter.
-struct Written<'a>(&'a Raw);
+pub(super) struct Written<'a>(pub &'a Raw);
 
 impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -325,9 +330,4 @@ impl JsonSchema for Refinement {
             "additionalProperties": { "type": ["number", "string", "boolean"] },
         })
     }
-}
-
-/// Keys of a scheme that are not parameters.
-pub fn keys() -> &'static [&'static str] {
-    SCHEME_KEYS
 }

@@ -1,6 +1,9 @@
 //! `[switch]`.
 
-use super::super::quantity::{Depth, Duration, Size, Speed};
+use super::{
+    super::quantity::{Depth, Duration, Size, Speed},
+    agent::Agent,
+};
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
@@ -28,6 +31,9 @@ pub struct Switch {
     /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
     pub pfc: Pfc,
+    /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
+    #[serde(default)]
+    pub agent: Agent,
     /// Strict priorities of each port, 1 to 8; 0 is the highest.
     #[serde(default = "eight")]
     pub priorities: u8,
@@ -47,6 +53,7 @@ impl Default for Switch {
             ecn: Ecn::Off,
             ecn_at: EcnAt::Enqueue,
             pfc: Pfc::Off,
+            agent: Agent::default(),
             priorities: eight(),
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,

@@ -11,7 +11,10 @@ use crate::workload::{
     distribution::Table,
     trace::{self, Row},
 };
-use incast_cc::{Path as NetworkPath, parameters::Raw};
+use incast_cc::{
+    Path as NetworkPath,
+    parameters::{ParameterInfo, Raw},
+};
 use incast_sim::{fabric::topology::Topology, host::format::Format};
 use std::{
     collections::BTreeMap,
@@ -83,8 +86,25 @@ impl Files {
         Ok(rows)
     }
 
-    /// A law's parameter that is a file, whose name is none of the `bundled` ones.
-    pub fn parameter(&mut self, name: &str, bundled: &[&str]) -> Result<Raw, Problem> {
+    /// Reads the parameters that are files.
+    pub fn read_parameters(
+        &mut self,
+        declared: &[ParameterInfo],
+        given: &mut [(String, Raw)],
+    ) -> Result<(), Problem> {
+        for (key, raw) in given {
+            let bundled = declared.iter().find(|row| row.name == key).and_then(|row| row.bundled);
+            if let (Some(bundled), Raw::Text(name)) = (bundled, &*raw)
+                && !bundled.contains(&name.as_str())
+            {
+                *raw = self.parameter(name, bundled).map_err(|problem| problem.under(key.as_str()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter that is a file, whose name is none of the `bundled` ones.
+    fn parameter(&mut self, name: &str, bundled: &[&str]) -> Result<Raw, Problem> {
         if let Some(known) = self.parameters.get(name) {
             return Ok(known.clone());
         }

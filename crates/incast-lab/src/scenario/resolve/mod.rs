@@ -1,5 +1,6 @@
 //! From a document to everything a simulation needs, one file for each table of the scenario.
 
+mod agent;
 mod claims;
 mod fabric;
 pub mod files;

@@ -14,6 +14,7 @@ use super::{
         profile::HPCC_LINEAGE,
         tree::{Node, Step, Value, inline, keys},
     },
+    agent,
     files::Files,
     host, pfc, switch,
     traffic::Traffic,
@@ -22,9 +23,10 @@ use super::{
 use crate::scenario::de;
 use incast_cc::{
     Path,
+    feedback::Notified,
     parameters::{ParameterError, Raw},
     receiver::{Scheduler, window_credit::WindowCredit},
-    sender::{LAWS, LawInfo, LawParameters},
+    sender::{Condition, LAWS, LawInfo, LawParameters},
     underlay::Underlay,
 };
 use incast_sim::{
@@ -96,8 +98,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let wire = wire::resolve(context.document)?;
     let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
     let network = files.path(context.topology, mtu, &format, wire.gap);
-    let switch = switch::resolve(&switch_table, context.topology, network.wire_mss, network.base_rtt)
-        .map_err(place)?;
+    let switch = switch::resolve(&switch_table, context.topology, &network, files).map_err(place)?;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
 
     for (class, _) in &scheme.by_class {
@@ -129,6 +130,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     }
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
+    let mut footnotes = footnotes(scheme, written, context.root);
+    footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     Ok(Resolved {
         name: scheme.name().to_owned(),
         ties: match switch_table.ties {
@@ -142,7 +145,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         wire,
         path: network,
         merged: (switch_table, host_table),
-        footnotes: footnotes(scheme, written, context.root),
+        footnotes,
     })
 }
 
@@ -188,33 +191,29 @@ fn class_config(
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
     let info = find_law(law).map_err(|problem| problem.under("law"))?;
-    // A class of another law starts from that law's defaults, one of the same law from the scheme's parameters.
-    let mut given: Parameters = if law == scheme.law { scheme.parameters.clone() } else { Vec::new() };
-    for (key, raw) in refinement.map_or(&[][..], |refinement| &refinement.parameters) {
-        given.retain(|(other, _)| other != key);
-        given.push((key.clone(), raw.clone()));
-    }
+    let mut given = given_parameters(scheme, name, info);
+    let of_agent: Vec<_> = agent::sender_defaults(&switch.agent, info, &given).collect();
+    given.extend(of_agent);
     if context.document.profile == Profile::HpccLineage
         && given.iter().all(|(key, _)| key != "profile")
         && info.parameters.iter().any(|row| row.name == "profile" && row.allowed.contains(HPCC_LINEAGE))
     {
         given.push(("profile".to_owned(), Raw::Text(HPCC_LINEAGE.to_owned())));
     }
-    for (key, raw) in &mut given {
-        let bundled = info.parameters.iter().find(|row| row.name == key).and_then(|row| row.bundled);
-        if let (Some(bundled), Raw::Text(name)) = (bundled, &*raw)
-            && !bundled.contains(&name.as_str())
-        {
-            *raw = files.parameter(name, bundled).map_err(|problem| problem.under(key.as_str()))?;
-        }
-    }
+    files.read_parameters(info.parameters, &mut given)?;
     let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
     let path = files.path(context.topology, mtu, &format, wire.gap);
-    let resolved = match LawParameters::resolve(law, &path, &given) {
-        Some(Ok(resolved)) => resolved,
-        Some(Err(error)) => return Err(parameter_problem(error, refinement.is_some(), info)),
-        None => return Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
+    let resolved = |rate| match LawParameters::resolve(law, &Path { rate, ..path }, &given) {
+        Some(Ok(resolved)) => Ok(resolved),
+        Some(Err(error)) => {
+            let others =
+                if refinement.is_some() { described::REFINEMENT_KEYS } else { described::SCHEME_KEYS };
+            Err(parameter_problem(error, &format!("law {}", info.name), others))
+        }
+        None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
     };
+    let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
+    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
     let highest = switch.priorities.saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
@@ -237,7 +236,8 @@ fn class_config(
     Ok(ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
-        law: resolved,
+        law: resolved(path.rate)?,
+        law_at,
         format,
         priority: data.unwrap_or(0),
         ack_priority: acks,
@@ -246,20 +246,24 @@ fn class_config(
     })
 }
 
-fn parameter_problem(error: ParameterError, refined: bool, law: &LawInfo) -> Problem {
+/// What a scenario gives for a class: one of another law starts from that law's defaults, one of the same law from the
+/// scheme's parameters.
+pub(super) fn given_parameters(scheme: &Scheme, class: &str, law: &LawInfo) -> Parameters {
+    let refinement = scheme.by_class.iter().find(|(name, _)| name == class).map(|(_, refinement)| refinement);
+    let mut given = if law.name == scheme.law { scheme.parameters.clone() } else { Vec::new() };
+    for (key, raw) in refinement.map_or(&[][..], |refinement| &refinement.parameters) {
+        given.retain(|(other, _)| other != key);
+        given.push((key.clone(), raw.clone()));
+    }
+    given
+}
+
+/// A parameter of `whose` that is refused, in a table that has other keys besides.
+pub(super) fn parameter_problem(error: ParameterError, whose: &str, others: &[&str]) -> Problem {
     match error {
         ParameterError::Unknown { name, allowed } => {
-            let other: &[&str] = if refined {
-                &["law", "priority", "ack_priority", "notification_priority", "underlay"]
-            } else {
-                described::keys()
-            };
-            let problem = Problem::unknown(
-                format!("unknown key for the law {}", law.name),
-                &name,
-                allowed.into_iter().chain(other.iter().copied()),
-            );
-            problem.under(name)
+            let names = allowed.into_iter().chain(others.iter().copied());
+            Problem::unknown(format!("unknown key for the {whose}"), &name, names).under(name)
         }
         ParameterError::Value { name, message } => Problem::new(message).under(name),
     }
@@ -307,17 +311,19 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             ));
         }
     }
-    if on(&context.document.switch) && !schemes.iter().any(|scheme| capable(scheme)) {
+    if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law that uses ECN".into());
     }
     for (scheme, described) in schemes.iter().zip(&context.document.scheme) {
         let name = &scheme.name;
-        if described.switch.as_ref().is_some_and(on) && !capable(scheme) {
-            warnings.push(format!("scheme {name}: switch.ecn has no effect, as its law does not use ECN"));
+        if described.switch.as_ref().is_some_and(on) && !agent::uses_thresholds(scheme) {
+            let why = if capable(scheme) { "only its agent marks" } else { "its law does not use ECN" };
+            warnings.push(format!("scheme {name}: switch.ecn has no effect, as {why}"));
         }
-        if capable(scheme) && !on(&scheme.merged.0) {
+        if capable(scheme) && !on(&scheme.merged.0) && scheme.switch.agent.is_none() {
             warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
         }
+        warnings.extend(agent::warnings(scheme));
         warnings.extend(lossy(context, scheme));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
@@ -326,8 +332,9 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             ));
         }
         if scheme.classes.iter().all(|class| class.law.notification_interval().is_none()) {
+            let of_switches = scheme.switch.agent.effects().notifies != Notified::Nothing;
             let given = [
-                ("notification_priority", described.notification_priority.is_some()),
+                ("notification_priority", described.notification_priority.is_some() && !of_switches),
                 ("host.notification_delay", host.notification_delay.0 > Time::ZERO),
             ];
             for (key, _) in given.iter().filter(|(_, given)| *given) {
@@ -346,19 +353,10 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);
             let shared = if class.law.info().name == described.law { &described.parameters[..] } else { &[] };
             let given = |key: &str| own.iter().chain(shared).any(|(other, _)| other == key);
-            let values = class.law.values();
-            for condition in class.law.conditions().iter().filter(|condition| given(condition.parameter)) {
-                let other = values.iter().find(|(key, _)| *key == condition.other);
-                if let Some((key, Raw::Text(value))) = other
-                    && !condition.values.contains(&value.as_str())
-                {
-                    let warning = format!(
-                        "scheme {name}: {} has no effect with {key} = {value:?}",
-                        condition.parameter
-                    );
-                    if !warnings.contains(&warning) {
-                        warnings.push(warning);
-                    }
+            for void in void_parameters(class.law.conditions(), &class.law.values(), given) {
+                let warning = format!("scheme {name}: {void}");
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
                 }
             }
         }
@@ -375,6 +373,22 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
     }
     warnings
+}
+
+/// Those of the `given` parameters that do nothing, and with which value of which other one.
+pub(super) fn void_parameters(
+    conditions: &[Condition],
+    values: &[(&str, Raw)],
+    given: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let given = conditions.iter().filter(|condition| given(condition.parameter));
+    let void = given.filter_map(|condition| match values.iter().find(|(key, _)| *key == condition.other) {
+        Some((key, Raw::Text(value))) if !condition.values.contains(&value.as_str()) => {
+            Some(format!("{} has no effect with {key} = {value:?}", condition.parameter))
+        }
+        _ => None,
+    });
+    void.collect()
 }
 
 /// Flow control that protects none of the packets, or not those of some classes.

@@ -6,28 +6,30 @@ use super::{
         error::Problem,
         tree::keys,
     },
+    agent,
+    files::Files,
     pfc,
 };
-use incast_cc::switch::AgentParameters;
+use incast_cc::Path;
 use incast_sim::{
     config::{Buffer, Ecn, LoadBalancing, MarkAt, RedAtRate, Size, SwitchConfig},
     fabric::topology::Topology,
 };
 use incast_units::{Rate, Time};
 
-/// Checks and converts; the base RTT is for comparing thresholds with the memory.
+/// Checks and converts; `path` is for comparing thresholds with the memory and for the defaults of agents.
 pub fn resolve(
     switch: &Switch,
     topology: &Topology,
-    wire_mtu: u32,
-    base_rtt: Time,
+    path: &Path,
+    files: &mut Files,
 ) -> Result<SwitchConfig, Problem> {
     if !(1..=8).contains(&switch.priorities) {
         return Err(Problem::value(switch.priorities, "1 to 8").at(&keys!["switch", "priorities"]));
     }
     Ok(SwitchConfig {
-        buffer: buffer(switch, topology, wire_mtu)?,
-        ecn: ecn(&switch.ecn, topology, base_rtt)?,
+        buffer: buffer(switch, topology, path.wire_mss)?,
+        ecn: ecn(&switch.ecn, topology, path.base_rtt)?,
         mark_at: match switch.ecn_at {
             described::EcnAt::Enqueue => MarkAt::Enqueue,
             described::EcnAt::Dequeue => MarkAt::Dequeue,
@@ -38,7 +40,8 @@ pub fn resolve(
             described::LoadBalancing::Spray => LoadBalancing::Spray,
             described::LoadBalancing::Pinned => LoadBalancing::Pinned,
         },
-        agent: AgentParameters::None,
+        agent: agent::resolve(&switch.agent, path, files)
+            .map_err(|problem| problem.at(&keys!["switch", "agent"]))?,
         telemetry: false,
         gate: None,
         pfc: pfc::resolve(&switch.pfc, switch.priorities)?,

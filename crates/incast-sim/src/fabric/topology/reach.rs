@@ -1,6 +1,7 @@
 //! Which hosts can reach each other.
 
 use super::{Node, Topology};
+use incast_units::Rate;
 use std::collections::VecDeque;
 
 impl Topology {
@@ -25,6 +26,15 @@ impl Topology {
     /// Whether every host reaches every other host.
     pub fn is_connected(&self) -> bool {
         self.unreachable_example().is_none()
+    }
+
+    /// The different rates of hosts, the fastest first.
+    pub fn host_rates(&self) -> Vec<Rate> {
+        let mut rates: Vec<Rate> =
+            self.cables.iter().take(self.hosts as usize).map(|cable| cable.link.rate).collect();
+        rates.sort_unstable_by(|a, b| b.cmp(a));
+        rates.dedup();
+        rates
     }
 
     /// Switches on the longest of all shortest paths between two hosts. Takes time in proportion to edge switches times

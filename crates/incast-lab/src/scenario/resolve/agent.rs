@@ -1,0 +1,119 @@
+//! `switch.agent` to what the simulator wants, and what it changes at senders.
+
+use super::{
+    super::{
+        document::{agent::Agent, scheme::Scheme, switch::Ecn},
+        error::Problem,
+    },
+    files::Files,
+    scheme::{Resolved, given_parameters, parameter_problem, void_parameters},
+};
+use incast_cc::{
+    Path,
+    feedback::Notified,
+    parameters::Raw,
+    sender::LawInfo,
+    switch::{AGENTS, AgentParameters},
+};
+use incast_sim::config::ClassConfig;
+
+/// The agent with its parameters resolved. Faults are those of `switch.agent`.
+pub fn resolve(agent: &Agent, path: &Path, files: &mut Files) -> Result<AgentParameters, Problem> {
+    let mut given = agent.parameters.clone();
+    let Some(info) = AGENTS.iter().find(|info| info.name == agent.kind) else {
+        return match given.first() {
+            Some((key, _)) => {
+                Err(Problem::new(format!("unknown key: {:?} takes none", agent.kind)).under(key.as_str()))
+            }
+            None => Ok(AgentParameters::None),
+        };
+    };
+    files.read_parameters(info.parameters, &mut given)?;
+    match AgentParameters::resolve(info.name, path, &given) {
+        Some(resolved) => {
+            resolved.map_err(|error| parameter_problem(error, &format!("agent {}", info.name), &["kind"]))
+        }
+        None => Err(Problem::value(format!("{:?}", info.name), "an agent").under("kind")),
+    }
+}
+
+/// What an agent changes about the defaults of a law: parameters that the law has and the scenario does not give.
+pub fn sender_defaults<'a>(
+    agent: &AgentParameters,
+    law: &'a LawInfo,
+    given: &'a [(String, Raw)],
+) -> impl Iterator<Item = (String, Raw)> + use<'a> {
+    let pairs = agent.info().map_or(&[][..], |agent| agent.sender);
+    let wanted = |key: &str| {
+        law.parameters.iter().any(|row| row.name == key) && given.iter().all(|(other, _)| other != key)
+    };
+    pairs.iter().filter(move |(key, _)| wanted(key)).map(|(key, text)| ((*key).to_owned(), raw(text)))
+}
+
+/// A value as a scenario would have it.
+fn raw(text: &str) -> Raw {
+    let flag = text.parse().map(Raw::Flag).ok();
+    let number = || text.parse().map(Raw::Integer).or_else(|_| text.parse().map(Raw::Float)).ok();
+    flag.or_else(number).unwrap_or_else(|| Raw::Text(text.to_owned()))
+}
+
+/// The parameters of laws that the agent changes, one line each.
+pub fn footnotes(scheme: &Scheme, agent: &AgentParameters, classes: &[ClassConfig]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(info) = agent.info() else { return notes };
+    for class in classes {
+        let law = class.law.info();
+        for (key, raw) in sender_defaults(agent, law, &given_parameters(scheme, &class.name, law)) {
+            let name = scheme.name();
+            let note = format!("{name}: {} has {key} = {raw}, as switch.agent is {:?}", law.name, info.name);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes
+}
+
+/// Something in a scheme goes by the thresholds of `switch.ecn`.
+pub fn uses_thresholds(scheme: &Resolved) -> bool {
+    let agent = &scheme.switch.agent;
+    let ports_mark = agent.info().is_none_or(|info| !info.marks);
+    let capable = scheme.classes.iter().any(|class| class.law.info().ecn_capable);
+    agent.effects().reads_thresholds || ports_mark && capable
+}
+
+/// What an agent does in vain.
+pub fn warnings(scheme: &Resolved) -> Vec<String> {
+    let Resolved { name, switch, classes, merged: (table, _), .. } = scheme;
+    let Some(info) = switch.agent.info() else { return Vec::new() };
+    let (agent, effects) = (format!("switch.agent {:?}", info.name), switch.agent.effects());
+    let mut warnings = Vec::new();
+    if effects.reads_thresholds && table.ecn == Ecn::Off {
+        warnings.push(format!("{agent} goes by the thresholds of switch.ecn, which is off"));
+    }
+    if effects.reads_pauses && switch.pfc.is_none() {
+        warnings.push(format!(
+            "without switch.pfc nothing is paused, and what {agent} does about pauses has no effect"
+        ));
+    }
+    let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
+    for class in classes {
+        let (law, heeds) = (class.law.info(), class.law.heeds());
+        let notified = effects.notifies != Notified::Nothing;
+        let (hears, sees) = (notified && heeds >= effects.notifies, marks && law.ecn_capable);
+        if notified && !hears {
+            let then = if sees { "" } else { ", so its flows do not react" };
+            warnings.push(format!("{} goes by no notification of {agent}{then}", law.name));
+        } else if !hears && effects.marks && !law.ecn_capable {
+            warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
+        } else if !marks && law.ecn_capable && heeds < Notified::Congestion {
+            warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
+        }
+    }
+    let values = switch.agent.values();
+    let void = void_parameters(switch.agent.conditions(), &values, |key| {
+        table.agent.parameters.iter().any(|(other, _)| other == key)
+    });
+    warnings.extend(void.iter().map(|void| format!("switch.agent.{void}")));
+    warnings.into_iter().map(|warning| format!("scheme {name}: {warning}")).collect()
+}
