@@ -91,9 +91,9 @@ impl Cnp {
     }
 }
 
-/// What of congestion notifications matters: to a law that reads them, or of those that a switch sends. Each includes the ones before.
+/// What a switch says in its congestion notifications, or a law reads in those that come. Each includes the ones before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Notified {
+pub enum CnpContent {
     /// Nothing.
     #[default]
     Nothing,

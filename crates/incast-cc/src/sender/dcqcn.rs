@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
-    feedback::Notified,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -454,7 +454,7 @@ impl SenderLaw for Dcqcn {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const HEEDS: Notified = Notified::Congestion;
+    const HEEDS: CnpContent = CnpContent::Congestion;
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Cnp, Feedback, Loss, Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -115,6 +116,7 @@ impl SenderLaw for DctcpRate {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const HEEDS: CnpContent = CnpContent::Windows;
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),

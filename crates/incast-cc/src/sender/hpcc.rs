@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     Cnp, Feedback, HopTelemetry, Loss, Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -246,6 +247,7 @@ impl SenderLaw for Hpcc {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HEEDS: CnpContent = CnpContent::Windows;
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("telemetry_multiple", "telemetry", &["hpcc"]),
         Condition::new("grant_quiet", "grant_until", &["quiet"]),

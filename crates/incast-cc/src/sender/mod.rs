@@ -10,7 +10,7 @@ pub(crate) mod testing;
 
 use crate::{
     Cnp, Feedback, Loss, Path,
-    feedback::Notified,
+    feedback::CnpContent,
     parameters::{ParameterError, ParameterInfo, Raw},
 };
 use incast_units::{Rate, Time};
@@ -102,7 +102,7 @@ pub trait SenderLaw: Sized {
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
     /// What of a congestion notification it goes by ([`Self::on_cnp`]).
-    const HEEDS: Notified = Notified::Nothing;
+    const HEEDS: CnpContent = CnpContent::Nothing;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///

@@ -52,7 +52,7 @@ macro_rules! senders {
             }
 
             /// See [`SenderLaw::HEEDS`].
-            pub fn heeds(&self) -> Notified {
+            pub fn heeds(&self) -> CnpContent {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::HEEDS,)* }
             }
 

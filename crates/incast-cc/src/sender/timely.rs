@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     Cnp, Feedback, Loss, Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -252,6 +253,7 @@ impl SenderLaw for Timely {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HEEDS: CnpContent = CnpContent::Windows;
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("reference", "variant", &["patched"]),
         Condition::new("segment", "update", &["segment"]),

@@ -19,12 +19,14 @@
 //! deviations are in `docs/mercury.md`. One queue pair is one flow here.
 
 use super::{
-    AgentInfo, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+    AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+    Verdict,
     flow_table::{Entry, Table, Told},
     red::Marking,
 };
 use crate::{
     Cnp, Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw, Setting},
     sender::Condition,
     switch::Codepoint,
@@ -509,6 +511,15 @@ impl SwitchAgent for Mercury {
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
+    }
+    fn effects(constants: &Arc<Constants>) -> Effects {
+        let Parameters { threshold, marks, .. } = constants.parameters;
+        Effects {
+            reads_thresholds: threshold == Threshold::Marking || marks != Marks::Off,
+            reads_pauses: true,
+            marks: marks != Marks::Off,
+            notifies: CnpContent::Windows,
+        }
     }
     fn install(constants: &Arc<Constants>, site: &Site<'_>) -> Self {
         let parameters = &constants.parameters;

@@ -15,7 +15,7 @@ mod testing;
 
 use crate::{
     Path,
-    feedback::{Cnp, Notified},
+    feedback::{Cnp, CnpContent},
     parameters::{ParameterError, ParameterInfo, Raw},
     sender::Condition,
 };
@@ -60,7 +60,7 @@ pub struct Effects {
     /// It marks packets. With [`AgentInfo::marks`] and without this, nobody does.
     pub marks: bool,
     /// What its notifications say.
-    pub notifies: Notified,
+    pub notifies: CnpContent,
 }
 
 /// An egress port as it is built.

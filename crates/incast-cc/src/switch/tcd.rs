@@ -24,7 +24,7 @@
 //! - The default of `interval` is a bound of ours: the paper's formula was not available.
 
 use super::{
-    AgentInfo, Codepoint, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict, red::Marking,
+    AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict, red::Marking,
 };
 use crate::{
     Path,
@@ -169,6 +169,9 @@ impl SwitchAgent for Tcd {
     }
     fn values(parameters: &Arc<Parameters>) -> Vec<(&'static str, Raw)> {
         parameters.values()
+    }
+    fn effects(_parameters: &Arc<Parameters>) -> Effects {
+        Effects { reads_thresholds: true, reads_pauses: true, marks: true, ..Effects::default() }
     }
     fn install(parameters: &Arc<Parameters>, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);

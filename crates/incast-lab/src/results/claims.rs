@@ -211,6 +211,12 @@ fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>
 fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement {
     let (value, interval) = measured(target, rows);
     let (status, why) = match value {
+        None if target.claim.metric.ends_with("_gbps.min") || target.claim.metric.ends_with("_gbps.mean") => {
+            (
+                Status::NotReproduced,
+                "rates were not sampled, or no sampled flow lasted for a period".to_owned(),
+            )
+        }
         None if target.claim.metric.starts_with("convergence") => {
             (Status::NotReproduced, "rates did not become fair in some run, or were not sampled".to_owned())
         }

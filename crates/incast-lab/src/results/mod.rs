@@ -16,6 +16,7 @@ pub mod host;
 pub mod labels;
 pub mod parquet;
 pub mod pfc_txt;
+pub mod rates;
 pub mod record;
 pub mod requests;
 pub mod standalone;

@@ -3,10 +3,12 @@
 use super::{
     convergence::{HELD_ROUND_TRIPS, convergence},
     parquet::slowdown,
+    rates::{Extent, Sampling, extents},
     requests::{self, Request},
     statistics::{Distribution, Interval, Sample, confidence, jain, size_bin},
 };
 use crate::scenario::SizeRange;
+use incast_cc::Path;
 use incast_sim::{
     Outcome,
     outcome::{FlowRecord, Totals},
@@ -134,6 +136,12 @@ pub struct Row {
     pub lossless_drops: Option<u64>,
     /// Longest egress queue.
     pub max_queue_bytes: Option<u64>,
+    /// Rates that laws assign to the sampled flows of the class, added up over these; `null` where none were sampled.
+    #[serde(default)]
+    pub assigned_gbps: Extent,
+    /// Payload of the same flows that was acknowledged.
+    #[serde(default)]
+    pub measured_gbps: Extent,
     /// Jain's index of flow rates: of the long flows, or of flows of one size; `null` otherwise.
     pub jain: Option<f64>,
     /// Time until rates were shared fairly (Jain's index 0.95); `null` where rates were not sampled or never settled.
@@ -205,6 +213,10 @@ impl Row {
                 ("pfc_stranded", count(self.pfc_stranded)),
                 ("lossless_drops", count(self.lossless_drops)),
                 ("max_queue_bytes", count(self.max_queue_bytes)),
+                ("assigned_gbps.min", self.assigned_gbps.min),
+                ("assigned_gbps.mean", self.assigned_gbps.mean),
+                ("measured_gbps.min", self.measured_gbps.min),
+                ("measured_gbps.mean", self.measured_gbps.mean),
                 ("jain", self.jain),
                 ("convergence_us", self.convergence_us),
                 ("convergence_rtts.j90", self.convergence_rtts.j90),
@@ -252,6 +264,10 @@ pub struct Key {
     pub counted_from: Time,
     /// Flows that start then or later do not count.
     pub counted_until: Time,
+    /// Period of the samples of rates, where there are some.
+    pub sampled_every: Option<Time>,
+    /// What the scheme's own law knows of the network.
+    pub path: Path,
 }
 
 /// Which flows a row is about.
@@ -411,6 +427,11 @@ pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]
                 mean(&long.iter().map(|flow| rate_gbps(flow, outcome.ended_at)).collect::<Vec<_>>());
             row.retransmitted_bytes = counted.iter().map(|flow| flow.retransmitted_bytes).sum();
             row.timeouts = counted.iter().map(|flow| u64::from(flow.timeouts)).sum();
+            if let Some(every) = key.sampled_every {
+                let (from, until) = (key.counted_from, key.counted_until);
+                let sampling = Sampling { every, from, until, path: key.path };
+                (row.assigned_gbps, row.measured_gbps) = extents(&of_class, &outcome.rates, &sampling);
+            }
             row.jain = fairness(&long, &counted, outcome.ended_at);
             row.convergence_us = convergence(0.95).map(Time::as_us_f64);
             row.convergence_rtts = Convergence { j90: in_rtts(0.9), j95: in_rtts(0.95), j99: in_rtts(0.99) };
@@ -455,6 +476,8 @@ fn row(
         pfc_stranded: fabric.map(|totals| totals.pfc_stranded),
         lossless_drops: fabric.map(|totals| totals.lossless_drops),
         max_queue_bytes: fabric.map(|totals| totals.max_queue_bytes),
+        assigned_gbps: Extent::default(),
+        measured_gbps: Extent::default(),
         jain: None,
         convergence_us: None,
         convergence_rtts: Convergence::default(),
@@ -543,6 +566,10 @@ fn pooled_row(key: &Key, of: Of<'_>, name: &str, single: &[&Row], flows: &[RunFl
     pooled.pfc_stranded = summed(|row| row.pfc_stranded);
     pooled.lossless_drops = summed(|row| row.lossless_drops);
     pooled.max_queue_bytes = single.iter().filter_map(|row| row.max_queue_bytes).max();
+    pooled.assigned_gbps =
+        Extent { min: averaged(|row| row.assigned_gbps.min), mean: averaged(|row| row.assigned_gbps.mean) };
+    pooled.measured_gbps =
+        Extent { min: averaged(|row| row.measured_gbps.min), mean: averaged(|row| row.measured_gbps.mean) };
     pooled.jain = averaged(|row| row.jain);
     pooled.convergence_us = averaged(|row| row.convergence_us);
     pooled.convergence_rtts = Convergence {
@@ -584,7 +611,8 @@ pub fn measure(key: &Key, seed: u64, outcome: &Outcome) -> (Vec<Request>, Vec<Ro
 mod tests {
     use super::*;
     use crate::scenario::quantity::Size;
-    use incast_units::Bytes;
+    use incast_sim::outcome::RateSample;
+    use incast_units::{Bytes, Rate};
 
     fn key() -> Key {
         Key {
@@ -595,6 +623,8 @@ mod tests {
             sizes: Vec::new(),
             counted_from: Time::from_us(10),
             counted_until: Time::from_us(100),
+            sampled_every: None,
+            path: Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(2), mss: 1000, wire_mss: 1000 },
         }
     }
 
@@ -681,6 +711,45 @@ mod tests {
         assert!(low < 7.0 && high > 7.0 && (low + high - 14.0).abs() < 1e-9);
         assert_eq!(all.interval("drops"), Some(Interval(6.0, 6.0)));
         assert_eq!(pooled[1].flows, 0);
+    }
+
+    #[test]
+    fn rates_are_those_of_a_class_and_average_over_seeds() {
+        let key = Key { sampled_every: Some(Time::from_us(10)), ..key() };
+        let run = |gbps: [u64; 2]| {
+            let flows = vec![flow(0, 0, None), flow(1, 0, None)]
+                .into_iter()
+                .zip(0..)
+                .map(|(flow, source)| FlowRecord { source, ..flow });
+            let rates = [(20, 0), (30, 0), (20, 1)].map(|(us, source)| RateSample {
+                time: Time::from_us(us),
+                source,
+                assigned_bps: gbps[source as usize] * us * 1_000_000_000,
+                measured_bps: gbps[source as usize] * 1_000_000_000,
+                window_bytes: u64::MAX,
+                estimate: None,
+                sequence: 0,
+            });
+            Outcome { rates: rates.to_vec(), ..outcome(flows.collect()) }
+        };
+        let runs = [run([1, 2]), run([3, 2])];
+        let rows: Vec<Vec<Row>> =
+            runs.iter().enumerate().map(|(seed, run)| measure(&key, seed as u64, run).1).collect();
+        let of = |rows: &[Row], metric: &str| -> Vec<Option<f64>> {
+            rows.iter().map(|row| row.number(metric)).collect()
+        };
+        assert_eq!(of(&rows[0], "assigned_gbps.min"), [Some(20.0), Some(40.0), Some(30.0)]);
+        assert_eq!(of(&rows[0], "assigned_gbps.mean"), [Some(25.0), Some(40.0), Some(45.0)]);
+        assert_eq!(of(&rows[0], "measured_gbps.min"), [Some(1.0), Some(2.0), Some(1.0)]);
+        assert_eq!(of(&rows[0], "measured_gbps.mean"), [Some(1.0), Some(2.0), Some(2.0)]);
+        let flows =
+            runs.each_ref().map(|run| RunFlows { flows: &run.flows, requests: &[], ended_at: run.ended_at });
+        let pooled = pooled_rows(&key, &rows, &flows);
+        assert_eq!(of(&pooled, "assigned_gbps.min"), [Some(40.0), Some(40.0), Some(60.0)]);
+        let interval = pooled[0].interval("measured_gbps.min").expect("two seeds");
+        assert!(interval.contains(2.0) && interval.0 < 1.0, "{interval:?}");
+        let unsampled = measure(&Key { sampled_every: None, ..key }, 1, &runs[0]).1;
+        assert_eq!(of(&unsampled, "assigned_gbps.min"), [None; 3]);
     }
 
     #[test]

@@ -238,6 +238,8 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
         sizes: run.sizes().to_vec(),
         counted_from: run.counted_from,
         counted_until: run.counted_until,
+        sampled_every: run.rates_sampled_every(),
+        path: run.path(),
     }
 }
 

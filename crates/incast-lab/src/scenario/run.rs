@@ -161,6 +161,11 @@ impl Run {
         pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire })
     }
 
+    /// Period in which rates are sampled, if they are.
+    pub fn rates_sampled_every(&self) -> Option<Time> {
+        self.point.document.measure.rates.as_ref().map(|rates| rates.every.0)
+    }
+
     /// What the scheme's law knows of the network: the numbers that its defaults are computed from.
     pub fn path(&self) -> incast_cc::Path {
         self.resolved.path

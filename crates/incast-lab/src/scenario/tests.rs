@@ -268,6 +268,100 @@ fn agents_are_named_like_laws() {
     }
 }
 
+/// An agent changes what its senders do unless the scenario says otherwise, and a footnote says so.
+#[test]
+fn agents_change_defaults_of_laws() {
+    let mercury = "law = \"dcqcn\"\nname = \"cubic\"\nswitch.agent = \"mercury\"";
+    let scheme = |more: &str| {
+        let text = GOOD.replacen("law = \"cubic\"", &format!("{mercury}{more}"), 1);
+        let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let run = scenario.runs().into_iter().find(|run| run.scheme == "cubic").expect("there");
+        let window = |class: usize| {
+            let values = run.resolved.classes[class].law.values();
+            let values = values.into_iter().find(|(key, _)| *key == "in_flight");
+            values.map(|(_, raw)| raw.to_string())
+        };
+        let changed = run.footnotes().iter().filter(|note| note.contains("as switch.agent is")).count();
+        (window(0), window(1), changed)
+    };
+    let text = |text: &str| Some(format!("{text:?}"));
+    assert_eq!(scheme(""), (text("bdp"), text("bdp"), 2));
+    assert_eq!(scheme("\nin_flight = \"unlimited\""), (text("unlimited"), text("unlimited"), 1));
+    let own = scheme("\nby_class.incast = { in_flight = \"rate-bdp\" }");
+    assert_eq!(own, (text("bdp"), text("rate-bdp"), 2));
+    // CUBIC has no such parameter.
+    assert_eq!(scheme("\nby_class.incast = { law = \"cubic\" }").1, None);
+    let none = GOOD.replacen("law = \"cubic\"", &mercury.replace("\"mercury\"", "false"), 1);
+    let none = parse(&none).expect("valid").effective_toml();
+    assert!(none.contains("in_flight = \"unlimited\"") && !none.contains("in_flight = \"bdp\""));
+}
+
+#[test]
+fn what_an_agent_does_in_vain_is_a_warning() {
+    const PFC: &str = "pfc = { xoff = \"64KB\" }";
+    let warnings = |law: &str, agent: &str, ecn: bool, pfc: bool| -> Vec<String> {
+        let scheme = format!("law = {law:?}\nname = \"cubic\"\nswitch.agent = {agent}");
+        let ecn = if ecn { scheme } else { format!("{scheme}\nswitch.ecn = false") };
+        let text = GOOD.replacen("law = \"cubic\"", &ecn, 1);
+        let text = if pfc { text.replacen("pfc = false", PFC, 1) } else { text };
+        let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let all = scenario.warnings.into_iter();
+        all.filter_map(|warning| warning.strip_prefix("scheme cubic: ").map(str::to_owned)).collect()
+    };
+    let thresholds =
+        |kind: &str| format!("switch.agent {kind:?} goes by the thresholds of switch.ecn, which is off");
+    let pauses = |kind: &str| {
+        format!(
+            "without switch.pfc nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
+        )
+    };
+    let unread = "goes by no notification of switch.agent \"mercury\"";
+    let (mercury, tcd) = ("\"mercury\"", "\"tcd\"");
+    for (law, agent, ecn, pfc, expected) in [
+        ("dcqcn", mercury, true, true, vec![]),
+        ("dcqcn", tcd, true, true, vec![]),
+        ("timely", mercury, true, true, vec![]),
+        ("dcqcn", mercury, true, false, vec![pauses("mercury")]),
+        ("dcqcn", tcd, true, false, vec![pauses("tcd")]),
+        ("dcqcn", tcd, false, true, vec![thresholds("tcd")]),
+        ("dcqcn", mercury, false, true, vec![thresholds("mercury")]),
+        // With a threshold of its own it needs none of the ports', which then have no effect.
+        ("dcqcn", "{ kind = \"mercury\", threshold = \"9KB\" }", false, true, vec![]),
+        ("swift", mercury, true, true, vec![format!("swift {unread}, so its flows do not react to it")]),
+        ("dctcp", mercury, true, true, vec![format!("dctcp {unread}, so its flows do not react to it")]),
+        ("dctcp", "{ kind = \"mercury\", marks = \"always\" }", true, true, vec![format!("dctcp {unread}")]),
+        (
+            "dctcp-rate",
+            mercury,
+            true,
+            true,
+            vec!["dctcp-rate uses ECN, but with switch.agent \"mercury\" no packet is marked".to_owned()],
+        ),
+        ("dctcp-rate", "{ kind = \"mercury\", marks = \"determined\" }", true, true, vec![]),
+        (
+            "timely",
+            tcd,
+            true,
+            true,
+            vec!["timely does not use ECN, so its flows do not react to switch.agent \"tcd\"".to_owned()],
+        ),
+        (
+            "dcqcn",
+            "{ kind = \"mercury\", period = \"9us\" }",
+            true,
+            true,
+            vec!["switch.agent.period has no effect with trigger = \"enqueue\"".to_owned()],
+        ),
+    ] {
+        assert_eq!(warnings(law, agent, ecn, pfc), expected, "{law} {agent} {ecn} {pfc}");
+    }
+    let own = "switch.ecn = { kind = \"step\", at = \"9KB\" }\nswitch.agent = { kind = \"mercury\", threshold = \"9KB\" }";
+    let text = GOOD.replacen("pfc = false", PFC, 1);
+    let text = text.replacen("law = \"cubic\"", &format!("law = \"dcqcn\"\n{own}"), 1);
+    let found = parse(&text).expect("valid").warnings;
+    assert_eq!(found, ["scheme dcqcn: switch.ecn has no effect, as only its agent marks"]);
+}
+
 /// The profile of the whole reaches switches and laws, and what is given wins.
 #[test]
 fn a_profile_of_the_whole_is_one() {
@@ -506,6 +600,11 @@ fn what_has_no_effect_is_a_warning() {
             "window has no effect with in_flight = \"unlimited\"",
         ),
         ("law = \"cubic\"", "law = \"cubic\"\nnotification_priority = 1", "send no notifications"),
+        (
+            "rates = { every = \"10us\" }",
+            "traces = false\n[[paper.claim]]\nmetric = \"assigned_gbps.min\"\nscheme = \"dctcp\"\nvalue = 4",
+            "assigned_gbps.min of dctcp needs [measure] rates",
+        ),
     ] {
         let scenario = parse(&GOOD.replacen(from, to, 1)).unwrap_or_else(|error| panic!("{error}"));
         assert!(

@@ -89,6 +89,10 @@ const SINGLES: &[&str] = &[
     "pfc_stranded",
     "lossless_drops",
     "max_queue_bytes",
+    "assigned_gbps.min",
+    "assigned_gbps.mean",
+    "measured_gbps.min",
+    "measured_gbps.mean",
     "jain",
     "convergence_us",
     "convergence_rtts.j90",
@@ -103,4 +107,9 @@ pub fn metrics() -> Vec<String> {
         .iter()
         .flat_map(|group| STATISTICS.iter().map(move |statistic| format!("{group}.{statistic}")));
     grouped.chain(SINGLES.iter().map(|name| (*name).to_owned())).collect()
+}
+
+/// The metric is computed from samples of rates.
+pub fn needs_rates(metric: &str) -> bool {
+    ["convergence", "assigned_gbps", "measured_gbps"].iter().any(|start| metric.starts_with(start))
 }

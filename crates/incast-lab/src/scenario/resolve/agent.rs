@@ -10,7 +10,7 @@ use super::{
 };
 use incast_cc::{
     Path,
-    feedback::Notified,
+    feedback::CnpContent,
     parameters::Raw,
     sender::LawInfo,
     switch::{AGENTS, AgentParameters},
@@ -99,14 +99,14 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
     for class in classes {
         let (law, heeds) = (class.law.info(), class.law.heeds());
-        let notified = effects.notifies != Notified::Nothing;
+        let notified = effects.notifies != CnpContent::Nothing;
         let (hears, sees) = (notified && heeds >= effects.notifies, marks && law.ecn_capable);
         if notified && !hears {
-            let then = if sees { "" } else { ", so its flows do not react" };
+            let then = if sees { "" } else { ", so its flows do not react to it" };
             warnings.push(format!("{} goes by no notification of {agent}{then}", law.name));
         } else if !hears && effects.marks && !law.ecn_capable {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
-        } else if !marks && law.ecn_capable && heeds < Notified::Congestion {
+        } else if !marks && law.ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
         }
     }

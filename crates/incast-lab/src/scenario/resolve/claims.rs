@@ -2,7 +2,10 @@
 
 use super::{
     super::{
-        document::{Document, claim::metrics},
+        document::{
+            Document,
+            claim::{metrics, needs_rates},
+        },
         error::{Problem, list},
         tree::keys,
     },
@@ -81,6 +84,15 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Claims about what is not sampled.
+pub fn warnings(document: &Document) -> Vec<String> {
+    let claims = document.paper.claim.iter().filter(|claim| needs_rates(&claim.metric));
+    let unsampled = claims.filter(|_| document.measure.rates.is_none());
+    unsampled
+        .map(|claim| format!("the claim about {} of {} needs [measure] rates", claim.metric, claim.scheme))
+        .collect()
 }
 
 /// Every key of a claim's table is an axis of the grid, and every value one of its values.

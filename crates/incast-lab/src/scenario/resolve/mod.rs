@@ -70,6 +70,7 @@ pub fn resolve(
     let mut warnings = traffic.warnings.clone();
     warnings.extend(scheme::warnings(&context, &schemes));
     warnings.extend(of_events);
+    warnings.extend(claims::warnings(&document));
     if !topology.is_connected() {
         warnings.push("some hosts cannot reach one another: their flows will not complete".into());
     }

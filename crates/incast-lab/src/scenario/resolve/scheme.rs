@@ -23,7 +23,7 @@ use super::{
 use crate::scenario::de;
 use incast_cc::{
     Path,
-    feedback::Notified,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw},
     receiver::{Scheduler, window_credit::WindowCredit},
     sender::{Condition, LAWS, LawInfo, LawParameters},
@@ -332,7 +332,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             ));
         }
         if scheme.classes.iter().all(|class| class.law.notification_interval().is_none()) {
-            let of_switches = scheme.switch.agent.effects().notifies != Notified::Nothing;
+            let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
             let given = [
                 ("notification_priority", described.notification_priority.is_some() && !of_switches),
                 ("host.notification_delay", host.notification_delay.0 > Time::ZERO),
