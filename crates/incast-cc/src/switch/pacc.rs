@@ -17,10 +17,12 @@
 //! ```
 
 use super::{
-    AgentInfo, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+    AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+    Verdict,
 };
 use crate::{
     Cnp, Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw},
     sender::Condition,
 };
@@ -246,6 +248,9 @@ impl SwitchAgent for Pacc {
     }
     fn values(constants: &Constants) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
+    }
+    fn effects(_constants: &Constants) -> Effects {
+        Effects { notifies: CnpContent::Congestion, ..Effects::default() }
     }
     fn install(constants: &Constants, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);
