@@ -598,8 +598,8 @@ impl SwitchAgent for Mercury {
         verdict: &mut Verdict,
     ) {
         let port = &self.ports[usize::from(view.port)];
-        // It would be the only flow for no time, below any threshold.
-        if port.sum == 0 && self.may_be_alone && port.paused | port.undetermined == 0 {
+        // An empty queue is below any threshold and marks nothing.
+        if !port.is_counted && port.paused | port.undetermined == 0 {
             return;
         }
         self.on_enqueue(view, packet, switch, verdict);
