@@ -67,7 +67,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "clos3-320",
         describe: "20 ToRs of 16 hosts at 100 Gbps, 20 aggs, 16 cores at 400 Gbps, WebSearch 30% for 2 ms, MTU 1000, PFC",
-        laws: &["dcqcn", "hpcc"],
+        laws: &["dcqcn", "hpcc", "dcqcn+mercury"],
         fabric: Fabric::Clos320,
     },
 ];
@@ -174,7 +174,11 @@ size = "{size}"
             ),
             Fabric::Clos320 => CLOS_320.to_owned(),
         };
-        format!("name = \"{}\"\n{fabric}\n[[scheme]]\nlaw = \"{law}\"\n", self.name)
+        let (law, agent) = law.split_once('+').unwrap_or((law, "none"));
+        format!(
+            "name = \"{}\"\n{fabric}\n[[scheme]]\nlaw = \"{law}\"\nswitch.agent = \"{agent}\"\n",
+            self.name
+        )
     }
 
     /// Measures the case in this process. With `seeds`, each pass has so many of them, else as many as a second takes;

@@ -1,7 +1,7 @@
 //! What waits at a port, by flow: counts by key, for agents that share a port's rate among flows.
 //!
 //! A switch has registers, indexed by port and a hash of the flow (X. He et al., J. Cloud Computing 2024: Mercury); the exact table is
-//! open addressing with linear probing, which forgets everything at once when the port has nothing left.
+//! open addressing with linear probing, which can forget everything at once.
 
 use super::FlowAddress;
 use incast_units::Time;
@@ -148,12 +148,12 @@ impl Table {
         }
     }
 
-    /// Makes room: without what is idle, and twice as large if more than half of it is not.
+    /// Makes room: without what is idle, and twice as large if more than a quarter of it is not.
     #[cold]
     fn rebuild(&mut self, now: Time) {
         let live = |entry: &&Entry| entry.generation == self.generation && !entry.is_idle(now);
         let count = self.entries.iter().filter(live).count();
-        let doubles = count * 2 > self.entries.len();
+        let doubles = count * 4 > self.entries.len();
         let length = (self.entries.len() << usize::from(doubles)).max(LEAST);
         std::mem::swap(&mut self.entries, &mut self.spare.0);
         std::mem::swap(&mut self.told, &mut self.spare.1);

@@ -248,20 +248,20 @@ impl Detection {
 /// An egress port: what each packet needs, and apart from it the rest.
 #[derive(Clone, Debug)]
 struct Port {
-    /// Bytes that wait.
-    sum: u64,
-    /// The only flow that has bytes waiting, before it has an entry.
-    alone: Option<u64>,
     threshold: u64,
     /// Priorities that are paused, and those that are Undetermined, one bit each.
     paused: u8,
     undetermined: u8,
+    /// The flow table is kept. It is made from what waits when the queue passes the threshold: before, nobody asks it.
+    is_counted: bool,
     detail: Box<Detail>,
 }
 
 /// Of an egress port, what matters while packets wait there.
 #[derive(Clone, Debug)]
 struct Detail {
+    /// Bytes of the flow table.
+    sum: u64,
     pairs: Table,
     /// Queue pairs, where they are told apart.
     queue_pairs: Option<Table>,
@@ -278,8 +278,6 @@ struct Detail {
 #[derive(Clone, Debug)]
 pub struct Mercury {
     ports: Vec<Port>,
-    /// Flows need entries only when there is more than one: queue pairs are not told apart, and no timer looks.
-    may_be_alone: bool,
     marks: Marks,
     constants: Arc<Constants>,
     /// When the queues are looked at.
@@ -299,86 +297,89 @@ fn queue_pair(flow: &FlowAddress) -> u64 {
     u64::from(flow.source) << 32 | u64::from(flow.sequence)
 }
 
-impl Port {
-    /// The entry of a pair, to which bytes are added. `alone` has one already.
-    #[inline]
-    fn add(&mut self, key: u64, bytes: u64, now: Time) -> usize {
-        let index = self.detail.pairs.find_or_make(key, now);
-        self.detail.pairs.at(index).data += bytes;
-        index
-    }
-
-    /// Gives the only flow an entry.
-    #[inline]
-    fn enter(&mut self, now: Time) {
-        if let Some(key) = self.alone.take() {
-            self.add(key, self.sum, now);
+impl Detail {
+    /// A packet waits. The entries of its pair, and of its queue pair where those are told apart.
+    fn add(&mut self, packet: &PacketView, priority: u8, now: Time) -> (usize, Option<usize>) {
+        let bytes = u64::from(packet.bytes);
+        self.sum += bytes;
+        let index = self.pairs.find_or_make(pair(packet), now);
+        self.pairs.at(index).data += bytes;
+        if !packet.is_data {
+            return (index, None);
         }
-    }
-
-    /// The same of a queue pair, which makes its pair one larger with its first bytes.
-    fn add_queue_pair(
-        &mut self,
-        index: usize,
-        packet: &PacketView,
-        priority: u8,
-        now: Time,
-    ) -> Option<usize> {
-        let Detail { pairs, queue_pairs, .. } = &mut *self.detail;
         let told = Told { flow: packet.flow, priority };
-        pairs.tell(index, told);
-        let table = queue_pairs.as_mut()?;
+        self.pairs.tell(index, told);
+        let Some(table) = &mut self.queue_pairs else { return (index, None) };
         let own = table.find_or_make(queue_pair(&packet.flow), now);
         table.tell(own, told);
         let entry = table.at(own);
-        pairs.at(index).members += u32::from(entry.data == 0);
-        entry.data += u64::from(packet.bytes);
-        Some(own)
+        self.pairs.at(index).members += u32::from(entry.data == 0);
+        entry.data += bytes;
+        (index, Some(own))
     }
 
     /// A packet does not wait any longer.
-    #[inline]
-    fn remove(&mut self, packet: &PacketView, now: Time) {
+    fn remove(&mut self, packet: &PacketView) {
         let bytes = u64::from(packet.bytes);
-        debug_assert!(bytes <= self.sum, "{bytes} of {} bytes leave", self.sum);
-        self.sum = self.sum.saturating_sub(bytes);
-        if self.alone.take().is_some() {
-            debug_assert_eq!(self.sum, 0, "only one packet has no entry");
-            return;
-        }
-        let Detail { pairs, queue_pairs, quiet_until, .. } = &mut *self.detail;
-        let index = pairs.find(pair(packet));
-        debug_assert!(index.is_some(), "{packet:?} leaves and had not come");
+        let index = self.pairs.find(pair(packet));
+        debug_assert!(index.is_some() && bytes <= self.sum, "{packet:?} leaves and had not come");
         let Some(index) = index else { return };
-        let entry = pairs.at(index);
+        self.sum = self.sum.saturating_sub(bytes);
+        let entry = self.pairs.at(index);
         debug_assert!(bytes <= entry.data, "{bytes} of {} bytes of a flow leave", entry.data);
         entry.data = entry.data.saturating_sub(bytes);
-        if let (Some(table), true) = (queue_pairs.as_mut(), packet.is_data)
+        if let (Some(table), true) = (&mut self.queue_pairs, packet.is_data)
             && let Some(own) = table.find(queue_pair(&packet.flow))
         {
             let own = table.at(own);
             own.data = own.data.saturating_sub(bytes);
-            if own.data == 0 {
-                let entry = pairs.at(index);
-                entry.members = entry.members.saturating_sub(1);
-            }
+            let is_gone = own.data == 0;
+            let entry = self.pairs.at(index);
+            entry.members = entry.members.saturating_sub(is_gone.into());
         }
-        if self.sum == 0 && *quiet_until <= now {
-            pairs.clear();
-            if let Some(table) = queue_pairs {
-                table.clear();
-            }
+    }
+
+    /// Forgets the flow table.
+    fn clear(&mut self) {
+        self.sum = 0;
+        self.pairs.clear();
+        if let Some(table) = &mut self.queue_pairs {
+            table.clear();
         }
     }
 
     /// What a pair is granted.
     fn grant(&self, pair: &Entry, parameters: &Parameters) -> u64 {
-        let whole = window(self.detail.bdp, pair.data, self.sum);
+        let whole = window(self.bdp, pair.data, self.sum);
         let own = match parameters.sharing {
             Sharing::Whole => whole,
             Sharing::Split => whole / u64::from(pair.members.max(1)),
         };
         own.max(parameters.min_window.get())
+    }
+}
+
+impl Port {
+    /// Makes the flow table of what waits.
+    #[cold]
+    fn count(&mut self, index: u16, now: Time, switch: &impl SwitchView) {
+        self.is_counted = true;
+        for priority in 0..switch.priorities() {
+            for packet in switch.waiting(index, priority) {
+                self.detail.add(&packet, priority, now);
+            }
+        }
+    }
+
+    /// A packet leaves a port with a flow table, which goes when little waits and no entry has to keep quiet.
+    #[inline(never)]
+    fn remove(&mut self, packet: &PacketView, now: Time) {
+        self.detail.remove(packet);
+        // To be made again it takes three quarters of the threshold: that many packets pay for it.
+        if self.detail.sum <= self.threshold / 4 && self.detail.quiet_until <= now {
+            self.is_counted = false;
+            self.detail.clear();
+        }
     }
 
     /// T has expired: does a priority go on being Undetermined?
@@ -418,42 +419,64 @@ impl Port {
 }
 
 impl Mercury {
-    /// A port is congested: notifies the sender of the packet, unless it was lately.
+    /// A packet enters a port with a flow table, and may have its sender notified.
     #[inline(never)]
+    fn add(&mut self, view: &PortView, packet: &PacketView, verdict: &mut Verdict) {
+        let port = &mut self.ports[usize::from(view.port)];
+        let entries = port.detail.add(packet, view.priority, view.now);
+        if view.queue_bytes <= port.threshold {
+            return;
+        }
+        if self.constants.parameters.trigger == Trigger::Periodic {
+            self.plan_look(view.now);
+        } else if packet.is_data && port.undetermined & 1 << view.priority == 0 {
+            self.notify(view, packet, entries, verdict);
+        }
+    }
+
+    /// A port is congested: notifies the sender of the packet, unless it was lately.
     fn notify(
         &mut self,
         view: &PortView,
         packet: &PacketView,
-        entry: (usize, Option<usize>),
+        (pair, queue_pair): (usize, Option<usize>),
         verdict: &mut Verdict,
     ) {
         let parameters = &self.constants.parameters;
-        let port = &mut self.ports[usize::from(view.port)];
-        let Detail { pairs, queue_pairs, quiet_until: quiet, .. } = &mut *port.detail;
-        let entry_of_interval = match (queue_pairs, entry.1) {
+        let detail = &mut *self.ports[usize::from(view.port)].detail;
+        let of_interval = match (&mut detail.queue_pairs, queue_pair) {
             (Some(table), Some(own)) if parameters.notified == Notified::Each => table.at(own),
-            _ => pairs.at(entry.0),
+            _ => detail.pairs.at(pair),
         };
-        if view.now < entry_of_interval.quiet_until {
+        if view.now < of_interval.quiet_until {
             return;
         }
         let quiet_until = view.now.saturating_add(parameters.cnp_interval);
-        entry_of_interval.quiet_until = quiet_until;
-        *quiet = (*quiet).max(quiet_until);
-        let pair = *pairs.entry(entry.0);
-        verdict.notify = Some(Cnp::granting(port.grant(&pair, parameters)));
+        of_interval.quiet_until = quiet_until;
+        detail.quiet_until = detail.quiet_until.max(quiet_until);
+        let window = detail.grant(detail.pairs.entry(pair), parameters);
+        verdict.notify = Some(Cnp::granting(window));
         self.announced = u64::from(packet.bytes);
     }
 
-    /// What the switch holds at a port is what was counted; a notification may come between the two.
+    /// Marks a packet that enters, in place of its port.
+    #[inline(never)]
+    fn mark(&self, view: &PortView, verdict: &mut Verdict) {
+        let port = &self.ports[usize::from(view.port)];
+        let marks = self.marks == Marks::Always || port.undetermined & 1 << view.priority == 0;
+        if marks && port.detail.marking.mark(view.queue_bytes, || view.uniform()) {
+            verdict.mark = Codepoint::CongestionExperienced;
+        }
+    }
+
+    /// What waits at a port is what its table has; a packet that was notified of may be on its way between the two.
     fn agrees(&self, index: u16, switch: &impl SwitchView) -> bool {
-        let waits: u64 = (0..switch.priorities()).map(|priority| switch.queue_bytes(index, priority)).sum();
         let port = &self.ports[usize::from(index)];
-        let table = &port.detail.pairs;
-        // A large table would take too long.
-        let is_complete =
-            table.capacity() > 256 || table.total() + port.alone.map_or(0, |_| port.sum) == port.sum;
-        is_complete && (port.sum == waits || port.sum == waits + self.announced)
+        let waits: u64 = (0..switch.priorities()).map(|priority| switch.queue_bytes(index, priority)).sum();
+        let Detail { sum, pairs, .. } = &*port.detail;
+        // To add up a large table each time would take too long.
+        let adds_up = pairs.capacity() > 256 || pairs.total() == *sum;
+        !port.is_counted || adds_up && (*sum == waits || *sum == waits + self.announced)
     }
 
     /// Sees to it that a queue above the threshold is looked at, at a multiple of the period.
@@ -504,8 +527,6 @@ impl SwitchAgent for Mercury {
         let tells_apart = parameters.sharing == Sharing::Split || parameters.notified == Notified::Each;
         let registers = parameters.table_entries as usize;
         let ports = site.ports.iter().map(|setup| Port {
-            sum: 0,
-            alone: None,
             threshold: match (parameters.threshold, setup.marking) {
                 (Threshold::Bytes(bytes), _) => bytes.get(),
                 (Threshold::Marking, Marking::Step { at }) => at,
@@ -514,7 +535,9 @@ impl SwitchAgent for Mercury {
             },
             paused: 0,
             undetermined: 0,
+            is_counted: false,
             detail: Box::new(Detail {
+                sum: 0,
                 pairs: match registers {
                     0 => Table::exact(keeps_told),
                     _ => Table::merging(registers, keeps_told),
@@ -534,7 +557,6 @@ impl SwitchAgent for Mercury {
         });
         Self {
             ports: ports.collect(),
-            may_be_alone: !keeps_told && !tells_apart,
             marks: parameters.marks,
             constants: Arc::clone(constants),
             look_at: Time::MAX,
@@ -550,49 +572,38 @@ impl SwitchAgent for Mercury {
         switch: &impl SwitchView,
         verdict: &mut Verdict,
     ) {
-        debug_assert!(
-            self.agrees(view.port, switch),
-            "port {}: {:?}",
-            view.port,
-            self.ports[usize::from(view.port)]
-        );
-        let bit = 1u8 << view.priority;
+        debug_assert!(self.agrees(view.port, switch), "{:?}", self.ports[usize::from(view.port)]);
         let port = &mut self.ports[usize::from(view.port)];
         if (port.paused | port.undetermined) != 0 {
             port.watch(view, packet.bytes, &self.constants.parameters);
         }
-        let (key, bytes) = (pair(packet), u64::from(packet.bytes));
-        // The straight way: what finds the port empty is mostly gone before it needs an entry.
-        if port.sum == 0 && self.may_be_alone {
-            (port.sum, port.alone) = (bytes, Some(key));
+        if !port.is_counted && view.queue_bytes > port.threshold {
+            port.count(view.port, view.now, switch);
+        }
+        let is_counted = port.is_counted;
+        if self.marks != Marks::Off && packet.ecn_capable {
+            self.mark(view, verdict);
+        }
+        if is_counted {
+            self.add(view, packet, verdict);
+        }
+    }
+
+    #[inline]
+    fn on_pass(
+        &mut self,
+        view: &PortView,
+        packet: &PacketView,
+        switch: &impl SwitchView,
+        verdict: &mut Verdict,
+    ) {
+        let port = &self.ports[usize::from(view.port)];
+        // An empty queue is below any threshold and marks nothing.
+        if !port.is_counted && port.paused | port.undetermined == 0 {
             return;
         }
-        port.enter(view.now);
-        let index = port.add(key, bytes, view.now);
-        port.sum += bytes;
-        let own = match packet.is_data && !self.may_be_alone {
-            true => port.add_queue_pair(index, packet, view.priority, view.now),
-            false => None,
-        };
-        if view.queue_bytes <= port.threshold && self.marks == Marks::Off {
-            return;
-        }
-        let is_determined = port.undetermined & bit == 0;
-        let marks = match self.marks {
-            Marks::Off => false,
-            Marks::Determined => is_determined,
-            Marks::Always => true,
-        };
-        if marks && packet.ecn_capable && port.detail.marking.mark(view.queue_bytes, || view.uniform()) {
-            verdict.mark = Codepoint::CongestionExperienced;
-        }
-        if view.queue_bytes > port.threshold {
-            if self.constants.parameters.trigger == Trigger::Periodic {
-                self.plan_look(view.now);
-            } else if is_determined && packet.is_data {
-                self.notify(view, packet, (index, own), verdict);
-            }
-        }
+        self.on_enqueue(view, packet, switch, verdict);
+        self.on_dequeue(view, packet, switch, verdict);
     }
 
     #[inline]
@@ -604,14 +615,19 @@ impl SwitchAgent for Mercury {
         _verdict: &mut Verdict,
     ) {
         let port = &mut self.ports[usize::from(view.port)];
-        port.remove(packet, view.now);
+        if port.is_counted {
+            port.remove(packet, view.now);
+        }
         if port.undetermined & 1 << view.priority != 0 {
             port.expire(view, &self.constants.parameters);
         }
     }
 
     fn on_drop(&mut self, view: &PortView, packet: &PacketView) {
-        self.ports[usize::from(view.port)].remove(packet, view.now);
+        let port = &mut self.ports[usize::from(view.port)];
+        if port.is_counted {
+            port.remove(packet, view.now);
+        }
     }
 
     fn on_pause(&mut self, view: &PortView) {
@@ -651,26 +667,27 @@ impl SwitchAgent for Mercury {
         let parameters = &self.constants.parameters;
         self.look_at = Time::MAX;
         let mut is_long = false;
-        for (index, port) in self.ports.iter().enumerate() {
-            let congested = (0..switch.priorities())
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let long = (0..switch.priorities())
                 .filter(|priority| switch.queue_bytes(index as u16, *priority) > port.threshold)
                 .fold(0u8, |mask, priority| mask | 1 << priority);
-            is_long |= congested != 0;
-            let congested = congested & !port.undetermined;
+            is_long |= long != 0;
+            let congested = long & !port.undetermined;
             if congested == 0 {
                 continue;
             }
-            let table = match &port.detail.queue_pairs {
+            if !port.is_counted {
+                port.count(index as u16, now, switch);
+            }
+            let detail = &*port.detail;
+            let table = match &detail.queue_pairs {
                 Some(table) if parameters.notified == Notified::Each => table,
-                _ => &port.detail.pairs,
+                _ => &detail.pairs,
             };
             for told in table.waiting().filter_map(|waiting| table.told(waiting)) {
-                if congested & 1 << told.priority == 0 {
-                    continue;
-                }
                 let key = u64::from(told.flow.source) << 32 | u64::from(told.flow.destination);
-                if let Some(pair) = port.detail.pairs.find(key) {
-                    let cnp = Cnp::granting(port.grant(port.detail.pairs.entry(pair), parameters));
+                if let (true, Some(pair)) = (congested & 1 << told.priority != 0, detail.pairs.find(key)) {
+                    let cnp = Cnp::granting(detail.grant(detail.pairs.entry(pair), parameters));
                     send(Notification { flow: told.flow, cnp });
                 }
             }

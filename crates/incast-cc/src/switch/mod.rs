@@ -24,6 +24,7 @@ use red::Marking;
 
 registry::agents! {
     mercury::Mercury,
+    pacc::Pacc,
     tcd::Tcd,
 }
 
@@ -44,7 +45,8 @@ pub struct AgentInfo {
     pub sender: &'static [(&'static str, &'static str)],
     /// It treats each port by itself: while packets enter and leave one it does not look at others, deflects nothing,
     /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they happen, if in
-    /// order: before the next packet for that port, before its pause edges, and before the timer.
+    /// order: before the next packet for that port, before its pause edges, and before the timer. What finds its port
+    /// idle is reported by [`SwitchAgent::on_pass`].
     pub by_port: bool,
 }
 
@@ -173,6 +175,14 @@ pub struct Verdict {
     pub deflect_to: Option<u16>,
 }
 
+impl Verdict {
+    /// Nothing is to be done.
+    #[inline]
+    pub fn is_nothing(&self) -> bool {
+        self.mark == Codepoint::None && self.notify.is_none() && self.deflect_to.is_none()
+    }
+}
+
 /// A congestion notification that an agent sends on its own account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
@@ -190,6 +200,8 @@ pub trait SwitchView {
     fn priorities(&self) -> u8;
     /// Bytes waiting in an egress queue.
     fn queue_bytes(&self, port: u16, priority: u8) -> u64;
+    /// What waits in an egress queue, first in first.
+    fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView>;
     /// Rate of a port.
     fn rate(&self, port: u16) -> Rate;
     /// The port may send this priority: its neighbour has not forbidden it, and its link is up.
@@ -237,6 +249,17 @@ pub trait SwitchAgent: Sized {
         switch: &impl SwitchView,
         verdict: &mut Verdict,
     );
+    /// A packet finds its port idle: it enters and leaves at once.
+    fn on_pass(
+        &mut self,
+        port: &PortView,
+        packet: &PacketView,
+        switch: &impl SwitchView,
+        verdict: &mut Verdict,
+    ) {
+        self.on_enqueue(port, packet, switch, verdict);
+        self.on_dequeue(port, packet, switch, verdict);
+    }
     /// A packet that entered will not leave: there was no room for it, or its link went down. The port is the one it
     /// was to leave by, deflected or not.
     fn on_drop(&mut self, _port: &PortView, _packet: &PacketView) {}

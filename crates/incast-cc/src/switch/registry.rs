@@ -120,6 +120,15 @@ macro_rules! agents {
                     $(Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
                 }
             }
+            /// See [`SwitchAgent::on_pass`].
+            #[inline]
+            pub fn on_pass(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_pass(port, packet, switch, verdict),
+                    $(Self::$agent(agent) => agent.on_pass(port, packet, switch, verdict),)*
+                }
+            }
             /// See [`SwitchAgent::on_drop`].
             pub fn on_drop(&mut self, port: &PortView, packet: &PacketView) {
                 match self {

@@ -32,6 +32,10 @@ impl SwitchView for Queues {
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
         self.bytes[usize::from(port) * usize::from(self.setting.priorities) + usize::from(priority)]
     }
+    /// It has no packets.
+    fn waiting(&self, _port: u16, _priority: u8) -> impl Iterator<Item = PacketView> {
+        std::iter::empty()
+    }
     fn rate(&self, _port: u16) -> Rate {
         RATE
     }
@@ -83,23 +87,19 @@ impl<A: SwitchAgent> Given<A> {
         }
     }
 
-    /// A packet of flow 0 leaves; so many bytes stay. Returns its mark.
-    pub fn leave(&mut self, now: Time, port: u16, priority: u8, queue_bytes: u64) -> Codepoint {
-        self.leave_of(0, now, port, priority, queue_bytes)
-    }
-
-    /// The same of another flow.
-    pub fn leave_of(
-        &mut self,
-        source: u32,
-        now: Time,
-        port: u16,
-        priority: u8,
-        queue_bytes: u64,
-    ) -> Codepoint {
+    /// A packet of a flow enters, of which nothing is wanted; so many bytes wait before it.
+    pub fn enter(&mut self, source: u32, now: Time, port: u16, priority: u8, queue_bytes: u64) {
         let view = self.view(now, port, priority, queue_bytes);
         let mut verdict = Verdict::default();
-        self.agent.on_dequeue(&view, &Self::packet(source), &self.switch, &mut verdict);
+        self.agent.on_enqueue(&view, &Self::packet(source), &self.switch, &mut verdict);
+        assert_eq!(verdict, Verdict::default());
+    }
+
+    /// A packet leaves; so many bytes stay. Returns its mark.
+    pub fn leave(&mut self, now: Time, port: u16, priority: u8, queue_bytes: u64) -> Codepoint {
+        let view = self.view(now, port, priority, queue_bytes);
+        let mut verdict = Verdict::default();
+        self.agent.on_dequeue(&view, &Self::packet(0), &self.switch, &mut verdict);
         assert_eq!((verdict.notify, verdict.deflect_to), (None, None));
         verdict.mark
     }

@@ -2,7 +2,7 @@
 //!
 //! Sizes are those of `docs/formats.md`; what fields a simulated packet has none for hold is listed in `docs/trace.md`.
 
-use incast_cc::sender::Framing;
+use incast_cc::{sender::Framing, switch::Codepoint};
 use incast_sim::{fabric::packet::Kind, outcome::PacketFacts};
 
 /// First of the 16,384 dynamic ports (RFC 6335), from which flows get theirs.
@@ -29,6 +29,8 @@ pub struct FrameContext {
     pub mtu: u32,
     /// Payload bytes of the flow.
     pub flow_bytes: u64,
+    /// Switches mark with UE as well as CE (TCD).
+    pub ternary: bool,
 }
 
 /// Address of a host: 10.0.0.1 for host 0.
@@ -57,7 +59,7 @@ pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) ->
             roce(&mut frame, packet, context, keep)
         }
         (_, Kind::Pause) => frame.len(),
-        _ => control(&mut frame, packet),
+        _ => control(&mut frame, packet, context),
     };
     if keep == 0 {
         frame.truncate(length);
@@ -96,13 +98,20 @@ fn pause(packet: &PacketFacts) -> Vec<u8> {
     frame
 }
 
+/// The field of RFC 3168. Where UE takes the place of ECT(0), packets without a mark are ECT(1).
+fn ecn(packet: &PacketFacts, ternary: bool) -> u8 {
+    match packet.codepoint {
+        Codepoint::CongestionExperienced => 0b11,
+        Codepoint::UndeterminedExperienced => 0b10,
+        Codepoint::None if !packet.ecn_capable => 0b00,
+        Codepoint::None if ternary => 0b01,
+        Codepoint::None => 0b10,
+    }
+}
+
 /// RFC 791. The code point of RFC 2474 is the priority, that of RFC 3168 the mark.
-fn ipv4(frame: &mut Vec<u8>, packet: &PacketFacts, protocol: u8, total: usize) {
-    let ecn = match (packet.ecn_capable, packet.marked) {
-        (_, true) => 0b11,
-        (true, false) => 0b10,
-        (false, false) => 0b00,
-    };
+fn ipv4(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, protocol: u8, total: usize) {
+    let ecn = ecn(packet, context.ternary);
     let start = frame.len();
     frame.extend([0x45, packet.priority << 5 | ecn]);
     frame.extend((total as u16).to_be_bytes());
@@ -134,7 +143,7 @@ fn tcp(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usi
     const ECE: u8 = 0x40;
     let is_data = packet.kind == Kind::Data;
     let length = 20 + 12 + if is_data { packet.payload as usize } else { 12 };
-    ipv4(frame, packet, 6, 20 + length);
+    ipv4(frame, packet, context, 6, 20 + length);
     let start = frame.len();
     let (source, destination) = ports(packet);
     frame.extend(source.to_be_bytes());
@@ -185,7 +194,7 @@ fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep:
         _ => 4 + telemetry,
     };
     let length = 8 + 12 + inner + 4;
-    ipv4(frame, packet, 17, 20 + length);
+    ipv4(frame, packet, context, 17, 20 + length);
     let udp = frame.len();
     let (source, _) = if packet.kind == Kind::Data { ports(packet) } else { (ports(packet).1, 0) };
     frame.extend(source.to_be_bytes());
@@ -248,10 +257,10 @@ fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
 }
 
 /// A notification (1), credit (2) or flow given up (3) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
-fn control(frame: &mut Vec<u8>, packet: &PacketFacts) -> usize {
+fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
     let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
     let length = 8 + room;
-    ipv4(frame, packet, 17, 20 + length);
+    ipv4(frame, packet, context, 17, 20 + length);
     let start = frame.len();
     let kind: u8 = match packet.kind {
         Kind::Credit => 2,
@@ -311,7 +320,7 @@ pub(super) mod tests {
             class: 0,
             priority: 0,
             ecn_capable: true,
-            marked: false,
+            codepoint: Codepoint::None,
             source: 1,
             destination: 2,
             sequence: 7,
@@ -325,7 +334,8 @@ pub(super) mod tests {
         }
     }
 
-    const CONTEXT: FrameContext = FrameContext { framing: Framing::Tcp, mtu: 1448, flow_bytes: 14_000 };
+    const CONTEXT: FrameContext =
+        FrameContext { framing: Framing::Tcp, mtu: 1448, flow_bytes: 14_000, ternary: false };
 
     #[test]
     fn sums_have_their_known_values() {
@@ -382,8 +392,25 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn code_points_are_those_of_the_switches_in_use() {
+        let ternary = FrameContext { ternary: true, ..CONTEXT };
+        let of = |codepoint, ecn_capable, context: &FrameContext| {
+            frame(&PacketFacts { codepoint, ecn_capable, ..data() }, context, None)[15]
+        };
+        for (codepoint, two, three) in [
+            (Codepoint::None, 0b10, 0b01),
+            (Codepoint::UndeterminedExperienced, 0b10, 0b10),
+            (Codepoint::CongestionExperienced, 0b11, 0b11),
+        ] {
+            assert_eq!((of(codepoint, true, &CONTEXT), of(codepoint, true, &ternary)), (two, three));
+        }
+        assert_eq!(of(Codepoint::None, false, &ternary), 0b00);
+    }
+
+    #[test]
     fn headers_hold_what_the_packet_says() {
-        let bytes = frame(&PacketFacts { marked: true, priority: 3, ..data() }, &CONTEXT, None);
+        let codepoint = Codepoint::CongestionExperienced;
+        let bytes = frame(&PacketFacts { codepoint, priority: 3, ..data() }, &CONTEXT, None);
         assert_eq!(bytes[15], 3 << 5 | 3);
         assert_eq!(&bytes[26..34], &[10, 0, 0, 2, 10, 0, 0, 3]);
         assert_eq!(u32::from_be_bytes([bytes[38], bytes[39], bytes[40], bytes[41]]), 3 * 1448 + 1);

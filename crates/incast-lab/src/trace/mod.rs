@@ -17,7 +17,7 @@ use crate::{
     run::{RunError, memory},
     scenario::Run,
 };
-use incast_cc::sender::Framing;
+use incast_cc::{sender::Framing, switch::AgentParameters};
 use incast_sim::{
     Config, Outcome, Progress,
     fabric::topology::{Ports, Topology},
@@ -116,6 +116,8 @@ pub struct Traced {
     pub framing: Vec<Framing>,
     /// Payload bytes of a full packet.
     pub mtu: u32,
+    /// Switches mark with UE as well as CE (TCD).
+    pub ternary: bool,
     /// Where packets were watched.
     pub view: View,
     /// The one flow that was watched.
@@ -213,6 +215,7 @@ fn record(
         classes: config.classes.iter().map(|class| class.name.clone()).collect(),
         framing: config.classes.iter().map(|class| class.law.info().framing).collect(),
         mtu: config.host.mtu,
+        ternary: matches!(config.switch.agent, AgentParameters::Tcd(_)),
         view,
         flow,
         topology: config.topology.clone(),

@@ -50,6 +50,7 @@ pub fn write(traced: &Traced, snap: Option<u32>, out: &mut dyn Write) -> io::Res
             framing: traced.framing[usize::from(packet.class)],
             mtu: traced.mtu,
             flow_bytes: traced.flow_bytes(packet.flow()),
+            ternary: traced.ternary,
         };
         let interface = places.binary_search(&seen.place).unwrap_or_default() as u32;
         let lost = matches!(seen.record.step, Step::Sent { arrival: None, .. });
@@ -181,7 +182,7 @@ fn pad(body: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::{results::labels::Labels, trace::frame};
-    use incast_cc::sender::Framing;
+    use incast_cc::{sender::Framing, switch::Codepoint};
     use incast_sim::{
         Outcome,
         fabric::{
@@ -202,12 +203,12 @@ mod tests {
             Framing::RoceV2 => (62, 66),
             Framing::RoceV2Int => (104, 108),
         };
-        let data = |position: u32, payload: u32, marked| PacketFacts {
+        let data = |position: u32, payload: u32, codepoint| PacketFacts {
             position,
             packets: 3,
             payload,
             wire: payload + header,
-            marked,
+            codepoint,
             ..frame::tests::data()
         };
         let answer = |kind, position, packets, wire| PacketFacts {
@@ -224,9 +225,9 @@ mod tests {
             ..frame::tests::data()
         };
         let packets = [
-            data(0, 1448, false),
-            data(1, 1448, true),
-            data(2, 101, false),
+            data(0, 1448, Codepoint::None),
+            data(1, 1448, Codepoint::CongestionExperienced),
+            data(2, 101, Codepoint::None),
             answer(Kind::Ack, 0, 1, control),
             answer(Kind::Ack, 2, 1, control),
             answer(Kind::Nack, 2, 1, control),
@@ -253,6 +254,7 @@ mod tests {
             classes: vec!["all".into()],
             framing: vec![framing],
             mtu: 1448,
+            ternary: false,
             view: View::Everywhere,
             flow: Some((1, 7)),
             ports: topology.ports(),

@@ -4,6 +4,7 @@
 //! nanoseconds; exact picoseconds stand beside each slice.
 
 use super::{Traced, protobuf::Message};
+use incast_cc::switch::Codepoint;
 use incast_sim::{
     fabric::packet::Kind,
     outcome::{EventKind, PacketFacts, PacketRecord, Step},
@@ -231,10 +232,11 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
 
 fn notes(packet: &PacketFacts) -> Vec<(&'static str, Note)> {
     let (source, sequence) = packet.flow();
-    let ecn = match (packet.ecn_capable, packet.marked) {
-        (_, true) => "CE",
-        (true, false) => "ECT(0)",
-        (false, false) => "not ECN-capable",
+    let ecn = match packet.codepoint {
+        Codepoint::CongestionExperienced => "CE",
+        Codepoint::UndeterminedExperienced => "UE",
+        Codepoint::None if packet.ecn_capable => "ECN-capable",
+        Codepoint::None => "not ECN-capable",
     };
     vec![
         ("flow", Note::Text(format!("{source}:{sequence}"))),

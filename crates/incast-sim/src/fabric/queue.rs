@@ -149,12 +149,17 @@ impl Pool {
         self.free.last().map_or(MADE_HERE, |index| self.entries[*index as usize].ingress)
     }
 
-    /// By which ports the packets of a queue came in, and their frame bytes, in their order.
-    pub fn ingresses(&self, queue: &Queue) -> impl Iterator<Item = (u16, u64)> {
+    /// The packets of a queue in their order, and by which ports they came in.
+    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, u16)> {
         let existing = |index: u32| (index != NONE).then_some(index);
         let indices =
             std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
-        indices.map(|index| &self.entries[index as usize]).map(|it| (it.ingress, u64::from(it.packet.wire)))
+        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.ingress))
+    }
+
+    /// By which ports the packets of a queue came in, and their frame bytes, in their order.
+    pub fn ingresses(&self, queue: &Queue) -> impl Iterator<Item = (u16, u64)> {
+        self.packets(queue).map(|(packet, ingress)| (ingress, u64::from(packet.wire)))
     }
 
     /// Whether a packet of a queue is `wanted`.

@@ -2,6 +2,7 @@
 
 use super::EventKind;
 use crate::fabric::packet::{Kind, Packet};
+use incast_cc::switch::Codepoint;
 use incast_units::Time;
 
 /// Which steps of which packets are recorded. The conditions must all hold.
@@ -73,8 +74,8 @@ pub struct PacketFacts {
     pub priority: u8,
     /// It may be marked.
     pub ecn_capable: bool,
-    /// It is marked.
-    pub marked: bool,
+    /// What it is marked with; a congestion notification, which says what others were marked with, never is.
+    pub codepoint: Codepoint,
     /// Host that sent this packet.
     pub source: u32,
     /// Host it goes to.
@@ -105,7 +106,7 @@ impl PacketFacts {
             class: packet.class,
             priority: packet.priority,
             ecn_capable: packet.ecn_capable(),
-            marked: packet.marked(),
+            codepoint: if packet.kind == Kind::Cnp { Codepoint::None } else { packet.codepoint() },
             // An acknowledgement does not name it: its flow does, see `Self::complete`.
             source: packet.origin().unwrap_or(u32::MAX),
             destination: packet.destination,

@@ -40,6 +40,9 @@ impl SwitchView for Queues {
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
         self.0[usize::from(port)][usize::from(priority)].iter().map(|packet| u64::from(packet.bytes)).sum()
     }
+    fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView> {
+        self.0[usize::from(port)][usize::from(priority)].iter().copied()
+    }
     fn rate(&self, _port: u16) -> Rate {
         RATE
     }
@@ -315,7 +318,7 @@ fn a_congested_port_grants_each_flow_its_share() {
     // Acknowledgements take part, and are not notified of.
     let acknowledgement = PacketView { is_data: false, ..packet(7, 7, 100) };
     assert!(!bench.push(0, acknowledgement));
-    assert_eq!(bench.agent.ports[0].sum, 8_100);
+    assert_eq!(bench.agent.ports[0].detail.sum, 8_100);
 }
 
 #[test]
@@ -386,8 +389,10 @@ fn flows_that_collide_in_the_registers_are_one() {
     });
     assert!(bench.push(0, packet(7, 7, PACKET)) && !bench.push(0, packet(8, 8, PACKET)));
     assert_eq!(bench.notified, [(US(100), 7, 12_000)], "all of it is of one flow");
+    bench.now = US(200);
     while bench.pop(0).is_some() {}
-    assert_eq!((bench.agent.ports[0].sum, bench.agent.ports[0].detail.pairs.total()), (0, 0));
+    let port = &bench.agent.ports[0];
+    assert_eq!((port.is_counted, port.detail.sum, port.detail.pairs.total()), (false, 0, 0));
 }
 
 #[test]
@@ -520,48 +525,93 @@ const KEPT: [&[(&str, &str)]; 6] = [
     &[("trigger", "periodic"), ("sharing", "split"), ("expiry_check", "any-packet")],
 ];
 
+/// What waits at port 0, by pair: bytes and queue pairs.
+fn waiting(bench: &Bench) -> BTreeMap<u64, (u64, BTreeSet<u64>)> {
+    let mut flows: BTreeMap<u64, (u64, BTreeSet<u64>)> = BTreeMap::new();
+    for waiting in bench.queues.0[0].iter().flatten() {
+        let flow = flows.entry(pair(waiting)).or_default();
+        flow.0 += u64::from(waiting.bytes);
+        if waiting.is_data {
+            flow.1.insert(queue_pair(&waiting.flow));
+        }
+    }
+    flows
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The flow table is the queue, flow by flow, at all times; and what is granted at one instant is C baseRTT.
     #[test]
-    fn the_flow_table_is_the_queue(operations in prop::collection::vec(operation(), 1..300)) {
+    fn the_flow_table_is_the_queue(
+        operations in prop::collection::vec(operation(), 1..300), threshold in prop_oneof![Just(0u32), 0u32..6_000],
+    ) {
         for given in KEPT {
             let exact = given.iter().all(|(key, _)| *key != "table_entries");
-            let mut bench = Bench::new(given);
+            let threshold = format!("{threshold}B");
+            let given: Vec<_> = given.iter().copied().chain([("threshold", threshold.as_str())]).collect();
+            let mut bench = Bench::new(&given);
             for operation in &operations {
                 drive(&mut bench, *operation);
-                let mut flows: BTreeMap<u64, (u64, BTreeSet<u64>)> = BTreeMap::new();
-                for waiting in bench.queues.0[0].iter().flatten() {
-                    let flow = flows.entry(pair(waiting)).or_default();
-                    flow.0 += u64::from(waiting.bytes);
-                    if waiting.is_data {
-                        flow.1.insert(queue_pair(&waiting.flow));
-                    }
-                }
+                let flows = waiting(&bench);
                 let sum = flows.values().map(|(bytes, _)| *bytes).sum::<u64>();
-                prop_assert_eq!(bench.agent.ports[0].sum, sum);
-                let port = &mut bench.agent.ports[0];
-                port.enter(bench.now);
-                prop_assert_eq!(port.detail.pairs.total(), sum);
+                // Before the threshold is passed there is no table: then it is the one that would be made.
+                let mut port = bench.agent.ports[0].clone();
+                if !port.is_counted {
+                    port.count(0, bench.now, &bench.queues);
+                }
+                let detail = &mut *port.detail;
+                prop_assert_eq!((detail.sum, detail.pairs.total()), (sum, sum));
                 if !exact || sum == 0 {
                     continue;
                 }
                 let mut granted = 0;
                 for (key, (bytes, members)) in &flows {
-                    let index = port.detail.pairs.find(*key).expect("it waits");
-                    let entry = port.detail.pairs.entry(index);
+                    let entry = detail.pairs.entry(detail.pairs.find(*key).expect("it waits"));
                     prop_assert_eq!(entry.data, *bytes);
-                    if port.detail.queue_pairs.is_some() {
+                    if detail.queue_pairs.is_some() {
                         prop_assert_eq!(entry.members as usize, members.len());
                     }
-                    granted += window(port.detail.bdp, entry.data, port.sum);
+                    granted += window(detail.bdp, entry.data, detail.sum);
                 }
                 // Each window was rounded down by less than a byte.
                 prop_assert!(granted <= 12_000 && granted + flows.len() as u64 > 12_000);
             }
         }
     }
+}
+
+/// The table is made when the queue passes the threshold, and goes when little is left and no entry has to keep quiet.
+#[test]
+fn the_flow_table_is_kept_while_it_is_needed() {
+    let mut bench = Bench::new(&[]);
+    let counted = |bench: &Bench| bench.agent.ports[0].is_counted;
+    (0..6).for_each(|_| {
+        bench.push(0, packet(1, 1, PACKET));
+        assert!(!counted(&bench));
+    });
+    bench.push(1, packet(2, 2, PACKET));
+    assert!(bench.push(0, packet(3, 3, PACKET)) && counted(&bench), "the other priority's packets, too");
+    assert_eq!(bench.agent.ports[0].detail.sum, 8_000);
+    (0..6).for_each(|_| {
+        bench.pop(0);
+    });
+    bench.now = Time::from_ns(11_999);
+    bench.pop(1);
+    assert!(counted(&bench), "flow 3 was notified at 0 us, and 12 us are not over");
+    bench.now = US(12);
+    bench.pop(0);
+    assert!(!counted(&bench));
+    // More than a quarter of the threshold keeps it.
+    bench.fill(7);
+    assert!(counted(&bench));
+    bench.now = US(100);
+    (2..7).for_each(|_| {
+        bench.pop(0);
+    });
+    assert!(counted(&bench));
+    bench.pop(0);
+    assert!(!counted(&bench));
 }
 
 /// Two hosts of 6 and 2 Gbit/s, a third that joins, pauses in between: states and windows in integers.

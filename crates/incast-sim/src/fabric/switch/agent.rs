@@ -6,7 +6,7 @@ use crate::{
     fabric::{
         node::{NodeContext, class},
         packet::{Kind, Packet},
-        queue::{MADE_HERE, Queue},
+        queue::{MADE_HERE, Pool, Queue},
         routing::Rule,
     },
     probe::{EventKind, EventRecord},
@@ -17,24 +17,49 @@ use incast_cc::switch::{
 use incast_units::{Rate, Time};
 
 impl Switch<'_> {
-    /// Asks the agent about a packet that enters; returns the port it goes to.
+    /// Asks the agent about the packet at hand, which is to wait.
+    #[inline]
     pub(super) fn consult_enqueue(
         &mut self,
         port: usize,
-        ingress: u16,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) -> Verdict {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, context.now());
+        let description = describe(packet, self.ingress);
+        let (agent, beside) = self.beside();
+        agent.on_enqueue(&view, &description, &beside, &mut verdict);
+        self.plan_agent(context);
+        verdict
+    }
+
+    /// The same of one that goes straight to the link.
+    #[inline]
+    pub(super) fn consult_pass(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) -> Verdict {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, context.now());
+        let description = describe(packet, self.ingress);
+        let (agent, beside) = self.beside();
+        agent.on_pass(&view, &description, &beside, &mut verdict);
+        self.plan_agent(context);
+        verdict
+    }
+
+    /// What an agent that looks at all ports wants done with a packet that enters; returns the port it goes to.
+    pub(super) fn redirect(
+        &mut self,
+        port: usize,
         packet: &mut Packet,
+        verdict: &Verdict,
         context: &mut impl NodeContext,
     ) -> usize {
-        let now = context.now();
-        if self.lazy && self.ports[port].waiting != 0 {
-            self.drain::<false>(port, self.settings.ended_before(now), context);
-        }
-        let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, now);
-        let (agent, beside) = self.beside();
-        agent.on_enqueue(&view, &describe(packet, ingress), &beside, &mut verdict);
-        self.obey(port, packet, now, &verdict, context);
-        self.plan_agent(context);
+        self.obey(port, packet, context.now(), verdict, context);
         match verdict.deflect_to.map(usize::from) {
             Some(other) if other != port => {
                 assert!(other < self.ports.len(), "an agent deflects to port {other}, which does not exist");
@@ -48,23 +73,24 @@ impl Switch<'_> {
     }
 
     /// Asks the agent about a packet that leaves at `now`.
+    #[inline]
     pub(super) fn consult_dequeue(
         &mut self,
         port: usize,
         now: Time,
         ingress: u16,
-        packet: &mut Packet,
+        packet: &Packet,
         context: &mut impl NodeContext,
-    ) {
+    ) -> Verdict {
         let mut verdict = Verdict::default();
         let view = self.view(port, packet.priority, now);
         let (agent, beside) = self.beside();
         agent.on_dequeue(&view, &describe(packet, ingress), &beside, &mut verdict);
-        debug_assert!(!self.may_be_lazy || verdict.notify.is_none(), "an agent that acts by port notifies");
-        self.obey(port, packet, now, &verdict, context);
-        if !self.may_be_lazy {
+        debug_assert!(!self.by_port || verdict.notify.is_none(), "an agent that acts by port notifies");
+        if !self.by_port {
             self.plan_agent(context);
         }
+        verdict
     }
 
     /// Tells the agent of a packet that will not leave.
@@ -77,8 +103,8 @@ impl Switch<'_> {
         }
     }
 
-    #[inline]
-    fn obey(
+    /// Does what the agent wants done with a packet.
+    pub(super) fn obey(
         &mut self,
         port: usize,
         packet: &mut Packet,
@@ -169,8 +195,8 @@ impl Switch<'_> {
 
     /// The rest of the switch beside its agent.
     fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
-        let Self { agent, ports, queues, rule, priorities, .. } = self;
-        (agent, Beside { ports, queues, rule, priorities: *priorities as u8 })
+        let Self { agent, ports, queues, pool, rule, priorities, .. } = self;
+        (agent, Beside { ports, queues, pool, rule, priorities: *priorities as u8 })
     }
 }
 
@@ -181,6 +207,7 @@ const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Beside<'s> {
     ports: &'s [Port],
     queues: &'s [Queue],
+    pool: &'s Pool,
     rule: &'s Rule,
     priorities: u8,
 }
@@ -194,6 +221,10 @@ impl SwitchView for Beside<'_> {
     }
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
         self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes
+    }
+    fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView> {
+        let queue = &self.queues[usize::from(priority) * self.ports.len() + usize::from(port)];
+        self.pool.packets(queue).map(|(packet, ingress)| describe(packet, ingress))
     }
     fn rate(&self, port: u16) -> Rate {
         self.ports[usize::from(port)].link.rate()

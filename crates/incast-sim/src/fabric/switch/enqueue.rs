@@ -9,20 +9,22 @@ use crate::{
     },
     probe::EventKind,
 };
+use incast_cc::switch::Verdict;
 use incast_units::Time;
 
 impl Switch<'_> {
-    /// Egress where there is an agent, which may mark the packet or choose another port.
+    /// Egress where there is an agent that looks at all ports and may choose another one.
     #[inline(never)]
     pub(super) fn enqueue_consulted(
         &mut self,
         port: usize,
-        ingress: u16,
         mut packet: Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let port = self.consult_enqueue(port, ingress, &mut packet, context);
+        let ingress = self.ingress;
+        let verdict = self.consult_enqueue(port, &packet, context);
+        let port = self.redirect(port, &mut packet, &verdict, context);
         self.ingress = ingress;
         self.enqueue::<false>(port, &packet, telemetry, context);
     }
@@ -41,15 +43,58 @@ impl Switch<'_> {
         if (BARE || self.lazy) && self.ports[port].waiting != 0 {
             self.drain::<BARE>(port, limit, context);
         }
-        let index = self.index(port, packet.priority);
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
         if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            self.transmit::<BARE>(port, now, self.ingress, packet, telemetry, context);
+            if !BARE && self.by_port {
+                let verdict = self.consult_pass(port, packet, context);
+                self.put_judged(port, now, packet, &verdict, telemetry, context);
+            } else {
+                self.transmit::<BARE>(port, now, self.ingress, packet, telemetry, context);
+            }
             return;
         }
+        if !BARE && self.by_port {
+            let verdict = self.consult_enqueue(port, packet, context);
+            if !verdict.is_nothing() {
+                return self.wait_judged(port, *packet, &verdict, telemetry, context);
+            }
+        }
+        self.wait::<BARE>(port, packet, telemetry, context);
+    }
+
+    /// A packet of which an agent wants something has to wait.
+    #[inline(never)]
+    fn wait_judged(
+        &mut self,
+        port: usize,
+        mut packet: Packet,
+        verdict: &Verdict,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
+        let ingress = self.ingress;
+        self.obey(port, &mut packet, context.now(), verdict, context);
+        self.ingress = ingress;
+        self.wait::<false>(port, &packet, telemetry, context);
+    }
+
+    /// A packet has to wait.
+    #[inline(always)]
+    fn wait<const BARE: bool>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let index = self.index(port, packet.priority);
+        let bit = 1u8 << packet.priority;
+        let out = &mut self.ports[port];
         if !out.link.is_up() {
             self.lose(port, packet, context);
             return;

@@ -61,45 +61,43 @@ impl Switch<'_> {
     ) {
         if BARE {
             let port = self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt));
-            self.forward_by::<BARE>(port, ingress, packet, telemetry, context);
+            self.forward_by::<BARE>(port, packet, telemetry, context);
             return;
         }
         self.ingress = ingress;
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned => return self.forward_pinned(ingress, *packet, telemetry, context),
+            LoadBalancing::Pinned => return self.forward_pinned(*packet, telemetry, context),
         };
         let port = self.rule.pick(packet.destination, entropy);
-        self.forward_by::<BARE>(port, ingress, packet, telemetry, context);
+        self.forward_by::<BARE>(port, packet, telemetry, context);
     }
 
     #[inline(never)]
     fn forward_pinned(
         &mut self,
-        ingress: u16,
         mut packet: Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
         let port = self.rule.pick_pinned(&mut packet);
-        self.forward_by::<false>(port, ingress, &packet, telemetry, context);
+        self.forward_by::<false>(port, &packet, telemetry, context);
     }
 
     #[inline(always)]
     fn forward_by<const BARE: bool>(
         &mut self,
         port: Option<u16>,
-        ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
         match port {
-            Some(port) if BARE || self.plain => {
+            Some(port) if BARE || self.plain || self.by_port => {
                 self.enqueue::<BARE>(usize::from(port), packet, telemetry, context);
             }
-            Some(port) => self.enqueue_consulted(usize::from(port), ingress, *packet, telemetry, context),
+            Some(port) => self.enqueue_consulted(usize::from(port), *packet, telemetry, context),
             None => self.lose_unrouted(packet, context.now()),
         }
     }

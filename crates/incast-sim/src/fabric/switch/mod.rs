@@ -107,6 +107,8 @@ pub struct Switch<'a> {
     agent: Agent,
     /// There is no agent to ask: apart from it, which may be large.
     plain: bool,
+    /// The agent treats each port by itself: see [`incast_cc::switch::AgentInfo::by_port`].
+    by_port: bool,
     /// By which port the packet at hand came in.
     ingress: u16,
     /// Priority flow control.
@@ -242,6 +244,7 @@ impl<'a> Switch<'a> {
             later_rules,
             salt: salt(settings.seed, node),
             plain: agent.is_none(),
+            by_port: agent_info.is_some_and(|info| info.by_port),
             agent,
             ingress: MADE_HERE,
             pfc,
