@@ -34,6 +34,8 @@ pub struct ClassCurves {
 pub struct FlowRate {
     /// Source host and number of the flow there.
     pub flow: (u32, u32),
+    /// Its class.
+    pub class: String,
     /// What the law assigned.
     pub assigned: Series,
     /// What was acknowledged.
@@ -212,10 +214,13 @@ fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Re
         curves.flows_left_out = flows.len().saturating_sub(MOST_FLOWS);
         flows.truncate(MOST_FLOWS);
         flows.sort_unstable();
+        let classes = classes_of(run, &flows)?;
         curves.rates = flows
             .iter()
-            .map(|flow| FlowRate {
+            .zip(classes)
+            .map(|(flow, class)| FlowRate {
                 flow: ((flow >> 32) as u32, *flow as u32),
+                class,
                 assigned: Series::new(period, most),
                 measured: Series::new(period, most),
                 estimate: None,
@@ -234,6 +239,19 @@ fn read_samples(run: &FinishedRun, most: usize, curves: &mut SchemeCurves) -> Re
         .map_err(|error| ReportError::unreadable(&path, error))?;
     }
     Ok(())
+}
+
+/// The classes of flows that are given by source and number.
+fn classes_of(run: &FinishedRun, wanted: &[u64]) -> Result<Vec<String>, ReportError> {
+    let mut classes = vec![String::new(); wanted.len()];
+    let path = run.folder.join("flows.parquet");
+    parquet::each_class(&path, |id, class| {
+        if let Ok(index) = wanted.binary_search(&id) {
+            class.clone_into(&mut classes[index]);
+        }
+    })
+    .map_err(|error| ReportError::unreadable(&path, error))?;
+    Ok(classes)
 }
 
 /// The ports with the longest queues under any scheme, and how many others there are.

@@ -100,6 +100,35 @@ fn every_section_is_there_and_names_are_text() {
     removed(&folder);
 }
 
+/// A victim and a culprit under several schemes: each has figures in which the schemes are compared.
+#[test]
+fn few_flows_are_compared_by_scheme() {
+    let long = |class: &str, pair: &str| {
+        format!("[[workload]]\nkind = \"long\"\nclass = {class:?}\npairs = [[{pair}]]\n")
+    };
+    let flows = long("F1", "\"h0\", \"h3\"") + &long("F2", "\"h1\", \"h3\"");
+    let (before, after) = SCENARIO.split_once("[[workload]]").expect("there");
+    let schemes = after.find("[[scheme]]").expect("there");
+    let text = format!("{before}{flows}{}", &after[schemes..]).replace("flows = \"all\"", "flows = \"long\"");
+    let folder = results("compared", &text.replace("drain = \"100ms\"", "drain = \"1us\""));
+    let page = fs::read_to_string(folder.join(FILE)).expect("written");
+    for flow in ["F1", "F2"] {
+        for what in ["measured", "assigned"] {
+            let title = format!("<figcaption>{flow}: {what} rate</figcaption>");
+            let figure = page.split("<figure").find(|figure| figure.contains(&title)).expect("a figure");
+            for (series, scheme) in ["dctcp", "cubic"].iter().enumerate() {
+                assert!(figure.contains(&format!("data-series=\"{series}\"")), "{title}");
+                assert!(figure.contains(&format!("<title>{scheme}: at least ")), "{title}");
+            }
+        }
+    }
+    assert!(
+        page.contains("<figcaption>dctcp: rates of flows</figcaption>") && page.contains("F1, assigned: ")
+    );
+    assert!(page.contains("<figcaption>queue of s0-&gt;h3</figcaption>"));
+    removed(&folder);
+}
+
 #[test]
 fn what_did_not_finish_is_shown() {
     // The drain is too short for the last flows.

@@ -308,6 +308,22 @@ pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>
     Ok(flows)
 }
 
+/// Hands every flow of `flows.parquet` to `each`: its id as `rates.parquet` has it, and the name of its class.
+///
+/// # Errors
+/// Those of the file system, and a file that is not one of ours.
+pub fn each_class(path: &Path, mut each: impl FnMut(u64, &str)) -> io::Result<()> {
+    each_batch(path, &["source", "sequence", "class"], |batch| {
+        let source = column::<UInt32Array>(batch, "source")?;
+        let sequence = column::<UInt32Array>(batch, "sequence")?;
+        let class = column::<StringArray>(batch, "class")?;
+        for row in 0..batch.num_rows() {
+            each(flow_id(source.value(row), sequence.value(row)), class.value(row));
+        }
+        Ok(())
+    })
+}
+
 /// Hands every row of `ports.parquet` to `each`: time in picoseconds, port, bytes in the queue, bytes sent so far.
 ///
 /// # Errors

@@ -52,6 +52,23 @@ fn settings_that_lead_nowhere() {
 }
 
 #[test]
+fn agents_that_do_not_exist_or_take_no_such_parameter() {
+    let small = scenario("small");
+    let set = |value: &str| refused("set_agent", &[&small, "--set", &format!("switch.agent={value}")]);
+    let message = set("mercurry");
+    assert!(message.contains("did you mean \"mercury\"") && message.contains("\"none\""), "{message}");
+    let message = set("{ kind = \"mercury\", treshold = \"9KB\" }");
+    assert!(
+        message.contains("switch.agent.treshold") && message.contains("did you mean \"threshold\""),
+        "{message}"
+    );
+    let message = set("{ kind = \"mercury\", trigger = \"dequeue\" }");
+    assert!(message.contains("switch.agent.trigger") && message.contains("\"periodic\""), "{message}");
+    assert!(set("{ threshold = \"9KB\" }").contains("`kind` is missing"));
+    assert!(set("true").contains("false, \"none\""));
+}
+
+#[test]
 fn selections_that_select_nothing() {
     let small = scenario("small");
     let message = refused("only_scheme", &[&small, "--only", "scheme=dctpc"]);

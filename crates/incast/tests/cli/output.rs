@@ -120,6 +120,42 @@ fn check_shows_what_would_run() {
     }
 }
 
+/// An agent's parameters are completed by `check` and in `run.json`, and its scheme has rates of its class.
+#[test]
+fn an_agent_is_run_and_recorded() {
+    let out = folder("agent");
+    let small = scenario("small");
+    let sets = [
+        "switch.pfc={xoff=\"100KB\"}",
+        "scheme.cubic.law=dcqcn",
+        "scheme.dcqcn.switch.agent={kind=\"mercury\",threshold=\"31KB\"}",
+        "scheme.dcqcn.switch.agent.cnp_interval=12us",
+        "measure.rates={every=\"10us\",flows=\"all\"}",
+    ];
+    let mut arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    arguments.push(&small);
+    let checked = succeed(&[&["check"][..], &arguments].concat());
+    for line in
+        ["kind = \"mercury\"", "threshold = \"31KB\"", "cnp_interval = \"12us\"", "trigger = \"enqueue\""]
+    {
+        assert!(checked.contains(&format!("\n{line}\n")), "{line}\n{checked}");
+    }
+    assert!(checked.contains("dcqcn has in_flight = \"bdp\", as switch.agent is \"mercury\""), "{checked}");
+    succeed(&[&["run", "--quiet", "--seeds", "1", "--out", text(&out)][..], &arguments].concat());
+    let record = json(&out.join("small/dcqcn+seed1/run.json"));
+    let agent = &record["scenario"]["scheme"][0]["switch"]["agent"];
+    assert_eq!((&agent["threshold"], &agent["marks"]), (&"31KB".into(), &"off".into()), "{record}");
+    let rows = json(&out.join("small/summary.json"));
+    let row = rows
+        .as_array()
+        .expect("rows")
+        .iter()
+        .find(|row| row["scheme"] == "dcqcn" && row["class"] == "incast");
+    let rates = &row.expect("a row")["assigned_gbps"];
+    let (least, mean) = (rates["min"].as_f64().expect("sampled"), rates["mean"].as_f64().expect("sampled"));
+    assert!(0.0 < least && least <= mean && mean <= 30.0, "{rates}");
+}
+
 #[test]
 fn lists_are_complete_and_parse() {
     for (what, known) in [("schemes", "dctcp"), ("workloads", "websearch"), ("topologies", "leaf-spine")] {
@@ -135,6 +171,12 @@ fn lists_are_complete_and_parse() {
             );
         }
     }
+    // In-switch algorithms stand behind the laws.
+    let list: Value = serde_json::from_str(&succeed(&["list", "schemes", "--json"])).expect("JSON");
+    let keys: Vec<&str> =
+        list.as_array().expect("a list").iter().filter_map(|entry| entry["key"].as_str()).collect();
+    assert!(keys.contains(&"law") && keys.contains(&"switch.agent") && keys.is_sorted(), "{keys:?}");
+    assert!(succeed(&["list", "schemes"]).contains("\nswitch.agent mercury  Mercury\n"));
     serde_json::from_str::<Value>(&succeed(&["list", "scenarios", "--json"])).expect("JSON");
     serde_json::from_str::<Value>(&succeed(&["schema"])).expect("JSON");
     assert!(succeed(&["schema", "--reference"]).contains("topology"));
