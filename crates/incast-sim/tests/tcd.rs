@@ -142,7 +142,7 @@ fn the_victim_is_held_and_the_culprit_is_cut() {
             let here = events.filter(move |event| (event.node, event.port, event.kind) == (node, port, kind));
             here.map(|event| event.time)
         };
-        let (first, last) = (edges(EventKind::Resume).next(), edges(EventKind::Resume).last());
+        let (first, last) = (edges(EventKind::Resume).next(), edges(EventKind::Resume).next_back());
         let (first, last) = (first.expect("a resume"), last.expect("a resume"));
         let undetermined = || {
             let marked =
