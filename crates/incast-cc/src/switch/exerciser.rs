@@ -15,6 +15,8 @@ use incast_units::Time;
 pub struct Exerciser {
     /// Mark each n-th packet when it leaves.
     pub mark_every: u64,
+    /// Mark each n-th packet with UE when it leaves.
+    pub undetermined_every: u64,
     /// Notify the source of each n-th packet when it enters, with a window of 64 KiB.
     pub notify_every: u64,
     /// Deflect each n-th packet when it enters: to the next equal-cost port.
@@ -113,6 +115,9 @@ impl SwitchAgent for Exerciser {
     ) {
         if packet.is_data {
             self.seen[1] += 1;
+            if due(self.seen[1], self.undetermined_every) {
+                verdict.mark = Codepoint::UndeterminedExperienced;
+            }
             let chosen = self.ingress.is_none() || self.ingress == packet.ingress;
             if chosen && due(self.seen[1], self.mark_every) {
                 verdict.mark = Codepoint::CongestionExperienced;

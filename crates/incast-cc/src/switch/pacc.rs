@@ -63,10 +63,10 @@ crate::parameters! {
         /// b: gain of the error's change, in parts of q_ref.
         proportional: f64 = "0.2", |_| 0.2, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
         /// The controller starts from this p, and with relative gains it is the least one.
-        least: f64 = "3e-4", |_| 3e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
+        least: f64 = "0.0003", |_| 3e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
         /// Which flows get notifications.
         discrimination: Discrimination = "\"packets\"", |_| Discrimination::Packets, "\"mean\" or \"packets\"", |_| true, "ours (reconstruction): with \"mean\" too few of many equal flows are left";
-        /// theta with \"packets\": packets of a period.
+        /// theta with "packets", in packets of a period.
         packets: u64 = "2", |_| 2, "any number", |_| true, "ours (reconstruction)";
         /// Notifications are sent only where the queue is longer than q_ref.
         only_above: bool = "false", |_| false, "true or false", |_| true, "ours (reconstruction)";

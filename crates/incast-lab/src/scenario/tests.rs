@@ -321,6 +321,17 @@ fn what_an_agent_does_in_vain_is_a_warning() {
         ("dcqcn", mercury, true, true, vec![]),
         ("dcqcn", tcd, true, true, vec![]),
         ("timely", mercury, true, true, vec![]),
+        (
+            "dctcp-rate",
+            tcd,
+            true,
+            true,
+            vec![
+                "dctcp-rate hears of marks from acknowledgements, which do not carry UE: switch.agent \"tcd\" makes it hold nothing"
+                    .to_owned(),
+            ],
+        ),
+        ("dcqcn", "\"pacc\"", true, false, vec![]),
         ("dcqcn", mercury, true, false, vec![pauses("mercury")]),
         ("dcqcn", tcd, true, false, vec![pauses("tcd")]),
         ("dcqcn", tcd, false, true, vec![thresholds("tcd")]),

@@ -96,6 +96,7 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             "without switch.pfc nothing is paused, and what {agent} does about pauses has no effect"
         ));
     }
+    let is_ternary = matches!(switch.agent, AgentParameters::Tcd(_));
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
     for class in classes {
         let (law, heeds) = (class.law.info(), class.law.heeds());
@@ -108,6 +109,11 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
         } else if !marks && law.ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
+        } else if is_ternary && class.law.notification_interval().is_none() {
+            warnings.push(format!(
+                "{} hears of marks from acknowledgements, which do not carry UE: {agent} makes it hold nothing",
+                law.name
+            ));
         }
     }
     let values = switch.agent.values();
