@@ -44,8 +44,8 @@ pub struct Table {
     /// For each entry, if they are kept.
     told: Vec<Option<Told>>,
     keeps_told: bool,
-    /// Keys are not compared: those with one hash are one flow.
-    merges: bool,
+    /// So many registers, and keys are not compared: those with one hash are one flow.
+    registers: Option<usize>,
     generation: u32,
     /// Entries of this generation.
     used: usize,
@@ -68,20 +68,16 @@ impl Table {
             entries: Vec::new(),
             told: Vec::new(),
             keeps_told,
-            merges: false,
+            registers: None,
             generation: 1,
             used: 0,
             spare: (Vec::new(), Vec::new()),
         }
     }
 
-    /// A table of so many registers, in which flows with one hash are one.
+    /// A table of so many registers, in which flows with one hash are one; it takes memory with the first entry, too.
     pub fn merging(registers: usize, keeps_told: bool) -> Self {
-        let mut table = Self::exact(keeps_told);
-        table.merges = true;
-        table.entries.resize(registers.max(1), Entry::default());
-        table.told.resize(if keeps_told { table.entries.len() } else { 0 }, None);
-        table
+        Self { registers: Some(registers.max(1)), ..Self::exact(keeps_told) }
     }
 
     /// Where a key is looked for first.
@@ -103,7 +99,7 @@ impl Table {
             if entry.generation != self.generation {
                 return None;
             }
-            if entry.key == key || self.merges {
+            if entry.key == key || self.registers.is_some() {
                 return Some(index);
             }
             index = self.after(index);
@@ -125,7 +121,7 @@ impl Table {
                 let mut idle = None;
                 while self.entries[index].generation == self.generation {
                     let entry = &self.entries[index];
-                    if entry.key == key || self.merges {
+                    if entry.key == key || self.registers.is_some() {
                         return index;
                     }
                     if idle.is_none() && entry.is_idle(now) {
@@ -133,7 +129,7 @@ impl Table {
                     }
                     index = self.after(index);
                 }
-                if idle.is_some() || self.merges || self.used < self.entries.len() / 4 * 3 {
+                if idle.is_some() || self.registers.is_some() || self.used < self.entries.len() / 4 * 3 {
                     self.used += usize::from(idle.is_none());
                     let index = idle.unwrap_or(index);
                     let generation = self.generation;
@@ -155,6 +151,7 @@ impl Table {
         let count = self.entries.iter().filter(live).count();
         let doubles = count * 4 > self.entries.len();
         let length = (self.entries.len() << usize::from(doubles)).max(LEAST);
+        let length = self.registers.unwrap_or(length);
         std::mem::swap(&mut self.entries, &mut self.spare.0);
         std::mem::swap(&mut self.told, &mut self.spare.1);
         self.entries.clear();

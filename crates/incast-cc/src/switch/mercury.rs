@@ -197,7 +197,7 @@ crate::parameters! {
         /// How queue pairs between the same hosts share a window (M8).
         sharing: Sharing = "\"whole\"", |_| Sharing::Whole, "\"whole\" or \"split\"", |_| true, "the paper: Win of source and destination";
         /// Registers of a port's flow table, in which hosts that collide are one flow (M12); 0 for an exact table.
-        table_entries: u64 = "0", |_| 0, "0 to 1048576", |n| *n <= 1 << 20, "ours; the paper has registers and prints no number";
+        table_entries: u64 = "0", |_| 0, "0 to 65536", |n| *n <= 1 << 16, "ours; the paper has registers and prints no number";
         /// Which queue pair of two hosts is notified (M13).
         notified: Notified = "\"last\"", |_| Notified::Last, "\"last\" or \"each\"", |_| true, "ours: a notification needs a queue pair, and the paper's table has none";
         /// When the expiry of T is noticed (M14).

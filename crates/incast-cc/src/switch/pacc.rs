@@ -17,10 +17,12 @@
 //! ```
 
 use super::{
-    AgentInfo, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+    AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+    Verdict,
 };
 use crate::{
     Cnp, Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw},
     sender::Condition,
 };
@@ -57,11 +59,11 @@ crate::parameters! {
         /// How gains are applied.
         gains: Gains = "\"relative\"", |_| Gains::Relative, "\"relative\" or \"constant\"", |_| true, "ours (reconstruction)";
         /// a: gain of the error, in parts of q_ref.
-        integral: f64 = "0.0003", |_| 0.0003, "at least 0", |a| *a >= 0.0, "ours (reconstruction), see docs/pacc.md";
+        integral: f64 = "0.001", |_| 0.001, "at least 0", |a| *a >= 0.0, "ours (reconstruction), see docs/pacc.md";
         /// b: gain of the error's change, in parts of q_ref.
-        proportional: f64 = "0.1", |_| 0.1, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
+        proportional: f64 = "0.2", |_| 0.2, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
         /// The controller starts from this p, and with relative gains it is the least one.
-        least: f64 = "1e-4", |_| 1e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
+        least: f64 = "3e-4", |_| 3e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
         /// Which flows get notifications.
         discrimination: Discrimination = "\"packets\"", |_| Discrimination::Packets, "\"mean\" or \"packets\"", |_| true, "ours (reconstruction): with \"mean\" too few of many equal flows are left";
         /// theta with \"packets\": packets of a period.
@@ -247,6 +249,9 @@ impl SwitchAgent for Pacc {
     fn values(constants: &Constants) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
+    fn effects(_constants: &Constants) -> Effects {
+        Effects { notifies: CnpContent::Congestion, ..Effects::default() }
+    }
     fn install(constants: &Constants, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);
         let queue = Queue { p: constants.parameters.least, before: -1.0, table: Table::default(), lot: 0.0 };
@@ -368,7 +373,7 @@ mod tests {
         // ln p + 0.5 x 0.5 + 0.25 x (0.5 + 1).
         close(controlled(relative, 0.01, 0.5, -1.0, 1), 0.01 * libm::exp(0.625));
         assert_eq!(controlled(relative, 0.01, 1e9, 0.0, 1), 1.0);
-        assert_eq!(controlled(relative, 0.01, -1.0, 1e9, 1), 1e-4, "the least");
+        assert_eq!(controlled(relative, 0.01, -1.0, 1e9, 1), 3e-4, "the least");
         let constant = Parameters { gains: Gains::Constant, ..relative.as_ref().clone() };
         close(controlled(&constant, 0.01, 0.5, -1.0, 1), 0.635);
         assert_eq!(controlled(&constant, 0.01, -1.0, 0.0, 1), 0.0);
@@ -474,8 +479,8 @@ mod tests {
         let mut rows = String::new();
         for period in 0..60u64 {
             let queue = match period {
-                0..10 => period * 40_000,
-                10..40 => 400_000 - (period - 10) * 10_000,
+                0..10 => period * 100_000,
+                10..40 => 1_000_000 - (period - 10) * 30_000,
                 _ => 100_000 - (period - 40) * 5_000,
             };
             enter(&mut given, US(80 * period), &[(0, 90), (1, 30)], queue);
