@@ -345,7 +345,7 @@ pub struct Bench {
     /// Only these cases
     #[arg(long = "case", value_name = "CASE", value_delimiter = ',')]
     pub cases: Vec<String>,
-    /// With these laws instead of each case's own
+    /// With these laws instead of each case's own, and in-switch algorithms: dcqcn+mercury
     #[arg(long = "law", value_name = "LAW", value_delimiter = ',')]
     pub laws: Vec<String>,
     /// With these numbers of threads

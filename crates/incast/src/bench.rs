@@ -2,7 +2,7 @@
 
 use crate::{End, arguments, output};
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use incast_cc::sender::LAWS;
+use incast_cc::{sender::LAWS, switch::AGENTS};
 use incast_lab::{
     bench::{CASES, Case, Measurement},
     results::table::bytes,
@@ -29,9 +29,20 @@ pub fn bench(arguments: &arguments::Bench) -> End {
         output::error(&format!("--case {name}: no such case, allowed is {}", names.join(", ")));
         return End::BadInput;
     }
-    if let Some(name) = arguments.laws.iter().find(|name| !LAWS.iter().any(|law| law.name == **name)) {
-        let names: Vec<&str> = LAWS.iter().map(|law| law.name).collect();
-        output::error(&format!("--law {name}: no such law, allowed is {}", names.join(", ")));
+    let known = |name: &&String| {
+        let (law, agent) =
+            name.split_once('+').map_or((name.as_str(), None), |(law, agent)| (law, Some(agent)));
+        LAWS.iter().any(|known| known.name == law)
+            && agent.is_none_or(|agent| AGENTS.iter().any(|known| known.name == agent))
+    };
+    if let Some(name) = arguments.laws.iter().find(|name| !known(name)) {
+        let laws: Vec<&str> = LAWS.iter().map(|law| law.name).collect();
+        let agents: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+        output::error(&format!(
+            "--law {name}: no such law, allowed is {}; with an in-switch algorithm, such as dcqcn+mercury: {}",
+            laws.join(", "),
+            agents.join(", ")
+        ));
         return End::BadInput;
     }
     let wanted =

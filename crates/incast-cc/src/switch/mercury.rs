@@ -590,21 +590,12 @@ impl SwitchAgent for Mercury {
         }
     }
 
+    /// A port that is neither paused nor Undetermined, and has no flow table, gets one when its queue passes the threshold.
     #[inline]
-    fn on_pass(
-        &mut self,
-        view: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
-        let port = &self.ports[usize::from(view.port)];
-        // An empty queue is below any threshold and marks nothing.
-        if !port.is_counted && port.paused | port.undetermined == 0 {
-            return;
-        }
-        self.on_enqueue(view, packet, switch, verdict);
-        self.on_dequeue(view, packet, switch, verdict);
+    fn indifferent_up_to(&self, port: u16) -> Option<u64> {
+        let port = &self.ports[usize::from(port)];
+        let watches = port.is_counted || port.paused | port.undetermined != 0 || self.marks != Marks::Off;
+        (!watches).then_some(port.threshold)
     }
 
     #[inline]

@@ -45,8 +45,7 @@ pub struct AgentInfo {
     pub sender: &'static [(&'static str, &'static str)],
     /// It treats each port by itself: while packets enter and leave one it does not look at others, deflects nothing,
     /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they happen, if in
-    /// order: before the next packet for that port, before its pause edges, and before the timer. What finds its port
-    /// idle is reported by [`SwitchAgent::on_pass`].
+    /// order: before the next packet for that port, before its pause edges, and before the timer.
     pub by_port: bool,
 }
 
@@ -251,16 +250,10 @@ pub trait SwitchAgent: Sized {
         switch: &impl SwitchView,
         verdict: &mut Verdict,
     );
-    /// A packet finds its port idle: it enters and leaves at once.
-    fn on_pass(
-        &mut self,
-        port: &PortView,
-        packet: &PacketView,
-        switch: &impl SwitchView,
-        verdict: &mut Verdict,
-    ) {
-        self.on_enqueue(port, packet, switch, verdict);
-        self.on_dequeue(port, packet, switch, verdict);
+    /// Of an agent that acts by port: until it is next told of something there, it does not care for packets that enter a queue
+    /// of this port with at most so many bytes, nor for any that leaves. `None` if it wants to hear of all.
+    fn indifferent_up_to(&self, _port: u16) -> Option<u64> {
+        None
     }
     /// A packet that entered will not leave: there was no room for it, or its link went down. The port is the one it
     /// was to leave by, deflected or not.

@@ -120,13 +120,13 @@ macro_rules! agents {
                     $(Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
                 }
             }
-            /// See [`SwitchAgent::on_pass`].
+            /// See [`SwitchAgent::indifferent_up_to`].
             #[inline]
-            pub fn on_pass(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
+            pub fn indifferent_up_to(&self, port: u16) -> Option<u64> {
                 match self {
-                    Self::None => {}
-                    Self::Exerciser(agent) => agent.on_pass(port, packet, switch, verdict),
-                    $(Self::$agent(agent) => agent.on_pass(port, packet, switch, verdict),)*
+                    Self::None => None,
+                    Self::Exerciser(agent) => agent.indifferent_up_to(port),
+                    $(Self::$agent(agent) => agent.indifferent_up_to(port),)*
                 }
             }
             /// See [`SwitchAgent::on_drop`].

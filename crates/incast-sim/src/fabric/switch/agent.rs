@@ -34,21 +34,10 @@ impl Switch<'_> {
         verdict
     }
 
-    /// The same of one that goes straight to the link.
+    /// The agent need not be asked about a packet that enters a queue of so many bytes; any packet that leaves, for 0.
     #[inline]
-    pub(super) fn consult_pass(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, context.now());
-        let description = describe(packet, self.ingress);
-        let (agent, beside) = self.beside();
-        agent.on_pass(&view, &description, &beside, &mut verdict);
-        self.plan_agent(context);
-        verdict
+    pub(super) fn is_indifferent(&self, port: usize, queued: u64) -> bool {
+        self.by_port && self.agent.indifferent_up_to(port as u16).is_some_and(|most| queued <= most)
     }
 
     /// What an agent that looks at all ports wants done with a packet that enters; returns the port it goes to.

@@ -11,7 +11,7 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::{feedback::HopTelemetry, switch::Verdict};
+use incast_cc::feedback::HopTelemetry;
 use incast_units::Time;
 
 impl Switch<'_> {
@@ -148,37 +148,22 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if BARE || self.plain {
-            self.put_on_link::<BARE>(port, now, packet, telemetry, context);
-        } else {
-            let verdict = self.consult_dequeue(port, now, ingress, packet, context);
-            self.put_judged(port, now, packet, &verdict, telemetry, context);
+        if BARE || self.plain || self.is_indifferent(port, 0) {
+            return self.put_on_link::<BARE>(port, now, packet, telemetry, context);
         }
-    }
-
-    /// A packet that the agent was asked about goes on the link.
-    #[inline]
-    pub(super) fn put_judged(
-        &mut self,
-        port: usize,
-        now: Time,
-        packet: &Packet,
-        verdict: &Verdict,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
+        let verdict = self.consult_dequeue(port, now, ingress, packet, context);
         if verdict.is_nothing() {
             self.put_on_link::<false>(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
-            self.obey(port, &mut packet, now, verdict, context);
+            self.obey(port, &mut packet, now, &verdict, context);
             self.put_on_link::<false>(port, now, &packet, telemetry, context);
         }
     }
 
     /// Telemetry, then the link.
     #[inline(always)]
-    fn put_on_link<const BARE: bool>(
+    pub(super) fn put_on_link<const BARE: bool>(
         &mut self,
         port: usize,
         now: Time,

@@ -48,21 +48,41 @@ impl Switch<'_> {
         if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            if !BARE && self.by_port {
-                let verdict = self.consult_pass(port, packet, context);
-                self.put_judged(port, now, packet, &verdict, telemetry, context);
+            if !BARE && self.by_port && !self.is_indifferent(port, 0) {
+                self.pass_consulted(port, *packet, telemetry, context);
+            } else if BARE || self.by_port {
+                self.put_on_link::<BARE>(port, now, packet, telemetry, context);
             } else {
                 self.transmit::<BARE>(port, now, self.ingress, packet, telemetry, context);
             }
             return;
         }
         if !BARE && self.by_port {
-            let verdict = self.consult_enqueue(port, packet, context);
-            if !verdict.is_nothing() {
-                return self.wait_judged(port, *packet, &verdict, telemetry, context);
+            let queued = self.queues[self.index(port, packet.priority)].bytes;
+            if !self.is_indifferent(port, queued) {
+                let verdict = self.consult_enqueue(port, packet, context);
+                if !verdict.is_nothing() {
+                    return self.wait_judged(port, *packet, &verdict, telemetry, context);
+                }
             }
         }
         self.wait::<BARE>(port, packet, telemetry, context);
+    }
+
+    /// A packet finds its port idle, and the agent wants to hear of it.
+    #[inline(never)]
+    fn pass_consulted(
+        &mut self,
+        port: usize,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let (now, ingress) = (context.now(), self.ingress);
+        let verdict = self.consult_enqueue(port, &packet, context);
+        debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
+        self.obey(port, &mut packet, now, &verdict, context);
+        self.transmit::<false>(port, now, ingress, &packet, telemetry, context);
     }
 
     /// A packet of which an agent wants something has to wait.
