@@ -518,6 +518,7 @@ impl SwitchAgent for Mercury {
             reads_thresholds: threshold == Threshold::Marking || marks != Marks::Off,
             reads_pauses: true,
             marks: marks != Marks::Off,
+            undetermined: false,
             notifies: CnpContent::Windows,
         }
     }

@@ -58,6 +58,8 @@ pub struct Effects {
     pub reads_pauses: bool,
     /// It marks packets. With [`AgentInfo::marks`] and without this, nobody does.
     pub marks: bool,
+    /// It marks packets with UE.
+    pub undetermined: bool,
     /// What its notifications say.
     pub notifies: CnpContent,
 }

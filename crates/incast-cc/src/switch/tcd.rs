@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     Path,
+    feedback::CnpContent,
     parameters::{ParameterError, Raw},
 };
 use incast_units::{Bytes, Rate, Time};
@@ -171,7 +172,13 @@ impl SwitchAgent for Tcd {
         parameters.values()
     }
     fn effects(_parameters: &Arc<Parameters>) -> Effects {
-        Effects { reads_thresholds: true, reads_pauses: true, marks: true, ..Effects::default() }
+        Effects {
+            reads_thresholds: true,
+            reads_pauses: true,
+            marks: true,
+            undetermined: true,
+            notifies: CnpContent::Nothing,
+        }
     }
     fn install(parameters: &Arc<Parameters>, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);

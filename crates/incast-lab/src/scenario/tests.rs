@@ -285,7 +285,7 @@ fn agents_change_defaults_of_laws() {
         (window(0), window(1), changed)
     };
     let text = |text: &str| Some(format!("{text:?}"));
-    assert_eq!(scheme(""), (text("bdp"), text("bdp"), 2));
+    assert_eq!(scheme(""), (text("bdp"), text("bdp"), 1));
     assert_eq!(scheme("\nin_flight = \"unlimited\""), (text("unlimited"), text("unlimited"), 1));
     let own = scheme("\nby_class.incast = { in_flight = \"rate-bdp\" }");
     assert_eq!(own, (text("bdp"), text("rate-bdp"), 2));
@@ -321,16 +321,6 @@ fn what_an_agent_does_in_vain_is_a_warning() {
         ("dcqcn", mercury, true, true, vec![]),
         ("dcqcn", tcd, true, true, vec![]),
         ("timely", mercury, true, true, vec![]),
-        (
-            "dctcp-rate",
-            tcd,
-            true,
-            true,
-            vec![
-                "dctcp-rate hears of marks from acknowledgements, which do not carry UE: switch.agent \"tcd\" makes it hold nothing"
-                    .to_owned(),
-            ],
-        ),
         ("dcqcn", "\"pacc\"", true, false, vec![]),
         ("dcqcn", mercury, true, false, vec![pauses("mercury")]),
         ("dcqcn", tcd, true, false, vec![pauses("tcd")]),
@@ -349,6 +339,26 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             vec!["dctcp-rate uses ECN, but with switch.agent \"mercury\" no packet is marked".to_owned()],
         ),
         ("dctcp-rate", "{ kind = \"mercury\", marks = \"determined\" }", true, true, vec![]),
+        ("dcqcn", "\"pacc\"", true, false, vec![]),
+        (
+            "timely",
+            "\"pacc\"",
+            true,
+            true,
+            vec![
+                "timely goes by no notification of switch.agent \"pacc\", so its flows do not react to it"
+                    .to_owned(),
+            ],
+        ),
+        (
+            "dctcp-rate",
+            tcd,
+            true,
+            true,
+            vec![format!(
+                "dctcp-rate learns of marks from acknowledgements, which carry CE but not UE: it does nothing about the UE of switch.agent {tcd}"
+            )],
+        ),
         (
             "timely",
             tcd,

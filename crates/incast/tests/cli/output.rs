@@ -140,7 +140,7 @@ fn an_agent_is_run_and_recorded() {
     {
         assert!(checked.contains(&format!("\n{line}\n")), "{line}\n{checked}");
     }
-    assert!(checked.contains("dcqcn has in_flight = \"bdp\", as switch.agent is \"mercury\""), "{checked}");
+    assert!(checked.contains("dcqcn has in_flight = \"bdp\" and decrease_guard = "), "{checked}");
     succeed(&[&["run", "--quiet", "--seeds", "1", "--out", text(&out)][..], &arguments].concat());
     let record = json(&out.join("small/dcqcn+seed1/run.json"));
     let agent = &record["scenario"]["scheme"][0]["switch"]["agent"];

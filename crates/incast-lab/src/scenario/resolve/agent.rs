@@ -63,12 +63,13 @@ pub fn footnotes(scheme: &Scheme, agent: &AgentParameters, classes: &[ClassConfi
     let Some(info) = agent.info() else { return notes };
     for class in classes {
         let law = class.law.info();
-        for (key, raw) in sender_defaults(agent, law, &given_parameters(scheme, &class.name, law)) {
-            let name = scheme.name();
-            let note = format!("{name}: {} has {key} = {raw}, as switch.agent is {:?}", law.name, info.name);
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
+        let given = given_parameters(scheme, &class.name, law);
+        let changed = sender_defaults(agent, law, &given).map(|(key, raw)| format!("{key} = {raw}"));
+        let changed = changed.collect::<Vec<_>>().join(" and ");
+        let note =
+            format!("{}: {} has {changed}, as switch.agent is {:?}", scheme.name(), law.name, info.name);
+        if !changed.is_empty() && !notes.contains(&note) {
+            notes.push(note);
         }
     }
     notes
@@ -96,7 +97,6 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             "without switch.pfc nothing is paused, and what {agent} does about pauses has no effect"
         ));
     }
-    let is_ternary = matches!(switch.agent, AgentParameters::Tcd(_));
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
     for class in classes {
         let (law, heeds) = (class.law.info(), class.law.heeds());
@@ -109,11 +109,9 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
         } else if !marks && law.ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
-        } else if is_ternary && class.law.notification_interval().is_none() {
-            warnings.push(format!(
-                "{} hears of marks from acknowledgements, which do not carry UE: {agent} makes it hold nothing",
-                law.name
-            ));
+        } else if effects.undetermined && class.law.notification_interval().is_none() {
+            let learns = "learns of marks from acknowledgements, which carry CE but not UE";
+            warnings.push(format!("{} {learns}: it does nothing about the UE of {agent}", law.name));
         }
     }
     let values = switch.agent.values();

@@ -312,7 +312,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
     }
     if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme)) {
-        warnings.push("switch.ecn has no effect: no scheme has a law that uses ECN".into());
+        warnings.push("switch.ecn has no effect: no scheme has a law or an agent that goes by it".into());
     }
     for (scheme, described) in schemes.iter().zip(&context.document.scheme) {
         let name = &scheme.name;
