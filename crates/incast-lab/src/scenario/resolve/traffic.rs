@@ -174,7 +174,9 @@ impl Builder<'_> {
                 "class {name}: fewer than one flow is to be expected before {}",
                 self.document.duration
             ));
-        } else if last < self.document.warmup.0.ps() {
+        } else if last < self.document.warmup.0.ps()
+            && !(matches!(workload, Workload::Long(_)) && self.document.measure.rates.is_some())
+        {
             self.warn(format!(
                 "class {name}: all flows start before the end of the warm-up ({}), so none is counted",
                 self.document.warmup
