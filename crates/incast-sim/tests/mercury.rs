@@ -13,7 +13,7 @@ use incast_sim::{
         packet::Kind,
         topology::{Topology, file::parse},
     },
-    outcome::Step,
+    outcome::{EventKind, EventRecord, Step},
     probe::PacketFilter,
 };
 use incast_units::Time;
@@ -143,9 +143,30 @@ fn the_papers_bursts_pause_nothing() {
             assert!(least(&outcome, 0) >= 0.95, "{law}: {}", least(&outcome, 0));
         }
     }
-    let mut twice_as_often = victim_and_culprit("dcqcn", None, &[], XOFF);
-    bursts(&mut twice_as_often, 25);
-    assert!(run(twice_as_often).totals.pauses > 0);
+}
+
+/// Back to back they do: without Mercury the pause of S2 goes on to S1. With it F2 never has so much in flight.
+#[test]
+fn bursts_back_to_back_spread_pauses_without_mercury() {
+    for law in ["dcqcn", "timely"] {
+        let with = |agent| {
+            let mut config = victim_and_culprit(law, agent, &[], XOFF);
+            bursts(&mut config, 10);
+            config.probes.events = true;
+            let outcome = run(config);
+            let paused = |node| {
+                let is_pause = |event: &&EventRecord| event.kind == EventKind::Pause && event.node == node;
+                outcome.events.iter().filter(is_pause).count()
+            };
+            (least(&outcome, 0), least(&outcome, 1), paused(12), paused(13))
+        };
+        let (victim, culprit, first, second) = with(None);
+        assert!(first > 2 && second > 2, "{law}: S1 was paused {first} times, S2 {second} times");
+        assert!(victim < 0.25 && culprit < 0.25, "{law}: {victim} and {culprit}");
+        let (victim, culprit, first, second) = with(Some(&[]));
+        assert_eq!((first, second), (0, 0), "{law}");
+        assert!(victim >= 0.95 && culprit < 0.25, "{law}: {victim} and {culprit}");
+    }
 }
 
 /// The culprit is told to slow down under each law; DCTCP's rate follows marks alone, which the agent may leave to it.
