@@ -69,7 +69,7 @@ crate::parameters! {
         /// theta with "packets", in packets of a period.
         packets: u64 = "2", |_| 2, "any number", |_| true, "ours (reconstruction)";
         /// Notifications are sent only where the queue is longer than q_ref.
-        only_above: bool = "false", |_| false, "true or false", |_| true, "ours (reconstruction)";
+        only_above: bool = "true", |_| true, "true or false", |_| true, "ours (reconstruction): the queue swings less";
     }
 }
 
@@ -423,7 +423,7 @@ mod tests {
     fn a_flow_gets_one_at_most_and_thresholds_choose() {
         let sources = |values: &[(&'static str, Raw)]| {
             let mut given = given(&[fixed(1.0).as_slice(), values].concat());
-            enter(&mut given, US(5), &[(7, 30), (8, 10), (9, 1)], 30_000);
+            enter(&mut given, US(5), &[(7, 30), (8, 10), (9, 1)], 50_000);
             let sent = given.pass(US(85));
             assert!(sent.iter().all(|(at, _)| *at == US(85)));
             sent.iter().map(|(_, notification)| notification.flow.source).collect::<Vec<_>>()
@@ -431,8 +431,8 @@ mod tests {
         assert_eq!(sources(&[]), [7, 8]);
         assert_eq!(sources(&[("packets", Raw::Integer(1))]), [7, 8, 9]);
         assert_eq!(sources(&[("discrimination", text("mean"))]), [7]);
-        assert!(sources(&[("only_above", Raw::Flag(true))]).is_empty());
-        assert_eq!(sources(&[("only_above", Raw::Flag(true)), ("reference", text("29KB"))]), [7, 8]);
+        assert!(sources(&[("reference", text("50KB"))]).is_empty());
+        assert_eq!(sources(&[("reference", text("50KB")), ("only_above", Raw::Flag(false))]), [7, 8]);
     }
 
     #[test]
