@@ -112,6 +112,34 @@ fn reproducing_judges_every_claim() {
     assert_eq!(serde_json::from_str::<Value>(&again).expect("JSON"), printed);
 }
 
+/// The scenarios as they are shipped, in their short forms: whatever they leave out, no claim that is left goes unmeasured.
+#[test]
+fn the_short_forms_of_mercurys_figures_measure_their_claims() {
+    let out = folder("reproduce_mercury").join("results");
+    let printed = succeed(&["reproduce", "mercury", "--short", "--json", "--quiet", "--out", text(&out)]);
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    let claims = printed["claims"].as_array().expect("claims");
+    for figure in ["fig03", "fig04", "fig09", "fig10", "fig11-14"] {
+        let scenario = format!("mercury/{figure}");
+        assert!(claims.iter().any(|claim| claim["scenario"] == scenario.as_str()), "{figure}");
+    }
+    for claim in claims {
+        assert!(claim["measured"].is_number(), "{claim}");
+    }
+    // What Mercury is for: the victim keeps its rate, and the culprit does not.
+    let least = |class: &str| {
+        let rows = printed["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| {
+            row["scenario"] == "mercury/fig09"
+                && row["scheme"] == "mercury"
+                && row["class"] == class
+                && row["seed"] == "all"
+        });
+        row.and_then(|row| row["assigned_gbps"]["min"].as_f64()).expect("sampled")
+    };
+    assert!(least("F1") >= 19.0 && least("F2") < 5.0, "{} and {}", least("F1"), least("F2"));
+}
+
 #[test]
 fn reproducing_prints_tables_and_counts() {
     let from = scenarios("reproduce_table");
