@@ -192,7 +192,7 @@ crate::parameters! {
         decrease: Decrease = "\"end\"", |_| Decrease::End, "\"end\" or \"throughout\"", |_| true, "ours";
         /// What starts T (M6).
         timer_start: TimerStart = "\"each-resume\"", |_| TimerStart::EachResume, "\"each-resume\" or \"first-resume\"", |_| true, "ours";
-        /// Least window (M7); 0 is the paper's, and senders take it for one packet at a time.
+        /// Least window (M7); 0 is the paper's. Below 1 MSS nothing changes: a sender sends one packet at a time.
         min_window: Bytes = "1 MSS", |path| Bytes::new(path.mss.into()), "any size", |_| true, "ours";
         /// How queue pairs between the same hosts share a window (M8).
         sharing: Sharing = "\"whole\"", |_| Sharing::Whole, "\"whole\" or \"split\"", |_| true, "the paper: Win of source and destination";
