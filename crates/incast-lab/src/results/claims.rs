@@ -1,7 +1,8 @@
 //! Published numbers beside ours, with a status by fixed rules.
 //!
 //! - *reproduced*: within 15% of the published value, or the value lies inside our confidence interval. A bound
-//!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%.
+//!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%. A ratio on the other side
+//!   of 1 than the published one is not within its 15%, and a ratio's bound of 1 holds or does not.
 //! - *same direction*: the effect has the published sign (a ratio is on the same side of 1), or the schemes that were
 //!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
 //! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.
@@ -9,11 +10,12 @@
 use super::{
     statistics::{Interval, confidence},
     summary::{Row, is_sum},
+    table::number,
 };
 use crate::scenario::Claim;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// How far off still counts as the published value.
 const TOLERANCE: f64 = 0.15;
@@ -256,7 +258,30 @@ fn is_ratio(claim: &Claim) -> bool {
     claim.ratio_to.is_some() || !claim.ratio_at.is_empty()
 }
 
+/// The status, and why; what our confidence interval leaves open is said, but changes no status.
 fn status(
+    target: &Target<'_>,
+    value: f64,
+    interval: Option<Interval>,
+    all: &[Target<'_>],
+    rows: &[Row],
+) -> (Status, String) {
+    let (status, mut why) = by_the_rules(target, value, interval, all, rows);
+    if let Some(interval) = interval {
+        let is_bound = target.relation != Relation::Equal;
+        let of_the_bound = (is_bound && interval.contains(target.value)).then_some("the bound");
+        let directed = status == Status::SameDirection && is_ratio(target.claim);
+        let of_one = (directed && interval.contains(1.0)).then_some("1");
+        let open: Vec<&str> = of_the_bound.into_iter().chain(of_one).collect();
+        if !open.is_empty() {
+            let (low, high) = (number(interval.0), number(interval.1));
+            let _ = write!(why, "; our interval, {low} to {high}, includes {}", open.join(" and "));
+        }
+    }
+    (status, why)
+}
+
+fn by_the_rules(
     target: &Target<'_>,
     value: f64,
     interval: Option<Interval>,
@@ -271,26 +296,26 @@ fn status(
         Relation::AtMost => value <= published,
         Relation::AtLeast => value >= published,
     };
+    let is_bound = target.relation != Relation::Equal;
     if holds {
-        return (
-            Status::Reproduced,
-            if target.relation == Relation::Equal { "equal" } else { "the bound holds" }.into(),
-        );
+        return (Status::Reproduced, if is_bound { "the bound holds" } else { "equal" }.into());
+    }
+    // A wide interval around a value far beyond a bound says nothing for the bound.
+    if !is_bound && interval.is_some_and(|interval| interval.contains(published)) {
+        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
+    }
+    // A ratio has a sign of its own, which comes before the band: "at least 1.126 times" is not reproduced by 0.97.
+    // Where other ratios lie does not mend a wrong one. A bound of 1 is nothing but the sign.
+    let has_sign = is_ratio(target.claim) && (is_bound || published != 1.0);
+    if has_sign && (value - 1.0) * (published - 1.0) <= 0.0 {
+        let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
+        return (Status::NotReproduced, format!("{percent}; {side}"));
     }
     if deviation.abs() <= TOLERANCE {
         return (Status::Reproduced, format!("{percent}, within 15%"));
     }
-    // A wide interval around a value far beyond a bound says nothing for the bound.
-    if target.relation == Relation::Equal && interval.is_some_and(|interval| interval.contains(published)) {
-        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
-    }
-    if is_ratio(target.claim) && published != 1.0 {
-        // A ratio has a sign of its own; where other ratios lie does not mend a wrong one.
-        return if (value - 1.0) * (published - 1.0) > 0.0 {
-            (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"))
-        } else {
-            (Status::NotReproduced, format!("{percent}; the ratio is on the other side of 1"))
-        };
+    if has_sign {
+        return (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"));
     }
     match ordering(target, value, all, rows) {
         Some((true, with)) => (Status::SameDirection, format!("{percent}; {with} as published")),
@@ -407,6 +432,83 @@ mod tests {
         assert_eq!(statuses(&[ratio(2.0)]), [Status::Reproduced]);
         assert_eq!(statuses(&[ratio(5.0)]), [Status::SameDirection]);
         assert_eq!(statuses(&[ratio(0.5)]), [Status::NotReproduced]);
+    }
+
+    /// Two schemes at one load with three seeds: `b` over `a` is each of `ratios`, and their mean when pooled.
+    fn seeded(ratios: [f64; 3]) -> Vec<Row> {
+        let mean = ratios.iter().sum::<f64>() / 3.0;
+        let mut all = vec![row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0 * mean)];
+        for (seed, ratio) in (1..).zip(ratios) {
+            all.extend([row("a", 0.2, Some(seed), 100.0), row("b", 0.2, Some(seed), 100.0 * ratio)]);
+        }
+        all
+    }
+
+    fn one(claim: Claim, rows: &[Row]) -> (Status, String) {
+        let judged = judge(&[claim], rows);
+        assert_eq!(judged.len(), 1);
+        (judged[0].status, judged[0].why.clone())
+    }
+
+    #[test]
+    fn the_side_of_one_comes_before_the_band() {
+        // Two identical schemes: 1.00 is within 15% of 1.126 and of its inverse, and neither was reproduced.
+        let same = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0)];
+        let more = Claim { at_least: Some(1.126), ..ratio() };
+        let less = Claim { at_most: Some(1.0 / 1.126), ..ratio() };
+        let turned =
+            |claim: &Claim| Claim { scheme: "b".into(), ratio_to: Some("a".into()), ..claim.clone() };
+        for claim in [more.clone(), turned(&more), less.clone(), turned(&less)] {
+            let (status, why) = one(claim, &same);
+            assert_eq!(status, Status::NotReproduced, "{why}");
+            assert!(why.ends_with("; the ratio is 1"), "{why}");
+        }
+        let at = |percent: f64| [row("a", 0.2, None, 100.0), row("b", 0.2, None, percent)];
+        assert_eq!(one(more.clone(), &at(97.0)).0, Status::NotReproduced);
+        assert_eq!(one(more, &at(105.0)).0, Status::Reproduced);
+        assert_eq!(one(less.clone(), &at(103.0)).0, Status::NotReproduced);
+        assert_eq!(one(less, &at(95.0)).0, Status::Reproduced);
+        let value = Claim { value: Some(1.1), ..ratio() };
+        assert_eq!(one(value.clone(), &at(98.0)).0, Status::NotReproduced);
+        assert_eq!(one(value, &at(101.0)).0, Status::Reproduced);
+    }
+
+    #[test]
+    fn a_ratio_s_bound_of_one_holds_or_does_not() {
+        let at = |percent: f64| [row("a", 0.2, None, 100.0), row("b", 0.2, None, percent)];
+        let least = Claim { at_least: Some(1.0), ..ratio() };
+        assert_eq!(one(least.clone(), &at(100.0)).0, Status::Reproduced);
+        assert_eq!(one(least, &at(99.0)).0, Status::NotReproduced);
+        let most = Claim { at_most: Some(1.0), ..ratio() };
+        assert_eq!(one(most, &at(101.0)).0, Status::NotReproduced);
+        // Equality is within 15% on either side.
+        assert_eq!(one(Claim { value: Some(1.0), ..ratio() }, &at(99.0)).0, Status::Reproduced);
+    }
+
+    #[test]
+    fn why_says_what_the_interval_leaves_open() {
+        // 0.9 to 1.5 or so around 1.2.
+        let wide = seeded([1.1, 1.2, 1.3]);
+        let why = |claim, rows: &[Row]| one(claim, rows).1;
+        let least = |bound| Claim { at_least: Some(bound), ..ratio() };
+        let interval = "our interval, 0.9516 to 1.45, includes";
+        assert_eq!(why(least(1.1), &wide), format!("the bound holds; {interval} the bound"));
+        assert_eq!(why(least(1.3), &wide), format!("-8%, within 15%; {interval} the bound"));
+        let same_side = "the ratio is on the same side of 1";
+        assert_eq!(why(least(1.44), &wide), format!("-17%; {same_side}; {interval} the bound and 1"));
+        assert_eq!(why(least(2.0), &wide), format!("-40%; {same_side}; {interval} 1"));
+        assert_eq!(
+            why(Claim { value: Some(2.0), ..ratio() }, &wide),
+            format!("-40%; {same_side}; {interval} 1")
+        );
+        let narrow = seeded([1.19, 1.2, 1.21]);
+        assert_eq!(why(least(1.1), &narrow), "the bound holds");
+        assert_eq!(why(least(2.0), &narrow), format!("-40%; {same_side}"));
+    }
+
+    /// What `b` measures over what `a` does, at the lower load.
+    fn ratio() -> Claim {
+        Claim { ratio_to: Some("b".into()), ..claim("a", Some(0.2)) }
     }
 
     #[test]
