@@ -156,6 +156,7 @@ fn a_scenario_expands_into_runs() {
     assert_eq!(config.probes.ports.as_ref().map(|(_, ports)| ports.len()), Some(3));
     assert!(config.flows.iter().all(|flow| flow.source != flow.destination && flow.bytes > 0));
     assert_eq!(runs[3].footnotes().len(), 3, "{:?}", runs[3].footnotes());
+    assert!(runs[3].footnotes().iter().all(|note| !note.starts_with(&runs[3].scheme)));
     assert!(runs[0].footnotes().is_empty());
     assert!(runs[0].expected_packet_hops() > 1e4 && runs[0].estimated_memory() > 1 << 20);
     assert!(runs[0].describe_workloads()[0].contains("1711250"), "{:?}", runs[0].describe_workloads());
@@ -282,6 +283,8 @@ fn agents_change_defaults_of_laws() {
             values.map(|(_, raw)| raw.to_string())
         };
         let changed = run.footnotes().iter().filter(|note| note.contains("as switch.agent is")).count();
+        // Whoever prints them puts the scheme's name before them.
+        assert!(run.footnotes().iter().all(|note| !note.starts_with("cubic:")), "{:?}", run.footnotes());
         (window(0), window(1), changed)
     };
     let text = |text: &str| Some(format!("{text:?}"));
