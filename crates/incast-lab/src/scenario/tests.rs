@@ -831,3 +831,25 @@ fn faults_of_a_short_form_are_found() {
     let wrong = format!("{GOOD}\n[short]\nseeds = []\n");
     assert_eq!(parse_short(&wrong, &[]).expect_err("no seeds").line, Some(line));
 }
+
+#[test]
+fn ratios_are_to_schemes_that_there_are() {
+    let to = |list: &str| GOOD.replacen("value = 640", &format!("value = 1.5\nratio_to = {list}"), 1);
+    for good in ["\"cubic\"", "[\"cubic\"]", "[\"cubic\", \"dctcp\"]"] {
+        let scenario = parse(&to(good)).unwrap_or_else(|error| panic!("{error}"));
+        let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(again.claims, scenario.claims);
+    }
+    let line = to("1").lines().position(|line| line.starts_with("ratio_to")).map(|line| line + 1);
+    for (bad, expected) in [
+        ("[]", "at least one"),
+        ("[\"cubic\", \"cubik\"]", "ratio_to[1]: there is no scheme \"cubik\""),
+        ("\"cubik\"", "did you mean"),
+        ("3", "the name of a scheme, or a list of names"),
+        ("[\"cubic\", 3]", "ratio_to[1]: found 3, allowed is a text"),
+    ] {
+        let error = parse(&to(bad)).err().unwrap_or_else(|| panic!("accepted: {bad}"));
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(error.line, line, "{error}");
+    }
+}
