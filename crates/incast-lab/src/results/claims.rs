@@ -383,11 +383,11 @@ fn ordering(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{results::summary::Seed, scenario::Bases};
 
-    fn row(scheme: &str, load: f64, seed: Option<u64>, p99: f64) -> Row {
+    pub fn row(scheme: &str, load: f64, seed: Option<u64>, p99: f64) -> Row {
         let text = serde_json::json!({
             "scheme": scheme, "class": "all", "seed": seed.map_or(Value::from("all"), Value::from),
             "grid": {"load": load}, "runs": 1, "flows": 1, "completed": 1, "by_size": [],
