@@ -1,7 +1,8 @@
 //! Published numbers beside ours, with a status by fixed rules.
 //!
 //! - *reproduced*: within 15% of the published value, or the value lies inside our confidence interval. A bound
-//!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%.
+//!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%. A ratio on the other side
+//!   of 1 than the published one is not within its 15%, and a ratio's bound of 1 holds or does not.
 //! - *same direction*: the effect has the published sign (a ratio is on the same side of 1), or the schemes that were
 //!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
 //! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.
@@ -9,11 +10,12 @@
 use super::{
     statistics::{Interval, confidence},
     summary::{Row, is_sum},
+    table::number,
 };
 use crate::scenario::Claim;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// How far off still counts as the published value.
 const TOLERANCE: f64 = 0.15;
@@ -75,9 +77,12 @@ pub struct Judgement {
 }
 
 /// A published number at one grid point.
+#[derive(Clone, Copy)]
 struct Target<'a> {
     claim: &'a Claim,
     grid: &'a Map<String, Value>,
+    /// The scheme that the number is a ratio to.
+    base: Option<&'a str>,
     relation: Relation,
     value: f64,
 }
@@ -103,13 +108,18 @@ pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
     targets.iter().map(|target| judge_one(target, &targets, rows)).collect()
 }
 
-/// Of claims of "up to", the targets at other grid points than the one that reaches most go.
+/// Of the targets of one claim that are alternatives, only the one that reaches most stays: of claims of "up to" the
+/// grid points are, and of ratios to one of several schemes these schemes.
 fn furthest<'a>(targets: Vec<Target<'a>>, rows: &[Row]) -> Vec<Target<'a>> {
     let mut kept: Vec<(Target<'a>, Option<f64>)> = Vec::new();
     for target in targets {
-        let reached = target.claim.up_to.then(|| measured(&target, rows).0).flatten();
-        match kept.last_mut().filter(|(last, _)| target.claim.up_to && std::ptr::eq(last.claim, target.claim))
-        {
+        let claim = target.claim;
+        let several = claim.ratio_to.as_ref().is_some_and(|bases| bases.names().len() > 1);
+        let reached = (claim.up_to || several).then(|| measured(&target, rows).0).flatten();
+        let alternative = |last: &Target<'_>| {
+            std::ptr::eq(last.claim, claim) && (claim.up_to || several && last.grid == target.grid)
+        };
+        match kept.last_mut().filter(|(last, _)| alternative(last)) {
             Some(best) if reached > best.1 => *best = (target, reached),
             Some(_) => {}
             None => kept.push((target, reached)),
@@ -123,7 +133,7 @@ fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target<'a>
     if !is_at(&claim.grid, grid) {
         return Vec::new();
     }
-    let target = |relation, value| Target { claim, grid, relation, value };
+    let target = |relation, value| Target { claim, grid, base: None, relation, value };
     let mut all = Vec::new();
     all.extend(claim.value.map(|value| target(Relation::Equal, value)));
     all.extend(claim.at_most.map(|value| target(Relation::AtMost, value)));
@@ -136,7 +146,15 @@ fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target<'a>
                 .map(|(_, value)| target(Relation::Equal, *value)),
         );
     }
-    all
+    match &claim.ratio_to {
+        None => all,
+        Some(bases) => {
+            let to_each = |target: Target<'a>| {
+                bases.names().iter().map(move |base| Target { base: Some(base), ..target })
+            };
+            all.into_iter().flat_map(to_each).collect()
+        }
+    }
 }
 
 /// The grid point has the values that a claim names.
@@ -182,7 +200,7 @@ fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>
         Some(if is_sum(&claim.metric) { value / row.runs.max(1) as f64 } else { value })
     };
     let ours = find(&claim.scheme);
-    let base = claim.ratio_to.as_deref().map(find);
+    let base = target.base.map(find);
     let from: Option<Vec<&Row>> = (!claim.ratio_at.is_empty()).then(|| {
         rows.iter()
             .filter(|row| {
@@ -224,7 +242,11 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         Some(value) => status(target, value, interval, all, rows),
     };
     let claim = target.claim;
-    let ratio = claim.ratio_to.as_ref().map(|base| format!("{base} / ")).unwrap_or_default();
+    let ratio = match (target.base, claim.ratio_to.as_ref().map_or(0, |bases| bases.names().len())) {
+        (None, _) => String::new(),
+        (Some(base), 0 | 1) => format!("{base} / "),
+        (Some(base), several) => format!("{base} (most of {several}) / "),
+    };
     let growth: String =
         claim.ratio_at.iter().map(|(path, value)| format!(", over that at {path} = {value}")).collect();
     let class =
@@ -256,7 +278,30 @@ fn is_ratio(claim: &Claim) -> bool {
     claim.ratio_to.is_some() || !claim.ratio_at.is_empty()
 }
 
+/// The status, and why; what our confidence interval leaves open is said, but changes no status.
 fn status(
+    target: &Target<'_>,
+    value: f64,
+    interval: Option<Interval>,
+    all: &[Target<'_>],
+    rows: &[Row],
+) -> (Status, String) {
+    let (status, mut why) = by_the_rules(target, value, interval, all, rows);
+    if let Some(interval) = interval {
+        let is_bound = target.relation != Relation::Equal;
+        let of_the_bound = (is_bound && interval.contains(target.value)).then_some("the bound");
+        let directed = status == Status::SameDirection && is_ratio(target.claim);
+        let of_one = (directed && interval.contains(1.0)).then_some("1");
+        let open: Vec<&str> = of_the_bound.into_iter().chain(of_one).collect();
+        if !open.is_empty() {
+            let (low, high) = (number(interval.0), number(interval.1));
+            let _ = write!(why, "; our interval, {low} to {high}, includes {}", open.join(" and "));
+        }
+    }
+    (status, why)
+}
+
+fn by_the_rules(
     target: &Target<'_>,
     value: f64,
     interval: Option<Interval>,
@@ -271,26 +316,26 @@ fn status(
         Relation::AtMost => value <= published,
         Relation::AtLeast => value >= published,
     };
+    let is_bound = target.relation != Relation::Equal;
     if holds {
-        return (
-            Status::Reproduced,
-            if target.relation == Relation::Equal { "equal" } else { "the bound holds" }.into(),
-        );
+        return (Status::Reproduced, if is_bound { "the bound holds" } else { "equal" }.into());
+    }
+    // A wide interval around a value far beyond a bound says nothing for the bound.
+    if !is_bound && interval.is_some_and(|interval| interval.contains(published)) {
+        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
+    }
+    // A ratio has a sign of its own, which comes before the band: "at least 1.126 times" is not reproduced by 0.97.
+    // Where other ratios lie does not mend a wrong one. A bound of 1 is nothing but the sign.
+    let has_sign = is_ratio(target.claim) && (is_bound || published != 1.0);
+    if has_sign && (value - 1.0) * (published - 1.0) <= 0.0 {
+        let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
+        return (Status::NotReproduced, format!("{percent}; {side}"));
     }
     if deviation.abs() <= TOLERANCE {
         return (Status::Reproduced, format!("{percent}, within 15%"));
     }
-    // A wide interval around a value far beyond a bound says nothing for the bound.
-    if target.relation == Relation::Equal && interval.is_some_and(|interval| interval.contains(published)) {
-        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
-    }
-    if is_ratio(target.claim) && published != 1.0 {
-        // A ratio has a sign of its own; where other ratios lie does not mend a wrong one.
-        return if (value - 1.0) * (published - 1.0) > 0.0 {
-            (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"))
-        } else {
-            (Status::NotReproduced, format!("{percent}; the ratio is on the other side of 1"))
-        };
+    if has_sign {
+        return (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"));
     }
     match ordering(target, value, all, rows) {
         Some((true, with)) => (Status::SameDirection, format!("{percent}; {with} as published")),
@@ -338,11 +383,11 @@ fn ordering(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::results::summary::Seed;
+    use crate::{results::summary::Seed, scenario::Bases};
 
-    fn row(scheme: &str, load: f64, seed: Option<u64>, p99: f64) -> Row {
+    pub fn row(scheme: &str, load: f64, seed: Option<u64>, p99: f64) -> Row {
         let text = serde_json::json!({
             "scheme": scheme, "class": "all", "seed": seed.map_or(Value::from("all"), Value::from),
             "grid": {"load": load}, "runs": 1, "flows": 1, "completed": 1, "by_size": [],
@@ -374,6 +419,10 @@ mod tests {
         claim
     }
 
+    fn to(scheme: &str) -> Bases {
+        Bases::One(scheme.into())
+    }
+
     fn statuses(claims: &[Claim]) -> Vec<Status> {
         judge(claims, &rows()).iter().map(|judgement| judgement.status).collect()
     }
@@ -402,11 +451,95 @@ mod tests {
 
     #[test]
     fn ratios_compare_with_one() {
-        let ratio = |value| Claim { ratio_to: Some("b".into()), value: Some(value), ..claim("a", Some(0.4)) };
+        let ratio = |value| Claim { ratio_to: Some(to("b")), value: Some(value), ..claim("a", Some(0.4)) };
         // Measured: 420 / 200.
         assert_eq!(statuses(&[ratio(2.0)]), [Status::Reproduced]);
         assert_eq!(statuses(&[ratio(5.0)]), [Status::SameDirection]);
         assert_eq!(statuses(&[ratio(0.5)]), [Status::NotReproduced]);
+    }
+
+    /// Two schemes at one load with three seeds: `b` over `a` is each of `ratios`, and their mean when pooled.
+    fn seeded(ratios: [f64; 3]) -> Vec<Row> {
+        let mean = ratios.iter().sum::<f64>() / 3.0;
+        let mut all = vec![row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0 * mean)];
+        for (seed, ratio) in (1..).zip(ratios) {
+            all.extend([row("a", 0.2, Some(seed), 100.0), row("b", 0.2, Some(seed), 100.0 * ratio)]);
+        }
+        all
+    }
+
+    fn one(claim: Claim, rows: &[Row]) -> (Status, String) {
+        let judged = judge(&[claim], rows);
+        assert_eq!(judged.len(), 1);
+        (judged[0].status, judged[0].why.clone())
+    }
+
+    #[test]
+    fn the_side_of_one_comes_before_the_band() {
+        // Two identical schemes: 1.00 is within 15% of 1.126 and of its inverse, and neither was reproduced.
+        let same = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0)];
+        let more = Claim { at_least: Some(1.126), ..ratio() };
+        let less = Claim { at_most: Some(1.0 / 1.126), ..ratio() };
+        let turned = |claim: &Claim| Claim { scheme: "b".into(), ratio_to: Some(to("a")), ..claim.clone() };
+        for claim in [more.clone(), turned(&more), less.clone(), turned(&less)] {
+            let (status, why) = one(claim, &same);
+            assert_eq!(status, Status::NotReproduced, "{why}");
+            assert!(why.ends_with("; the ratio is 1"), "{why}");
+        }
+        let at = |percent: f64| [row("a", 0.2, None, 100.0), row("b", 0.2, None, percent)];
+        assert_eq!(one(more.clone(), &at(97.0)).0, Status::NotReproduced);
+        assert_eq!(one(more, &at(105.0)).0, Status::Reproduced);
+        assert_eq!(one(less.clone(), &at(103.0)).0, Status::NotReproduced);
+        assert_eq!(one(less, &at(95.0)).0, Status::Reproduced);
+        let value = Claim { value: Some(1.1), ..ratio() };
+        assert_eq!(one(value.clone(), &at(98.0)).0, Status::NotReproduced);
+        assert_eq!(one(value, &at(101.0)).0, Status::Reproduced);
+    }
+
+    #[test]
+    fn a_published_ratio_inside_our_interval_is_reproduced_on_either_side() {
+        // 0.98 on average, 0.66 to 1.3 with three seeds: we do not know the side.
+        let unsure = seeded([0.84, 1.0, 1.1]);
+        assert_eq!(one(Claim { value: Some(1.2), ..ratio() }, &unsure).0, Status::Reproduced);
+        assert_eq!(one(Claim { at_least: Some(1.2), ..ratio() }, &unsure).0, Status::NotReproduced);
+    }
+
+    #[test]
+    fn a_ratio_s_bound_of_one_holds_or_does_not() {
+        let at = |percent: f64| [row("a", 0.2, None, 100.0), row("b", 0.2, None, percent)];
+        let least = Claim { at_least: Some(1.0), ..ratio() };
+        assert_eq!(one(least.clone(), &at(100.0)).0, Status::Reproduced);
+        assert_eq!(one(least, &at(99.0)).0, Status::NotReproduced);
+        let most = Claim { at_most: Some(1.0), ..ratio() };
+        assert_eq!(one(most, &at(101.0)).0, Status::NotReproduced);
+        // Equality is within 15% on either side.
+        assert_eq!(one(Claim { value: Some(1.0), ..ratio() }, &at(99.0)).0, Status::Reproduced);
+    }
+
+    #[test]
+    fn why_says_what_the_interval_leaves_open() {
+        // 0.9 to 1.5 or so around 1.2.
+        let wide = seeded([1.1, 1.2, 1.3]);
+        let why = |claim, rows: &[Row]| one(claim, rows).1;
+        let least = |bound| Claim { at_least: Some(bound), ..ratio() };
+        let interval = "our interval, 0.9516 to 1.45, includes";
+        assert_eq!(why(least(1.1), &wide), format!("the bound holds; {interval} the bound"));
+        assert_eq!(why(least(1.3), &wide), format!("-8%, within 15%; {interval} the bound"));
+        let same_side = "the ratio is on the same side of 1";
+        assert_eq!(why(least(1.44), &wide), format!("-17%; {same_side}; {interval} the bound and 1"));
+        assert_eq!(why(least(2.0), &wide), format!("-40%; {same_side}; {interval} 1"));
+        assert_eq!(
+            why(Claim { value: Some(2.0), ..ratio() }, &wide),
+            format!("-40%; {same_side}; {interval} 1")
+        );
+        let narrow = seeded([1.19, 1.2, 1.21]);
+        assert_eq!(why(least(1.1), &narrow), "the bound holds");
+        assert_eq!(why(least(2.0), &narrow), format!("-40%; {same_side}"));
+    }
+
+    /// What `b` measures over what `a` does, at the lower load.
+    fn ratio() -> Claim {
+        Claim { ratio_to: Some(to("b")), ..claim("a", Some(0.2)) }
     }
 
     #[test]
@@ -451,7 +584,7 @@ mod tests {
     #[test]
     fn up_to_is_the_most_that_any_grid_point_reaches() {
         let up_to =
-            |value| Claim { up_to: true, ratio_to: Some("b".into()), value: Some(value), ..claim("a", None) };
+            |value| Claim { up_to: true, ratio_to: Some(to("b")), value: Some(value), ..claim("a", None) };
         // 150 / 100 at the lower load, 420 / 200 at the higher.
         let judged = judge(&[up_to(2.0), up_to(1.5), claim_at(1.5)], &rows());
         let found: Vec<_> = judged.iter().map(|one| (one.relation, one.measured, one.status)).collect();
@@ -466,8 +599,66 @@ mod tests {
         assert_eq!(judged[0].grid["load"], 0.4);
     }
 
+    /// Pooled rows of three schemes at two loads: `b` over `a` is 1.5 and 2.1, `c` over `a` 1.8 and 1.2.
+    fn three_schemes() -> Vec<Row> {
+        let mut all = rows();
+        all.extend([row("c", 0.2, None, 180.0), row("c", 0.4, None, 240.0)]);
+        all
+    }
+
+    #[test]
+    fn a_ratio_to_one_of_several_is_the_largest() {
+        let several = Bases::Several(vec!["b".into(), "c".into(), "unmeasured".into()]);
+        let ratio = Claim { ratio_to: Some(several.clone()), at_least: Some(1.6), ..claim("a", None) };
+        let judged = judge(&[ratio], &three_schemes());
+        let found: Vec<_> = judged.iter().map(|one| (one.claim.as_str(), one.measured)).collect();
+        assert_eq!(
+            found,
+            [("fct_us.p99: c (most of 3) / a", Some(1.8)), ("fct_us.p99: b (most of 3) / a", Some(2.1)),]
+        );
+        assert!(judged.iter().all(|one| one.why == "the bound holds" && one.is_ratio));
+        let nothing = Claim { ratio_to: Some(several), value: Some(2.0), ..claim("unmeasured", Some(0.2)) };
+        let judged = judge(&[nothing], &three_schemes());
+        assert_eq!(judged.len(), 1);
+        assert_eq!((judged[0].status, judged[0].measured), (Status::NotReproduced, None));
+    }
+
+    #[test]
+    fn up_to_is_the_most_of_points_and_schemes() {
+        let up_to = |names: &[&str]| Claim {
+            up_to: true,
+            ratio_to: Some(Bases::Several(names.iter().map(|&name| name.into()).collect())),
+            value: Some(2.0),
+            ..claim("a", None)
+        };
+        for names in [["b", "c"], ["c", "b"]] {
+            let judged = judge(&[up_to(&names), up_to(&["c"])], &three_schemes());
+            let found: Vec<_> =
+                judged.iter().map(|one| (one.claim.as_str(), one.measured, &one.grid["load"])).collect();
+            assert_eq!(
+                found,
+                [
+                    ("fct_us.p99: b (most of 2) / a", Some(2.1), &Value::from(0.4)),
+                    ("fct_us.p99: c / a", Some(1.8), &Value::from(0.2)),
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn curves_of_ratios_to_one_of_several_keep_their_points() {
+        let curve = Claim {
+            points: Some(vec![(0.2, 1.8), (0.4, 2.1)]),
+            ratio_to: Some(Bases::Several(vec!["c".into(), "b".into()])),
+            ..claim("a", None)
+        };
+        let judged = judge(&[curve], &three_schemes());
+        let found: Vec<_> = judged.iter().map(|one| (one.published, one.measured)).collect();
+        assert_eq!(found, [(1.8, Some(1.8)), (2.1, Some(2.1))]);
+    }
+
     fn claim_at(value: f64) -> Claim {
-        Claim { ratio_to: Some("b".into()), value: Some(value), ..claim("a", Some(0.2)) }
+        Claim { ratio_to: Some(to("b")), value: Some(value), ..claim("a", Some(0.2)) }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Footer {
     pub schemes: Vec<(String, Vec<String>)>,
     /// What the workloads come to.
     pub workloads: Vec<String>,
+    /// Some run has flow control by priority: its pauses and queues are what it is about.
+    pub has_pfc: bool,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
 }
@@ -35,7 +37,7 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
             let _ = writeln!(text, "\n{}", describe_point(point));
         }
         let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == *point).collect();
-        let _ = writeln!(text, "{}", comparison(&here));
+        let _ = writeln!(text, "{}", comparison(&here, footer));
     }
     if pooled.iter().any(|row| row.completed < row.flows) {
         text.push_str("≥ marks lower bounds: not every flow finished.\n");
@@ -54,11 +56,38 @@ pub fn describe_point(point: &Map<String, Value>) -> String {
     point.iter().map(|(path, at)| format!("{path} = {}", value(at))).collect::<Vec<_>>().join(", ")
 }
 
-fn comparison(rows: &[&Row]) -> Table {
+/// A column for a number that matters in some scenarios only.
+struct Extra {
+    /// In two lines, as there may be several.
+    heading: &'static str,
+    metric: &'static str,
+    text: fn(f64) -> String,
+}
+
+const EXTRAS: [Extra; 4] = [
+    Extra { heading: "assigned\nmin Gbps", metric: "assigned_gbps.min", text: number },
+    Extra { heading: "measured\nmin Gbps", metric: "measured_gbps.min", text: number },
+    Extra { heading: "longest\nqueue", metric: "max_queue_bytes", text: |count| bytes(count as u64) },
+    Extra { heading: "PFC\npauses", metric: "pfc_pauses", text: |count| format!("{count:.0}") },
+];
+
+/// The columns that these rows need: rates where they were sampled; queues and pauses with flow control, or where a
+/// claim is about them.
+fn extras(rows: &[&Row], footer: &Footer) -> Vec<&'static Extra> {
+    let claimed = |metric: &str| footer.claims.iter().any(|claim| claim.metric == metric);
+    let wanted = |extra: &&Extra| match extra.metric {
+        "max_queue_bytes" | "pfc_pauses" => footer.has_pfc || claimed(extra.metric),
+        metric => rows.iter().any(|row| row.number(metric).is_some()),
+    };
+    EXTRAS.iter().filter(wanted).collect()
+}
+
+fn comparison(rows: &[&Row], footer: &Footer) -> Table {
     let classes = rows.iter().filter(|row| row.class != ALL).map(|row| row.class.as_str());
     let several = classes.collect::<std::collections::BTreeSet<_>>().len() > 1;
     let requests = rows.iter().any(|row| row.rct_us.max.or(row.rct_us.max_at_least).is_some());
     let long = rows.iter().any(|row| row.long_flow_gbps.is_some());
+    let extras = extras(rows, footer);
     let mut header = vec!["scheme"];
     if several {
         header.push("class");
@@ -71,6 +100,7 @@ fn comparison(rows: &[&Row]) -> Table {
         header.push("long Gbps");
     }
     header.extend(["drops", "retransmitted", "timeouts", "marks"]);
+    header.extend(extras.iter().map(|extra| extra.heading));
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
     for row in rows.iter().filter(|row| several || row.class == ALL) {
@@ -97,6 +127,9 @@ fn comparison(rows: &[&Row]) -> Table {
         cells.push(right(bytes(row.retransmitted_bytes)));
         cells.push(right(row.timeouts.to_string()));
         cells.push(right(count(row.marks.map(|marks| marks.edge + marks.fabric))));
+        for extra in &extras {
+            cells.push(right(row.number(extra.metric).map_or_else(String::new, extra.text)));
+        }
         table.add_row(cells);
     }
     table
@@ -196,5 +229,57 @@ fn cost(text: &mut String, pooled: &[&Row]) {
             text,
             "\n{runs} runs, {hops} packet-hops, {cpu_s:.2} s of CPU, {cost:.1} ns per packet-hop"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{
+        claims::{judge, tests::row},
+        rates::Extent,
+    };
+
+    fn heading(rows: &[Row], footer: &Footer) -> String {
+        let text = render("title", rows, footer);
+        text.lines().skip(2).take_while(|line| !line.contains('═')).collect::<Vec<_>>().join("\n")
+    }
+
+    fn about(metric: &str, rows: &[Row]) -> Footer {
+        let claim = serde_json::json!({ "metric": metric, "scheme": "a", "at_most": 1.0 });
+        let claim = serde_json::from_value(claim).expect("a claim");
+        Footer { claims: judge(&[claim], rows), ..Footer::default() }
+    }
+
+    #[test]
+    fn rates_have_columns_where_they_were_sampled() {
+        let mut rows = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0)];
+        assert!(!heading(&rows, &Footer::default()).contains("Gbps"));
+        rows[1].assigned_gbps = Extent { min: Some(2.5), mean: Some(4.0) };
+        rows[1].measured_gbps = Extent { min: Some(1.25), mean: Some(3.0) };
+        let text = render("title", &rows, &Footer::default());
+        assert_eq!(text.matches("min Gbps").count(), 2, "{text}");
+        let line = text.lines().find(|line| line.trim_start().starts_with("b ")).expect("a row of b");
+        assert!(line.trim_end().ends_with("2.50       1.25"), "{text}");
+    }
+
+    #[test]
+    fn queues_and_pauses_have_columns_where_they_matter() {
+        let mut rows = [row("a", 0.2, None, 100.0)];
+        rows[0].max_queue_bytes = Some(1_234_000);
+        rows[0].pfc_pauses = Some(17);
+        let has = |footer: &Footer| {
+            let heading = heading(&rows, footer);
+            (heading.contains("longest"), heading.contains("PFC"))
+        };
+        assert_eq!(has(&Footer::default()), (false, false));
+        assert_eq!(has(&Footer { has_pfc: true, ..Footer::default() }), (true, true));
+        assert_eq!(has(&about("max_queue_bytes", &rows)), (true, false));
+        assert_eq!(has(&about("pfc_pauses", &rows)), (false, true));
+        let text = render("title", &rows, &Footer { has_pfc: true, ..Footer::default() });
+        let line = text.lines().find(|line| line.trim_start().starts_with("a ")).expect("a row of a");
+        assert!(line.contains("1.2 MB") && line.trim_end().ends_with(" 17"), "{text}");
+        // Longest numbers aside, a terminal of 160 columns has room for all but class, requests and long flows.
+        assert!(text.lines().all(|line| line.chars().count() <= 160), "{text}");
     }
 }

@@ -278,7 +278,11 @@ fn title(plan: &Plan) -> String {
 }
 
 fn footer(plan: &Plan, rows: &[Row]) -> Footer {
-    let mut footer = Footer { claims: claims::judge(&plan.scenario.claims, rows), ..Footer::default() };
+    let mut footer = Footer {
+        claims: claims::judge(&plan.scenario.claims, rows),
+        has_pfc: plan.runs.iter().any(Run::has_pfc),
+        ..Footer::default()
+    };
     for run in &plan.runs {
         if !footer.schemes.iter().any(|(scheme, _)| *scheme == run.scheme) {
             footer.schemes.push((run.scheme.clone(), run.footnotes()));

@@ -20,7 +20,10 @@ mod run;
 pub mod source;
 pub mod tree;
 
-pub use document::{claim::Claim, measure::SizeRange};
+pub use document::{
+    claim::{Bases, Claim},
+    measure::SizeRange,
+};
 pub use error::{Fault, ScenarioError};
 pub use reference::{reference_markdown, schema};
 pub use run::Run;

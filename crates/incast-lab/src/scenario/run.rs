@@ -161,6 +161,11 @@ impl Run {
         pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire })
     }
 
+    /// Switches pause each other by priority.
+    pub fn has_pfc(&self) -> bool {
+        !self.describe_pfc().is_empty()
+    }
+
     /// Period in which rates are sampled, if they are.
     pub fn rates_sampled_every(&self) -> Option<Time> {
         self.point.document.measure.rates.as_ref().map(|rates| rates.every.0)

@@ -156,6 +156,7 @@ fn a_scenario_expands_into_runs() {
     assert_eq!(config.probes.ports.as_ref().map(|(_, ports)| ports.len()), Some(3));
     assert!(config.flows.iter().all(|flow| flow.source != flow.destination && flow.bytes > 0));
     assert_eq!(runs[3].footnotes().len(), 3, "{:?}", runs[3].footnotes());
+    assert!(runs[3].footnotes().iter().all(|note| !note.starts_with(&runs[3].scheme)));
     assert!(runs[0].footnotes().is_empty());
     assert!(runs[0].expected_packet_hops() > 1e4 && runs[0].estimated_memory() > 1 << 20);
     assert!(runs[0].describe_workloads()[0].contains("1711250"), "{:?}", runs[0].describe_workloads());
@@ -282,6 +283,8 @@ fn agents_change_defaults_of_laws() {
             values.map(|(_, raw)| raw.to_string())
         };
         let changed = run.footnotes().iter().filter(|note| note.contains("as switch.agent is")).count();
+        // Whoever prints them puts the scheme's name before them.
+        assert!(run.footnotes().iter().all(|note| !note.starts_with("cubic:")), "{:?}", run.footnotes());
         (window(0), window(1), changed)
     };
     let text = |text: &str| Some(format!("{text:?}"));
@@ -877,4 +880,26 @@ fn faults_of_a_short_form_are_found() {
     assert!(error.to_string().contains("warmup"), "{error}");
     let wrong = format!("{GOOD}\n[short]\nseeds = []\n");
     assert_eq!(parse_short(&wrong, &[]).expect_err("no seeds").line, Some(line));
+}
+
+#[test]
+fn ratios_are_to_schemes_that_there_are() {
+    let to = |list: &str| GOOD.replacen("value = 640", &format!("value = 1.5\nratio_to = {list}"), 1);
+    for good in ["\"cubic\"", "[\"cubic\"]", "[\"cubic\", \"dctcp\"]"] {
+        let scenario = parse(&to(good)).unwrap_or_else(|error| panic!("{error}"));
+        let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(again.claims, scenario.claims);
+    }
+    let line = to("1").lines().position(|line| line.starts_with("ratio_to")).map(|line| line + 1);
+    for (bad, expected) in [
+        ("[]", "at least one"),
+        ("[\"cubic\", \"cubik\"]", "ratio_to[1]: there is no scheme \"cubik\""),
+        ("\"cubik\"", "did you mean"),
+        ("3", "the name of a scheme, or a list of names"),
+        ("[\"cubic\", 3]", "ratio_to[1]: found 3, allowed is a text"),
+    ] {
+        let error = parse(&to(bad)).err().unwrap_or_else(|| panic!("accepted: {bad}"));
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(error.line, line, "{error}");
+    }
 }

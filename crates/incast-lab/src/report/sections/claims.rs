@@ -49,7 +49,7 @@ pub fn section(results: &Results) -> Markup {
                 span class="status missed" { "not reproduced" } " " (count(Status::NotReproduced)) "."
             }
             p.note {
-                "Reproduced: within 15% of the published value (the band), or the value lies inside our confidence interval. Same direction: the sign or the order of the effect holds."
+                "Reproduced: within 15% of the published value (the band), or the value lies inside our confidence interval; the band does not reach across a ratio of 1. Same direction: the sign or the order of the effect holds."
             }
             div.charts {
                 @for (index, some) in drawn.chunks(PER_CHART).enumerate() {

@@ -20,7 +20,7 @@ pub fn section(results: &Results) -> Markup {
             dl {
                 @for run in results.schemes.iter().filter_map(of_scheme) {
                     dt { (run.record.scheme) }
-                    @for change in &run.record.changes { dd { (own(change, &run.record.scheme)) } }
+                    @for change in &run.record.changes { dd { (change) } }
                     @if run.record.changes.is_empty() { dd.soft { "changes nothing but the law" } }
                 }
             }
@@ -79,9 +79,4 @@ fn effective(results: &Results) -> String {
     }
     // What came from TOML goes back to it.
     toml::to_string(&scenario).unwrap_or_else(|_| format!("{scenario:#}"))
-}
-
-/// A change without the name of its scheme, under which it stands.
-fn own<'a>(change: &'a str, scheme: &str) -> &'a str {
-    change.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(change)
 }

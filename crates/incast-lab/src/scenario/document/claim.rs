@@ -1,7 +1,11 @@
 //! `[[paper.claim]]`.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, SeqAccess, Visitor},
+};
+use std::fmt;
 
 /// What was published.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -19,6 +23,50 @@ impl Paper {
     }
 }
 
+/// The scheme that a ratio is to, or those of which it may be one.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(untagged)]
+#[serde(untagged)]
+pub enum Bases {
+    /// Name of the scheme.
+    One(String),
+    /// Names of several.
+    Several(Vec<String>),
+}
+
+impl Bases {
+    /// The names, at least one in what has been checked.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) => names,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bases {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Bases;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a scheme, or a list of names")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Bases, E> {
+                Ok(Bases::One(text.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Bases, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = items.next_element()? {
+                    names.push(name);
+                }
+                Ok(Bases::Several(names))
+            }
+        }
+        deserializer.deserialize_any(Names)
+    }
+}
+
 /// A published number: exactly one of `value`, `at_most`, `at_least` and `points`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,9 +78,10 @@ pub struct Claim {
     pub class: String,
     /// Name of the scheme.
     pub scheme: String,
-    /// The numbers are ratios to those of this scheme: its metric divided by that of `scheme`.
+    /// The numbers are ratios to those of this scheme: its metric divided by that of `scheme`. A list stands for numbers
+    /// that were published against one of several schemes without saying which: the claim is about the largest ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ratio_to: Option<String>,
+    pub ratio_to: Option<Bases>,
     /// The numbers are ratios to what this scheme measures at another grid point, given as in `grid`: how much the metric
     /// grows from there.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
@@ -48,7 +97,7 @@ pub struct Claim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// The number was published as "up to": it is compared with the largest measured one of all grid points that `grid`
-    /// leaves open.
+    /// leaves open, and of all schemes of a list in `ratio_to`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub up_to: bool,
     /// A curve: value of the grid's axis, and number.

@@ -66,8 +66,7 @@ pub fn footnotes(scheme: &Scheme, agent: &AgentParameters, classes: &[ClassConfi
         let given = given_parameters(scheme, &class.name, law);
         let changed = sender_defaults(agent, law, &given).map(|(key, raw)| format!("{key} = {raw}"));
         let changed = changed.collect::<Vec<_>>().join(" and ");
-        let note =
-            format!("{}: {} has {changed}, as switch.agent is {:?}", scheme.name(), law.name, info.name);
+        let note = format!("{} has {changed}, as switch.agent is {:?}", law.name, info.name);
         if !changed.is_empty() && !notes.contains(&note) {
             notes.push(note);
         }

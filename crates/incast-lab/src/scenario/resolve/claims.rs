@@ -4,7 +4,7 @@ use super::{
     super::{
         document::{
             Document,
-            claim::{metrics, needs_rates},
+            claim::{Bases, metrics, needs_rates},
         },
         error::{Problem, list},
         tree::keys,
@@ -41,12 +41,24 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
                 Problem::unknown(format!("there is no class {:?}", claim.class), &claim.class, names),
             );
         }
-        for (key, name) in [("scheme", Some(&claim.scheme)), ("ratio_to", claim.ratio_to.as_ref())] {
-            if let Some(name) = name.filter(|name| !schemes.contains(&name.as_str())) {
-                return at(
-                    key,
-                    Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied()),
-                );
+        let no_scheme = |name: &String| {
+            let unknown = !schemes.contains(&name.as_str());
+            unknown.then(|| {
+                Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied())
+            })
+        };
+        if let Some(problem) = no_scheme(&claim.scheme) {
+            return at("scheme", problem);
+        }
+        if let Some(bases) = &claim.ratio_to {
+            if bases.names().is_empty() {
+                return at("ratio_to", Problem::value("no schemes", "at least one"));
+            }
+            for (place, name) in bases.names().iter().enumerate() {
+                if let Some(problem) = no_scheme(name) {
+                    let of_list = matches!(bases, Bases::Several(_));
+                    return at("ratio_to", if of_list { problem.at(&keys![place]) } else { problem });
+                }
             }
         }
         let forms = [

@@ -130,7 +130,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     }
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
-    let mut footnotes = footnotes(scheme, written, context.root);
+    let mut footnotes = footnotes(written, context.root);
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     Ok(Resolved {
         name: scheme.name().to_owned(),
@@ -269,27 +269,24 @@ pub(super) fn parameter_problem(error: ParameterError, whose: &str, others: &[&s
     }
 }
 
-/// What a scheme gives for switches, hosts and priorities that the scenario does not, one line each.
-fn footnotes(scheme: &Scheme, written: Option<&Node>, root: &Node) -> Vec<String> {
+/// What a scheme gives for switches, hosts and priorities that the scenario does not, one line each, without its name.
+fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
     let mut notes = Vec::new();
     let Some(written) = written else { return notes };
-    let name = scheme.name();
     for table in ["switch", "host"] {
         for entry in written.get(table).map_or(&[][..], Node::entries) {
             let before = root.get(table).and_then(|base| base.get(&entry.key)).map(inline);
             let after = inline(&entry.node);
             match before {
                 Some(before) if before == after => {}
-                Some(before) => {
-                    notes.push(format!("{name}: {table}.{} = {after} instead of {before}", entry.key))
-                }
-                None => notes.push(format!("{name}: {table}.{} = {after}", entry.key)),
+                Some(before) => notes.push(format!("{table}.{} = {after} instead of {before}", entry.key)),
+                None => notes.push(format!("{table}.{} = {after}", entry.key)),
             }
         }
     }
     for key in ["priority", "ack_priority", "notification_priority", "by_class"] {
         if let Some(node) = written.get(key) {
-            notes.push(format!("{name}: {key} = {}", inline(node)));
+            notes.push(format!("{key} = {}", inline(node)));
         }
     }
     notes
