@@ -1,6 +1,5 @@
 //! Rates of sampled flows over the counted time, added up over a class.
 
-use incast_cc::Path;
 use incast_sim::outcome::{FlowRecord, RateSample};
 use incast_units::Time;
 use serde::{Deserialize, Serialize};
@@ -24,14 +23,12 @@ pub struct Sampling {
     pub from: Time,
     /// and end at this time at the latest.
     pub until: Time,
-    /// For what windows let through.
-    pub path: Path,
 }
 
 /// What the laws of the flows assign, and what arrives and is acknowledged: at each sample the sum over those flows that were there for
 /// the whole period before it. Without such a sample there is no number.
 pub fn extents(flows: &[&FlowRecord], samples: &[RateSample], sampling: &Sampling) -> (Extent, Extent) {
-    let Sampling { every, from, until, path } = *sampling;
+    let Sampling { every, from, until } = *sampling;
     // Sampled or not, only these can be looked up.
     let known: BTreeMap<(u32, u32), &FlowRecord> =
         flows.iter().map(|flow| ((flow.source, flow.sequence), *flow)).collect();
@@ -42,26 +39,16 @@ pub fn extents(flows: &[&FlowRecord], samples: &[RateSample], sampling: &Samplin
             && flow.delivered.is_none_or(|delivered| delivered >= sample.time);
         if is_whole {
             let (assigned, measured) = sums.entry(sample.time).or_default();
-            *assigned += u128::from(assigned_bps(sample, &path));
+            *assigned += u128::from(assigned_bps(sample));
             *measured += u128::from(sample.measured_bps);
         }
     }
     (extent(sums.values().map(|sums| sums.0)), extent(sums.values().map(|sums| sums.1)))
 }
 
-/// The pace, and no more than the window lets through in a base RTT: a switch may grant a window that is smaller than the pace
-/// needs. A law that assigns neither counts with what was measured.
-fn assigned_bps(sample: &RateSample, path: &Path) -> u64 {
-    if sample.assigned_bps == u64::MAX {
-        return sample.measured_bps;
-    }
-    if sample.window_bytes == u64::MAX || path.base_rtt == Time::ZERO {
-        return sample.assigned_bps;
-    }
-    // A window is of payload, a pace of what is on the wire.
-    let wire = u128::from(sample.window_bytes) * u128::from(path.wire_mss) / u128::from(path.mss.max(1));
-    let through = wire * 8_000_000_000_000 / u128::from(path.base_rtt.ps());
-    sample.assigned_bps.min(u64::try_from(through).unwrap_or(u64::MAX))
+/// A law that assigns neither a pace nor a window counts with what was measured.
+fn assigned_bps(sample: &RateSample) -> u64 {
+    if sample.assigned_bps == u64::MAX { sample.measured_bps } else { sample.assigned_bps }
 }
 
 fn extent(sums: impl Iterator<Item = u128> + Clone) -> Extent {
@@ -76,7 +63,6 @@ fn extent(sums: impl Iterator<Item = u128> + Clone) -> Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_units::Rate;
 
     const US: fn(u64) -> Time = Time::from_us;
 
@@ -90,15 +76,12 @@ mod tests {
             source,
             assigned_bps: assigned_gbps * 1_000_000_000,
             measured_bps: measured_gbps * 1_000_000_000,
-            window_bytes: u64::MAX,
             ..RateSample::default()
         }
     }
 
-    /// 10 Gbit/s and 8 us, headers of a quarter.
     fn sampling() -> Sampling {
-        let path = Path { rate: Rate::from_gbps(10), base_rtt: US(8), mss: 1000, wire_mss: 1250 };
-        Sampling { every: US(10), from: US(20), until: US(60), path }
+        Sampling { every: US(10), from: US(20), until: US(60) }
     }
 
     #[test]
@@ -131,18 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_holds_a_pace_back() {
+    fn a_law_that_assigns_nothing_counts_with_what_was_measured() {
         let lasting = flow(0, 0, None);
-        let assigned = |window_bytes, assigned_bps| {
-            let sample = RateSample { window_bytes, assigned_bps, ..sample(40, 0, 0, 3) };
+        let assigned = |assigned_bps| {
+            let sample = RateSample { assigned_bps, ..sample(40, 0, 0, 3) };
             extents(&[&lasting], &[sample], &sampling()).0.min
         };
-        let pace = 10_000_000_000;
-        // 8,000 bytes of payload are 10,000 on the wire, and they take 8 us at 10 Gbit/s.
-        assert_eq!(assigned(8000, pace), Some(10.0));
-        assert_eq!(assigned(4000, pace), Some(5.0));
-        assert_eq!(assigned(80_000, pace), Some(10.0));
-        assert_eq!(assigned(u64::MAX, pace), Some(10.0));
-        assert_eq!(assigned(u64::MAX, u64::MAX), Some(3.0));
+        assert_eq!(assigned(10_000_000_000), Some(10.0));
+        assert_eq!(assigned(u64::MAX), Some(3.0));
     }
 }

@@ -8,7 +8,6 @@ use super::{
     statistics::{Distribution, Interval, Sample, confidence, jain, size_bin},
 };
 use crate::scenario::SizeRange;
-use incast_cc::Path;
 use incast_sim::{
     Outcome,
     outcome::{FlowRecord, Totals},
@@ -266,8 +265,6 @@ pub struct Key {
     pub counted_until: Time,
     /// Period of the samples of rates, where there are some.
     pub sampled_every: Option<Time>,
-    /// What the scheme's own law knows of the network.
-    pub path: Path,
 }
 
 /// Which flows a row is about.
@@ -429,7 +426,7 @@ pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]
             row.timeouts = counted.iter().map(|flow| u64::from(flow.timeouts)).sum();
             if let Some(every) = key.sampled_every {
                 let (from, until) = (key.counted_from, key.counted_until);
-                let sampling = Sampling { every, from, until, path: key.path };
+                let sampling = Sampling { every, from, until };
                 (row.assigned_gbps, row.measured_gbps) = extents(&of_class, &outcome.rates, &sampling);
             }
             row.jain = fairness(&long, &counted, outcome.ended_at);
@@ -612,7 +609,7 @@ mod tests {
     use super::*;
     use crate::scenario::quantity::Size;
     use incast_sim::outcome::RateSample;
-    use incast_units::{Bytes, Rate};
+    use incast_units::Bytes;
 
     fn key() -> Key {
         Key {
@@ -624,7 +621,6 @@ mod tests {
             counted_from: Time::from_us(10),
             counted_until: Time::from_us(100),
             sampled_every: None,
-            path: Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(2), mss: 1000, wire_mss: 1000 },
         }
     }
 

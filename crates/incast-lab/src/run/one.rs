@@ -239,7 +239,6 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
         counted_from: run.counted_from,
         counted_until: run.counted_until,
         sampled_every: run.rates_sampled_every(),
-        path: run.path(),
     }
 }
 

@@ -21,7 +21,7 @@ impl Host<'_> {
         };
         for flow in self.flows.iter_mut().flatten().filter(wanted) {
             let acked = flow.position(flow.send.acked(), mtu);
-            let (window_bytes, assigned_bps) = flow.assigned(self.settings.base_rtt);
+            let (window_bytes, assigned_bps) = flow.assigned(self.settings);
             let measured = (acked - flow.sampled) as f64 * 8.0 / every.as_secs_f64();
             flow.sampled = acked;
             self.samples.push(RateSample {

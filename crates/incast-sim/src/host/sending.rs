@@ -15,7 +15,7 @@ use crate::{
     settings::{Class, Settings},
 };
 use incast_cc::{
-    Loss,
+    Loss, Path,
     receiver::{ReceiverScheduler, Share},
     sender::Law,
     underlay::{Underlay, UnderlayStage},
@@ -111,6 +111,17 @@ pub struct SendFlow {
 pub fn entropy(seed: u64, flow: &FlowSpec, sequence: u32) -> u32 {
     let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
     flow.pinned.map_or_else(|| mix(mix(seed ^ u64::from(sequence)) ^ ends) as u32, Pinned::entropy)
+}
+
+/// What a window lets through on the wire in a base RTT, in bit/s: no less than a packet, as a sender always has one under way. A window is
+/// of payload, a pace of what is on the wire.
+fn through(window: u64, path: &Path) -> f64 {
+    if window == u64::MAX || path.base_rtt == Time::ZERO {
+        return f64::INFINITY;
+    }
+    let mss = path.mss.max(1);
+    let packets = window.max(mss.into()) as f64 / f64::from(mss);
+    packets * f64::from(path.wire_mss) * 8.0 / path.base_rtt.as_secs_f64()
 }
 
 /// Purpose of the stream of which each flow gets one draw.
@@ -334,12 +345,13 @@ impl SendFlow {
         }
     }
 
-    /// The window assigned, and the pace in bit/s (window over smoothed RTT without pacing).
-    pub fn assigned(&self, base_rtt: Time) -> (u64, u64) {
+    /// The window assigned, and the rate in bit/s: the pace, and no more than the window lets through in a base RTT, a packet at least; or,
+    /// without pacing, the window over the smoothed RTT.
+    pub fn assigned(&self, settings: &Settings) -> (u64, u64) {
         let rate = if self.pace > 0.0 {
-            8e12 / self.pace
+            (8e12 / self.pace).min(through(self.window, &settings.classes[usize::from(self.class)].path))
         } else {
-            let rtt = self.rtt.smoothed().max(base_rtt).as_secs_f64();
+            let rtt = self.rtt.smoothed().max(settings.base_rtt).as_secs_f64();
             self.window as f64 * 8.0 / rtt
         };
         (self.window, rate as u64)
@@ -459,5 +471,21 @@ impl SendFlow {
         self.law.on_sent(now, payload);
         self.ask(settings, true);
         packet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_lets_through_what_it_holds_in_a_base_rtt() {
+        let path = Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(8), mss: 1000, wire_mss: 1250 };
+        let gbps = |window| (through(window, &path) / 1e6).round() / 1e3;
+        // 8,000 bytes of payload are 10,000 on the wire, and these take 8 us at 10 Gbit/s.
+        assert_eq!([8_000, 4_000, 80_000].map(gbps), [10.0, 5.0, 100.0]);
+        assert_eq!([1_000, 1, 0].map(gbps), [1.25; 3], "a packet at a time");
+        assert_eq!(gbps(u64::MAX), f64::INFINITY);
+        assert_eq!(through(8_000, &Path { base_rtt: Time::ZERO, ..path }), f64::INFINITY);
     }
 }

@@ -11,7 +11,8 @@ pub struct RateSample {
     pub source: u32,
     /// Number of the flow at its source.
     pub sequence: u32,
-    /// Pace that the law assigns, or window / smoothed RTT for laws without pacing, in bit/s.
+    /// Pace that the law assigns, and no more than its window lets through in a base RTT; or window / smoothed RTT for laws without pacing.
+    /// On the wire with a pace, payload without, in bit/s.
     pub assigned_bps: u64,
     /// Acknowledged payload since the last sample, in bit/s.
     pub measured_bps: u64,

@@ -140,12 +140,13 @@ fn the_short_forms_of_mercurys_figures_measure_their_claims() {
         row.and_then(|row| row["assigned_gbps"]["min"].as_f64()).expect("sampled")
     };
     // What Mercury is for: the victim keeps its rate, and the culprit does not.
-    let (victim, culprit) = (least("mercury/fig09", "mercury", "F1"), least("mercury/fig09", "mercury", "F2"));
+    let (victim, culprit) =
+        (least("mercury/fig09", "mercury", "F1"), least("mercury/fig09", "mercury", "F2"));
     assert!(victim >= 19.0 && culprit < 5.0, "{victim} and {culprit}");
     // With the paper's Xoff the window alone would do that. Where pauses spread it takes the state of ports: without one that a pause
     // sets, the victim is told to slow down.
-    let [detects, does_not] = ["mercury", "M3: nothing is set on a pause"]
-        .map(|scheme| least("mercury/detection", scheme, "F1"));
+    let [detects, does_not] =
+        ["mercury", "M3: nothing is set on a pause"].map(|scheme| least("mercury/detection", scheme, "F1"));
     assert!(detects >= 19.0 && does_not < 15.0, "{detects} and {does_not}");
 }
 

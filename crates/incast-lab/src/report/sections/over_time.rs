@@ -42,7 +42,7 @@ pub fn section(results: &Results, curves: &PointCurves) -> Markup {
                 @if !compared.is_empty() {
                     p.note {
                         "Single flows of the run with seed " (seed.unwrap_or_default())
-                        ", averaged over intervals, one line per scheme: payload acknowledged, and what laws assign: the pace, whatever the window, or window over RTT where there is no pace."
+                        ", averaged over intervals, one line per scheme: payload acknowledged, and what laws assign: the pace, and no more than the window lets through in a base RTT, or window over RTT where there is no pace."
                     }
                     div.charts {
                         @for flow in compared {
