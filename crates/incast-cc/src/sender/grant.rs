@@ -17,6 +17,9 @@ crate::choice! {
     }
 }
 
+/// How the laws that take windows call the parameters of a [`Rule`]: without windows these have no effect.
+pub const PARAMETERS: &[&str] = &["grant_until", "grant_quiet"];
+
 /// When grants end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {

@@ -386,6 +386,56 @@ fn what_an_agent_does_in_vain_is_a_warning() {
     assert_eq!(found, ["scheme dcqcn: switch.ecn has no effect, as only its agent marks"]);
 }
 
+/// An option has no effect only where nothing refers to it.
+#[test]
+fn options_that_do_nothing_are_warned_of() {
+    let mercury = "switch.agent = \"mercury\"\nswitch.pfc = { xoff = \"64KB\" }";
+    let pacc = "switch.agent = \"pacc\"";
+    let warnings = |scheme: &str, replaced: (&str, &str)| {
+        let text = GOOD.replacen("law = \"cubic\"", &format!("law = \"dcqcn\"\n{scheme}"), 1);
+        assert!(text.contains(replaced.0));
+        parse(&text.replacen(replaced.0, replaced.1, 1)).unwrap_or_else(|error| panic!("{error}")).warnings
+    };
+    let none = ("", "");
+    let echo = "notification = \"ecn-echo\"\ncnp_interval = \"9us\"";
+    let cnp = "cnp_interval has no effect with notification = \"ecn-echo\"";
+    let [until, quiet] =
+        ["grant_until", "grant_quiet"].map(|key| format!("{key} has no effect, as no switch grants windows"));
+    let grants = "grant_until = \"first-increase\"\ngrant_quiet = \"9us\"";
+    let ecn_at = "switch.ecn_at = \"dequeue\"";
+    let marks = "switch.ecn_at has no effect, as its agent decides about marks itself";
+    for (scheme, expected) in [
+        (echo.to_owned(), vec![cnp]),
+        (format!("{echo}\ndecrease_guard = \"9us\""), vec![cnp]),
+        (format!("{echo}\ndecrease_guard = \"cnp-interval\""), vec![]),
+        // There the agent sets the guard.
+        (format!("{echo}\n{mercury}"), vec![]),
+        (grants.to_owned(), vec![&*until, &*quiet]),
+        (format!("{grants}\n{pacc}"), vec![&*until, &*quiet]),
+        (
+            format!("{grants}\n{mercury}"),
+            vec!["grant_quiet has no effect with grant_until = \"first-increase\""],
+        ),
+        (ecn_at.to_owned(), vec![]),
+        (format!("{ecn_at}\n{mercury}"), vec![marks]),
+        (format!("{ecn_at}\n{pacc}"), vec![marks]),
+    ] {
+        let expected: Vec<_> = expected.iter().map(|warning| format!("scheme dcqcn: {warning}")).collect();
+        assert_eq!(warnings(&scheme, none), expected, "{scheme}");
+    }
+    // For all schemes at once: those without an agent go by it, and what a profile says nobody gave.
+    let all = ["switch.ecn_at has no effect: the agent of each scheme decides about marks itself"];
+    let ports = ("pfc = false", "pfc = false\necn_at = \"dequeue\"");
+    let every = ("pfc = false", "pfc = false\necn_at = \"dequeue\"\nagent = \"pacc\"");
+    let about = |warnings: Vec<String>| -> Vec<String> {
+        warnings.into_iter().filter(|warning| warning.contains("ecn_at")).collect()
+    };
+    assert!(warnings(pacc, ports).is_empty());
+    assert_eq!(about(warnings("", every)), all);
+    let profiled = ("duration = \"20ms\"", "profile = \"hpcc-lineage\"\nduration = \"20ms\"");
+    assert!(about(warnings(pacc, profiled)).is_empty());
+}
+
 /// The profile of the whole reaches switches and laws, and what is given wins.
 #[test]
 fn a_profile_of_the_whole_is_one() {

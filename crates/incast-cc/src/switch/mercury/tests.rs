@@ -1,7 +1,11 @@
 //! Mercury on one port, event by event.
 
-use super::*;
-use crate::switch::PortSetup;
+use super::{
+    windows::{pair, queue_pair, window},
+    *,
+};
+use crate::switch::{FlowAddress, PortSetup};
+use incast_units::Bytes;
 use proptest::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -318,7 +322,7 @@ fn a_congested_port_grants_each_flow_its_share() {
     // Acknowledgements take part, and are not notified of.
     let acknowledgement = PacketView { is_data: false, ..packet(7, 7, 100) };
     assert!(!bench.push(0, acknowledgement));
-    assert_eq!(bench.agent.ports[0].detail.sum, 8_100);
+    assert_eq!(bench.agent.ports[0].detail.windows.sum, 8_100);
 }
 
 #[test]
@@ -352,7 +356,7 @@ fn the_threshold_and_the_capacity_are_the_ports_or_given() {
         let constants = Mercury::resolve(&path(), &given).expect("allowed");
         let setup = PortSetup { rate: RATE, marking };
         let agent = Mercury::install(&constants, &Site { ports: &[setup], priorities: 1 });
-        (agent.ports[0].threshold, agent.ports[0].detail.bdp)
+        (agent.ports[0].threshold, agent.ports[0].detail.windows.bdp)
     };
     let red = Marking::Red { min: 5_000, max: 200_000, p: 0.01 };
     assert_eq!(port(&[], red), (5_000, 12_000));
@@ -392,7 +396,7 @@ fn flows_that_collide_in_the_registers_are_one() {
     bench.now = US(200);
     while bench.pop(0).is_some() {}
     let port = &bench.agent.ports[0];
-    assert_eq!((port.is_counted, port.detail.sum, port.detail.pairs.total()), (false, 0, 0));
+    assert_eq!((port.is_counted, port.detail.windows.sum, port.detail.windows.pairs.total()), (false, 0, 0));
 }
 
 #[test]
@@ -560,19 +564,19 @@ proptest! {
                 if !port.is_counted {
                     port.count(0, bench.now, &bench.queues);
                 }
-                let detail = &mut *port.detail;
-                prop_assert_eq!((detail.sum, detail.pairs.total()), (sum, sum));
+                let windows = &mut port.detail.windows;
+                prop_assert_eq!((windows.sum, windows.pairs.total()), (sum, sum));
                 if !exact || sum == 0 {
                     continue;
                 }
                 let mut granted = 0;
                 for (key, (bytes, members)) in &flows {
-                    let entry = detail.pairs.entry(detail.pairs.find(*key).expect("it waits"));
+                    let entry = windows.pairs.entry(windows.pairs.find(*key).expect("it waits"));
                     prop_assert_eq!(entry.data, *bytes);
-                    if detail.queue_pairs.is_some() {
+                    if windows.queue_pairs.is_some() {
                         prop_assert_eq!(entry.members as usize, members.len());
                     }
-                    granted += window(detail.bdp, entry.data, detail.sum);
+                    granted += window(windows.bdp, entry.data, windows.sum);
                 }
                 // Each window was rounded down by less than a byte.
                 prop_assert!(granted <= 12_000 && granted + flows.len() as u64 > 12_000);
@@ -592,7 +596,7 @@ fn the_flow_table_is_kept_while_it_is_needed() {
     });
     bench.push(1, packet(2, 2, PACKET));
     assert!(bench.push(0, packet(3, 3, PACKET)) && counted(&bench), "the other priority's packets, too");
-    assert_eq!(bench.agent.ports[0].detail.sum, 8_000);
+    assert_eq!(bench.agent.ports[0].detail.windows.sum, 8_000);
     (0..6).for_each(|_| {
         bench.pop(0);
     });

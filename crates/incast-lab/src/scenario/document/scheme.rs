@@ -23,7 +23,7 @@ pub struct Scheme {
     pub priority: Option<u8>,
     /// Priority of acknowledgements; that of the data where none is given.
     pub ack_priority: Option<u8>,
-    /// Priority of receivers' congestion notifications. Default: 0, the highest.
+    /// Priority of congestion notifications, of receivers and of switches. Default: 0, the highest.
     pub notification_priority: Option<u8>,
     /// Laws and priorities of single classes.
     pub by_class: Vec<(String, Refinement)>,
@@ -56,7 +56,7 @@ pub struct Refinement {
     pub priority: Option<u8>,
     /// The priority of its acknowledgements.
     pub ack_priority: Option<u8>,
-    /// Priority of receivers' congestion notifications. Default: 0, the highest.
+    /// Priority of congestion notifications, of receivers and of switches. Default: 0, the highest.
     pub notification_priority: Option<u8>,
     /// Its underlay.
     pub underlay: Option<Underlay>,

@@ -12,7 +12,7 @@ use incast_cc::{
     Path,
     feedback::CnpContent,
     parameters::Raw,
-    sender::LawInfo,
+    sender::{LawInfo, grant},
     switch::{AGENTS, AgentParameters},
 };
 use incast_sim::config::ClassConfig;
@@ -80,6 +80,19 @@ pub fn uses_thresholds(scheme: &Resolved) -> bool {
     let ports_mark = agent.info().is_none_or(|info| !info.marks);
     let capable = scheme.classes.iter().any(|class| class.law.info().ecn_capable);
     agent.effects().reads_thresholds || ports_mark && capable
+}
+
+/// The agent marks, by the thresholds of its own or not at all: when its ports would do it does not matter.
+pub fn decides_marks(scheme: &Resolved) -> bool {
+    scheme.switch.agent.info().is_some_and(|info| info.marks)
+}
+
+/// Those of the `given` parameters of a law that say when granted windows end, where nobody grants any.
+pub fn ungranted(scheme: &Resolved, given: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    if scheme.switch.agent.effects().notifies == CnpContent::Windows {
+        return Vec::new();
+    }
+    grant::PARAMETERS.iter().copied().filter(|key| given(key)).collect()
 }
 
 /// What an agent does in vain.

@@ -311,8 +311,25 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law or an agent that goes by it".into());
     }
-    for (scheme, described) in schemes.iter().zip(&context.document.scheme) {
+    // What a profile fills in has the place of the profile, and nobody gave it.
+    let of_profile = context.root.get("profile").map(|profile| profile.origin);
+    let gives_ecn_at = |switch: Option<&Node>| {
+        let given = switch.and_then(|switch| switch.get("ecn_at"));
+        given.is_some_and(|given| Some(given.origin) != of_profile)
+    };
+    if gives_ecn_at(context.root.get("switch")) && schemes.iter().all(|scheme| agent::decides_marks(scheme)) {
+        warnings
+            .push("switch.ecn_at has no effect: the agent of each scheme decides about marks itself".into());
+    }
+    let written = context.root.get("scheme").map_or(&[][..], Node::items);
+    for (index, (scheme, described)) in schemes.iter().zip(&context.document.scheme).enumerate() {
         let name = &scheme.name;
+        let own = written.get(index).and_then(|scheme| scheme.get("switch"));
+        if gives_ecn_at(own) && agent::decides_marks(scheme) {
+            warnings.push(format!(
+                "scheme {name}: switch.ecn_at has no effect, as its agent decides about marks itself"
+            ));
+        }
         if described.switch.as_ref().is_some_and(on) && !agent::uses_thresholds(scheme) {
             let why = if capable(scheme) { "only its agent marks" } else { "its law does not use ECN" };
             warnings.push(format!("scheme {name}: switch.ecn has no effect, as {why}"));
@@ -350,7 +367,12 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);
             let shared = if class.law.info().name == described.law { &described.parameters[..] } else { &[] };
             let given = |key: &str| own.iter().chain(shared).any(|(other, _)| other == key);
-            for void in void_parameters(class.law.conditions(), &class.law.values(), given) {
+            let ungranted = agent::ungranted(scheme, given);
+            let counts = |key: &str| given(key) && !ungranted.contains(&key);
+            let void = void_parameters(class.law.conditions(), &class.law.values(), counts);
+            let ungranted =
+                ungranted.iter().map(|key| format!("{key} has no effect, as no switch grants windows"));
+            for void in void.into_iter().chain(ungranted) {
                 let warning = format!("scheme {name}: {void}");
                 if !warnings.contains(&warning) {
                     warnings.push(warning);
@@ -372,13 +394,20 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     warnings
 }
 
-/// Those of the `given` parameters that do nothing, and with which value of which other one.
+/// Those of the `given` parameters that do nothing, and with which value of which other one. A parameter that the value of another one
+/// names (`decrease_guard = "cnp-interval"`) does something there.
 pub(super) fn void_parameters(
     conditions: &[Condition],
     values: &[(&str, Raw)],
     given: impl Fn(&str) -> bool,
 ) -> Vec<String> {
-    let given = conditions.iter().filter(|condition| given(condition.parameter));
+    let named = |parameter: &str| {
+        values.iter().any(|(key, value)| {
+            *key != parameter && matches!(value, Raw::Text(text) if text.replace('-', "_") == parameter)
+        })
+    };
+    let given =
+        conditions.iter().filter(|condition| given(condition.parameter) && !named(condition.parameter));
     let void = given.filter_map(|condition| match values.iter().find(|(key, _)| *key == condition.other) {
         Some((key, Raw::Text(value))) if !condition.values.contains(&value.as_str()) => {
             Some(format!("{} has no effect with {key} = {value:?}", condition.parameter))

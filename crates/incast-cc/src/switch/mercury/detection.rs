@@ -1,0 +1,90 @@
+//! Algorithm 1, state-driven detection: what a pause and the time after it say about a priority of a port.
+//!
+//! The states themselves are bits of the port, which each packet looks at; this is what they follow from. Equations and readings:
+//! `docs/mercury.md`.
+
+use super::readings::{Decrease, DuringPause, Parameters, Received, TimerStart};
+use crate::switch::PortView;
+use incast_units::{Rate, Time};
+
+/// What detection keeps of one priority of a port.
+#[derive(Clone, Debug, Default)]
+pub struct Detection {
+    /// When it was paused, and what came since.
+    paused_at: Time,
+    received: u64,
+    /// When T expires, and the queue when it began.
+    expires: Time,
+    began_with: u64,
+    /// The queue was longer since.
+    rose: bool,
+    /// T began with a resume.
+    resumed: bool,
+}
+
+impl Detection {
+    fn start_timer(&mut self, now: Time, timer: Time, queue: u64) {
+        (self.expires, self.began_with, self.rose) = (now.saturating_add(timer), queue, false);
+    }
+
+    fn has_decreased(&self, queue: u64, reading: Decrease) -> bool {
+        queue < self.began_with && (reading == Decrease::End || !self.rose)
+    }
+
+    /// A pause begins. Is it Undetermined (M3)?
+    pub fn pause(&mut self, view: &PortView, is_undetermined: bool, parameters: &Parameters) -> bool {
+        (self.paused_at, self.received) = (view.now, 0);
+        let becomes = parameters.during_pause == DuringPause::Undetermined && !is_undetermined;
+        if becomes {
+            self.start_timer(view.now, parameters.state_timer, view.queue_bytes);
+        }
+        is_undetermined || becomes
+    }
+
+    /// A packet of so many bytes enters the port: this priority (`own`) or another, while this one is paused or not.
+    pub fn watch(
+        &mut self,
+        view: &PortView,
+        bytes: u32,
+        own: bool,
+        is_paused: bool,
+        parameters: &Parameters,
+    ) {
+        if is_paused && (own || parameters.received == Received::Port) {
+            self.received += u64::from(bytes);
+        }
+        if own && view.queue_bytes + u64::from(bytes) > self.began_with {
+            self.rose = true;
+        }
+    }
+
+    /// `Q >= Thr and rxByte <= C Tp`, with some tolerance: the pause ends. Is it Undetermined, for a time T?
+    pub fn resume(&mut self, view: &PortView, threshold: u64, rate: Rate, parameters: &Parameters) -> bool {
+        let sendable = rate.bytes_in(view.now.saturating_sub(self.paused_at)).get();
+        let drains = self.received <= sendable.saturating_add(parameters.tolerance.get());
+        if view.queue_bytes < threshold || !drains {
+            self.resumed = false;
+            return false;
+        }
+        if parameters.timer_start == TimerStart::EachResume || !self.resumed {
+            self.resumed = true;
+            self.start_timer(view.now, parameters.state_timer, view.queue_bytes);
+        }
+        true
+    }
+
+    /// `Q >= Thr`, and the queue decreased during T: it is Undetermined and T may have expired. Does it stay so?
+    pub fn stays(&mut self, view: &PortView, threshold: u64, parameters: &Parameters) -> bool {
+        if view.now < self.expires {
+            return true;
+        }
+        let stays =
+            view.queue_bytes >= threshold && self.has_decreased(view.queue_bytes, parameters.decrease);
+        if stays {
+            self.start_timer(view.now, parameters.state_timer, view.queue_bytes);
+        } else {
+            self.resumed = false;
+        }
+        stays
+    }
+}

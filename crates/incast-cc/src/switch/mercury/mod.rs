@@ -1,0 +1,397 @@
+//! Mercury: the switch finds out which of its ports are congested in spite of pauses, and grants windows to the flows of those.
+//!
+//! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024,
+//! algorithms 1 (state-driven detection) and 2 (window-based notification).
+//!
+//! ```text
+//!                        pause (M3)
+//!   Determined ───────────────────────────▶ Undetermined ◀──┐ T expires, Q >= Thr and the queue fell during T
+//!       ▲   ▲                                │   │     │    │
+//!       │   └────────────────────────────────┘   │     └────┘
+//!       │     T expires, Q < Thr or it did not   │ pause, then resume: Q >= Thr and rxByte <= C Tp
+//!       └────────────────────────────────────────┘
+//!         resume: Q < Thr, or rxByte > C Tp: more came during the pause than the port could have sent
+//!
+//!   a packet enters a Determined port with Q > Thr:  Win = C data_f / Sum x baseRTT, to its sender
+//! ```
+//!
+//! The sender's half is the window's cap on each law (`sender/grant.rs`) and DCQCN's `decrease_guard`. Readings M1 to M14 and
+//! deviations are in `docs/mercury.md`. One queue pair is one flow here.
+
+mod detection;
+mod readings;
+mod windows;
+
+use super::{
+    AgentInfo, Codepoint, Effects, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+    Verdict, flow_table::Table, red::Marking,
+};
+use crate::{
+    Cnp, Path,
+    feedback::CnpContent,
+    parameters::{ParameterError, Raw},
+    sender::Condition,
+};
+use detection::Detection;
+use incast_units::{Rate, Time};
+use readings::{Capacity, ExpiryCheck, Marks, Notified, Parameters, Sharing, Threshold, Trigger};
+use std::sync::Arc;
+use windows::Windows;
+
+/// Parameters, and the rate of hosts.
+#[derive(Clone, Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    host_rate: Rate,
+}
+
+/// An egress port: what each packet needs, and apart from it the rest.
+#[derive(Clone, Debug)]
+struct Port {
+    threshold: u64,
+    /// Priorities that are paused, and those that are Undetermined, one bit each.
+    paused: u8,
+    undetermined: u8,
+    /// The flow table is kept. It is made from what waits when the queue passes the threshold: before, nobody asks it.
+    is_counted: bool,
+    detail: Box<Detail>,
+}
+
+/// Of an egress port, what matters while packets wait there.
+#[derive(Clone, Debug)]
+struct Detail {
+    windows: Windows,
+    rate: Rate,
+    marking: Marking,
+    detections: Vec<Detection>,
+}
+
+/// The agent of one switch.
+#[derive(Clone, Debug)]
+pub struct Mercury {
+    ports: Vec<Port>,
+    marks: Marks,
+    constants: Arc<Constants>,
+    /// When the queues are looked at.
+    look_at: Time,
+    /// The last packet that was notified of may not be in its queue yet: its bytes.
+    announced: u64,
+}
+
+impl Port {
+    /// Makes the flow table of what waits.
+    #[cold]
+    fn count(&mut self, index: u16, now: Time, switch: &impl SwitchView) {
+        self.is_counted = true;
+        for priority in 0..switch.priorities() {
+            for packet in switch.waiting(index, priority) {
+                self.detail.windows.add(&packet, priority, now);
+            }
+        }
+    }
+
+    /// A packet leaves a port with a flow table, which goes when little waits and no entry has to keep quiet.
+    #[inline(never)]
+    fn remove(&mut self, packet: &PacketView, now: Time) {
+        let windows = &mut self.detail.windows;
+        windows.remove(packet);
+        // To be made again it takes three quarters of the threshold: that many packets pay for it.
+        if windows.sum <= self.threshold / 4 && windows.quiet_until <= now {
+            self.is_counted = false;
+            windows.clear();
+        }
+    }
+
+    /// T may have expired: does a priority go on being Undetermined?
+    #[cold]
+    fn expire(&mut self, view: &PortView, parameters: &Parameters) {
+        let detection = &mut self.detail.detections[usize::from(view.priority)];
+        if !detection.stays(view, self.threshold, parameters) {
+            self.undetermined &= !(1 << view.priority);
+        }
+    }
+
+    /// A packet enters a port some priority of which is paused or Undetermined.
+    #[cold]
+    fn watch(&mut self, view: &PortView, bytes: u32, parameters: &Parameters) {
+        let bit = 1u8 << view.priority;
+        for (priority, detection) in self.detail.detections.iter_mut().enumerate() {
+            let (own, is_paused) = (priority == usize::from(view.priority), self.paused & 1 << priority != 0);
+            detection.watch(view, bytes, own, is_paused, parameters);
+        }
+        if self.undetermined & bit != 0 && parameters.expiry_check == ExpiryCheck::AnyPacket {
+            self.expire(view, parameters);
+        }
+    }
+}
+
+impl Mercury {
+    /// A packet enters a port with a flow table, and may have its sender notified.
+    #[inline(never)]
+    fn add(&mut self, view: &PortView, packet: &PacketView, verdict: &mut Verdict) {
+        let port = &mut self.ports[usize::from(view.port)];
+        let entries = port.detail.windows.add(packet, view.priority, view.now);
+        if view.queue_bytes <= port.threshold {
+            return;
+        }
+        if self.constants.parameters.trigger == Trigger::Periodic {
+            self.plan_look(view.now);
+        } else if packet.is_data && port.undetermined & 1 << view.priority == 0 {
+            self.notify(view, packet, entries, verdict);
+        }
+    }
+
+    /// A port is congested: notifies the sender of the packet, unless it was lately.
+    fn notify(
+        &mut self,
+        view: &PortView,
+        packet: &PacketView,
+        (pair, queue_pair): (usize, Option<usize>),
+        verdict: &mut Verdict,
+    ) {
+        let parameters = &self.constants.parameters;
+        let windows = &mut self.ports[usize::from(view.port)].detail.windows;
+        let of_interval = match (&mut windows.queue_pairs, queue_pair) {
+            (Some(table), Some(own)) if parameters.notified == Notified::Each => table.at(own),
+            _ => windows.pairs.at(pair),
+        };
+        if view.now < of_interval.quiet_until {
+            return;
+        }
+        let quiet_until = view.now.saturating_add(parameters.cnp_interval);
+        of_interval.quiet_until = quiet_until;
+        windows.quiet_until = windows.quiet_until.max(quiet_until);
+        let window = windows.grant(windows.pairs.entry(pair), parameters);
+        verdict.notify = Some(Cnp::granting(window));
+        self.announced = u64::from(packet.bytes);
+    }
+
+    /// Marks a packet that enters, in place of its port.
+    #[inline(never)]
+    fn mark(&self, view: &PortView, verdict: &mut Verdict) {
+        let port = &self.ports[usize::from(view.port)];
+        let marks = self.marks == Marks::Always || port.undetermined & 1 << view.priority == 0;
+        if marks && port.detail.marking.mark(view.queue_bytes, || view.uniform()) {
+            verdict.mark = Codepoint::CongestionExperienced;
+        }
+    }
+
+    /// What waits at a port is what its table has; a packet that was notified of may be on its way between the two.
+    fn agrees(&self, index: u16, switch: &impl SwitchView) -> bool {
+        let port = &self.ports[usize::from(index)];
+        let waits: u64 = (0..switch.priorities()).map(|priority| switch.queue_bytes(index, priority)).sum();
+        let Windows { sum, pairs, .. } = &port.detail.windows;
+        // To add up a large table each time would take too long.
+        let adds_up = pairs.capacity() > 256 || pairs.total() == *sum;
+        !port.is_counted || adds_up && (*sum == waits || *sum == waits + self.announced)
+    }
+
+    /// Sees to it that a queue above the threshold is looked at, at a multiple of the period.
+    fn plan_look(&mut self, now: Time) {
+        let period = self.constants.parameters.period;
+        if self.look_at == Time::MAX {
+            let next = now.ps() / period.ps() + 1;
+            self.look_at = Time::from_ps(next.saturating_mul(period.ps()));
+        }
+    }
+}
+
+impl SwitchAgent for Mercury {
+    type Parameters = Arc<Constants>;
+    const INFO: AgentInfo = AgentInfo {
+        name: "mercury",
+        title: "Mercury",
+        source: "He et al., J. Cloud Computing 2024",
+        parameters: Parameters::TABLE,
+        marks: true,
+        sender: &[("in_flight", "bdp"), ("decrease_guard", "cnp-interval")],
+        by_port: true,
+    };
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("cnp_interval", "trigger", &["enqueue"]),
+        Condition::new("period", "trigger", &["periodic"]),
+    ];
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let parameters = Parameters::resolve(path, given)?;
+        Ok(Arc::new(Constants { parameters, host_rate: path.rate }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        constants.parameters.values()
+    }
+    fn effects(constants: &Arc<Constants>) -> Effects {
+        let Parameters { threshold, marks, .. } = constants.parameters;
+        Effects {
+            reads_thresholds: threshold == Threshold::Marking || marks != Marks::Off,
+            reads_pauses: true,
+            marks: marks != Marks::Off,
+            undetermined: false,
+            notifies: CnpContent::Windows,
+        }
+    }
+    fn install(constants: &Arc<Constants>, site: &Site<'_>) -> Self {
+        let parameters = &constants.parameters;
+        let keeps_told = parameters.trigger == Trigger::Periodic;
+        let tells_apart = parameters.sharing == Sharing::Split || parameters.notified == Notified::Each;
+        let registers = parameters.table_entries as usize;
+        let ports = site.ports.iter().map(|setup| Port {
+            threshold: match (parameters.threshold, setup.marking) {
+                (Threshold::Bytes(bytes), _) => bytes.get(),
+                (Threshold::Marking, Marking::Step { at }) => at,
+                (Threshold::Marking, Marking::Red { min, .. }) => min,
+                (Threshold::Marking, Marking::Off) => setup.rate.bytes_in(parameters.base_rtt).get(),
+            },
+            paused: 0,
+            undetermined: 0,
+            is_counted: false,
+            detail: Box::new(Detail {
+                windows: Windows {
+                    sum: 0,
+                    pairs: match registers {
+                        0 => Table::exact(keeps_told),
+                        _ => Table::merging(registers, keeps_told),
+                    },
+                    queue_pairs: tells_apart.then(|| Table::exact(keeps_told)),
+                    quiet_until: Time::ZERO,
+                    bdp: match parameters.capacity {
+                        Capacity::Egress => setup.rate,
+                        Capacity::Host => constants.host_rate,
+                    }
+                    .bytes_in(parameters.base_rtt)
+                    .get(),
+                },
+                rate: setup.rate,
+                marking: setup.marking,
+                detections: vec![Detection::default(); usize::from(site.priorities)],
+            }),
+        });
+        Self {
+            ports: ports.collect(),
+            marks: parameters.marks,
+            constants: Arc::clone(constants),
+            look_at: Time::MAX,
+            announced: 0,
+        }
+    }
+
+    #[inline]
+    fn on_enqueue(
+        &mut self,
+        view: &PortView,
+        packet: &PacketView,
+        switch: &impl SwitchView,
+        verdict: &mut Verdict,
+    ) {
+        debug_assert!(self.agrees(view.port, switch), "{:?}", self.ports[usize::from(view.port)]);
+        let port = &mut self.ports[usize::from(view.port)];
+        if (port.paused | port.undetermined) != 0 {
+            port.watch(view, packet.bytes, &self.constants.parameters);
+        }
+        if !port.is_counted && view.queue_bytes > port.threshold {
+            port.count(view.port, view.now, switch);
+        }
+        let is_counted = port.is_counted;
+        if self.marks != Marks::Off && packet.ecn_capable {
+            self.mark(view, verdict);
+        }
+        if is_counted {
+            self.add(view, packet, verdict);
+        }
+    }
+
+    /// A port that is neither paused nor Undetermined, and has no flow table, gets one when its queue passes the threshold.
+    #[inline]
+    fn indifferent_up_to(&self, port: u16) -> Option<u64> {
+        let port = &self.ports[usize::from(port)];
+        let watches = port.is_counted || port.paused | port.undetermined != 0 || self.marks != Marks::Off;
+        (!watches).then_some(port.threshold)
+    }
+
+    #[inline]
+    fn on_dequeue(
+        &mut self,
+        view: &PortView,
+        packet: &PacketView,
+        _switch: &impl SwitchView,
+        _verdict: &mut Verdict,
+    ) {
+        let port = &mut self.ports[usize::from(view.port)];
+        if port.is_counted {
+            port.remove(packet, view.now);
+        }
+        if port.undetermined & 1 << view.priority != 0 {
+            port.expire(view, &self.constants.parameters);
+        }
+    }
+
+    fn on_drop(&mut self, view: &PortView, packet: &PacketView) {
+        let port = &mut self.ports[usize::from(view.port)];
+        if port.is_counted {
+            port.remove(packet, view.now);
+        }
+    }
+
+    fn on_pause(&mut self, view: &PortView) {
+        let port = &mut self.ports[usize::from(view.port)];
+        let bit = 1u8 << view.priority;
+        port.paused |= bit;
+        let detection = &mut port.detail.detections[usize::from(view.priority)];
+        if detection.pause(view, port.undetermined & bit != 0, &self.constants.parameters) {
+            port.undetermined |= bit;
+        }
+    }
+
+    fn on_resume(&mut self, view: &PortView) {
+        let port = &mut self.ports[usize::from(view.port)];
+        let bit = 1u8 << view.priority;
+        port.paused &= !bit;
+        let rate = port.detail.rate;
+        let detection = &mut port.detail.detections[usize::from(view.priority)];
+        if detection.resume(view, port.threshold, rate, &self.constants.parameters) {
+            port.undetermined |= bit;
+        } else {
+            port.undetermined &= !bit;
+        }
+    }
+
+    fn on_timer(&mut self, now: Time, switch: &impl SwitchView, send: &mut dyn FnMut(Notification)) {
+        let parameters = &self.constants.parameters;
+        self.look_at = Time::MAX;
+        let mut is_long = false;
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let long = (0..switch.priorities())
+                .filter(|priority| switch.queue_bytes(index as u16, *priority) > port.threshold)
+                .fold(0u8, |mask, priority| mask | 1 << priority);
+            is_long |= long != 0;
+            let congested = long & !port.undetermined;
+            if congested == 0 {
+                continue;
+            }
+            if !port.is_counted {
+                port.count(index as u16, now, switch);
+            }
+            let windows = &port.detail.windows;
+            let table = match &windows.queue_pairs {
+                Some(table) if parameters.notified == Notified::Each => table,
+                _ => &windows.pairs,
+            };
+            for told in table.waiting().filter_map(|waiting| table.told(waiting)) {
+                let key = u64::from(told.flow.source) << 32 | u64::from(told.flow.destination);
+                if let (true, Some(pair)) = (congested & 1 << told.priority != 0, windows.pairs.find(key)) {
+                    let cnp = Cnp::granting(windows.grant(windows.pairs.entry(pair), parameters));
+                    send(Notification { flow: told.flow, cnp });
+                }
+            }
+        }
+        if is_long {
+            self.plan_look(now);
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.look_at
+    }
+}
+
+#[cfg(test)]
+mod tests;

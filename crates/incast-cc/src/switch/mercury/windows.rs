@@ -1,0 +1,102 @@
+//! Algorithm 2, window-based notification: the flow table of a port, and what flows are granted of its rate.
+
+use super::readings::{Parameters, Sharing};
+use crate::switch::{
+    FlowAddress, PacketView,
+    flow_table::{Entry, Table, Told},
+};
+use incast_units::Time;
+
+/// `Rate = C data_f / Sum; Win = Rate x baseRTT` (algorithm 2), C baseRTT being `bdp` bytes. At most what 32 bits hold.
+pub fn window(bdp: u64, data: u64, sum: u64) -> u64 {
+    let bytes = u128::from(bdp) * u128::from(data) / u128::from(sum.max(1));
+    bytes.min(u32::MAX.into()) as u64
+}
+
+/// Whose bytes a packet's are (source and destination): acknowledgements and control packets into one host are one flow.
+#[inline]
+pub fn pair(packet: &PacketView) -> u64 {
+    let source = if packet.is_data { packet.flow.source } else { u32::MAX };
+    u64::from(source) << 32 | u64::from(packet.flow.destination)
+}
+
+pub fn queue_pair(flow: &FlowAddress) -> u64 {
+    u64::from(flow.source) << 32 | u64::from(flow.sequence)
+}
+
+/// The flow table of a port, while packets wait there.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    /// Bytes of the flow table.
+    pub sum: u64,
+    /// Sources and destinations.
+    pub pairs: Table,
+    /// Queue pairs, where they are told apart.
+    pub queue_pairs: Option<Table>,
+    /// No entry keeps quiet longer than this.
+    pub quiet_until: Time,
+    /// C baseRTT of windows, in bytes.
+    pub bdp: u64,
+}
+
+impl Windows {
+    /// A packet waits. The entries of its pair, and of its queue pair where those are told apart.
+    pub fn add(&mut self, packet: &PacketView, priority: u8, now: Time) -> (usize, Option<usize>) {
+        let bytes = u64::from(packet.bytes);
+        self.sum += bytes;
+        let index = self.pairs.find_or_make(pair(packet), now);
+        self.pairs.at(index).data += bytes;
+        if !packet.is_data {
+            return (index, None);
+        }
+        let told = Told { flow: packet.flow, priority };
+        self.pairs.tell(index, told);
+        let Some(table) = &mut self.queue_pairs else { return (index, None) };
+        let own = table.find_or_make(queue_pair(&packet.flow), now);
+        table.tell(own, told);
+        let entry = table.at(own);
+        self.pairs.at(index).members += u32::from(entry.data == 0);
+        entry.data += bytes;
+        (index, Some(own))
+    }
+
+    /// A packet does not wait any longer.
+    pub fn remove(&mut self, packet: &PacketView) {
+        let bytes = u64::from(packet.bytes);
+        let index = self.pairs.find(pair(packet));
+        debug_assert!(index.is_some() && bytes <= self.sum, "{packet:?} leaves and had not come");
+        let Some(index) = index else { return };
+        self.sum = self.sum.saturating_sub(bytes);
+        let entry = self.pairs.at(index);
+        debug_assert!(bytes <= entry.data, "{bytes} of {} bytes of a flow leave", entry.data);
+        entry.data = entry.data.saturating_sub(bytes);
+        if let (Some(table), true) = (&mut self.queue_pairs, packet.is_data)
+            && let Some(own) = table.find(queue_pair(&packet.flow))
+        {
+            let own = table.at(own);
+            own.data = own.data.saturating_sub(bytes);
+            let is_gone = own.data == 0;
+            let entry = self.pairs.at(index);
+            entry.members = entry.members.saturating_sub(is_gone.into());
+        }
+    }
+
+    /// Forgets the flow table.
+    pub fn clear(&mut self) {
+        self.sum = 0;
+        self.pairs.clear();
+        if let Some(table) = &mut self.queue_pairs {
+            table.clear();
+        }
+    }
+
+    /// What a pair is granted.
+    pub fn grant(&self, pair: &Entry, parameters: &Parameters) -> u64 {
+        let whole = window(self.bdp, pair.data, self.sum);
+        let own = match parameters.sharing {
+            Sharing::Whole => whole,
+            Sharing::Split => whole / u64::from(pair.members.max(1)),
+        };
+        own.max(parameters.min_window.get())
+    }
+}
