@@ -288,10 +288,12 @@ fn status(
 ) -> (Status, String) {
     let (status, mut why) = by_the_rules(target, value, interval, all, rows);
     if let Some(interval) = interval {
+        // Of seeds that all measure the same, the interval is a point, and nothing is open.
+        let includes = |limit: f64| interval.0 < limit && limit < interval.1;
         let is_bound = target.relation != Relation::Equal;
-        let of_the_bound = (is_bound && interval.contains(target.value)).then_some("the bound");
+        let of_the_bound = (is_bound && includes(target.value)).then_some("the bound");
         let directed = status == Status::SameDirection && is_ratio(target.claim);
-        let of_one = (directed && interval.contains(1.0)).then_some("1");
+        let of_one = (directed && includes(1.0)).then_some("1");
         let open: Vec<&str> = of_the_bound.into_iter().chain(of_one).collect();
         if !open.is_empty() {
             let (low, high) = (number(interval.0), number(interval.1));
@@ -532,6 +534,7 @@ pub(super) mod tests {
             why(Claim { value: Some(2.0), ..ratio() }, &wide),
             format!("-40%; {same_side}; {interval} 1")
         );
+        assert_eq!(why(least(1.0), &seeded([1.0; 3])), "the bound holds");
         let narrow = seeded([1.19, 1.2, 1.21]);
         assert_eq!(why(least(1.1), &narrow), "the bound holds");
         assert_eq!(why(least(2.0), &narrow), format!("-40%; {same_side}"));
