@@ -115,13 +115,18 @@ fn reproducing_judges_every_claim() {
 /// The scenarios as they are shipped, in their short forms: whatever they leave out, no claim that is left goes unmeasured.
 #[test]
 fn the_short_forms_of_mercurys_figures_measure_their_claims() {
-    let out = folder("reproduce_mercury").join("results");
-    let names = ["fig03", "fig04", "fig09", "detection", "fig11-14"].map(|name| format!("mercury/{name}"));
-    let mut arguments = vec!["reproduce"];
-    arguments.extend(names.iter().map(String::as_str));
-    arguments.extend(["--short", "--json", "--quiet", "--out", text(&out)]);
-    let printed: Value = serde_json::from_str(&succeed(&arguments)).expect("JSON");
-    let claims = printed["claims"].as_array().expect("claims");
+    let reproduce = |name: &str, names: &[&str], more: &[&str]| -> Value {
+        let out = folder(name).join("results");
+        let mut arguments = vec!["reproduce", "--short", "--json", "--quiet", "--out", text(&out)];
+        arguments.extend(names.iter().chain(more));
+        serde_json::from_str(&succeed(&arguments)).expect("JSON")
+    };
+    let small = ["mercury/fig03", "mercury/fig04", "mercury/fig09", "mercury/detection"];
+    let printed = reproduce("reproduce_mercury", &small, &[]);
+    // The large fabric takes most of the time: one seed is enough.
+    let large = reproduce("reproduce_mercury_large", &["mercury/fig11-14"], &["--set", "seeds=[1]"]);
+    let claims: Vec<&Value> =
+        [&printed, &large].into_iter().flat_map(|all| all["claims"].as_array().expect("claims")).collect();
     for figure in ["fig03", "fig04", "fig09", "fig11-14"] {
         let scenario = format!("mercury/{figure}");
         assert!(claims.iter().any(|claim| claim["scenario"] == scenario.as_str()), "{figure}");
