@@ -38,7 +38,7 @@ crate::parameters! {
     /// Parameters of TCD.
     pub struct Parameters {
         /// max(T_on): a queue is undetermined for so long after each resume of its port, and is then checked as often.
-        interval: Time = "tau + 8 (tau + 2 x 8 wire MTU / rate), with tau = base RTT / 4 + 2 x 8 wire MTU / rate", usual_interval, "above 0", |t| *t > Time::ZERO, "ours: longest time between a resume and the next pause; the authors' simulator has 40us, and 97us with links of 5us, which is what the formula gives there";
+        interval: Time = "9 tau + 128 wire MTU / rate; tau = base RTT / 4 + 16 wire MTU / rate", usual_interval, "above 0", |t| *t > Time::ZERO, "ours: longest time between a resume and the next pause; the authors' simulator has 40us, and 97us with links of 5us, which is what the formula gives there";
         /// A queue that is checked has grown if it is longer by this much.
         growth: Bytes = "0.9 MSS", |path| Bytes::new(u64::from(path.mss) * 9 / 10), "any size", |_| true, "the authors' simulator: 0.9 x 1000B";
         /// A queue that is checked and at most so long has drained.
