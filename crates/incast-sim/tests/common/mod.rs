@@ -187,6 +187,13 @@ pub fn star(hosts: u32) -> Topology {
     SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
 }
 
+/// Two hosts, each at a leaf of its own, with two ways between them.
+pub fn two_spines() -> Topology {
+    let link = link(100, Time::from_us(1));
+    let fabric = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 1, host_link: link, fabric_link: link };
+    fabric.build().expect("a good topology")
+}
+
 /// How long a flow took.
 pub fn took(flow: &FlowRecord) -> Time {
     flow.delivered.expect("it was delivered") - flow.start

@@ -82,7 +82,13 @@ impl Switch<'_> {
         let verdict = self.consult_enqueue(port, &packet, context);
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.obey(port, &mut packet, now, &verdict, context);
-        self.transmit::<false>(port, now, ingress, &packet, telemetry, context);
+        if self.ports[port].link.free_at() < self.settings.ended_before(now) {
+            self.transmit::<false>(port, now, ingress, &packet, telemetry, context);
+        } else {
+            // A notification took the same way, as it may after routes have changed.
+            self.ingress = ingress;
+            self.wait::<false>(port, &packet, telemetry, context);
+        }
     }
 
     /// A packet of which an agent wants something has to wait.
