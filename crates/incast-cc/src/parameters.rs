@@ -301,7 +301,13 @@ mod tests {
     }
 
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(10), mss: 1000, wire_mss: 1000 }
+        Path {
+            rate: Rate::from_gbps(100),
+            base_rtt: Time::from_us(10),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     #[test]

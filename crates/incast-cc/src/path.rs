@@ -16,6 +16,8 @@ pub struct Path {
     pub mss: u32,
     /// Bytes of a full packet on the link, with headers, preamble and inter-frame gap.
     pub wire_mss: u32,
+    /// Smallest retransmission timeout of the hosts.
+    pub rto_min: Time,
 }
 
 impl Path {

@@ -71,8 +71,13 @@ mod tests {
 
     #[test]
     fn credit_only_grows() {
-        let path =
-            Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(10), mss: 1000, wire_mss: 1000 };
+        let path = Path {
+            rate: Rate::from_gbps(100),
+            base_rtt: Time::from_us(10),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        };
         let parameters = Parameters::resolve(&path, &[]).expect("defaults");
         let mut law = Credit::start(&parameters, &path, Time::ZERO, 0);
         assert_eq!((law.window(), law.credit()), (u64::MAX, 125_000));

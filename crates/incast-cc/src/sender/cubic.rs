@@ -373,7 +373,13 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn flow(given: &[(&str, Raw)]) -> Cubic {
-        let path = Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(80), mss: 1000, wire_mss: 1000 };
+        let path = Path {
+            rate: Rate::from_gbps(10),
+            base_rtt: Time::from_us(80),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        };
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
         Cubic::start(&Parameters::resolve(&path, &given).expect("allowed"), &path, Time::ZERO, 0)
     }

@@ -593,7 +593,13 @@ mod tests {
 
     /// The paper's rate, and the base RTT at which its constants are taken to be scaled.
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(40), base_rtt: US(10), mss: 1000, wire_mss: 1000 }
+        Path {
+            rate: Rate::from_gbps(40),
+            base_rtt: US(10),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {

@@ -223,7 +223,13 @@ mod tests {
     const GBPS: f64 = 1e9;
 
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(13), mss: 1000, wire_mss: 1000 }
+        Path {
+            rate: Rate::from_gbps(100),
+            base_rtt: Time::from_us(13),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {

@@ -404,7 +404,13 @@ mod tests {
 
     /// The paper's network: 100 Gbit/s and T = 13 us, which is 162,500 B.
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(13), mss: 1000, wire_mss: 1000 }
+        Path {
+            rate: Rate::from_gbps(100),
+            base_rtt: Time::from_us(13),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {

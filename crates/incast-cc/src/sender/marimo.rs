@@ -288,7 +288,13 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(80), mss: 1000, wire_mss: 1000 }
+        Path {
+            rate: Rate::from_gbps(10),
+            base_rtt: Time::from_us(80),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     fn resolve(given: &[(&str, Raw)]) -> Result<Arc<Constants>, ParameterError> {

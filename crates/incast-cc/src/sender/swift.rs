@@ -319,7 +319,13 @@ mod tests {
     const RTT: Time = Time::from_us(20);
 
     fn constants(given: &[(&str, Raw)]) -> Result<Arc<Constants>, ParameterError> {
-        let path = Path { rate: Rate::from_gbps(40), base_rtt: RTT, mss: 1000, wire_mss: 1000 };
+        let path = Path {
+            rate: Rate::from_gbps(40),
+            base_rtt: RTT,
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        };
         let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
         Swift::resolve(&path, &given)
     }
@@ -334,7 +340,13 @@ mod tests {
             ("initial_window", text("10000B")),
         ];
         all.extend(given.iter().cloned());
-        let path = Path { rate: Rate::from_gbps(40), base_rtt: RTT, mss: 1000, wire_mss: 1000 };
+        let path = Path {
+            rate: Rate::from_gbps(40),
+            base_rtt: RTT,
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        };
         Swift::start(&constants(&all).expect("allowed"), &path, Time::ZERO, 0)
     }
 

@@ -49,7 +49,13 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// A 40 Gbit/s host behind a 10 Gbit/s port, 20 us: the bottleneck's BDP is 25 KB, the host's four times that.
     pub fn datacenter() -> Self {
-        let path = Path { rate: Rate::from_gbps(40), base_rtt: Time::from_us(20), mss: 1448, wire_mss: 1538 };
+        let path = Path {
+            rate: Rate::from_gbps(40),
+            base_rtt: Time::from_us(20),
+            mss: 1448,
+            wire_mss: 1538,
+            rto_min: Time::from_ms(1),
+        };
         Self {
             path,
             bottleneck: Rate::from_gbps(10),
@@ -635,7 +641,7 @@ proptest! {
         operations in prop::collection::vec(operation(), 1..200),
     ) {
         let path = Path {
-            rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90,
+            rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90, rto_min: Time::from_ms(1),
         };
         let set = |key: &str, value: &str| [(key.to_owned(), Raw::Text(value.to_owned()))];
         let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "quiet"));

@@ -371,7 +371,13 @@ mod tests {
 
     /// The paper's own network.
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(20), mss: 1000, wire_mss: 1000 }
+        Path {
+            rate: Rate::from_gbps(10),
+            base_rtt: Time::from_us(20),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {

@@ -331,7 +331,13 @@ mod tests {
     const US: fn(u64) -> Time = Time::from_us;
 
     fn path() -> Path {
-        Path { rate: Rate::from_gbps(40), base_rtt: US(10), mss: 1000, wire_mss: 1082 }
+        Path {
+            rate: Rate::from_gbps(40),
+            base_rtt: US(10),
+            mss: 1000,
+            wire_mss: 1082,
+            rto_min: Time::from_ms(1),
+        }
     }
 
     fn constants(given: &[(&str, Raw)]) -> Constants {

@@ -308,7 +308,7 @@ mod tests {
         let tau = US(10) + rate.time_of(Bytes::new(2 * 1050));
         let interval = longest_on(rate, tau, 2 * 1030, EXCESS).as_us_f64();
         assert!((96.5..97.5).contains(&interval), "{interval}");
-        let path = Path { rate, base_rtt: US(10), mss: 1000, wire_mss: 1082 };
+        let path = Path { rate, base_rtt: US(10), mss: 1000, wire_mss: 1082, rto_min: Time::from_ms(1) };
         let defaults = Tcd::resolve(&path, &[]).expect("defaults");
         let tau = 2.5 + 2.0 * 1082.0 * 8.0 / 40e3;
         assert!((defaults.interval.as_us_f64() - (tau + 8.0 * (tau + 0.4328))).abs() < 1e-3);

@@ -164,8 +164,13 @@ mod tests {
     }
 
     fn settings() -> Settings {
-        let path =
-            Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(10), mss: MTU, wire_mss: MTU + 90 };
+        let path = Path {
+            rate: Rate::from_gbps(100),
+            base_rtt: Time::from_us(10),
+            mss: MTU,
+            wire_mss: MTU + 90,
+            rto_min: Time::from_ms(1),
+        };
         let class = Class {
             law: LawParameters::resolve("credit", &path, &[]).expect("a known law").expect("its defaults"),
             law_at: Vec::new(),

@@ -480,7 +480,13 @@ mod tests {
 
     #[test]
     fn a_window_lets_through_what_it_holds_in_a_base_rtt() {
-        let path = Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(8), mss: 1000, wire_mss: 1250 };
+        let path = Path {
+            rate: Rate::from_gbps(10),
+            base_rtt: Time::from_us(8),
+            mss: 1000,
+            wire_mss: 1250,
+            rto_min: Time::from_ms(1),
+        };
         let gbps = |window| (through(window, &path) / 1e6).round() / 1e3;
         // 8,000 bytes of payload are 10,000 on the wire, and these take 8 us at 10 Gbit/s.
         assert_eq!([8_000, 4_000, 80_000].map(gbps), [10.0, 5.0, 100.0]);

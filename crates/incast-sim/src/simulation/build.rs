@@ -24,7 +24,7 @@ use crate::{
     probe::PacketTrace,
     settings::{Class, Settings},
 };
-use incast_cc::receiver::ReceiverScheduler;
+use incast_cc::{Path, receiver::ReceiverScheduler};
 use incast_units::{Bytes, Time};
 
 /// The largest payload of a packet.
@@ -157,7 +157,10 @@ impl Plan {
                 notification_interval: class.law.notification_interval(),
                 repaces: class.law.repaces(),
                 format: class.format,
-                path: base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap),
+                path: Path {
+                    rto_min: config.host.rto_min,
+                    ..base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap)
+                },
             }
         };
         let classes: Vec<Class> = config.classes.iter().map(class).collect();

@@ -115,7 +115,13 @@ mod tests {
             SingleSwitch { hosts, link }.build().expect("a good topology")
         };
         let (small, large) = (fabric(100, Time::from_us(1)), fabric(200, Time::from_us(1)));
-        let path = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(8), mss: 4096, wire_mss: 4186 };
+        let path = Path {
+            rate: Rate::from_gbps(100),
+            base_rtt: Time::from_us(8),
+            mss: 4096,
+            wire_mss: 4186,
+            rto_min: Time::from_ms(1),
+        };
         let none = Probes::default();
         let demand = Demand {
             topology: &small,

@@ -36,7 +36,8 @@ pub struct Progress {
 
 /// What the laws of a fabric may know of it: the fastest NIC and the longest round trip.
 ///
-/// `mtu` is the payload of a full packet in bytes.
+/// `mtu` is the payload of a full packet in bytes. The hosts' smallest retransmission timeout is that of
+/// [`crate::config::HostConfig::plain`].
 pub fn base_path(topology: &Topology, mtu: u32, framing: Framing) -> Path {
     base_path_of(topology, mtu, &Format::of(framing), GAP)
 }
@@ -46,7 +47,7 @@ pub fn base_path_of(topology: &Topology, mtu: u32, format: &Format, gap: u32) ->
     let wire_mss = format.data(mtu) + gap;
     let rate = topology.host_rates().first().copied().unwrap_or(Rate::from_gbps(1));
     let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
-    Path { rate, base_rtt, mss: mtu, wire_mss }
+    Path { rate, base_rtt, mss: mtu, wire_mss, rto_min: Time::from_ms(1) }
 }
 
 /// Runs a simulation.

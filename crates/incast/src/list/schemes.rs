@@ -12,8 +12,13 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// The path on which defaults are shown as values: 100 Gbps, 8 us, packets of 4,096 bytes.
-const EXAMPLE: Path =
-    Path { rate: Rate::from_gbps(100), base_rtt: Time::from_us(8), mss: 4096, wire_mss: 4096 + 90 };
+const EXAMPLE: Path = Path {
+    rate: Rate::from_gbps(100),
+    base_rtt: Time::from_us(8),
+    mss: 4096,
+    wire_mss: 4096 + 90,
+    rto_min: Time::from_ms(1),
+};
 
 pub(super) fn entries() -> Vec<Entry> {
     let laws = LAWS.iter().map(|law| {

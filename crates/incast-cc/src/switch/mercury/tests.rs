@@ -19,7 +19,7 @@ const PACKET: u32 = 1000;
 
 /// T is 10 us, C baseRTT 12,000 B.
 fn path() -> Path {
-    Path { rate: Rate::from_gbps(2), base_rtt: US(12), mss: 1000, wire_mss: 1000 }
+    Path { rate: Rate::from_gbps(2), base_rtt: US(12), mss: 1000, wire_mss: 1000, rto_min: Time::from_ms(1) }
 }
 
 /// A switch of two ports and two priorities with the agent on it, and who was notified when of which window.

@@ -97,7 +97,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let mtu = host::mtu(&host_table).map_err(place)?;
     let wire = wire::resolve(context.document)?;
     let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
-    let network = files.path(context.topology, mtu, &format, wire.gap);
+    let rto_min = host_table.rto_min.0;
+    let network = Path { rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
     let switch = switch::resolve(&switch_table, context.topology, &network, files).map_err(place)?;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
 
@@ -202,7 +203,7 @@ fn class_config(
     }
     files.read_parameters(info.parameters, &mut given)?;
     let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
-    let path = files.path(context.topology, mtu, &format, wire.gap);
+    let path = Path { rto_min: host.rto_min.0, ..files.path(context.topology, mtu, &format, wire.gap) };
     let resolved = |rate| match LawParameters::resolve(law, &Path { rate, ..path }, &given) {
         Some(Ok(resolved)) => Ok(resolved),
         Some(Err(error)) => {
