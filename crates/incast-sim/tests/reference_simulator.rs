@@ -142,6 +142,7 @@ impl Case {
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
             notification_priority: 0,
             underlay: Underlay::None,
+            trimmable: false,
         }
     }
 }
@@ -304,6 +305,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             telemetry: false,
             gate: None,
             pfc,
+            trim: None,
         },
     )
 }

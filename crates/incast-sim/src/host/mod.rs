@@ -166,6 +166,8 @@ impl<'a> Host<'a> {
             Kind::Credit => self.on_credit(packet, context),
             Kind::Abandon => self.on_abandon(packet, context),
             Kind::Pause => self.on_notice(packet, context),
+            Kind::Trimmed => self.on_header(packet, context),
+            Kind::Bounced => self.on_bounced(packet, context),
         }
     }
 

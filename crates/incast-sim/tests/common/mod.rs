@@ -59,6 +59,7 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
         ack_priority: None,
         notification_priority: 0,
         underlay: Underlay::None,
+        trimmable: false,
     }
 }
 

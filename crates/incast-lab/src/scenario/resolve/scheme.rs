@@ -244,6 +244,7 @@ fn class_config(
         ack_priority: acks,
         notification_priority: notifications.unwrap_or(0),
         underlay: Underlay::None,
+        trimmable: false,
     })
 }
 

@@ -44,6 +44,7 @@ pub fn resolve(
             .map_err(|problem| problem.at(&keys!["switch", "agent"]))?,
         telemetry: false,
         gate: None,
+        trim: None,
         pfc: pfc::resolve(&switch.pfc, switch.priorities)?,
     })
 }
