@@ -2,6 +2,7 @@
 
 use super::Switch;
 use crate::{
+    config::Buffer,
     fabric::{
         node::NodeContext,
         packet::{Kind, Packet, Telemetry},
@@ -56,7 +57,12 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let index = self.index(port, packet.priority);
-        let possible = self.may_replace_tail(port, index, packet);
+        let mut possible = self.may_replace_tail(port, index, packet);
+        if !possible && self.lazy && matches!(self.settings.switch.buffer, Buffer::Shared { .. }) {
+            // Departures that are put off at other ports may have left room.
+            self.catch_up(context);
+            possible = self.may_replace_tail(port, index, packet);
+        }
         let takes_tail = self.trimming.as_mut().is_some_and(|trimming| trimming.takes_tail(possible));
         if !takes_tail {
             return self.send_trimmed(port, packet, telemetry, context);
