@@ -142,6 +142,7 @@ impl Case {
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
             notification_priority: 0,
             underlay: Underlay::None,
+            scheduler: Some(0),
         }
     }
 }
@@ -318,7 +319,7 @@ fn host() -> impl Strategy<Value = HostConfig> {
             ack_every,
             ack_delay,
             reordering,
-            scheduler: Scheduler::WindowCredit(WindowCredit { ahead, priority: None }),
+            schedulers: vec![Scheduler::WindowCredit(WindowCredit { ahead, priority: None })],
             ..HostConfig::plain(mtu)
         },
     )

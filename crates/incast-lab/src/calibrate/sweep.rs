@@ -144,6 +144,7 @@ impl Sweep {
                 ack_priority: None,
                 notification_priority: 0,
                 underlay: Underlay::None,
+                scheduler: None,
             }],
             flows,
             applications: Vec::new(),

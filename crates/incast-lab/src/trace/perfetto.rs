@@ -224,6 +224,7 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Nack => format!("nack, missing {}", packet.packets),
         Kind::Cnp => "congestion notification".into(),
         Kind::Credit => format!("credit to {}", packet.value),
+        Kind::Signal => "signal".into(),
         Kind::Abandon => "flow given up".into(),
         Kind::Pause => "pause frame".into(),
     };

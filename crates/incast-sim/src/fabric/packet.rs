@@ -23,6 +23,8 @@ pub enum Kind {
     Cnp,
     /// Receiver-driven: credit, a token, a request to send again, or a share. See `host/order.rs`.
     Credit,
+    /// Receiver-driven: what the sender of a flow says apart from its data. See `host/signals.rs`.
+    Signal,
     /// The sender has given the flow up.
     Abandon,
     /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
@@ -157,7 +159,7 @@ impl Packet {
     }
     /// What [`reverse_entropy`] added.
     fn disguise(&self) -> u32 {
-        if matches!(self.kind, Kind::Data | Kind::Abandon) { 0 } else { ANSWERS }
+        if matches!(self.kind, Kind::Data | Kind::Signal | Kind::Abandon) { 0 } else { ANSWERS }
     }
     /// It may be marked.
     #[inline]
