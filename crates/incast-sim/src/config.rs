@@ -50,6 +50,14 @@ pub struct Config {
     pub ties: Ties,
 }
 
+impl Config {
+    /// One scheduler for all classes there are.
+    pub fn drive(&mut self, scheduler: Scheduler) {
+        self.host.schedulers = vec![scheduler];
+        self.classes.iter_mut().for_each(|class| class.scheduler = Some(0));
+    }
+}
+
 /// How frames lie on all links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
@@ -372,8 +380,8 @@ pub struct HostConfig {
     pub answers_first: bool,
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the highest arrival).
     pub reordering: u32,
-    /// Receiver-driven scheduler; each host gets a copy.
-    pub scheduler: Scheduler,
+    /// Receiver-driven schedulers; each host gets a copy of each. Classes name theirs.
+    pub schedulers: Vec<Scheduler>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
     /// Closes every NIC for a part of each period.
@@ -393,7 +401,7 @@ impl HostConfig {
             notification_delay: Time::ZERO,
             answers_first: true,
             reordering: 3,
-            scheduler: Scheduler::None,
+            schedulers: Vec::new(),
             give_up_after: None,
             gate: None,
         }
@@ -423,6 +431,8 @@ pub struct ClassConfig {
     pub underlay: Underlay,
     /// Switches that trim may cut off the payload of its data.
     pub trimmable: bool,
+    /// Index of its scheduler in [`HostConfig::schedulers`], which classes may share.
+    pub scheduler: Option<u8>,
 }
 
 /// A flow that is to start.

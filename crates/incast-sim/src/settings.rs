@@ -8,7 +8,7 @@ use crate::{
 };
 use incast_cc::{
     Path,
-    sender::{Law, LawParameters, Recovery},
+    sender::{Law, LawParameters, Recovery, Transport},
     underlay::Underlay,
 };
 use incast_units::{Rate, Time};
@@ -76,6 +76,12 @@ pub struct Class {
     pub notification_priority: u8,
     /// Stage between flow and NIC.
     pub underlay: Underlay,
+    /// What its hosts do apart from the rest.
+    pub transport: Transport,
+    /// Index of its scheduler in those of the hosts.
+    pub scheduler: Option<u8>,
+    /// Its scheduler hands out tokens.
+    pub uses_tokens: bool,
     /// Its packets are ECN-capable.
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.

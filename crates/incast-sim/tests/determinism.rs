@@ -5,7 +5,7 @@ mod common;
 use common::{config, every_topology, flow, link, link_event, text};
 use incast_cc::{
     parameters::Raw,
-    receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
+    receiver::{Scheduler, paced_tokens::PacedTokens},
     sender::{LAWS, Recovery},
     switch::{AgentParameters, exerciser::Exerciser},
 };
@@ -53,10 +53,6 @@ fn busy(topology: Topology, law: &str, seed: u64) -> Config {
     config.topology.cables[0].link.loss = 0.01;
     config.switch.buffer = Buffer::Shared { total: 150_000, alpha: (1, 1), reserve: 0 };
     config.switch.ecn = Ecn::Red { min: Size::Bytes(5_000), max: Size::Bytes(50_000), p: 0.5 };
-    config.host.scheduler = match law {
-        "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 60_000, priority: None }),
-        _ => Scheduler::None,
-    };
     config.host.rto_min = Time::from_us(100);
     config.end = Time::from_ms(20);
     config.seed = seed;
@@ -161,7 +157,7 @@ fn threads_change_nothing_with_tokens_gates_and_timers() {
         let mut config = everything("credit");
         let mut tokens = PacedTokens::new(Time::from_ns(400), 20_000, Time::from_us(50));
         tokens.lifetime = Time::from_us(15);
-        config.host.scheduler = Scheduler::PacedTokens(tokens);
+        config.drive(Scheduler::PacedTokens(tokens));
         config.host.give_up_after = Some(4);
         config.host.gate = Some(Gate { period: Time::from_us(30), open: Time::from_us(20), priorities: 1 });
         config.switch.agent = AgentParameters::Exerciser(Exerciser {

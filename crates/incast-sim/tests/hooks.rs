@@ -263,7 +263,7 @@ fn credit_keeps_a_sender_going() {
     let ahead = 5 * u64::from(MTU);
     let run = |scheduler| {
         let mut config = config(dumbbell(), "credit", &[("unscheduled", text(&format!("{ahead}B")))]);
-        config.host.scheduler = scheduler;
+        config.drive(scheduler);
         config.flows = vec![flow(0, 2, 200 * u64::from(MTU))];
         config.end = Time::from_ms(10);
         common::run(config)
@@ -298,7 +298,7 @@ fn with_tokens(sources: &[u32], change: impl FnOnce(&mut Config, &mut PacedToken
     config.end = Time::from_ms(100);
     let mut tokens = PacedTokens::new(Time::from_us(1), blind, Time::from_us(100));
     change(&mut config, &mut tokens);
-    config.host.scheduler = Scheduler::PacedTokens(tokens);
+    config.drive(Scheduler::PacedTokens(tokens));
     common::run(config)
 }
 
@@ -350,14 +350,14 @@ fn what_goes_by_a_token_or_on_credit_goes_at_its_priority() {
     let mut config = config(dumbbell(), "credit", &[("unscheduled", text("20480B"))]);
     prepare(&mut config);
     config.flows = vec![flow(0, 3, 100 * u64::from(MTU))];
-    config.host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead: 20_480, priority: Some(1) });
+    config.drive(Scheduler::WindowCredit(WindowCredit { ahead: 20_480, priority: Some(1) }));
     let credit = common::run(config);
     delivered(&credit);
     // All blind packets leave before credit can come.
     assert_eq!(by_priority(&credit), [5 * frame, 95 * frame]);
 
     let mut refused = common::unlimited(dumbbell());
-    refused.host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead: 1, priority: Some(1) });
+    refused.drive(Scheduler::WindowCredit(WindowCredit { ahead: 1, priority: Some(1) }));
     let error = incast_sim::simulate(refused).expect_err("there is no such priority");
     assert_eq!(
         error.to_string(),
@@ -602,10 +602,6 @@ fn flapping_links_never_hang() {
                 let mut config = config(topology.clone(), law.name, &[]);
                 config.classes[0].recovery = recovery;
                 config.host.rto_min = Time::from_us(50);
-                config.host.scheduler = match law.name {
-                    "credit" => Scheduler::WindowCredit(WindowCredit { ahead: 1 << 20, priority: None }),
-                    _ => Scheduler::None,
-                };
                 let last = topology.hosts - 1;
                 config.flows = vec![flow(0, last, 300_000), flow(last, 0, 300_000)];
                 // Every cable, hosts' ones too, each at a pace of its own, some faster than packets travel,

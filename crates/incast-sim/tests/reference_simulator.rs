@@ -143,6 +143,7 @@ impl Case {
             notification_priority: 0,
             underlay: Underlay::None,
             trimmable: false,
+            scheduler: Some(0),
         }
     }
 }
@@ -320,7 +321,7 @@ fn host() -> impl Strategy<Value = HostConfig> {
             ack_every,
             ack_delay,
             reordering,
-            scheduler: Scheduler::WindowCredit(WindowCredit { ahead, priority: None }),
+            schedulers: vec![Scheduler::WindowCredit(WindowCredit { ahead, priority: None })],
             ..HostConfig::plain(mtu)
         },
     )

@@ -8,15 +8,19 @@
 //!
 //! | protocol | of this interface |
 //! |---|---|
-//! | Homa | [`Control::Credit`] with the priority of scheduled data; [`Control::Resend`] from a timer |
-//! | NDP | [`Control::Token`] for a PULL, paced by a timer; [`Control::Resend`] for the NACK of a header without its payload |
-//! | pHost | [`Control::Token`] with the packet that is wanted and a lifetime |
-//! | Polo | [`Control::Token`] for a driving packet, with the packet that is wanted for a loss packet |
+//! | Homa | [`Control::Credit`] with the priority of scheduled data; [`Control::Resend`] from a timer, answered by [`Signal::Busy`] |
+//! | NDP | [`Control::Pull`], paced by a timer; [`Control::Resend`] for the NACK of a header without its payload |
+//! | pHost | [`Signal::Request`] for an RTS; [`Control::Token`] with the packet that is wanted and a lifetime |
+//! | Polo | [`Signal::Adjoint`] and [`Control::Answer`] for the ping-pong; [`Control::Token`] for a driving packet, with the packet that is wanted for a loss packet |
 //! | Blitz DART (DASR) | [`ReceiverScheduler::share`] with each acknowledgement, [`Control::Share`] when it changes |
 //!
 //! Credit is a position up to which the sender may go, and is never taken back. A token is for one packet, and may
 //! expire. A scheduler that hands out tokens says so ([`ReceiverScheduler::uses_tokens`]): then packets that are sent
 //! again need one as well.
+//!
+//! The sender's half of a protocol, with its parameters, is a [`crate::sender::SenderLaw`] in the same file: what is sent
+//! blindly, which [`Signal`]s the sender gives, with which priority data goes. It makes the scheduler
+//! ([`crate::sender::SenderLaw::receiver`]).
 
 pub mod paced_tokens;
 mod share;
@@ -110,6 +114,19 @@ pub enum Control {
         /// See above.
         priority: Option<u8>,
     },
+    /// So many packets may have been sent on tokens, from the start of the flow: a token for each that no earlier one
+    /// gave. A later one makes up for one that was lost.
+    Pull {
+        /// The flow.
+        flow: u32,
+        /// How many.
+        number: u64,
+    },
+    /// Answers a signal of the sender.
+    Answer {
+        /// The flow.
+        flow: u32,
+    },
     /// The flow's share of the receiver, for a sender that cannot wait for an acknowledgement.
     Share {
         /// The flow.
@@ -126,15 +143,32 @@ impl Control {
             Self::Credit { flow, .. }
             | Self::Token { flow, .. }
             | Self::Resend { flow, .. }
+            | Self::Pull { flow, .. }
+            | Self::Answer { flow }
             | Self::Share { flow, .. } => flow,
         }
     }
+}
+
+/// What a flow's sender says in a packet without payload. The receiver of a flow that is complete answers it with the
+/// acknowledgement of all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// There is a flow (RTS of pHost), or its sender has not heard of it for long.
+    Request,
+    /// Follows the first window, and each answer (adjoint packet of Polo).
+    Adjoint,
+    /// What the receiver asks for again waits behind other flows (BUSY of Homa).
+    Busy,
 }
 
 /// A receiver-driven protocol.
 pub trait ReceiverScheduler {
     /// The first packet of a flow arrived; [`Self::on_data`] follows for the packet itself.
     fn on_flow(&mut self, _flow: &NewFlow, _send: &mut dyn FnMut(Control)) {}
+    /// The sender of a flow says something. The flow is known: if this is the first that is heard of it, [`Self::on_flow`]
+    /// has just been called.
+    fn on_signal(&mut self, _now: Time, _flow: u32, _signal: Signal, _send: &mut dyn FnMut(Control)) {}
     /// A data packet arrived; control packets go to `send`.
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control));
     /// A flow has ended. If it is complete, [`Self::on_data`] has just been called for its last missing packet.
@@ -175,6 +209,9 @@ macro_rules! schedulers {
         impl ReceiverScheduler for Scheduler {
             fn on_flow(&mut self, flow: &NewFlow, send: &mut dyn FnMut(Control)) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_flow(flow, send),)* }
+            }
+            fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: &mut dyn FnMut(Control)) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_signal(now, flow, signal, send),)* }
             }
             fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_data(arrival, send),)* }

@@ -9,6 +9,7 @@ use super::{Framing, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
+    receiver::{Scheduler, window_credit::WindowCredit},
 };
 use incast_units::{Bytes, Time};
 
@@ -44,6 +45,10 @@ impl SenderLaw for Credit {
     }
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()
+    }
+    fn receiver(parameters: &Parameters, _path: &Path) -> Scheduler {
+        // What is sent blindly is also what its receivers keep ahead of what has arrived.
+        Scheduler::WindowCredit(WindowCredit { ahead: parameters.unscheduled.get(), priority: None })
     }
     fn start(parameters: &Parameters, _path: &Path, _now: Time, _random: u32) -> Self {
         Self { allowed: parameters.unscheduled.get() }

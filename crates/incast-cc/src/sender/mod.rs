@@ -12,6 +12,7 @@ use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
     parameters::{ParameterError, ParameterInfo, Raw},
+    receiver::{Scheduler, Signal},
 };
 use incast_units::{Rate, Time};
 
@@ -27,6 +28,7 @@ registry::senders! {
     constant_rate::ConstantRate,
     credit::Credit,
     marimo::Marimo,
+    ;
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).
@@ -47,6 +49,41 @@ pub enum Recovery {
     SelectiveRepeat,
     /// Everything from the first loss on is sent again.
     GoBackN,
+}
+
+/// What the hosts of a receiver-driven protocol do apart from the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transport {
+    /// What receivers acknowledge.
+    pub acknowledges: Acknowledges,
+    /// Which of a host's flows sends next.
+    pub order: SendOrder,
+    /// Switches that can do so cut off a packet's payload rather than drop it.
+    pub trimmable: bool,
+    /// Priority of data unless a scenario gives another one.
+    pub priority: u8,
+    /// Priority of control packets of hosts unless a scenario gives another one; `None` for that of the data.
+    pub control_priority: Option<u8>,
+}
+
+/// What receivers acknowledge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acknowledges {
+    /// Packets, as the hosts' settings have it.
+    #[default]
+    Packets,
+    /// A flow as a whole, once it is complete. Until then its sender takes nothing as lost of its own accord.
+    Flows,
+}
+
+/// Which of a host's flows sends next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendOrder {
+    /// They take turns.
+    #[default]
+    Turns,
+    /// The one with the fewest bytes left to send (SRPT).
+    ShortestRemaining,
 }
 
 /// What a listing says about a law.
@@ -120,6 +157,14 @@ pub trait SenderLaw: Sized {
     fn repaces(_parameters: &Self::Parameters) -> bool {
         true
     }
+    /// What the hosts do apart from the rest.
+    fn transport(_parameters: &Self::Parameters) -> Transport {
+        Transport::default()
+    }
+    /// The receivers' half of a receiver-driven protocol: one for each host.
+    fn receiver(_parameters: &Self::Parameters, _path: &Path) -> Scheduler {
+        Scheduler::None
+    }
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;
 
@@ -131,8 +176,14 @@ pub trait SenderLaw: Sized {
     fn on_timeout(&mut self, now: Time, next: u64);
     /// A congestion notification packet arrived, from the receiver or a switch.
     fn on_cnp(&mut self, _now: Time, _cnp: &Cnp) {}
-    /// The receiver allows data up to `position` (receiver-driven protocols).
+    /// The flow's size in bytes, before anything else (receiver-driven protocols, as the next ones).
+    fn on_open(&mut self, _bytes: u64) {}
+    /// The receiver allows data up to `position`.
     fn on_credit(&mut self, _now: Time, _position: u64) {}
+    /// The receiver has answered a signal.
+    fn on_answer(&mut self, _now: Time) {}
+    /// The receiver wants packets again, and other flows of this host come first.
+    fn on_delayed_resend(&mut self, _now: Time) {}
     /// The time that [`Self::next_timer`] named has come.
     fn on_timer(&mut self, _now: Time) {}
     /// `bytes` of payload were handed to the NIC.
@@ -148,6 +199,15 @@ pub trait SenderLaw: Sized {
     /// Data below this position may be sent (credit); without credit, all of it.
     fn credit(&self) -> u64 {
         u64::MAX
+    }
+    /// What is to be said to the receiver now; asked after each event until there is nothing more (receiver-driven
+    /// protocols, as the next one).
+    fn take_signal(&mut self) -> Option<Signal> {
+        None
+    }
+    /// Priority of data at `position`; `None` leaves it to what the receiver last said, or to the flow's class.
+    fn priority(&self, _position: u64) -> Option<u8> {
+        None
     }
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
     fn next_timer(&self) -> Time {

@@ -3,12 +3,22 @@
 //! Dispatch is an enum, not a trait object: the state lies in the flow's own memory and calls are direct.
 
 /// Declares the module of each law, and makes [`super::Law`] (state) and [`super::LawParameters`] (resolved parameters)
-/// of the list. The law `some_law::SomeLaw` lies in `some_law.rs`.
+/// of the list. The law `some_law::SomeLaw` lies in `some_law.rs`; after a semicolon follow the senders of receiver-driven
+/// protocols, which lie with their receivers in [`crate::receiver`].
 macro_rules! senders {
-    ($($module:ident::$law:ident,)*) => {
+    ($($module:ident::$law:ident,)* ; $($protocol:ident::$driven:ident,)*) => {
         $(pub mod $module;)*
         $(use $module::$law;)*
+        $(use crate::receiver::$protocol::$driven;)*
+        registry::dispatch! { $($law,)* $($driven,)* }
+    };
+}
 
+pub(crate) use senders;
+
+/// See [`senders`].
+macro_rules! dispatch {
+    ($($law:ident,)*) => {
         /// Every law by name, for listings.
         pub const LAWS: &[LawInfo] = &[$(<$law as SenderLaw>::INFO,)*];
 
@@ -66,6 +76,16 @@ macro_rules! senders {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::repaces(parameters),)* }
             }
 
+            /// See [`SenderLaw::transport`].
+            pub fn transport(&self) -> Transport {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::transport(parameters),)* }
+            }
+
+            /// See [`SenderLaw::receiver`].
+            pub fn receiver(&self, path: &Path) -> Scheduler {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::receiver(parameters, path),)* }
+            }
+
             /// State of a flow that starts at `now`.
             pub fn start(&self, path: &Path, now: Time, random: u32) -> Law {
                 match self { $(Self::$law(parameters) => Law::$law(<$law as SenderLaw>::start(parameters, path, now, random)),)* }
@@ -90,9 +110,29 @@ macro_rules! senders {
             pub fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
                 match self { $(Self::$law(law) => law.on_cnp(now, cnp),)* }
             }
+            /// See [`SenderLaw::on_open`].
+            pub fn on_open(&mut self, bytes: u64) {
+                match self { $(Self::$law(law) => law.on_open(bytes),)* }
+            }
             /// See [`SenderLaw::on_credit`].
             pub fn on_credit(&mut self, now: Time, position: u64) {
                 match self { $(Self::$law(law) => law.on_credit(now, position),)* }
+            }
+            /// See [`SenderLaw::on_answer`].
+            pub fn on_answer(&mut self, now: Time) {
+                match self { $(Self::$law(law) => law.on_answer(now),)* }
+            }
+            /// See [`SenderLaw::on_delayed_resend`].
+            pub fn on_delayed_resend(&mut self, now: Time) {
+                match self { $(Self::$law(law) => law.on_delayed_resend(now),)* }
+            }
+            /// See [`SenderLaw::take_signal`].
+            pub fn take_signal(&mut self) -> Option<Signal> {
+                match self { $(Self::$law(law) => law.take_signal(),)* }
+            }
+            /// See [`SenderLaw::priority`].
+            pub fn priority(&self, position: u64) -> Option<u8> {
+                match self { $(Self::$law(law) => law.priority(position),)* }
             }
             /// See [`SenderLaw::on_timer`].
             pub fn on_timer(&mut self, now: Time) {
@@ -130,4 +170,4 @@ macro_rules! senders {
         }
     };
 }
-pub(crate) use senders;
+pub(crate) use dispatch;

@@ -145,6 +145,7 @@ impl Sweep {
                 notification_priority: 0,
                 underlay: Underlay::None,
                 trimmable: false,
+                scheduler: None,
             }],
             flows,
             applications: Vec::new(),

@@ -23,6 +23,8 @@ pub enum Kind {
     Cnp,
     /// Receiver-driven: credit, a token, a request to send again, or a share. See `host/order.rs`.
     Credit,
+    /// Receiver-driven: what the sender of a flow says apart from its data. See `host/signals.rs`.
+    Signal,
     /// The sender has given the flow up.
     Abandon,
     /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
@@ -38,7 +40,7 @@ impl Kind {
     /// It travels with its flow, from its sender to its receiver; others answer.
     #[inline]
     pub fn is_of_sender(self) -> bool {
-        matches!(self, Self::Data | Self::Abandon | Self::Trimmed)
+        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed)
     }
 }
 

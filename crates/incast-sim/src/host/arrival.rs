@@ -5,7 +5,12 @@ use crate::fabric::{
     node::{NodeContext, class},
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::{Cnp, receiver::End, sender::Recovery, switch::Codepoint};
+use incast_cc::{
+    Cnp,
+    receiver::End,
+    sender::{Acknowledges, Recovery},
+    switch::Codepoint,
+};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -23,14 +28,14 @@ impl Host<'_> {
         let known = self.receiving.records.len();
         let arrival = self.receiving.on_data(now, packet, in_order_only);
         if self.schedules && self.receiving.records.len() > known {
-            self.announce(packet, &arrival, context);
+            self.announce(packet, arrival.flow, context);
         }
         if let (true, Some(interval)) = (packet.codepoint() != Codepoint::None, class.notification_interval) {
             self.notify(packet, &arrival, interval, context);
         }
         if arrival.received == Received::Refused {
             self.refuse(packet, &arrival, telemetry, context);
-        } else {
+        } else if !self.schedules || self.owes_answer(packet, &arrival) {
             self.acknowledge(packet, &arrival, telemetry, context);
         }
         if self.schedules {
@@ -52,18 +57,26 @@ impl Host<'_> {
         let known = self.receiving.records.len();
         let arrival = self.receiving.on_header(packet);
         if self.schedules && self.receiving.records.len() > known {
-            self.announce(packet, &arrival, context);
+            self.announce(packet, arrival.flow, context);
         }
         if let (true, Some(interval)) = (packet.codepoint() != Codepoint::None, class.notification_interval) {
             self.notify(packet, &arrival, interval, context);
         }
-        if arrival.received == Received::Duplicate {
+        let is_here = arrival.received == Received::Duplicate;
+        if is_here && (!self.schedules || self.owes_answer(packet, &arrival)) {
             self.answer(Kind::Ack, packet, None, arrival.expected, arrival.report, context.now(), context);
         }
         if self.schedules {
             self.consult_scheduler(packet, &arrival, context);
         }
         self.pump(context);
+    }
+
+    /// A packet is to be acknowledged; where flows are, the last one that was missing, and those that come after it.
+    #[inline(never)]
+    fn owes_answer(&self, packet: &Packet, arrival: &Arrival) -> bool {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
     }
 
     /// Answers a packet now, or remembers that one is owed.
@@ -120,7 +133,7 @@ impl Host<'_> {
     /// Queues an answer to a data packet that arrived at `arrived`; it echoes the telemetry.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         kind: Kind,
         data: &Packet,

@@ -5,7 +5,10 @@ use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::Feedback;
+use incast_cc::{
+    Feedback,
+    sender::{Acknowledges, SendOrder},
+};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -109,9 +112,11 @@ impl Host<'_> {
             }
             return;
         };
+        let class = &settings.classes[usize::from(flow.class)];
         if let Some(priority) = priority.filter(|priority| *priority != flow.priority) {
-            // It stands in another line from now on.
-            if std::mem::take(&mut flow.queued) {
+            // It stands in another line from now on, unless there is only one.
+            let turns = class.transport.order == SendOrder::Turns;
+            if turns && std::mem::take(&mut flow.queued) {
                 self.nic.remove_flow(slot, flow.priority);
             }
             flow.priority = priority;
@@ -123,9 +128,22 @@ impl Host<'_> {
             }
             Order::Token(wanted, lifetime) => flow.on_token(now, wanted, lifetime, settings),
             Order::Resend(first, count) => flow.on_resend(now, first, count, settings),
+            Order::Pull(number) => flow.on_pull(number),
+            Order::Answer => flow.law.on_answer(now),
             Order::Share(share) => flow.share = Some(share),
         }
+        if class.uses_tokens || class.transport.acknowledges == Acknowledges::Flows {
+            // The receiver lives: acknowledgements need not tell that.
+            flow.backoff = 0;
+            flow.restart_timer(now, settings);
+        }
         self.offer(slot, context);
+        if let (Order::Resend(..), Some(Some(flow)), true) =
+            (order, self.flows.get_mut(slot as usize), self.nic.is_behind(slot))
+        {
+            flow.law.on_delayed_resend(now);
+        }
+        self.say(slot, context);
         self.pump(context);
     }
 }

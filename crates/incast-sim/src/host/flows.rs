@@ -60,6 +60,9 @@ impl Host<'_> {
             }
         };
         self.flows[slot as usize] = Some(flow);
+        if self.schedules {
+            self.say(slot, context);
+        }
         self.offer(slot, context);
     }
 
@@ -85,7 +88,7 @@ impl Host<'_> {
         let flow = self.flows[slot as usize].take()?;
         self.free.push(slot);
         if flow.queued {
-            self.nic.remove_flow(slot, flow.priority);
+            self.leave_line(slot, &flow);
         }
         Some(flow)
     }

@@ -18,6 +18,7 @@ mod rtt;
 mod sample;
 mod scheduling;
 mod sending;
+mod signals;
 mod table;
 mod timeout;
 mod tokens;
@@ -69,10 +70,10 @@ pub struct Host<'a> {
     receiving: Receiving,
     /// Answers in the NIC, if it ever had some that took time.
     answers: Option<Box<Answers>>,
-    scheduler: Scheduler,
-    /// There is a scheduler to ask.
+    /// With the time of the pending event of each.
+    schedulers: Vec<(Scheduler, Time)>,
+    /// There are schedulers to ask.
     schedules: bool,
-    scheduler_event: Time,
     /// Flows to start, latest first.
     upcoming: Vec<FlowSpec>,
     application: Option<Box<dyn Application>>,
@@ -118,9 +119,8 @@ impl<'a> Host<'a> {
             free: Vec::new(),
             receiving: Receiving::default(),
             answers: None,
-            scheduler: settings.host.scheduler.clone(),
-            schedules: !settings.host.scheduler.is_none(),
-            scheduler_event: Time::MAX,
+            schedulers: settings.host.schedulers.iter().map(|it| (it.clone(), Time::MAX)).collect(),
+            schedules: !settings.host.schedulers.is_empty(),
             upcoming: flows,
             application,
             next_sequence: 0,
@@ -164,6 +164,7 @@ impl<'a> Host<'a> {
             Kind::Ack | Kind::Nack => self.on_ack(packet, telemetry, context),
             Kind::Cnp => self.on_notification(packet, context),
             Kind::Credit => self.on_credit(packet, context),
+            Kind::Signal => self.on_signal(packet, context),
             Kind::Abandon => self.on_abandon(packet, context),
             Kind::Pause => self.on_notice(packet, context),
             Kind::Trimmed => self.on_header(packet, context),
@@ -183,7 +184,7 @@ impl<'a> Host<'a> {
             class::LAW => self.on_law_timer(event.payload, context),
             class::DELAYED_ACK => self.on_delayed_ack(event.payload, context),
             class::ANSWER => self.on_answers(event.payload, context),
-            class::SCHEDULER => self.on_scheduler_timer(context),
+            class::SCHEDULER => self.on_scheduler_timer(event.payload, context),
             class::FLOW_START => self.on_flow_start(context),
             class::LINK => self.on_link(event.payload, context),
             class::GATE => self.on_gate(context),

@@ -7,7 +7,7 @@ use crate::fabric::{
     permission::{PauseRecord, Permission},
     queue::{Pool, Queue},
 };
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Strict priorities of data.
 const PRIORITIES: usize = 8;
@@ -33,6 +33,9 @@ pub struct Nic {
     pool: Pool,
     /// Flows with a packet to send, by priority.
     ready: [VecDeque<u32>; PRIORITIES],
+    /// Flows with a packet to send of which the one with the lowest rank goes first, after those of the same priority that
+    /// take turns.
+    shortest: BTreeSet<(u64, u32)>,
     /// Priorities with a ready flow, one bit each.
     ready_mask: u8,
 }
@@ -51,6 +54,7 @@ impl Nic {
             control: Queue::default(),
             pool: Pool::default(),
             ready: Default::default(),
+            shortest: BTreeSet::new(),
             ready_mask: 0,
         }
     }
@@ -103,7 +107,29 @@ impl Nic {
     #[cold]
     pub fn remove_flow(&mut self, slot: u32, priority: u8) {
         self.ready[usize::from(priority)].retain(|other| *other != slot);
-        if self.ready[usize::from(priority)].is_empty() {
+        self.update_mask(priority);
+    }
+
+    /// A flow has a packet to send, and the one with the lowest rank goes first. All such flows have one priority.
+    pub fn push_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
+        self.shortest.insert((rank, slot));
+        self.ready_mask |= 1 << priority;
+    }
+
+    /// A flow with this rank ended, or has nothing to send for now.
+    pub fn remove_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
+        self.shortest.remove(&(rank, slot));
+        self.update_mask(priority);
+    }
+
+    /// Another flow goes before this one.
+    pub fn is_behind(&self, slot: u32) -> bool {
+        self.shortest.first().is_some_and(|first| first.1 != slot)
+    }
+
+    /// The last flow of a line may have left.
+    fn update_mask(&mut self, priority: u8) {
+        if self.ready[usize::from(priority)].is_empty() && self.shortest.is_empty() {
             self.ready_mask &= !(1 << priority);
         }
     }
@@ -118,8 +144,16 @@ impl Nic {
         let priority = allowed.trailing_zeros() as usize;
         let slot = self.ready[priority].pop_front();
         if self.ready[priority].is_empty() {
-            self.ready_mask &= !(1 << priority);
+            return self.pop_last(slot, priority);
         }
+        slot
+    }
+
+    /// The last flow of those that take turns was taken, or there was none.
+    #[inline]
+    fn pop_last(&mut self, slot: Option<u32>, priority: usize) -> Option<u32> {
+        let slot = slot.or_else(|| self.shortest.pop_first().map(|(_, slot)| slot));
+        self.update_mask(priority as u8);
         slot
     }
 

@@ -16,6 +16,10 @@ pub enum Order {
     Token(Option<u32>, Time),
     /// So many packets from this one on are lost, if they are in flight.
     Resend(u32, u32),
+    /// So many packets may have been sent on tokens.
+    Pull(u64),
+    /// A signal is answered.
+    Answer,
     /// The flow's share of the receiver.
     Share(Share),
 }
@@ -36,6 +40,8 @@ impl Order {
                 let end = position.saturating_add(bytes).div_ceil(u64::from(mtu)).min(u64::from(NONE)) as u32;
                 (Self::Resend(packet(position), end.saturating_sub(packet(position))), priority)
             }
+            Control::Pull { number, .. } => (Self::Pull(number), None),
+            Control::Answer { .. } => (Self::Answer, None),
             Control::Share { share, .. } => (Self::Share(share), None),
         }
     }
@@ -57,9 +63,14 @@ impl Order {
                 (packet.position, packet.packets) = (first, count);
                 2
             }
+            Self::Pull(number) => {
+                packet.set_value(number);
+                3
+            }
+            Self::Answer => 4,
             Self::Share(share) => {
                 packet.position = u32::from(Share::bits(Some(share)));
-                3
+                5
             }
         };
         packet.payload = kind | u16::from(priority.map_or(0, |priority| priority + 1)) << 8;
@@ -74,6 +85,8 @@ impl Order {
                 Self::Token(wanted, Time::from_ps(packet.value()))
             }
             2 => Self::Resend(packet.position, packet.packets),
+            3 => Self::Pull(packet.value()),
+            4 => Self::Answer,
             _ => Self::Share(Share::from_bits(packet.position as u16)?),
         };
         Some((order, ((packet.payload >> 8) as u8).checked_sub(1)))
@@ -93,6 +106,8 @@ mod tests {
             Order::Token(None, Time::MAX),
             Order::Token(Some(9), Time::from_us(3)),
             Order::Resend(5, 1_000_000),
+            Order::Pull(1 << 40),
+            Order::Answer,
             Order::Share(share),
         ];
         for order in orders {

@@ -102,6 +102,13 @@ pub struct Arrival {
     pub slot: u32,
 }
 
+impl Arrival {
+    /// The flow was complete before.
+    pub fn is_late(&self) -> bool {
+        self.slot == DONE
+    }
+}
+
 impl Receiving {
     fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
@@ -214,6 +221,12 @@ impl Receiving {
     /// The flow of a data packet, if it is known.
     pub fn index_of(&self, packet: &Packet) -> Option<u32> {
         self.table.find(packet.source, packet.sequence)
+    }
+
+    /// A signal of a flow's sender: the flow's index, and whether it is in progress.
+    pub fn on_signal(&mut self, packet: &Packet) -> (u32, bool) {
+        let flow = self.find(packet);
+        (flow, self.records[flow as usize].slot != DONE)
     }
 
     /// The sender has given a flow up: its index, if it was in progress.

@@ -11,15 +11,15 @@ use incast_units::Time;
 impl Host<'_> {
     /// Tells the scheduler of a flow whose first packet this is, before the packet is acknowledged.
     #[cold]
-    pub(super) fn announce(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+    pub(super) fn announce(&mut self, packet: &Packet, flow: u32, context: &mut impl NodeContext) {
         let mss = self.settings.host.mtu;
         let bytes = match packet.packets {
             // The only packet of a flow knows its size, unless only its header came.
             1 if !packet.is_trimmed() => u64::from(packet.payload),
             packets => u64::from(packets) * u64::from(mss),
         };
-        let new = NewFlow { now: context.now(), flow: arrival.flow, source: packet.source, bytes, mss };
-        self.with_scheduler(context, |scheduler, send| scheduler.on_flow(&new, send));
+        let new = NewFlow { now: context.now(), flow, source: packet.source, bytes, mss };
+        self.with_scheduler_of(packet.class, context, |scheduler, send| scheduler.on_flow(&new, send));
     }
 
     #[inline(never)]
@@ -43,15 +43,15 @@ impl Host<'_> {
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
-        self.with_scheduler(context, |scheduler, send| scheduler.on_data(&seen, send));
+        self.with_scheduler_of(packet.class, context, |scheduler, send| scheduler.on_data(&seen, send));
     }
 
     /// Tells the scheduler that a flow has ended.
     #[inline(never)]
     pub(super) fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
         if self.schedules {
-            let now = context.now();
-            self.with_scheduler(context, |scheduler, send| scheduler.on_end(now, flow, end, send));
+            let (now, class) = (context.now(), self.receiving.records[flow as usize].class);
+            self.with_scheduler_of(class, context, |scheduler, send| scheduler.on_end(now, flow, end, send));
         }
     }
 
@@ -59,7 +59,8 @@ impl Host<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn share_of(&self, data: &Packet) -> Option<Share> {
-        self.scheduler.share(self.receiving.index_of(data)?)
+        let index = self.settings.classes[usize::from(data.class)].scheduler?;
+        self.schedulers[usize::from(index)].0.share(self.receiving.index_of(data)?)
     }
 
     /// The sender has given a flow up.
@@ -72,13 +73,14 @@ impl Host<'_> {
     }
 
     #[cold]
-    pub(super) fn on_scheduler_timer(&mut self, context: &mut impl NodeContext) {
+    pub(super) fn on_scheduler_timer(&mut self, index: u32, context: &mut impl NodeContext) {
         let now = context.now();
-        if self.scheduler_event != now {
+        let index = index as usize;
+        if self.schedulers[index].1 != now {
             return;
         }
-        self.scheduler_event = Time::MAX;
-        self.with_scheduler(context, |scheduler, send| {
+        self.schedulers[index].1 = Time::MAX;
+        self.with_scheduler(index, context, |scheduler, send| {
             if scheduler.next_timer() <= now {
                 scheduler.on_timer(now, send);
             }
@@ -86,16 +88,35 @@ impl Host<'_> {
         self.pump(context);
     }
 
-    /// Asks the scheduler, sends what it wants sent, and sees to it that its timer is not missed.
-    fn with_scheduler(
+    /// Asks the scheduler of a class, if it has one.
+    pub(super) fn with_scheduler_of(
         &mut self,
+        class: u8,
         context: &mut impl NodeContext,
         ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
     ) {
-        let mut scheduler = std::mem::take(&mut self.scheduler);
+        if let Some(index) = self.settings.classes[usize::from(class)].scheduler {
+            self.with_scheduler(usize::from(index), context, ask);
+        }
+    }
+
+    /// Asks a scheduler, sends what it wants sent, and sees to it that its timer is not missed.
+    fn with_scheduler(
+        &mut self,
+        index: usize,
+        context: &mut impl NodeContext,
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
+    ) {
+        let mut scheduler = std::mem::take(&mut self.schedulers[index].0);
         ask(&mut scheduler, &mut |control| self.send_control(&control));
-        self.scheduler = scheduler;
-        self.plan_scheduler(context);
+        let next = scheduler.next_timer();
+        let (place, event) = &mut self.schedulers[index];
+        *place = scheduler;
+        if next < *event {
+            *event = next.max(context.now());
+            let time = *event;
+            context.schedule(time, self.event(class::SCHEDULER, index as u32));
+        }
     }
 
     /// Sends what the scheduler wants sent to the sender of one of its flows.
@@ -111,14 +132,6 @@ impl Host<'_> {
         packet.priority = class.ack_priority;
         packet.class = about.class;
         self.push_control(packet, None);
-    }
-
-    fn plan_scheduler(&mut self, context: &mut impl NodeContext) {
-        let next = self.scheduler.next_timer();
-        if next < self.scheduler_event {
-            self.scheduler_event = next.max(context.now());
-            context.schedule(self.scheduler_event, self.event(class::SCHEDULER, 0));
-        }
     }
 }
 
@@ -139,7 +152,7 @@ mod tests {
     use incast_cc::{
         Path,
         receiver::paced_tokens::PacedTokens,
-        sender::{Framing, LawParameters, Recovery},
+        sender::{Framing, LawParameters, Recovery, Transport},
         underlay::Underlay,
     };
     use incast_units::{Rate, Time};
@@ -179,6 +192,9 @@ mod tests {
             ack_priority: 0,
             notification_priority: 0,
             underlay: Underlay::None,
+            transport: Transport::default(),
+            scheduler: Some(0),
+            uses_tokens: true,
             ecn_capable: false,
             notification_interval: None,
             repaces: true,
@@ -191,11 +207,11 @@ mod tests {
             switch: SwitchConfig::plain(),
             pfc: None,
             host: HostConfig {
-                scheduler: Scheduler::PacedTokens(PacedTokens::new(
+                schedulers: vec![Scheduler::PacedTokens(PacedTokens::new(
                     Time::from_us(1),
                     4_000,
                     Time::from_us(100),
-                )),
+                ))],
                 ..HostConfig::plain(MTU)
             },
             wire: Wire::default(),

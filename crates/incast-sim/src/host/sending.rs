@@ -16,7 +16,7 @@ use crate::{
 };
 use incast_cc::{
     Loss, Path,
-    receiver::{ReceiverScheduler, Share},
+    receiver::Share,
     sender::Law,
     underlay::{Underlay, UnderlayStage},
 };
@@ -54,6 +54,10 @@ pub struct SendFlow {
     next_send: Time,
     /// Where the receiver hands out tokens: what goes beyond the credit, or again, needs one each.
     tokens: Option<Box<Tokens>>,
+    /// A receiver's scheduler has its say.
+    pub driven: bool,
+    /// Its place in the NIC's line, where the shortest goes first.
+    pub rank: u64,
     /// Priority of what it sends now: that of its class, unless the receiver says otherwise.
     pub priority: u8,
     /// The last that the receiver said of its share.
@@ -139,7 +143,9 @@ impl SendFlow {
             credit: 0,
             pace: 0.0,
             next_send: Time::ZERO,
-            tokens: settings.host.scheduler.uses_tokens().then(Box::default),
+            tokens: class.uses_tokens.then(Box::default),
+            driven: class.scheduler.is_some(),
+            rank: 0,
             priority: class.priority,
             share: None,
             send: Send::new(class.recovery, packets, settings.host.reordering),
@@ -168,8 +174,16 @@ impl SendFlow {
             held: Time::ZERO,
             sampled: 0,
         };
+        if flow.driven {
+            flow.law.on_open(spec.bytes);
+        }
         flow.refresh(settings);
         flow
+    }
+
+    /// Packets of the flow.
+    pub fn packets(&self) -> u32 {
+        self.packets
     }
 
     /// Asks the law what it now allows; to be called after each of its events.
@@ -301,6 +315,13 @@ impl SendFlow {
         }
     }
 
+    /// The receiver has let so many packets go.
+    pub fn on_pull(&mut self, number: u64) {
+        if let Some(tokens) = &mut self.tokens {
+            tokens.pull(number);
+        }
+    }
+
     /// The receiver wants packets again.
     pub fn on_resend(&mut self, now: Time, first: u32, count: u32, settings: &Settings) {
         let found = self.send.on_resend(first, count);
@@ -424,15 +445,16 @@ impl SendFlow {
         }
     }
 
-    /// A packet goes, with a token if it needs one.
-    #[cold]
+    /// A packet goes, with a token if it needs one, and the priority that it has by its place in the flow.
     #[inline(never)]
-    fn use_token(&mut self, packet: u32, again: bool, mtu: u32) {
+    fn emit_driven(&mut self, packet: u32, again: bool, mtu: u32) -> u8 {
+        let priority = self.law.priority(self.position(packet, mtu)).unwrap_or(self.priority);
         if !self.is_free(packet, again, mtu)
             && let Some(tokens) = &mut self.tokens
         {
             tokens.take();
         }
+        priority
     }
 
     /// Makes the packet that reliability wants sent next.
@@ -442,9 +464,6 @@ impl SendFlow {
         let mtu = settings.host.mtu;
         let (position, again) = self.send.next().unwrap_or((0, true));
         let payload = self.payload(position, mtu);
-        if self.tokens.is_some() {
-            self.use_token(position, again, mtu);
-        }
         let mut packet = Packet::new(Kind::Data, host, self.spec.destination, self.sequence, slot);
         packet.position = position;
         packet.packets = self.packets;
@@ -452,7 +471,7 @@ impl SendFlow {
         packet.wire = class.format.data(payload) as u16;
         packet.payload = payload as u16;
         packet.class = self.class;
-        packet.priority = self.priority;
+        packet.priority = if self.driven { self.emit_driven(position, again, mtu) } else { self.priority };
         packet.set_ecn_capable(class.ecn_capable);
         if position + 1 == self.packets {
             packet.set_last();

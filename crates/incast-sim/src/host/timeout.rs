@@ -9,6 +9,7 @@ use crate::{
     },
     probe::EventKind,
 };
+use incast_cc::sender::Acknowledges;
 use incast_units::Time;
 
 impl Host<'_> {
@@ -25,9 +26,20 @@ impl Host<'_> {
             plan_timer(flow, slot, self.base, context);
             return;
         }
+        let class = &settings.classes[usize::from(flow.class)];
+        let is_patient = class.transport.acknowledges == Acknowledges::Flows;
         let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();
         if is_probe && flow.send.prober().is_some_and(SelectiveRepeat::probe) {
             flow.probed = true;
+        } else if is_patient {
+            // What is lost is the receiver's business; the law may remind it.
+            flow.timeouts += 1;
+            flow.backoff = flow.backoff.saturating_add(1);
+            let next = flow.position(flow.send.unsent(), settings.host.mtu);
+            flow.law.on_timeout(now, next);
+            flow.refresh(settings);
+            let packet = Packet::new(Kind::Data, self.node, flow.spec.destination, flow.sequence, slot);
+            self.recorder.packet(now, self.node, 0, EventKind::Timeout, &packet);
         } else if flow.send.in_flight() > 0 || flow.send.next().is_none() {
             flow.timeouts += 1;
             flow.backoff = flow.backoff.saturating_add(1);
@@ -50,6 +62,9 @@ impl Host<'_> {
             return;
         }
         flow.restart_timer(now, settings);
+        if self.schedules {
+            self.say(slot, context);
+        }
         self.offer(slot, context);
         self.pump(context);
     }

@@ -3,17 +3,30 @@
 use incast_units::Time;
 use std::collections::VecDeque;
 
-/// The tokens of a flow, in the order in which they came.
+/// The tokens of a flow.
 #[derive(Debug, Default)]
 pub struct Tokens {
     /// A token may be used before this time.
     expiries: VecDeque<Time>,
+    /// Tokens that never expire.
+    lasting: u64,
+    /// How many of those were given by number.
+    pulled: u64,
 }
 
 impl Tokens {
     /// A token came that may be kept for `lifetime`.
     pub fn add(&mut self, now: Time, lifetime: Time) {
-        self.expiries.push_back(now.saturating_add(lifetime));
+        match now.saturating_add(lifetime) {
+            Time::MAX => self.lasting += 1,
+            expiry => self.expiries.push_back(expiry),
+        }
+    }
+
+    /// The receiver has given `number` tokens in all.
+    pub fn pull(&mut self, number: u64) {
+        self.lasting += number.saturating_sub(self.pulled);
+        self.pulled = self.pulled.max(number);
     }
 
     /// There is a token that has not expired. Drops those before it that have.
@@ -21,12 +34,14 @@ impl Tokens {
         while self.expiries.front().is_some_and(|expiry| *expiry <= now) {
             self.expiries.pop_front();
         }
-        !self.expiries.is_empty()
+        self.lasting > 0 || !self.expiries.is_empty()
     }
 
-    /// Uses the token that came first; [`Self::any`] has just said that there is one.
+    /// Uses a token, rather one that expires; [`Self::any`] has just said that there is one.
     pub fn take(&mut self) {
-        self.expiries.pop_front();
+        if self.expiries.pop_front().is_none() {
+            self.lasting = self.lasting.saturating_sub(1);
+        }
     }
 }
 
@@ -48,5 +63,16 @@ mod tests {
         assert!(tokens.any(Time::from_ms(1_000_000)));
         tokens.take();
         assert!(!tokens.any(at(6)));
+    }
+
+    #[test]
+    fn a_later_number_makes_up_for_a_lost_one() {
+        let mut tokens = Tokens::default();
+        [1, 4, 2, 4].into_iter().for_each(|number| tokens.pull(number));
+        for left in (0..4).rev() {
+            assert!(tokens.any(Time::ZERO));
+            tokens.take();
+            assert_eq!(tokens.any(Time::ZERO), left > 0);
+        }
     }
 }

@@ -1,6 +1,10 @@
 //! Sender: which flow's packet goes next, when its law, its pace, the underlay and the NIC let it.
 
-use super::{Host, sending::Turn, timeout::plan_timer};
+use super::{
+    Host,
+    sending::{SendFlow, Turn},
+    timeout::plan_timer,
+};
 use crate::{
     engine::Event,
     fabric::{
@@ -9,6 +13,7 @@ use crate::{
     },
     probe::EventKind,
 };
+use incast_cc::sender::SendOrder;
 use incast_units::Time;
 
 impl Host<'_> {
@@ -34,13 +39,42 @@ impl Host<'_> {
         match turn {
             Turn::Ready => {
                 flow.queued = true;
-                self.nic.push_flow(slot, flow.priority);
+                if self.schedules {
+                    self.stand_in_line(slot);
+                } else {
+                    self.nic.push_flow(slot, flow.priority);
+                }
             }
             Turn::At(time) if time < flow.release_event => {
                 flow.release_event = time;
                 context.schedule(time, Event { class: class::RELEASE, entity: self.base, payload: slot });
             }
             Turn::At(_) | Turn::Blocked => {}
+        }
+    }
+
+    /// A flow stands in the NIC's line of its priority, or in the one in which the shortest goes first.
+    #[inline(never)]
+    fn stand_in_line(&mut self, slot: u32) {
+        let settings = self.settings;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        let class = &settings.classes[usize::from(flow.class)];
+        match class.transport.order {
+            SendOrder::Turns => self.nic.push_flow(slot, flow.priority),
+            SendOrder::ShortestRemaining => {
+                flow.rank = u64::from(flow.send.waiting());
+                self.nic.push_shortest(slot, flow.rank, class.priority);
+            }
+        }
+    }
+
+    /// A flow leaves the NIC's line.
+    #[cold]
+    pub(super) fn leave_line(&mut self, slot: u32, flow: &SendFlow) {
+        let class = &self.settings.classes[usize::from(flow.class)];
+        match class.transport.order {
+            SendOrder::Turns => self.nic.remove_flow(slot, flow.priority),
+            SendOrder::ShortestRemaining => self.nic.remove_shortest(slot, flow.rank, class.priority),
         }
     }
 
@@ -110,6 +144,9 @@ impl Host<'_> {
             }
             sent = true;
         }
+        if self.schedules {
+            self.say(slot, context);
+        }
         self.offer(slot, context);
         sent
     }
@@ -134,6 +171,9 @@ impl Host<'_> {
         if flow.law.next_timer() <= now {
             flow.law.on_timer(now);
             flow.refresh(self.settings);
+        }
+        if self.schedules {
+            self.say(slot, context);
         }
         self.offer(slot, context);
         self.pump(context);

@@ -52,6 +52,13 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
     for class in &config.classes {
         let priorities = [Some(class.priority), class.ack_priority, Some(class.notification_priority)];
+        if class.scheduler.is_some_and(|index| usize::from(index) >= host.schedulers.len()) {
+            return Err(refuse(
+                &format!("the scheduler of class {}", class.name),
+                class.scheduler.unwrap_or(0),
+                "the index of a scheduler",
+            ));
+        }
         for priority in priorities.into_iter().flatten() {
             if priority >= switch.priorities {
                 return Err(refuse(
@@ -87,12 +94,14 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
         }
     }
-    if host.scheduler.priorities() > switch.priorities {
-        return Err(refuse(
-            "the lowest priority that receivers assign",
-            host.scheduler.priorities() - 1,
-            &format!("below the {} priorities of the switches", switch.priorities),
-        ));
+    for scheduler in &host.schedulers {
+        if scheduler.priorities() > switch.priorities {
+            return Err(refuse(
+                "the lowest priority that receivers assign",
+                scheduler.priorities() - 1,
+                &format!("below the {} priorities of the switches", switch.priorities),
+            ));
+        }
     }
     if host.give_up_after == Some(0) {
         return Err(refuse("host.give_up_after", 0, "1 to 255 expiries"));
@@ -178,6 +187,12 @@ impl Plan {
                 ack_priority: class.ack_priority.unwrap_or(class.priority),
                 notification_priority: class.notification_priority,
                 underlay: class.underlay.clone(),
+                transport: class.law.transport(),
+                scheduler: class.scheduler,
+                uses_tokens: class
+                    .scheduler
+                    .and_then(|index| config.host.schedulers.get(usize::from(index)))
+                    .is_some_and(ReceiverScheduler::uses_tokens),
                 ecn_capable: info.ecn_capable,
                 notification_interval: class.law.notification_interval(),
                 repaces: class.law.repaces(),

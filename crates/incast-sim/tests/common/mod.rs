@@ -9,6 +9,7 @@
 use incast_cc::{
     Path,
     parameters::Raw,
+    receiver::ReceiverScheduler,
     sender::{LAWS, LawInfo, LawParameters},
     underlay::Underlay,
 };
@@ -49,17 +50,19 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
         law.expect("a known law").expect("good parameters")
     };
     let others = topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
+    let transport = law(path.rate).transport();
     ClassConfig {
         name: name.to_owned(),
         law: law(path.rate),
         law_at: others.map(|rate| (rate, law(rate))).collect(),
         format: Format::of(info.framing),
         recovery: info.recovery,
-        priority: 0,
-        ack_priority: None,
+        priority: transport.priority,
+        ack_priority: transport.control_priority,
         notification_priority: 0,
         underlay: Underlay::None,
-        trimmable: false,
+        trimmable: transport.trimmable,
+        scheduler: None,
     }
 }
 
@@ -68,12 +71,14 @@ pub fn text(value: &str) -> Raw {
     Raw::Text(value.to_owned())
 }
 
-/// A run of flows under one law.
+/// A run of flows under one law, with receivers that drive them if it is a receiver-driven one.
 pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Config {
     let class = class(&topology, MTU, law, parameters);
-    Config {
+    let receiver = class.law.receiver(&base_path(&topology, MTU, info(law).framing));
+    let priorities = (class.priority + 1).max(receiver.priorities());
+    let mut config = Config {
         topology,
-        switch: SwitchConfig::plain(),
+        switch: SwitchConfig { priorities, ..SwitchConfig::plain() },
         host: HostConfig::plain(MTU),
         classes: vec![class],
         flows: Vec::new(),
@@ -85,7 +90,11 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
         threads: 1,
         ties: Ties::Seeded,
         wire: Wire::default(),
+    };
+    if !receiver.is_none() {
+        config.drive(receiver);
     }
+    config
 }
 
 /// A run in which no window ever limits a flow.

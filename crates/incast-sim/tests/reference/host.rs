@@ -133,7 +133,7 @@ impl<'a> Host<'a> {
             upcoming: upcoming.into(),
             finished: Vec::new(),
             inboxes: BTreeMap::new(),
-            scheduler: config.host.scheduler.clone(),
+            scheduler: config.host.schedulers[0].clone(),
             arrived: 0,
             injected: 0,
             lost_control: 0,

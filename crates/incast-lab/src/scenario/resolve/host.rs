@@ -5,7 +5,7 @@ use super::super::{
     error::Problem,
     tree::keys,
 };
-use incast_cc::{Path, receiver::Scheduler, sender::Recovery};
+use incast_cc::{Path, sender::Recovery};
 use incast_sim::config::{HostConfig, LoadBalancing};
 use incast_units::Time;
 
@@ -47,7 +47,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         notification_delay: host.notification_delay.0,
         answers_first: host.answers_first,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
-        scheduler: Scheduler::None,
+        schedulers: Vec::new(),
         give_up_after: None,
         gate: None,
     })

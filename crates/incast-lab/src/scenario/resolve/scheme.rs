@@ -25,7 +25,7 @@ use incast_cc::{
     Path,
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
-    receiver::{Scheduler, window_credit::WindowCredit},
+    receiver::Scheduler,
     sender::{Condition, LAWS, LawInfo, LawParameters},
     underlay::Underlay,
 };
@@ -111,7 +111,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         }
     }
     let common = Common { context, scheme, switch: &switch, host: &host_table, mtu, wire };
-    let mut classes = Vec::new();
+    let (mut classes, mut receivers) = (Vec::new(), Vec::new());
     for name in &context.traffic.classes {
         let refinement =
             scheme.by_class.iter().find(|(class, _)| class == name).map(|(_, refinement)| refinement);
@@ -120,16 +120,11 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
             None => Vec::new(),
         };
         let class = class_config(&common, refinement, name, files);
-        classes.push(class.map_err(|problem| at(problem.at(&place)))?);
+        let (class, receiver) = class.map_err(|problem| at(problem.at(&place)))?;
+        classes.push(class);
+        receivers.push(receiver);
     }
-    // What a receiver-driven law sends blindly is also what its receivers keep ahead of what has arrived.
-    let credit = classes.iter().find_map(|class| match &class.law {
-        LawParameters::Credit(parameters) => Some(parameters.unscheduled.get()),
-        _ => None,
-    });
-    if let Some(ahead) = credit {
-        host.scheduler = Scheduler::WindowCredit(WindowCredit { ahead, priority: None });
-    }
+    host.schedulers = schedulers(&mut classes, receivers);
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
     let mut footnotes = footnotes(written, context.root);
@@ -149,6 +144,25 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         merged: (switch_table, host_table),
         footnotes,
     })
+}
+
+/// The receivers of receiver-driven protocols: classes under one law with the same parameters share them.
+fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Scheduler> {
+    let mut schedulers = Vec::new();
+    let mut known: Vec<(&str, Vec<(&str, Raw)>)> = Vec::new();
+    for (class, scheduler) in classes.iter_mut().zip(receivers) {
+        if scheduler.is_none() {
+            continue;
+        }
+        let law = (class.law.info().name, class.law.values());
+        let index = known.iter().position(|other| *other == law).unwrap_or_else(|| {
+            known.push(law);
+            schedulers.push(scheduler);
+            known.len() - 1
+        });
+        class.scheduler = Some(index as u8);
+    }
+    schedulers
 }
 
 /// The top-level table with the keys of the scheme's own in place of its own.
@@ -188,7 +202,7 @@ fn class_config(
     refinement: Option<&described::Refinement>,
     name: &str,
     files: &mut Files,
-) -> Result<ClassConfig, Problem> {
+) -> Result<(ClassConfig, Scheduler), Problem> {
     let Common { context, scheme, switch, host, mtu, wire } = *common;
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
@@ -235,18 +249,32 @@ fn class_config(
         refinement.and_then(|refinement| refinement.notification_priority),
         scheme.notification_priority,
     )?;
-    Ok(ClassConfig {
+    let law = resolved(path.rate)?;
+    let transport = law.transport();
+    let data = data.unwrap_or(transport.priority);
+    if data > highest {
+        let needed = format!(
+            "law {} sends data at priority {data}, and switches have {}",
+            info.name, switch.priorities
+        );
+        let allowed = format!("switch.priorities = {} or more, or a lower `priority`", data + 1);
+        return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
+    }
+    let receiver = law.receiver(&path);
+    let class = ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
-        law: resolved(path.rate)?,
+        law,
         law_at,
         format,
-        priority: data.unwrap_or(0),
-        ack_priority: acks,
+        priority: data,
+        ack_priority: acks.or(transport.control_priority),
         notification_priority: notifications.unwrap_or(0),
         underlay: Underlay::None,
-        trimmable: false,
-    })
+        trimmable: transport.trimmable,
+        scheduler: None,
+    };
+    Ok((class, receiver))
 }
 
 /// What a scenario gives for a class: one of another law starts from that law's defaults, one of the same law from the

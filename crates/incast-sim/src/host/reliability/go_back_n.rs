@@ -68,6 +68,9 @@ impl GoBackN {
     pub(super) fn unsent(&self) -> u32 {
         self.unsent
     }
+    pub(super) fn waiting(&self) -> u32 {
+        self.total - self.next
+    }
     #[inline]
     pub(super) fn is_done(&self) -> bool {
         self.acked == self.total

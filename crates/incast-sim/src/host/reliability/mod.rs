@@ -136,6 +136,14 @@ impl Send {
         }
     }
 
+    /// Packets that are still to be sent, or sent again.
+    pub fn waiting(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.waiting(),
+            Self::GoBackN(send) => send.waiting(),
+        }
+    }
+
     /// All packets have arrived.
     #[inline]
     pub fn is_done(&self) -> bool {

@@ -272,6 +272,10 @@ impl SelectiveRepeat {
     pub(super) fn unsent(&self) -> u32 {
         self.unsent
     }
+    /// Those that were found lost and have arrived after all are counted until it is their turn.
+    pub(super) fn waiting(&self) -> u32 {
+        self.total - self.unsent + self.lost.len() as u32
+    }
     #[inline]
     pub(super) fn is_done(&self) -> bool {
         self.acked == self.total

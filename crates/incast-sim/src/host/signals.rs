@@ -1,0 +1,85 @@
+//! Signals: what the sender of a receiver-driven flow says apart from its data.
+
+use super::Host;
+use crate::fabric::{
+    node::NodeContext,
+    packet::{Kind, Packet},
+};
+use incast_cc::receiver::{ReceiverScheduler, Signal};
+
+/// As a packet carries it, where data have their position.
+const fn code(signal: Signal) -> u32 {
+    match signal {
+        Signal::Request => 0,
+        Signal::Adjoint => 1,
+        Signal::Busy => 2,
+    }
+}
+
+/// What a packet says.
+pub fn read(packet: &Packet) -> Signal {
+    match packet.position {
+        0 => Signal::Request,
+        1 => Signal::Adjoint,
+        _ => Signal::Busy,
+    }
+}
+
+impl Host<'_> {
+    /// Sender: says what a flow's law wants said.
+    #[inline(never)]
+    pub(super) fn say(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let settings = self.settings;
+        while let Some(Some(flow)) = self.flows.get_mut(slot as usize)
+            && flow.driven
+            && let Some(signal) = flow.law.take_signal()
+        {
+            let class = &settings.classes[usize::from(flow.class)];
+            let mut packet = Packet::new(Kind::Signal, self.node, flow.spec.destination, flow.sequence, slot);
+            packet.position = code(signal);
+            packet.packets = flow.packets();
+            // The only packet of a flow knows its size.
+            packet.payload = flow.payload(0, settings.host.mtu) as u16;
+            packet.entropy = flow.entropy;
+            packet.wire = class.format.control() as u16;
+            packet.priority = class.ack_priority;
+            packet.class = flow.class;
+            packet.set_stamp(context.now());
+            self.push_control(packet, None);
+        }
+    }
+
+    /// Receiver: a signal arrived, maybe the first that is heard of a flow.
+    #[cold]
+    pub(super) fn on_signal(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let known = self.receiving.records.len();
+        let (flow, in_progress) = self.receiving.on_signal(packet);
+        if self.receiving.records.len() > known {
+            self.announce(packet, flow, context);
+        }
+        let now = context.now();
+        if in_progress {
+            let signal = read(packet);
+            self.with_scheduler_of(packet.class, context, |scheduler, send| {
+                scheduler.on_signal(now, flow, signal, send);
+            });
+        } else {
+            self.answer(Kind::Ack, packet, None, packet.packets, (1, 0), now, context);
+        }
+        self.pump(context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_carried() {
+        for signal in [Signal::Request, Signal::Adjoint, Signal::Busy] {
+            let mut packet = Packet::new(Kind::Signal, 0, 1, 2, 3);
+            packet.position = code(signal);
+            assert_eq!(read(&packet), signal);
+        }
+    }
+}
