@@ -90,6 +90,8 @@ pub struct Class {
     pub repaces: bool,
     /// Sizes on the wire.
     pub format: Format,
+    /// Switches that trim may cut off the payload of its data.
+    pub trimmable: bool,
     /// What the law knows of the path.
     pub path: Path,
 }

@@ -9,6 +9,7 @@ use incast_cc::{
     Feedback,
     sender::{Acknowledges, SendOrder},
 };
+use incast_units::Time;
 
 impl Host<'_> {
     /// Sender: an acknowledgement, positive or negative.
@@ -85,6 +86,21 @@ impl Host<'_> {
         }
     }
 
+    /// Sender: a switch had no room even for the header of a packet, and sent that back. So the packet is lost for certain.
+    #[cold]
+    pub(super) fn on_bounced(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let (now, settings, slot) = (context.now(), self.settings, packet.slot);
+        let tenant = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(flow) = tenant.filter(|flow| flow.sequence == packet.sequence) else { return };
+        flow.on_resend(now, packet.position, 1, settings);
+        let others = flow.send.in_flight();
+        if resends_at_once(others, others + 1, false) && flow.waits_for_credit(now, settings.host.mtu) {
+            flow.on_token(now, None, Time::MAX, settings);
+        }
+        self.offer(slot, context);
+        self.pump(context);
+    }
+
     /// Sender: an order of the receiver's scheduler.
     pub(super) fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let (now, settings, slot) = (context.now(), self.settings, packet.slot);
@@ -130,6 +146,16 @@ impl Host<'_> {
         self.say(slot, context);
         self.pump(context);
     }
+}
+
+/// Whether a packet whose header came back goes out again at once, rather than with the next PULL: if no PULL is expected and at
+/// most this packet is left of the first window, as otherwise the incast that filled the queue would come back as an echo; or
+/// if its path is bad, so that it takes another one.
+///
+/// Source: M. Handley et al., SIGCOMM 2017 (NDP), section 3.2.4. A PULL is expected for each packet that is on its way: the
+/// receiver sends one for whatever reaches it, whole or trimmed.
+const fn resends_at_once(pulls_expected: u32, first_window_left: u32, path_is_bad: bool) -> bool {
+    pulls_expected == 0 && first_window_left <= 1 || path_is_bad
 }
 
 /// Payload bytes of newly acknowledged packets.

@@ -167,6 +167,8 @@ impl<'a> Host<'a> {
             Kind::Signal => self.on_signal(packet, context),
             Kind::Abandon => self.on_abandon(packet, context),
             Kind::Pause => self.on_notice(packet, context),
+            Kind::Trimmed => self.on_header(packet, context),
+            Kind::Bounced => self.on_bounced(packet, context),
         }
     }
 

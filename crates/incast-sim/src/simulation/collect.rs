@@ -244,6 +244,9 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 totals.lossless_drops += counters.lossless_drops;
                 totals.drops += counters.dropped.0;
                 totals.dropped_bytes += counters.dropped.1;
+                totals.trims += counters.trimmed.0;
+                totals.trimmed_bytes += counters.trimmed.1;
+                totals.bounces += counters.bounces;
                 totals.lost += counters.lost.0;
                 totals.lost_bytes += counters.lost.1;
                 totals.deflections += counters.deflections;

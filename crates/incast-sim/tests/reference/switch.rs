@@ -363,6 +363,10 @@ impl<'a> Switch<'a> {
     fn admits(&self, port: usize, priority: usize, more: u64) -> bool {
         match self.config.switch.buffer {
             Buffer::Unlimited => true,
+            Buffer::PerPortPackets { packets } => {
+                let waiting = self.ports[port].queues.iter().map(VecDeque::len).sum::<usize>();
+                waiting < packets as usize
+            }
             Buffer::PerPort { bytes } => self.ports[port].waiting() + more <= bytes,
             Buffer::Shared { total, alpha: (numerator, denominator), reserve } => {
                 // Lossless packets have their own memory.

@@ -87,6 +87,9 @@ impl Switch<'_> {
             while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
                 self.ingress = self.pool.ingress();
                 self.release(self.ingress, &packet, self.queues[index].bytes);
+                if let Some(counts) = &mut self.counts {
+                    counts.leave(port, index);
+                }
                 self.lose(port, &packet, context);
                 self.reconsider(self.ingress, packet.priority, context);
             }

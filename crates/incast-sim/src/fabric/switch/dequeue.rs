@@ -103,7 +103,10 @@ impl Switch<'_> {
     ) {
         let out = &mut self.ports[port];
         let allowed = out.permission.allowed(out.waiting);
-        let priority = allowed.trailing_zeros() as u8;
+        let priority = match &mut self.trimming {
+            Some(trimming) if !BARE => trimming.next(port, allowed),
+            _ => allowed.trailing_zeros() as u8,
+        };
         let index = usize::from(priority) * self.ports.len() + port;
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
@@ -113,6 +116,9 @@ impl Switch<'_> {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
             self.release(ingress, &packet, left);
+        }
+        if let (false, Some(counts)) = (BARE, &mut self.counts) {
+            counts.leave(port, index);
         }
         let out = &mut self.ports[port];
         out.waiting_bytes -= u64::from(packet.wire);

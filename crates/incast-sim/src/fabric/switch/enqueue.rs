@@ -117,23 +117,35 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let now = context.now();
         let index = self.index(port, packet.priority);
-        let bit = 1u8 << packet.priority;
-        let out = &mut self.ports[port];
-        if !out.link.is_up() {
+        if !self.ports[port].link.is_up() {
             self.lose(port, packet, context);
             return;
         }
-        let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
-        if !self.admit::<BARE>(port, index, packet, context) {
-            self.records[index].drops += 1;
-            self.counters.dropped.0 += 1;
-            self.counters.dropped.1 += wire;
-            self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
-            self.report_drop(port, packet, context);
-            return;
+        if !BARE && self.counts.is_some() {
+            return self.wait_counted(port, packet, telemetry, context);
         }
+        if self.admit::<BARE>(port, index, packet, context) {
+            self.append::<BARE>(port, packet, telemetry, context);
+        } else {
+            self.drop_packet(port, packet, context);
+        }
+    }
+
+    /// A packet has no room.
+    #[inline]
+    pub(super) fn drop_packet(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        let index = self.index(port, packet.priority);
+        self.records[index].drops += 1;
+        self.counters.dropped.0 += 1;
+        self.counters.dropped.1 += u64::from(packet.wire);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Drop, packet);
+        self.report_drop(port, packet, context);
+    }
+
+    /// Whether a packet is marked as it enters a queue of so many bytes; counts that.
+    #[inline(always)]
+    pub(super) fn marks_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> bool {
         let mut mark = false;
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
             let out = &self.ports[port];
@@ -142,6 +154,25 @@ impl Switch<'_> {
             if mark {
                 self.count_mark(port, packet, now);
             }
+        }
+        mark
+    }
+
+    /// Appends a packet to its queue; it has been admitted to the memory.
+    #[inline(always)]
+    pub(super) fn append<const BARE: bool>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let index = self.index(port, packet.priority);
+        let (wire, bit) = (u64::from(packet.wire), 1u8 << packet.priority);
+        let mark = self.marks_entering(port, packet, self.queues[index].bytes, now);
+        if let (false, Some(counts)) = (BARE, &mut self.counts) {
+            counts.enter(port, index);
         }
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);

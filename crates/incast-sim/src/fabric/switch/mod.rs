@@ -10,6 +10,7 @@ mod ingress;
 mod pfc;
 mod prefetch;
 mod sample;
+mod trim;
 
 use super::{
     buffer::Memory,
@@ -19,9 +20,10 @@ use super::{
     pfc::Accounts,
     queue::{MADE_HERE, Pool, Queue},
     routing::{self, Rule},
+    trimming::{Counts, Trimming},
 };
 use crate::{
-    config::{Ecn, LoadBalancing},
+    config::{Buffer, Ecn, LoadBalancing},
     engine::{
         Event,
         random::{Stream, mix},
@@ -55,6 +57,7 @@ struct Port {
 struct QueueRecord {
     marks: u64,
     drops: u64,
+    trims: u64,
 }
 
 /// Sums of one switch.
@@ -68,7 +71,11 @@ pub struct Counters {
     pub consumed_bytes: u64,
     /// Packets and bytes without room.
     pub dropped: (u64, u64),
-    /// Packets of lossless priorities among them.
+    /// Packets whose payload was cut off, and the bytes cut off.
+    pub trimmed: (u64, u64),
+    /// Headers sent back to their sender.
+    pub bounces: u64,
+    /// Packets of lossless priorities among those dropped.
     pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
@@ -113,6 +120,10 @@ pub struct Switch<'a> {
     ingress: u16,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
+    /// How many packets wait, where queues or memory are limited in packets.
+    counts: Option<Box<Counts>>,
+    /// Packet trimming; not without counts.
+    trimming: Option<Box<Trimming>>,
     /// Pending event of the agent's timer.
     agent_event: Time,
     /// By port, the state of the random stream of what the agent is asked about; empty without an agent.
@@ -222,6 +233,14 @@ impl<'a> Switch<'a> {
             let accounts = Accounts::new(rules, &links, buffer, &mut memory);
             Box::new(pfc::Control::new(rules, accounts, links.len()))
         });
+        let most = match buffer {
+            Buffer::PerPortPackets { packets } => Some(packets),
+            _ => None,
+        };
+        let trim = settings.switch.trim.as_ref();
+        let trimming = trim.map(|rules| Box::new(Trimming::new(rules, settings.seed, node, ports.len())));
+        let counts =
+            (most.is_some() || trim.is_some()).then(|| Box::new(Counts::new(queues, ports.len(), most)));
         let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
         let own_lots = |port: usize| {
@@ -248,6 +267,8 @@ impl<'a> Switch<'a> {
             agent,
             ingress: MADE_HERE,
             pfc,
+            counts,
+            trimming,
             agent_event: Time::MAX,
             lots,
             notifications: Vec::new(),
@@ -258,6 +279,8 @@ impl<'a> Switch<'a> {
             bare: lazy
                 && agent_info.is_none()
                 && settings.pfc.is_none()
+                && trim.is_none()
+                && most.is_none()
                 && probe.is_none()
                 && !settings.switch.telemetry
                 && !settings.arrivals_first
@@ -328,6 +351,7 @@ impl<'a> Switch<'a> {
                     + self.waiting_bytes()
                     + counters.consumed_bytes
                     + counters.dropped.1
+                    + counters.trimmed.1
                     + counters.lost.1
     }
 }

@@ -40,7 +40,7 @@ impl Switch<'_> {
                         paused: pauses.paused(now),
                         marks: self.records[index].marks,
                         drops: self.records[index].drops,
-                        trims: 0,
+                        trims: self.records[index].trims,
                     });
                 }
             }
