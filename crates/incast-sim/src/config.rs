@@ -429,10 +429,10 @@ pub struct ClassConfig {
     pub notification_priority: u8,
     /// Stage between flow and NIC; each flow gets a copy.
     pub underlay: Underlay,
-    /// Switches that trim may cut off the payload of its data.
-    pub trimmable: bool,
     /// Index of its scheduler in [`HostConfig::schedulers`], which classes may share.
     pub scheduler: Option<u8>,
+    /// Switches that trim may cut off the payload of its data.
+    pub trimmable: bool,
 }
 
 /// A flow that is to start.

@@ -142,8 +142,8 @@ impl Case {
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
             notification_priority: 0,
             underlay: Underlay::None,
-            trimmable: false,
             scheduler: Some(0),
+            trimmable: false,
         }
     }
 }

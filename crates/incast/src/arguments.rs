@@ -291,6 +291,8 @@ pub struct Import {
 pub enum Imported {
     /// The ns-3 simulator of HPCC and what descends from it
     Hpcc(ImportHpcc),
+    /// csg-htsim's connection matrices and fat-trees
+    Htsim(ImportHtsim),
 }
 
 /// Arguments of `import hpcc`.
@@ -308,7 +310,32 @@ pub struct ImportHpcc {
     /// The way of each flow, to be kept to (CSV: src,dst,data_path,ack_path)
     #[arg(long, value_name = "FILE")]
     pub paths: Option<PathBuf>,
-    /// The scenario to write; its topology and its flows are written beside it
+    /// What to write.
+    #[command(flatten)]
+    pub to: ImportTo,
+}
+
+/// Arguments of `import htsim`.
+#[derive(Debug, Args)]
+pub struct ImportHtsim {
+    /// The connection matrix
+    #[arg(long, value_name = "FILE")]
+    pub matrix: PathBuf,
+    /// The topology of a fat-tree [default: the smallest of three tiers, with links of 100 Gbps and 1 us]
+    #[arg(long, value_name = "FILE")]
+    pub topology: Option<PathBuf>,
+    /// The law of the scheme
+    #[arg(long, value_name = "LAW", default_value = "ndp")]
+    pub law: String,
+    /// What to write.
+    #[command(flatten)]
+    pub to: ImportTo,
+}
+
+/// What an import writes.
+#[derive(Debug, Args)]
+pub struct ImportTo {
+    /// The scenario to write; its flows, and its topology where that is a file, are written beside it
     #[arg(long, short, value_name = "SCENARIO.toml")]
     pub out: PathBuf,
     /// Overwrite files that are there already

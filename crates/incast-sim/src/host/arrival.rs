@@ -48,6 +48,13 @@ impl Host<'_> {
         self.pump(context);
     }
 
+    /// A packet is to be acknowledged; where flows are, the last one that was missing, and those that come after it.
+    #[inline(never)]
+    fn owes_answer(&self, packet: &Packet, arrival: &Arrival) -> bool {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
+    }
+
     /// Receiver: the header of a data packet that a switch has trimmed. The packet is missing: it is not acknowledged, and what
     /// to do about it is up to the scheduler. One that is here already is acknowledged again, since its sender seems not to
     /// know.
@@ -70,13 +77,6 @@ impl Host<'_> {
             self.consult_scheduler(packet, &arrival, context);
         }
         self.pump(context);
-    }
-
-    /// A packet is to be acknowledged; where flows are, the last one that was missing, and those that come after it.
-    #[inline(never)]
-    fn owes_answer(&self, packet: &Packet, arrival: &Arrival) -> bool {
-        let class = &self.settings.classes[usize::from(packet.class)];
-        class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
     }
 
     /// Answers a packet now, or remembers that one is owed.

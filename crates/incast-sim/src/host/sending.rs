@@ -56,6 +56,8 @@ pub struct SendFlow {
     tokens: Option<Box<Tokens>>,
     /// A receiver's scheduler has its say.
     pub driven: bool,
+    /// No timer runs while it waits for its receiver.
+    reminded: bool,
     /// Its place in the NIC's line, where the shortest goes first.
     pub rank: u64,
     /// Priority of what it sends now: that of its class, unless the receiver says otherwise.
@@ -145,6 +147,7 @@ impl SendFlow {
             next_send: Time::ZERO,
             tokens: class.uses_tokens.then(Box::default),
             driven: class.scheduler.is_some(),
+            reminded: class.transport.reminded,
             rank: 0,
             priority: class.priority,
             share: None,
@@ -254,7 +257,7 @@ impl SendFlow {
     /// Starts the timer afresh, or stops it: there is nothing to wait for while nothing is in flight, unless it is credit.
     #[inline]
     pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
-        if self.send.in_flight() > 0 || self.waits_for_credit(now, settings.host.mtu) {
+        if self.send.in_flight() > 0 || !self.reminded && self.waits_for_credit(now, settings.host.mtu) {
             self.set_deadline(now, settings);
         } else {
             self.deadline = Time::MAX;

@@ -61,8 +61,8 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
         ack_priority: transport.control_priority,
         notification_priority: 0,
         underlay: Underlay::None,
-        trimmable: transport.trimmable,
         scheduler: None,
+        trimmable: transport.trimmable,
     }
 }
 
