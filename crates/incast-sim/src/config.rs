@@ -227,6 +227,8 @@ pub enum LoadBalancing {
     Spray,
     /// The sender chooses: see [`Pinned`]. Flows that are not pinned choose by a hash, once for all switches.
     Pinned,
+    /// The sender chooses for each packet: all ways in a random order, drawn anew each round. Control packets take any way.
+    Permuted,
 }
 
 /// All switches of a fabric.
@@ -386,6 +388,8 @@ pub struct HostConfig {
     pub give_up_after: Option<u8>,
     /// Closes every NIC for a part of each period.
     pub gate: Option<Gate>,
+    /// With [`LoadBalancing::Permuted`]: ways with outlying numbers of trimmed or lost packets are left out for a while.
+    pub path_penalty: bool,
 }
 
 impl HostConfig {
@@ -403,6 +407,7 @@ impl HostConfig {
             reordering: 3,
             schedulers: Vec::new(),
             give_up_after: None,
+            path_penalty: true,
             gate: None,
         }
     }

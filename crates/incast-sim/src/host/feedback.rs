@@ -8,6 +8,7 @@ use crate::fabric::{
 use incast_cc::{
     Feedback,
     sender::{Acknowledges, SendOrder},
+    spray::Fate,
 };
 use incast_units::Time;
 
@@ -59,8 +60,8 @@ impl Host<'_> {
         flow.law.on_ack(&feedback);
         flow.report_loss(now, &acked, mtu);
         flow.refresh(settings);
-        if flow.stage.is_some() {
-            flow.report_delay(now, sent, i64::from(packet.delay_ns) * 1000);
+        if flow.watched {
+            flow.report_arrival(now, sent, packet);
         }
         if flow.send.is_done() {
             self.finish(slot, context);
@@ -92,9 +93,11 @@ impl Host<'_> {
         let (now, settings, slot) = (context.now(), self.settings, packet.slot);
         let tenant = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
         let Some(flow) = tenant.filter(|flow| flow.sequence == packet.sequence) else { return };
+        flow.report_trouble(packet.position, 1, Fate::Bounced);
         flow.on_resend(now, packet.position, 1, settings);
-        let others = flow.send.in_flight();
-        if resends_at_once(others, others + 1, false) && flow.waits_for_credit(now, settings.host.mtu) {
+        let expected = flow.on_returned(settings.host.mtu);
+        let is_bad_way = flow.paths.as_ref().is_some_and(|paths| paths.is_bad_way());
+        if resends_at_once(expected, is_bad_way) && flow.waits_for_credit(now, settings.host.mtu) {
             flow.on_token(now, None, Time::MAX, settings);
         }
         self.offer(slot, context);
@@ -127,7 +130,10 @@ impl Host<'_> {
                 flow.refresh(settings);
             }
             Order::Token(wanted, lifetime) => flow.on_token(now, wanted, lifetime, settings),
-            Order::Resend(first, count) => flow.on_resend(now, first, count, settings),
+            Order::Resend(first, count) => {
+                flow.report_trouble(first, count, Fate::Trimmed);
+                flow.on_resend(now, first, count, settings);
+            }
             Order::Pull(number) => flow.on_pull(number),
             Order::Answer => flow.law.on_answer(now),
             Order::Share(share) => flow.share = Some(share),
@@ -148,14 +154,13 @@ impl Host<'_> {
     }
 }
 
-/// Whether a packet whose header came back goes out again at once, rather than with the next PULL: if no PULL is expected and at
-/// most this packet is left of the first window, as otherwise the incast that filled the queue would come back as an echo; or
-/// if its path is bad, so that it takes another one.
+/// Whether a packet whose header came back goes out again at once, rather than with the next PULL: if no PULL is expected, as
+/// otherwise the incast that filled the queue would come back as an echo; or if its way is bad, so that it takes another one.
 ///
-/// Source: M. Handley et al., SIGCOMM 2017 (NDP), section 3.2.4. A PULL is expected for each packet that is on its way: the
-/// receiver sends one for whatever reaches it, whole or trimmed.
-const fn resends_at_once(pulls_expected: u32, first_window_left: u32, path_is_bad: bool) -> bool {
-    pulls_expected == 0 && first_window_left <= 1 || path_is_bad
+/// Source: M. Handley et al., SIGCOMM 2017 (NDP), section 3.2.4. Its authors' simulator also wants at most one packet left
+/// of the first window that nothing was heard of; here such packets count as PULLs expected.
+const fn resends_at_once(pulls_expected: u64, way_is_bad: bool) -> bool {
+    pulls_expected == 0 || way_is_bad
 }
 
 /// Payload bytes of newly acknowledged packets.

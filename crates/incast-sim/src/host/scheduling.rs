@@ -131,6 +131,7 @@ impl Host<'_> {
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         packet.class = about.class;
+        self.scatter(&mut packet);
         self.push_control(packet, None);
     }
 }
@@ -214,6 +215,7 @@ mod tests {
                 ))],
                 ..HostConfig::plain(MTU)
             },
+            ways: None,
             wire: Wire::default(),
             classes: vec![class],
             arrivals_first: false,

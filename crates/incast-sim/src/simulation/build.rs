@@ -7,7 +7,7 @@ use super::{
     partition::Partition,
 };
 use crate::{
-    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LinkEvent, SwitchConfig, Ties},
+    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LinkEvent, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -16,7 +16,7 @@ use crate::{
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
-        routing::{self, Rule},
+        routing::{self, Rule, Ways},
         switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
         topology::{Ports, Topology},
     },
@@ -212,6 +212,8 @@ impl Plan {
             pfc: lossless::pfc_rules(config.into()),
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
+            ways: (config.switch.load_balancing == LoadBalancing::Permuted)
+                .then(|| Ways::new(&config.topology)),
             wire: config.wire,
             arrivals_first: config.ties == Ties::ArrivalsFirst,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),

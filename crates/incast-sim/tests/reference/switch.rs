@@ -276,7 +276,7 @@ impl<'a> Switch<'a> {
         let choice = match self.config.switch.load_balancing {
             LoadBalancing::Ecmp => entropy(packet.entropy, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned => unreachable!("the cases have no pinned flows"),
+            LoadBalancing::Pinned | LoadBalancing::Permuted => unreachable!("the cases have none of these"),
         };
         match routes.pick(self.node, packet.to, choice) {
             Some(port) => self.enqueue(now, port as usize, packet, agenda),

@@ -68,7 +68,9 @@ impl Switch<'_> {
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned => return self.forward_pinned(*packet, telemetry, context),
+            LoadBalancing::Pinned | LoadBalancing::Permuted => {
+                return self.forward_pinned(*packet, telemetry, context);
+            }
         };
         let port = self.rule.pick(packet.destination, entropy);
         self.forward_by::<BARE>(port, packet, telemetry, context);
