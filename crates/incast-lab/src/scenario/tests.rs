@@ -135,6 +135,19 @@ fn thresholds_by_rate_cover_every_port() {
 }
 
 #[test]
+fn senders_that_spray_expect_packets_in_any_order() {
+    let host = |balancing: &str| {
+        let text = GOOD.replacen("pfc = false", &format!("pfc = false\nload_balancing = \"{balancing}\""), 1);
+        let config = parse(&text).unwrap_or_else(|error| panic!("{error}")).runs()[0].config(1);
+        let host = config.expect("a config").host;
+        (host.reordering, host.path_penalty)
+    };
+    assert_eq!((host("ecmp"), host("pinned")), ((3, true), (3, true)));
+    assert_eq!(host("permuted"), host("spray"));
+    assert!(host("permuted").0 > 3);
+}
+
+#[test]
 fn trimming_has_the_defaults_of_ndp() {
     use incast_sim::config::{Limit, Trim, Victim};
     let trim = |text: &str| {
@@ -480,6 +493,7 @@ fn what_has_no_effect_is_a_warning() {
         ),
         ("law = \"cubic\"", "law = \"cubic\"\nswitch.ecn = { kind = \"step\", at = \"1KB\" }", "no effect"),
         ("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", "switch.ecn is off"),
+        ("mtu = \"4096B\"", "mtu = \"4096B\"\npath_penalty = false", "path_penalty has no effect"),
         ("pfc = false", "trim = true", "switch.trim has no effect, as no law of it has its packets trimmed"),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nack_delay = \"5us\"", "ack_delay has no effect"),

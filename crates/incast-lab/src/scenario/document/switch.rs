@@ -192,6 +192,8 @@ pub enum LoadBalancing {
     Spray,
     /// By the flow's own choice, which a trace gives; flows without one choose by a hash.
     Pinned,
+    /// By the sender: its packets take all ways in a random order that is drawn anew each round. Control packets take any.
+    Permuted,
 }
 
 /// Order of what happens at the same picosecond.

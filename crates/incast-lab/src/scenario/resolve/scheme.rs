@@ -389,6 +389,11 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 ));
             }
         }
+        if host.path_penalty.is_some() && scheme.switch.load_balancing != config::LoadBalancing::Permuted {
+            warnings.push(format!(
+                "scheme {name}: host.path_penalty has no effect, as load_balancing is not \"permuted\""
+            ));
+        }
         if scheme.switch.load_balancing == config::LoadBalancing::Pinned && !context.traffic.pinned {
             warnings.push(format!(
                 "scheme {name}: load_balancing = \"pinned\" without effect: no flow has a path"

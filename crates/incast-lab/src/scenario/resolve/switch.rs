@@ -48,6 +48,7 @@ pub fn resolve(
             described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
             described::LoadBalancing::Pinned => LoadBalancing::Pinned,
+            described::LoadBalancing::Permuted => LoadBalancing::Permuted,
         },
         agent,
         telemetry: false,
