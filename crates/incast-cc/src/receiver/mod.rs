@@ -24,6 +24,7 @@
 
 pub mod ndp;
 pub mod paced_tokens;
+pub mod polo;
 mod share;
 pub mod window_credit;
 
@@ -252,6 +253,8 @@ macro_rules! schedulers {
 schedulers! {
     /// See [`ndp`].
     Ndp(ndp::Receiver),
+    /// See [`polo`].
+    Polo(polo::Receiver),
     /// See [`window_credit`].
     WindowCredit(window_credit::WindowCredit),
     /// See [`paced_tokens`].
