@@ -126,7 +126,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     let row = summary.as_array().and_then(|rows| rows.first()).expect("a row");
     assert_eq!((row["flows"].as_u64(), row["completed"].as_u64()), (Some(128), Some(128)), "{row}");
 
-    // Parallel links are a topology file, which is written beside the scenario, too.
+    // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario, too.
     let (bundles, topology) = (out.join("bundles.toml"), out.join("f.topo"));
     let small = out.join("small.cm");
     fs::write(&small, "Nodes 8\nConnections 1\n7->0 start 5 size 9\n").expect("written");

@@ -41,7 +41,7 @@ pub const CASES: &[Case] = &[
         drops: None,
         judged: true,
     },
-    // -strat ecmp_host -paths 64: switches hash one of 64 numbers of the packet.
+    // Switches hash one of 64 numbers, which each flow goes through in a permutation.
     Case {
         name: "ndp128_2MB_ecmp",
         matrix: PERMUTATION,
