@@ -22,8 +22,11 @@
 //! blindly, which [`Signal`]s the sender gives, with which priority data goes. It makes the scheduler
 //! ([`crate::sender::SenderLaw::receiver`]).
 
+mod arrived;
+pub mod homa;
 pub mod ndp;
 pub mod paced_tokens;
+pub mod polo;
 mod share;
 pub mod window_credit;
 
@@ -252,10 +255,14 @@ macro_rules! schedulers {
 schedulers! {
     /// See [`ndp`].
     Ndp(ndp::Receiver),
+    /// See [`polo`].
+    Polo(polo::Receiver),
     /// See [`window_credit`].
     WindowCredit(window_credit::WindowCredit),
     /// See [`paced_tokens`].
     PacedTokens(paced_tokens::PacedTokens),
+    /// See [`homa`].
+    Homa(homa::Receiver),
 }
 
 impl Scheduler {

@@ -24,7 +24,11 @@ use crate::{
     probe::PacketTrace,
     settings::{Class, Settings},
 };
-use incast_cc::{Path, receiver::ReceiverScheduler};
+use incast_cc::{
+    Path,
+    receiver::ReceiverScheduler,
+    sender::{Acknowledges, Recovery},
+};
 use incast_units::{Bytes, Time};
 
 /// The largest payload of a packet.
@@ -179,15 +183,20 @@ impl Plan {
     pub fn settings(&self, config: &Config) -> Settings {
         let class = |class: &crate::config::ClassConfig| {
             let info = class.law.info();
+            let transport = class.law.transport();
             Class {
                 law: class.law.clone(),
                 law_at: class.law_at.clone(),
-                recovery: class.recovery,
+                // Where nothing is acknowledged but all of it, the receiver asks for what is missing by name.
+                recovery: match transport.acknowledges {
+                    Acknowledges::Packets => class.recovery,
+                    Acknowledges::Flows => Recovery::SelectiveRepeat,
+                },
                 priority: class.priority,
                 ack_priority: class.ack_priority.unwrap_or(class.priority),
                 notification_priority: class.notification_priority,
                 underlay: class.underlay.clone(),
-                transport: class.law.transport(),
+                transport,
                 scheduler: class.scheduler,
                 uses_tokens: class
                     .scheduler
