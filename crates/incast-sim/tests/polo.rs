@@ -49,13 +49,23 @@ fn goodput(outcome: &Outcome) -> f64 {
 fn report(name: &str, given: &[(&str, Raw)]) {
     for n in [1, 10, 50, 200, 1000] {
         let mut config = sweep(n, 100_000, given);
-        if let Ok(end) = std::env::var("END") { config.end = Time::from_ms(end.parse().unwrap()); }
+        if let Ok(end) = std::env::var("END") {
+            config.end = Time::from_ms(end.parse().unwrap());
+        }
         let start = std::time::Instant::now();
         let outcome = incast_sim::simulate(config).unwrap();
         let done = outcome.flows.iter().filter(|f| f.delivered.is_some()).count();
         let timeouts: u32 = outcome.flows.iter().map(|f| f.timeouts).sum();
         let again: u64 = outcome.flows.iter().map(|f| f.retransmitted_bytes).sum();
-        println!("{name} n={n} done={done} goodput={:.3} drops={} timeouts={timeouts} again={} marks={} hops={} cpu={:?}", goodput(&outcome), outcome.totals.drops, again / 1430, outcome.flows.iter().map(|f| f.marked_packets).sum::<u32>(), outcome.totals.packet_hops, start.elapsed());
+        println!(
+            "{name} n={n} done={done} goodput={:.3} drops={} timeouts={timeouts} again={} marks={} hops={} cpu={:?}",
+            goodput(&outcome),
+            outcome.totals.drops,
+            again / 1430,
+            outcome.flows.iter().map(|f| f.marked_packets).sum::<u32>(),
+            outcome.totals.packet_hops,
+            start.elapsed()
+        );
     }
 }
 
@@ -63,7 +73,14 @@ fn report(name: &str, given: &[(&str, Raw)]) {
 fn numbers() {
     report("default", &[]);
     report("paper", &[("profile", text("paper"))]);
-    for (k, v) in [("adjoint_scope", "active"), ("adjoint_scope", "all"), ("pause", "off"), ("d_scope", "flow"), ("driving", "per-data"), ("epoch", "each")] {
+    for (k, v) in [
+        ("adjoint_scope", "active"),
+        ("adjoint_scope", "all"),
+        ("pause", "off"),
+        ("d_scope", "flow"),
+        ("driving", "per-data"),
+        ("epoch", "each"),
+    ] {
         report(&format!("{k}={v}"), &[(k, text(v))]);
     }
     for k in ["recovery1", "recovery2", "recovery3", "wasted_optimisation"] {
