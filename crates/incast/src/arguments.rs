@@ -32,7 +32,7 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Make a scenario of another simulator's input files
     Import(Import),
-    /// Re-run a peer's reference cases and print ours against theirs
+    /// Re-run peers' reference cases and print ours against theirs
     Validate(Validate),
     /// Measure what the engine costs on the canonical cases
     Bench(Bench),
@@ -349,13 +349,13 @@ pub struct Validate {
     /// Only these cases [default: all]
     #[arg(value_name = "CASE")]
     pub cases: Vec<String>,
-    /// Folder of the reference cases
-    #[arg(long, value_name = "DIR", default_value = "validation/ns3")]
-    pub from: PathBuf,
+    /// Folder of the reference cases, of which all that it has are run [default: validation/ns3 and validation/htsim]
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
     /// Folder of the imported scenarios and what comes out
     #[arg(long, value_name = "DIR", default_value = "results/validation")]
     pub out: PathBuf,
-    /// Seeds of the cases in which switches draw marks
+    /// Seeds of the cases in which switches draw
     #[arg(long, value_name = "N", default_value = "20")]
     pub seeds: NonZeroUsize,
     /// Runs of a case at once [default: cores]

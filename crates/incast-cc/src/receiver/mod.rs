@@ -22,6 +22,8 @@
 //! blindly, which [`Signal`]s the sender gives, with which priority data goes. It makes the scheduler
 //! ([`crate::sender::SenderLaw::receiver`]).
 
+mod arrived;
+pub mod homa;
 pub mod ndp;
 pub mod paced_tokens;
 pub mod polo;
@@ -259,6 +261,8 @@ schedulers! {
     WindowCredit(window_credit::WindowCredit),
     /// See [`paced_tokens`].
     PacedTokens(paced_tokens::PacedTokens),
+    /// See [`homa`].
+    Homa(homa::Receiver),
 }
 
 impl Scheduler {

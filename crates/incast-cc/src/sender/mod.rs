@@ -31,6 +31,7 @@ registry::senders! {
     ;
     ndp::Ndp,
     polo::Polo,
+    homa::Homa,
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).
@@ -134,6 +135,15 @@ impl Condition {
     }
 }
 
+/// Flows of one size, of those that a scenario has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeClass {
+    /// Payload bytes of each.
+    pub bytes: u64,
+    /// How many are to be expected.
+    pub flows: f64,
+}
+
 /// A law at the sender of one flow. All methods are pure in the sense of the crate: no clock, no I/O.
 pub trait SenderLaw: Sized {
     /// Parameters, resolved once for a fabric.
@@ -152,6 +162,14 @@ pub trait SenderLaw: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// Parameters that follow from the traffic, in place of those that follow from the path. None of those that are `given`.
+    fn by_traffic(
+        _parameters: &Self::Parameters,
+        _given: &[(String, Raw)],
+        _sizes: &dyn Fn() -> Vec<SizeClass>,
+    ) -> Vec<(&'static str, Raw)> {
+        Vec::new()
+    }
     /// Receivers answer marked packets with congestion notifications ([`Self::on_cnp`]), at most one for each flow in
     /// this time. `None` for laws that learn of marks from acknowledgements.
     fn notification_interval(_parameters: &Self::Parameters) -> Option<Time> {

@@ -66,6 +66,11 @@ macro_rules! dispatch {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::HEEDS,)* }
             }
 
+            /// See [`SenderLaw::by_traffic`].
+            pub fn by_traffic(&self, given: &[(String, Raw)], sizes: &dyn Fn() -> Vec<SizeClass>) -> Vec<(&'static str, Raw)> {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::by_traffic(parameters, given, sizes),)* }
+            }
+
             /// See [`SenderLaw::notification_interval`].
             pub fn notification_interval(&self) -> Option<Time> {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::notification_interval(parameters),)* }

@@ -1,6 +1,7 @@
 //! All-to-all: each host sends one flow to each other host.
 
 use super::{Expected, Generate};
+use incast_cc::sender::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::Time;
 
@@ -44,6 +45,10 @@ impl Generate for AllToAll {
 
     fn describe(&self) -> String {
         format!("{}: {} flows of {} B at {}", self.name, self.expected().flows, self.size, self.start)
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        vec![(self.class, SizeClass { bytes: self.size, flows: self.expected().flows })]
     }
 
     fn starts(&self) -> (u64, u64) {

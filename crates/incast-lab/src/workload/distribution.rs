@@ -1,6 +1,7 @@
 //! Distributions of flow sizes: sampling by inverting the CDF, and exact means.
 
 use crate::scenario::document::workload::Interpolation;
+use incast_cc::sender::SizeClass;
 use incast_sim::engine::random::Stream;
 
 /// What is wrong with a table, and in which line (from 1; 0 for the table as a whole).
@@ -187,6 +188,37 @@ impl Distribution {
             }
         };
         (size.round() as u64).clamp(1, max.max(1))
+    }
+
+    /// Sizes that stand for `flows` flows: those in the middle of equal parts of the curve, the largest as large as the mean
+    /// asks for. A few flows of data mining's tail have most of the bytes.
+    pub fn spread(&self, flows: f64) -> Vec<SizeClass> {
+        const PARTS: u32 = 10_000;
+        if let Self::Fixed(bytes) = self {
+            return vec![SizeClass { bytes: *bytes, flows }];
+        }
+        // Only log-normal sizes are drawn.
+        let mut stream = Stream::new(0, 0, 0);
+        let size = |part: u32| match self {
+            Self::Fixed(size) => *size as f64,
+            Self::Lognormal { .. } => self.sample(&mut stream) as f64,
+            Self::Table { table, interpolation, max } => {
+                let middle = (f64::from(part) + 0.5) / f64::from(PARTS);
+                let size = match interpolation {
+                    Interpolation::Linear => table.invert_lines(middle),
+                    Interpolation::Step => table.invert_step(middle),
+                };
+                size.round().clamp(1.0, *max as f64)
+            }
+        };
+        let mut sizes: Vec<f64> = (0..PARTS).map(size).collect();
+        sizes.sort_unstable_by(f64::total_cmp);
+        if let Some(largest) = sizes.pop() {
+            let others: f64 = sizes.iter().sum();
+            sizes.push((self.mean() * f64::from(PARTS) - others).max(largest));
+        }
+        let flows = flows / f64::from(PARTS);
+        sizes.into_iter().map(|size| SizeClass { bytes: size as u64, flows }).collect()
     }
 
     /// Mean in bytes: that of the curve, before sizes are rounded to whole bytes of at least 1.

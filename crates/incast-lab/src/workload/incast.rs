@@ -4,6 +4,7 @@ use super::{
     Expected, Generate, request_id,
     streams::{Purpose, draw_to_front, stream},
 };
+use incast_cc::sender::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::Time;
 
@@ -101,6 +102,10 @@ impl Generate for Incast {
             self.start,
             self.expected().flows
         )
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        vec![(self.class, SizeClass { bytes: self.size, flows: self.expected().flows })]
     }
 
     fn starts(&self) -> (u64, u64) {

@@ -4,6 +4,7 @@ use super::{
     Expected, Generate,
     streams::{Purpose, draw_to_front, stream},
 };
+use incast_cc::sender::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::{Bytes, Time};
 
@@ -119,6 +120,13 @@ impl Generate for Long {
 
     fn smallest_long_flow(&self) -> Option<u64> {
         Some(self.size)
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        if self.endless {
+            return Vec::new();
+        }
+        vec![(self.class, SizeClass { bytes: self.size, flows: self.expected().flows })]
     }
 
     fn starts(&self) -> (u64, u64) {

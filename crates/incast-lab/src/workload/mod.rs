@@ -13,6 +13,7 @@ pub mod streams;
 pub mod trace;
 mod trace_parquet;
 
+use incast_cc::sender::SizeClass;
 use incast_sim::{FlowSpec, host::app::Application};
 use std::fmt::Debug;
 
@@ -44,6 +45,8 @@ pub trait Generate: Debug + Send + Sync {
     fn smallest_long_flow(&self) -> Option<u64> {
         None
     }
+    /// Classes and sizes of the flows, and how many of each are to be expected; flows that never end are left out.
+    fn sizes(&self) -> Vec<(u16, SizeClass)>;
     /// The earliest and latest start that is possible, in picoseconds.
     fn starts(&self) -> (u64, u64);
 }

@@ -4,6 +4,7 @@ use super::{
     Expected, Generate,
     streams::{Purpose, draw_to_front, stream},
 };
+use incast_cc::sender::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::Time;
 
@@ -60,6 +61,10 @@ impl Generate for Permutation {
 
     fn describe(&self) -> String {
         format!("{}: {} flows of {} B at {}", self.name, self.hosts, self.size, self.start)
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        vec![(self.class, SizeClass { bytes: self.size, flows: self.expected().flows })]
     }
 
     fn starts(&self) -> (u64, u64) {

@@ -5,6 +5,7 @@ use super::{
     distribution::Distribution,
     streams::{Purpose, stream},
 };
+use incast_cc::sender::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::Time;
 
@@ -76,6 +77,11 @@ impl Generate for Poisson {
             self.sources.len(),
             self.expected().flows
         )
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        let sizes = self.sizes.spread(self.expected().flows);
+        sizes.into_iter().map(|size| (self.class, size)).collect()
     }
 
     fn starts(&self) -> (u64, u64) {

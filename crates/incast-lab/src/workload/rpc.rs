@@ -8,6 +8,7 @@ use super::{
     distribution::Distribution,
     streams::{Purpose, stream},
 };
+use incast_cc::sender::SizeClass;
 use incast_sim::{
     FlowSpec,
     engine::random::Stream,
@@ -152,6 +153,14 @@ impl Generate for Rpc {
         }
         let client = asks.then(|| stream(seed, Purpose::RpcClient, &self.name, u64::from(host)));
         Some(Box::new(Host { rpc: Arc::new(self.clone()), seed, client, servers }))
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        let both = [(self.request_class, &self.request), (self.response_class, &self.response)];
+        let spread = |(class, sizes): (u16, &Distribution)| {
+            sizes.spread(self.calls).into_iter().map(move |size| (class, size))
+        };
+        both.into_iter().flat_map(spread).collect()
     }
 
     fn starts(&self) -> (u64, u64) {

@@ -6,6 +6,7 @@
 //! Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
 use super::{Expected, Generate, MOST_BYTES, trace_parquet};
+use incast_cc::sender::SizeClass;
 use incast_sim::{FlowSpec, fabric::routing::Pinned};
 use incast_units::Time;
 use std::{collections::BTreeMap, path::Path};
@@ -211,6 +212,11 @@ impl Generate for Trace {
     fn describe(&self) -> String {
         let expected = self.expected();
         format!("{}: {} flows of a trace, {:.0} B together", self.name, expected.flows, expected.bytes)
+    }
+
+    fn sizes(&self) -> Vec<(u16, SizeClass)> {
+        let size = |flow: &FlowSpec| (flow.class, SizeClass { bytes: flow.bytes, flows: 1.0 });
+        self.flows.iter().map(size).collect()
     }
 
     fn starts(&self) -> (u64, u64) {

@@ -126,7 +126,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     let row = summary.as_array().and_then(|rows| rows.first()).expect("a row");
     assert_eq!((row["flows"].as_u64(), row["completed"].as_u64()), (Some(128), Some(128)), "{row}");
 
-    // Parallel links are a topology file, which is written beside the scenario, too.
+    // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario, too.
     let (bundles, topology) = (out.join("bundles.toml"), out.join("f.topo"));
     let small = out.join("small.cm");
     fs::write(&small, "Nodes 8\nConnections 1\n7->0 start 5 size 9\n").expect("written");
@@ -211,11 +211,28 @@ fn the_reference_cases_are_reproduced() {
     );
 }
 
+/// The peer's flows are those of ours, and all of ours end; how near they are is what the table is for.
+#[test]
+fn a_case_of_htsim_is_compared() {
+    let out = folder("validate_htsim");
+    let arguments = ["validate", "--seeds", "2", "--from", HTSIM, "--out", text(&out), "swift128_2MB"];
+    let printed = succeed(&arguments);
+    assert!(printed.contains("| `swift128_2MB` | 128 |") && printed.contains("0 of 0 aims met"), "{printed}");
+    let path = out.join("all.json");
+    fs::write(&path, succeed(&[&arguments[..], &["--json"]].concat())).expect("written");
+    let one = &json(&path)[0];
+    assert_eq!((one["completed"].as_u64(), one["seeds"].as_u64()), (Some(256), Some(2)), "{one}");
+    assert!(one["met"].is_null() && one["theirs"]["drops"].as_f64() == Some(59.0), "{one}");
+    assert!(out.join("swift128_2MB/swift128_2MB.toml").exists() && out.join("swift128_2MB/fct.csv").exists());
+}
+
 #[test]
 fn unknown_cases_are_refused() {
     let output = incast(&["validate", "single_star_pint"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("single_star_hpcc"), "{}", stderr(&output));
-    let output = incast(&["validate", "--from", "no/such/folder", "single_star_hpcc"]);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for case in [&["single_star_hpcc"][..], &["swift128_2MB"], &[]] {
+        let output = incast(&[&["validate", "--from", "no/such/folder"], case].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
 }

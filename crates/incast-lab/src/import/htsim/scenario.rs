@@ -73,29 +73,45 @@ pub fn write(
     page.table("[[scheme]]");
     page.text("law", inputs.law, "");
     if is_ndp {
-        page.text("unscheduled", Bytes::new(WINDOW_PACKETS * PAYLOAD), "-cwnd 50");
-        page.key("pull_rate", "0.99", "of the receiver's link");
+        for (key, value, from) in ndp() {
+            page.key(key, value, from);
+        }
     }
     (page.finish(), file)
 }
 
-/// The peer's composite queue. What is in service counts there and not here.
+/// How the peer's packets find their ways, as `switch.load_balancing`.
+pub const WAYS: &str = "spray";
+
+/// Bytes of the peer's queues unless a file says otherwise.
+pub const QUEUE: u64 = QUEUE_PACKETS * PAYLOAD;
+
+/// `switch.trim` for the peer's composite queue of so many bytes. What is in service counts there and not here.
+pub fn trim(queue: u64) -> String {
+    let waiting = (queue / (PAYLOAD + HEADER)).saturating_sub(1).max(1);
+    format!(
+        "{{ queue = {waiting}, header_queue = \"{}B\", victim = \"either\", header_weight = \"strict\", return_to_sender = true }}",
+        2 * queue
+    )
+}
+
+/// Keys of the scheme for the peer's NDP, with where they come from.
+pub fn ndp() -> [(&'static str, String, &'static str); 2] {
+    [
+        ("unscheduled", format!("\"{}\"", Bytes::new(WINDOW_PACKETS * PAYLOAD)), "-cwnd 50"),
+        ("pull_rate", "0.99".to_owned(), "of the receiver's link"),
+    ]
+}
+
+/// What the peer's NDP has.
 fn trimming(page: &mut Page, queue: Option<u64>) {
-    let bytes = queue.unwrap_or(QUEUE_PACKETS * PAYLOAD);
-    let waiting = (bytes / (PAYLOAD + HEADER)).saturating_sub(1).max(1);
-    page.key(
-        "trim",
-        format_args!(
-            "{{ queue = {waiting}, header_queue = \"{}B\", victim = \"either\", header_weight = \"strict\", \
-             return_to_sender = true }}",
-            2 * bytes
-        ),
-        &match queue {
-            Some(bytes) => format!("Queue_Up, Queue_Down: {bytes} bytes with the packet in service"),
-            None => format!("-q {QUEUE_PACKETS}: {bytes} bytes with the packet in service"),
-        },
-    );
-    page.text("load_balancing", "permuted", "-strat perm");
+    let bytes = queue.unwrap_or(QUEUE);
+    let from = match queue {
+        Some(_) => "Queue_Up, Queue_Down".to_owned(),
+        None => format!("-q {QUEUE_PACKETS}"),
+    };
+    page.key("trim", trim(bytes), &format!("{from}: {bytes} bytes with the packet in service"));
+    page.text("load_balancing", WAYS, "-strat perm");
     page.key("priorities", 2, "headers and control packets, data");
 }
 

@@ -49,7 +49,7 @@ fn connections_become_full_packets_on_a_fat_tree() {
             "link = { rate = \"100Gbps\", delay = \"1us\" }  # what the peer has without a file",
             "trim = { queue = 13, header_queue = \"122880B\", victim = \"either\", header_weight = \"strict\", \
              return_to_sender = true }  # -q 15: 61440 bytes with the packet in service",
-            "load_balancing = \"permuted\"  # -strat perm",
+            &format!("load_balancing = \"{}\"  # -strat perm", scenario::WAYS),
             "frames = { header = \"64B\", control = \"64B\", notification = \"64B\", smallest = \"64B\" }  # the peer's NDP",
             "unscheduled = \"204.8KB\"  # -cwnd 50",
             "pull_rate = 0.99  # of the receiver's link",
@@ -197,11 +197,13 @@ fn huge_fabrics_are_refused() {
 /// Other laws have drop-tail queues, and what is written is a scenario: it is read, resolved and built.
 #[test]
 fn what_is_written_can_be_run() {
-    for (law, marks) in [("dctcp", true), ("swift", false), ("credit", false)] {
+    for (law, marks) in [("ndp", false), ("dctcp", true), ("swift", false), ("credit", false)] {
         for topology in [None, Some(CLOS), Some(LEAF_SPINE)] {
             let imported = import_all(MATRIX, topology, law).expect("imported");
             assert_eq!(imported.scenario.contains("ecn ="), marks, "{law}");
-            has(&imported, &["buffer = { per_port = \"409600B\" }  # drop-tail, 100 packets"]);
+            if law != "ndp" {
+                has(&imported, &["buffer = { per_port = \"409600B\" }  # drop-tail, 100 packets"]);
+            }
             // The trace is a file beside the scenario; its place is taken by what has no file.
             let scenario = imported.scenario.replace(
                 "kind = \"trace\"\npath = \"case.flows.csv\"",

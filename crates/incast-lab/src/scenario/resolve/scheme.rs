@@ -26,7 +26,7 @@ use incast_cc::{
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
     receiver::Scheduler,
-    sender::{Condition, LAWS, LawInfo, LawParameters},
+    sender::{Condition, LAWS, LawInfo, LawParameters, SizeClass},
     underlay::Underlay,
 };
 use incast_sim::{
@@ -219,15 +219,20 @@ fn class_config(
     files.read_parameters(info.parameters, &mut given)?;
     let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
     let path = Path { rto_min: host.rto_min.0, ..files.path(context.topology, mtu, &format, wire.gap) };
-    let resolved = |rate| match LawParameters::resolve(law, &Path { rate, ..path }, &given) {
-        Some(Ok(resolved)) => Ok(resolved),
-        Some(Err(error)) => {
-            let others =
-                if refinement.is_some() { described::REFINEMENT_KEYS } else { described::SCHEME_KEYS };
-            Err(parameter_problem(error, &format!("law {}", info.name), others))
-        }
-        None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
-    };
+    let resolved =
+        |rate, given: &[(String, Raw)]| match LawParameters::resolve(law, &Path { rate, ..path }, given) {
+            Some(Ok(resolved)) => Ok(resolved),
+            Some(Err(error)) => {
+                let others =
+                    if refinement.is_some() { described::REFINEMENT_KEYS } else { described::SCHEME_KEYS };
+                Err(parameter_problem(error, &format!("law {}", info.name), others))
+            }
+            None => Err(find_law(law).err().unwrap_or_else(|| Problem::new("no such law")).under("law")),
+        };
+    // The sizes of the flows may decide about what is not given.
+    let by_traffic = resolved(path.rate, &given)?.by_traffic(&given, &|| sizes_under(context, scheme, law));
+    given.extend(by_traffic.into_iter().map(|(key, raw)| (key.to_owned(), raw)));
+    let resolved = |rate| resolved(rate, &given);
     let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
     let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
     let highest = switch.priorities.saturating_sub(1);
@@ -275,6 +280,17 @@ fn class_config(
         scheduler: None,
     };
     Ok((class, receiver))
+}
+
+/// The sizes of the flows that a scheme has under a law.
+fn sizes_under(context: &Context<'_>, scheme: &Scheme, law: &str) -> Vec<SizeClass> {
+    let is_under = |class: u16| {
+        let name = context.traffic.classes.get(usize::from(class));
+        let refinement = scheme.by_class.iter().find(|(other, _)| Some(other) == name);
+        refinement.and_then(|(_, refinement)| refinement.law.as_deref()).unwrap_or(&scheme.law) == law
+    };
+    let sizes = context.traffic.generators.iter().flat_map(|generator| generator.sizes());
+    sizes.filter(|(class, _)| is_under(*class)).map(|(_, size)| size).collect()
 }
 
 /// What a scenario gives for a class: one of another law starts from that law's defaults, one of the same law from the

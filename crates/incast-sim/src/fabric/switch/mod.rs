@@ -52,6 +52,13 @@ struct Port {
     marking: u16,
 }
 
+/// Whatever there is: flow control, agents, telemetry, samples.
+const FULL: u8 = 0;
+/// Nothing: it only forwards, by hashes, with lazy departures.
+const BARE: u8 = 1;
+/// Trimming, and how load is balanced, but nothing else.
+const TRIMS: u8 = 2;
+
 /// Counts of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct QueueRecord {
@@ -137,9 +144,8 @@ pub struct Switch<'a> {
     lazy: bool,
     /// They are whenever flow control does not need to know of them at once.
     may_be_lazy: bool,
-    /// It only forwards: by hashes, with lazy departures, and without flow control, agent, telemetry, samples and whatever else
-    /// must be asked for every packet. The functions on a packet's way exist twice, once with none of these questions.
-    bare: bool,
+    /// What must be asked for every packet. The functions on a packet's way exist once for each.
+    way: u8,
     /// Ports with something waiting, where departures are lazy.
     busy: Vec<u16>,
     node: u32,
@@ -243,6 +249,18 @@ impl<'a> Switch<'a> {
             (most.is_some() || trim.is_some()).then(|| Box::new(Counts::new(queues, ports.len(), most)));
         let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
+        let plain = lazy
+            && agent_info.is_none()
+            && settings.pfc.is_none()
+            && probe.is_none()
+            && !settings.switch.telemetry
+            && !settings.arrivals_first;
+        let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
+        let way = match (plain, trim.is_some() || most.is_some()) {
+            (true, true) => TRIMS,
+            (true, false) if hashes => BARE,
+            _ => FULL,
+        };
         let own_lots = |port: usize| {
             mix(mix(settings.seed ^ u64::from(LOTS_STREAM)) ^ u64::from(node) << 16 ^ port as u64)
         };
@@ -276,15 +294,7 @@ impl<'a> Switch<'a> {
             red,
             lazy,
             may_be_lazy: lazy,
-            bare: lazy
-                && agent_info.is_none()
-                && settings.pfc.is_none()
-                && trim.is_none()
-                && most.is_none()
-                && probe.is_none()
-                && !settings.switch.telemetry
-                && !settings.arrivals_first
-                && settings.switch.load_balancing == LoadBalancing::Ecmp,
+            way,
             busy: Vec::new(),
             node,
             base,

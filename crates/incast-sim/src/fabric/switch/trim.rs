@@ -1,6 +1,6 @@
 //! Egress where queues are limited in packets: trimming, and memories of so many packets.
 
-use super::Switch;
+use super::{FULL, Switch};
 use crate::{
     config::Buffer,
     fabric::{
@@ -15,7 +15,7 @@ use crate::{
 impl Switch<'_> {
     /// A packet has to wait: where it has no room, it or another one is trimmed, sent back, or dropped.
     #[inline(never)]
-    pub(super) fn wait_counted(
+    pub(super) fn wait_counted<const WAY: u8>(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -25,7 +25,7 @@ impl Switch<'_> {
         let index = self.index(port, packet.priority);
         let wire = u64::from(packet.wire);
         if self.has_place(port, index, packet) && self.admit_by_queue(port, index, wire, context) {
-            self.append::<false>(port, packet, telemetry, context);
+            self.append::<WAY>(port, packet, telemetry, context);
         } else if packet.is_trimmed() && self.trimming.as_ref().is_some_and(|trimming| trimming.returns()) {
             self.bounce(port, packet, context);
         } else if packet.priority == HEADERS || !self.may_be_trimmed(packet) {
@@ -108,7 +108,7 @@ impl Switch<'_> {
         self.counters.trimmed.0 += 1;
         self.counters.trimmed.1 += u64::from(packet.wire - header.wire);
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Trim, packet);
-        self.enqueue::<false>(port, &header, telemetry, context);
+        self.enqueue::<FULL>(port, &header, telemetry, context);
     }
 
     /// Sends a header back to its sender. That is once for each: the way back has no other rules than that of any packet.
@@ -116,6 +116,6 @@ impl Switch<'_> {
     fn bounce(&mut self, port: usize, header: &Packet, context: &mut impl NodeContext) {
         self.counters.bounces += 1;
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Bounce, header);
-        self.forward::<false>(MADE_HERE, &header.bounced(), None, context);
+        self.forward::<FULL>(MADE_HERE, &header.bounced(), None, context);
     }
 }
