@@ -444,7 +444,7 @@ impl Receiver {
         budget.d = budget.adjusted(came, floor, most);
         budget.left = budget.whole();
         let grew = !budget.first && budget.left > before;
-        budget.idle = if came { 0 } else { budget.idle + 1 };
+        budget.idle = if came { 0 } else { budget.idle.saturating_add(1) };
         (budget.first, budget.marks, budget.arrivals) = (false, 0, arrivals);
         let repair = repairs && budget.idle >= 2;
         if repair {
@@ -658,7 +658,7 @@ impl ReceiverScheduler for Receiver {
         if !was_active {
             return;
         }
-        if !succeeded {
+        if !succeeded || self.active.is_empty() {
             self.start_next(now, send);
         }
         if self.rules.adjoint_scope == AdjointScope::Owner {
