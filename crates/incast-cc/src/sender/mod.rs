@@ -30,6 +30,7 @@ registry::senders! {
     marimo::Marimo,
     ;
     homa::Homa,
+    phost::Phost,
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).

@@ -311,7 +311,7 @@ impl SendFlow {
             self.on_resend(now, packet, 1, settings);
         }
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(now, lifetime);
+            tokens.add(now, lifetime, wanted);
         }
     }
 
@@ -350,7 +350,7 @@ impl SendFlow {
         self.send.on_timeout();
         self.law.on_timeout(now, next);
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(now, Time::MAX);
+            tokens.add(now, Time::MAX, None);
         }
         self.refresh(settings);
     }
@@ -358,7 +358,7 @@ impl SendFlow {
     /// The credit may have been lost: one packet goes on the flow's own account, and asks for more.
     pub fn go_on_without_credit(&mut self, now: Time, settings: &Settings) {
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(now, Time::MAX);
+            tokens.add(now, Time::MAX, None);
         } else {
             let position = self.position(self.send.unsent() + 1, settings.host.mtu);
             self.law.on_credit(now, position);
@@ -447,14 +447,14 @@ impl SendFlow {
 
     /// A packet goes, with a token if it needs one, and the priority that it has by its place in the flow.
     #[inline(never)]
-    fn emit_driven(&mut self, packet: u32, again: bool, mtu: u32) -> u8 {
-        let priority = self.law.priority(self.position(packet, mtu)).unwrap_or(self.priority);
-        if !self.is_free(packet, again, mtu)
+    fn emit_driven(&mut self, position: u32, again: bool, mtu: u32, packet: &mut Packet) {
+        packet.priority = self.law.priority(self.position(position, mtu)).unwrap_or(self.priority);
+        if !self.is_free(position, again, mtu)
             && let Some(tokens) = &mut self.tokens
+            && let Some(name) = tokens.take()
         {
-            tokens.take();
+            packet.set_token(name);
         }
-        priority
     }
 
     /// Makes the packet that reliability wants sent next.
@@ -471,12 +471,15 @@ impl SendFlow {
         packet.wire = class.format.data(payload) as u16;
         packet.payload = payload as u16;
         packet.class = self.class;
-        packet.priority = if self.driven { self.emit_driven(position, again, mtu) } else { self.priority };
+        packet.priority = self.priority;
         packet.set_ecn_capable(class.ecn_capable);
         if position + 1 == self.packets {
             packet.set_last();
         }
         packet.set_stamp(now);
+        if self.driven {
+            self.emit_driven(position, again, mtu, &mut packet);
+        }
         if again {
             self.retransmitted_bytes += u64::from(payload);
         }
