@@ -40,7 +40,7 @@ bench:
 	$(CARGO) build --release --locked -p incast
 	target/release/incast bench
 
-## The reference cases of HPCC's ns-3 simulator, ours against theirs (docs/validation.md).
+## The reference cases of HPCC's ns-3 simulator and of csg-htsim, ours against theirs (docs/validation.md).
 validate:
 	$(CARGO) build --release --locked -p incast
 	target/release/incast validate --out $(OUT)/validation

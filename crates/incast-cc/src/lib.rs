@@ -7,6 +7,7 @@
 //! - [`receiver`]: schedulers that hand out credit at the receiver.
 //! - [`switch`]: what a switch does to the packets of a port (marking, control packets, deflection).
 //! - [`marimo`]: a law that exists as C, shared with real hosts.
+//! - [`spray`]: which of all equal-cost ways each packet takes, where the sender chooses.
 //! - [`underlay`]: what holds packets between a flow and its NIC.
 
 pub mod feedback;
@@ -16,6 +17,7 @@ pub mod path;
 pub mod periodic;
 pub mod receiver;
 pub mod sender;
+pub mod spray;
 pub mod switch;
 pub mod underlay;
 

@@ -2,15 +2,20 @@
 //!
 //! A measurement runs a case with consecutive seeds until a second of CPU has gone into the event loop, three times
 //! over, and reports the cheapest of the three: their difference is what else the machine did. Set-up is not part of
-//! it. Buffers are too large to lose a packet, so that cases measure forwarding, not recovery.
+//! it. Buffers are too large to lose a packet, so that cases measure forwarding, not recovery; with NDP switches trim, as in
+//! the cases of htsim that `incast validate` runs.
 
 use crate::{
+    import::{
+        Text,
+        htsim::{matrix::Matrix, scenario as htsim},
+    },
     results::{host::peak_rss_bytes, summary::ns_per_packet_hop},
     scenario::{Scenario, ScenarioError, Source},
 };
 use incast_sim::{ConfigError, simulate};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// CPU seconds that one pass of a measurement takes at least.
@@ -40,6 +45,8 @@ enum Fabric {
         /// Size of each flow.
         size: &'static str,
     },
+    /// A fat-tree of 432 hosts and the incast of htsim's reference case.
+    Incast432,
     /// The lossless fabric of HPCC's and Mercury's papers, with WebSearch.
     Clos320,
 }
@@ -48,8 +55,8 @@ enum Fabric {
 pub const CASES: &[Case] = &[
     Case {
         name: "perm-128",
-        describe: "fat-tree k=8, 128 hosts, 100 Gbps, 1 us links, permutation of 2 MB flows, MTU 4096, ECMP",
-        laws: &["dctcp"],
+        describe: "fat-tree k=8, 128 hosts, 100 Gbps, 1 us links, permutation of 2 MB flows, MTU 4096, ECMP; with NDP trimming and permuted paths",
+        laws: &["dctcp", "ndp"],
         fabric: Fabric::FatTree { k: 8, size: "2MB" },
     },
     Case {
@@ -63,6 +70,12 @@ pub const CASES: &[Case] = &[
         describe: "the same on k=32, 8,192 hosts, with 200 KB flows",
         laws: &["dctcp"],
         fabric: Fabric::FatTree { k: 32, size: "200KB" },
+    },
+    Case {
+        name: "incast-432",
+        describe: "fat-tree k=12, 432 hosts, 100 Gbps, 1 us links, 100 senders of 450 KB to host 0, MTU 4096, trimming, permuted paths",
+        laws: &["ndp"],
+        fabric: Fabric::Incast432,
     },
     Case {
         name: "clos3-320",
@@ -100,6 +113,52 @@ kind = "poisson"
 sizes = "websearch"
 load = 0.3
 "#;
+
+/// A fat-tree of k ports with a workload, and what NDP's switches do if it is for NDP.
+fn fat_tree(k: u32, is_ndp: bool, workload: &str) -> String {
+    let switch = if is_ndp {
+        let trim = htsim::trim(htsim::QUEUE);
+        format!("trim = {trim}\nload_balancing = \"{}\"\npriorities = 2\n", htsim::WAYS)
+    } else {
+        "buffer = { total = \"64MB\", alpha = 1.0 }\necn = { kind = \"step\", at = \"0.2bdp\" }\nload_balancing = \"ecmp\"\n"
+            .to_owned()
+    };
+    format!(
+        r#"duration = "1ms"
+drain = "1s"
+
+[topology]
+kind = "fat-tree"
+k = {k}
+link = {{ rate = "100Gbps", delay = "1us" }}
+
+[switch]
+{switch}
+[host]
+mtu = "4096B"
+
+[[workload]]
+{workload}"#
+    )
+}
+
+/// The connection matrix of htsim's reference case.
+const INCAST_432: &str = include_str!("../../../validation/htsim/incast_432n_100c_450KB.cm");
+
+/// One group with the senders of the matrix, which are the same for every seed.
+fn incast_432() -> String {
+    let text = Text::new(Path::new("incast_432n_100c_450KB.cm"), INCAST_432.into());
+    // The file is part of the program, and a test reads it.
+    let connections =
+        text.and_then(|text| Matrix::parse(&text)).map_or_else(|_| Vec::new(), |matrix| matrix.connections);
+    let from: Vec<String> = connections.iter().map(|one| format!("\"h{}\"", one.source)).collect();
+    let size = connections.first().map_or(0, |one| htsim::in_full_packets(one.bytes));
+    format!(
+        "kind = \"incast\"\nfan_in = {}\nsize = \"{size}B\"\nevery = \"1ms\"\nreceiver = \"h0\"\noverload = true\nfrom = [{}]\n",
+        from.len(),
+        from.join(", ")
+    )
+}
 
 /// What a case cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,36 +208,20 @@ impl From<ScenarioError> for BenchError {
 impl Case {
     /// The case as a scenario.
     pub fn scenario(&self, law: &str) -> String {
+        let (law, agent) = law.split_once('+').unwrap_or((law, "none"));
+        let is_ndp = law == htsim::NDP;
         let fabric = match self.fabric {
-            Fabric::FatTree { k, size } => format!(
-                r#"duration = "1ms"
-drain = "1s"
-
-[topology]
-kind = "fat-tree"
-k = {k}
-link = {{ rate = "100Gbps", delay = "1us" }}
-
-[switch]
-buffer = {{ total = "64MB", alpha = 1.0 }}
-ecn = {{ kind = "step", at = "0.2bdp" }}
-load_balancing = "ecmp"
-
-[host]
-mtu = "4096B"
-
-[[workload]]
-kind = "permutation"
-size = "{size}"
-"#
-            ),
+            Fabric::FatTree { k, size } => {
+                fat_tree(k, is_ndp, &format!("kind = \"permutation\"\nsize = \"{size}\"\n"))
+            }
+            Fabric::Incast432 => fat_tree(12, is_ndp, &incast_432()),
             Fabric::Clos320 => CLOS_320.to_owned(),
         };
-        let (law, agent) = law.split_once('+').unwrap_or((law, "none"));
-        format!(
-            "name = \"{}\"\n{fabric}\n[[scheme]]\nlaw = \"{law}\"\nswitch.agent = \"{agent}\"\n",
-            self.name
-        )
+        let mut scheme = format!("law = \"{law}\"\nswitch.agent = \"{agent}\"\n");
+        if is_ndp {
+            scheme.extend(htsim::ndp().map(|(key, value, _)| format!("{key} = {value}\n")));
+        }
+        format!("name = \"{}\"\n{fabric}\n[[scheme]]\n{scheme}", self.name)
     }
 
     /// Measures the case in this process. With `seeds`, each pass has so many of them, else as many as a second takes;
@@ -250,4 +293,29 @@ struct Pass {
     events: u64,
     cpu_s: f64,
     wall_s: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a law of its own and with any other, and the incast has the flows of the matrix.
+    #[test]
+    fn every_case_is_a_scenario() {
+        for case in CASES {
+            for law in case.laws.iter().chain(&["dctcp"]) {
+                let source = Source { path: PathBuf::from(case.name), text: case.scenario(law) };
+                let scenario = Scenario::parse(source, &[]);
+                let scenario = scenario.unwrap_or_else(|error| panic!("{} {law}: {error}", case.name));
+                let runs = scenario.runs();
+                let [run] = &runs[..] else { panic!("{}: one run", case.name) };
+                if case.name == "incast-432" {
+                    let config = run.config(1).expect("a simulation");
+                    assert_eq!(config.flows.len(), 100);
+                    assert!(config.flows.iter().all(|flow| (flow.destination, flow.bytes) == (0, 450_560)));
+                    assert!(config.flows.iter().any(|flow| flow.source == 166), "the first of the matrix");
+                }
+            }
+        }
+    }
 }

@@ -124,8 +124,51 @@ pub enum Buffer {
         /// Bytes of a port, all priorities together.
         bytes: u64,
     },
+    /// Each port has its own memory, of so many packets whatever their size.
+    PerPortPackets {
+        /// Packets that may wait at a port, all priorities together.
+        packets: u32,
+    },
     /// No limit.
     Unlimited,
+}
+
+/// Packet trimming: a data packet that finds its queue full loses its payload; its header goes on, ahead of data.
+///
+/// Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
+/// SIGCOMM 2017 (NDP), sections 3.1 and 3.2. Which packets may be trimmed is up to their class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// What may wait in a data queue: that of each priority below the highest.
+    pub queue: Limit,
+    /// What may wait in the header queue: priority 0, for trimmed headers and control packets.
+    pub headers: Limit,
+    /// Who loses its payload when the data queue is full.
+    pub victim: Victim,
+    /// While data waits, so many packets of the header queue go before each data packet; `None` for all of them.
+    pub header_weight: Option<u32>,
+    /// A trimmed header that finds the header queue full goes back to its sender; otherwise it is dropped.
+    pub return_to_sender: bool,
+}
+
+/// How much may wait in a queue, the packet in service not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many packets.
+    Packets(u32),
+    /// So many frame bytes.
+    Bytes(u64),
+}
+
+/// Who loses its payload when a data queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The packet that arrives.
+    Arriving,
+    /// The last packet that waits; the one that arrives takes its place.
+    Tail,
+    /// Either, with probability 1/2.
+    Either,
 }
 
 /// ECN marking of the egress queue, in bytes of the packet's own priority.
@@ -184,6 +227,8 @@ pub enum LoadBalancing {
     Spray,
     /// The sender chooses: see [`Pinned`]. Flows that are not pinned choose by a hash, once for all switches.
     Pinned,
+    /// The sender chooses for each packet: all ways in a random order, drawn anew each round. Control packets take any way.
+    Permuted,
 }
 
 /// All switches of a fabric.
@@ -207,6 +252,8 @@ pub struct SwitchConfig {
     pub gate: Option<Gate>,
     /// Priority flow control.
     pub pfc: Option<Pfc>,
+    /// Packet trimming; not together with priority flow control or an in-switch algorithm.
+    pub trim: Option<Trim>,
 }
 
 /// Priority flow control (IEEE 802.1Qbb): a switch asks a neighbour to pause before it has no more room for its packets.
@@ -311,6 +358,7 @@ impl SwitchConfig {
             telemetry: false,
             gate: None,
             pfc: None,
+            trim: None,
         }
     }
 }
@@ -340,6 +388,8 @@ pub struct HostConfig {
     pub give_up_after: Option<u8>,
     /// Closes every NIC for a part of each period.
     pub gate: Option<Gate>,
+    /// With [`LoadBalancing::Permuted`]: ways with outlying numbers of trimmed or lost packets are left out for a while.
+    pub path_penalty: bool,
 }
 
 impl HostConfig {
@@ -357,6 +407,7 @@ impl HostConfig {
             reordering: 3,
             schedulers: Vec::new(),
             give_up_after: None,
+            path_penalty: true,
             gate: None,
         }
     }
@@ -385,6 +436,8 @@ pub struct ClassConfig {
     pub underlay: Underlay,
     /// Index of its scheduler in [`HostConfig::schedulers`], which classes may share.
     pub scheduler: Option<u8>,
+    /// Switches that trim may cut off the payload of its data.
+    pub trimmable: bool,
 }
 
 /// A flow that is to start.

@@ -91,6 +91,8 @@ pub struct Totals {
     pub trimmed_bytes: u64,
     /// Packets trimmed.
     pub trims: u64,
+    /// Headers of those that switches sent back to their senders.
+    pub bounces: u64,
     /// Packets lost on wires, on links that went down, or without a route; control packets that waited in a host whose
     /// link went down count here too.
     pub lost: u64,

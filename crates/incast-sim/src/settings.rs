@@ -2,7 +2,7 @@
 
 use crate::{
     config::{HostConfig, SwitchConfig, Wire},
-    fabric::{node::class, pfc::Rules},
+    fabric::{node::class, pfc::Rules, routing::Ways},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -24,6 +24,8 @@ pub struct Settings {
     pub pfc: Option<Rules>,
     /// All hosts.
     pub host: HostConfig,
+    /// Where senders choose the ways of their packets: how many there are.
+    pub ways: Option<Ways>,
     /// All links.
     pub wire: Wire,
     /// Flow classes.
@@ -90,6 +92,8 @@ pub struct Class {
     pub repaces: bool,
     /// Sizes on the wire.
     pub format: Format,
+    /// Switches that trim may cut off the payload of its data.
+    pub trimmable: bool,
     /// What the law knows of the path.
     pub path: Path,
 }

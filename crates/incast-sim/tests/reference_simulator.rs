@@ -143,6 +143,7 @@ impl Case {
             notification_priority: 0,
             underlay: Underlay::None,
             scheduler: Some(0),
+            trimmable: false,
         }
     }
 }
@@ -305,6 +306,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             telemetry: false,
             gate: None,
             pfc,
+            trim: None,
         },
     )
 }

@@ -32,7 +32,7 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Make a scenario of another simulator's input files
     Import(Import),
-    /// Re-run a peer's reference cases and print ours against theirs
+    /// Re-run peers' reference cases and print ours against theirs
     Validate(Validate),
     /// Measure what the engine costs on the canonical cases
     Bench(Bench),
@@ -291,6 +291,8 @@ pub struct Import {
 pub enum Imported {
     /// The ns-3 simulator of HPCC and what descends from it
     Hpcc(ImportHpcc),
+    /// csg-htsim's connection matrices and fat-trees
+    Htsim(ImportHtsim),
 }
 
 /// Arguments of `import hpcc`.
@@ -308,7 +310,32 @@ pub struct ImportHpcc {
     /// The way of each flow, to be kept to (CSV: src,dst,data_path,ack_path)
     #[arg(long, value_name = "FILE")]
     pub paths: Option<PathBuf>,
-    /// The scenario to write; its topology and its flows are written beside it
+    /// What to write.
+    #[command(flatten)]
+    pub to: ImportTo,
+}
+
+/// Arguments of `import htsim`.
+#[derive(Debug, Args)]
+pub struct ImportHtsim {
+    /// The connection matrix
+    #[arg(long, value_name = "FILE")]
+    pub matrix: PathBuf,
+    /// The topology of a fat-tree [default: the smallest of three tiers, with links of 100 Gbps and 1 us]
+    #[arg(long, value_name = "FILE")]
+    pub topology: Option<PathBuf>,
+    /// The law of the scheme
+    #[arg(long, value_name = "LAW", default_value = "ndp")]
+    pub law: String,
+    /// What to write.
+    #[command(flatten)]
+    pub to: ImportTo,
+}
+
+/// What an import writes.
+#[derive(Debug, Args)]
+pub struct ImportTo {
+    /// The scenario to write; its flows, and its topology where that is a file, are written beside it
     #[arg(long, short, value_name = "SCENARIO.toml")]
     pub out: PathBuf,
     /// Overwrite files that are there already
@@ -322,13 +349,13 @@ pub struct Validate {
     /// Only these cases [default: all]
     #[arg(value_name = "CASE")]
     pub cases: Vec<String>,
-    /// Folder of the reference cases
-    #[arg(long, value_name = "DIR", default_value = "validation/ns3")]
-    pub from: PathBuf,
+    /// Folder of the reference cases, of which all that it has are run [default: validation/ns3 and validation/htsim]
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
     /// Folder of the imported scenarios and what comes out
     #[arg(long, value_name = "DIR", default_value = "results/validation")]
     pub out: PathBuf,
-    /// Seeds of the cases in which switches draw marks
+    /// Seeds of the cases in which switches draw
     #[arg(long, value_name = "N", default_value = "20")]
     pub seeds: NonZeroUsize,
     /// Runs of a case at once [default: cores]

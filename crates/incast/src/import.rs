@@ -1,14 +1,31 @@
 //! `incast import`: other simulators' input files as scenarios.
 
 use crate::{End, arguments, output};
-use incast_lab::import::{Imported, Names, Text, hpcc};
+use incast_cc::sender::LAWS;
+use incast_lab::{
+    import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim},
+    scenario::nearest::nearest,
+};
 use std::path::Path;
 
 /// Imports and writes.
 pub fn import(arguments: &arguments::Import) -> End {
-    let arguments::Imported::Hpcc(arguments) = &arguments.from;
-    let names = Names::new(&arguments.out);
-    let imported = match hpcc(arguments, &names) {
+    let to = match &arguments.from {
+        arguments::Imported::Hpcc(arguments) => &arguments.to,
+        arguments::Imported::Htsim(arguments) => &arguments.to,
+    };
+    let names = Names::new(&to.out);
+    let imported = match &arguments.from {
+        arguments::Imported::Hpcc(arguments) => hpcc(arguments, &names),
+        arguments::Imported::Htsim(arguments) => {
+            if let Err(message) = known(&arguments.law) {
+                output::error(&message);
+                return End::BadInput;
+            }
+            htsim(arguments, &names)
+        }
+    };
+    let imported = match imported {
         Ok(imported) => imported,
         Err(error) => {
             output::error(&error);
@@ -18,14 +35,14 @@ pub fn import(arguments: &arguments::Import) -> End {
     for warning in &imported.warnings {
         output::message(&format!("warning: {warning}"));
     }
-    match imported.write(&names, arguments.force) {
+    match imported.write(&names, to.force) {
         Ok(files) => {
             for file in files {
                 output::data(&format!("wrote {}\n", file.display()));
             }
             End::Done
         }
-        Err(error @ incast_lab::import::WriteError::Exists(_)) => {
+        Err(error @ WriteError::Exists(_)) => {
             output::error(&error);
             End::BadInput
         }
@@ -36,14 +53,31 @@ pub fn import(arguments: &arguments::Import) -> End {
     }
 }
 
-fn hpcc(
-    arguments: &arguments::ImportHpcc,
-    names: &Names,
-) -> Result<Imported, incast_lab::import::ImportError> {
-    let read = |path: &Path| Text::read(path);
+fn read(path: &Path) -> Result<Text, ImportError> {
+    Text::read(path)
+}
+
+fn hpcc(arguments: &arguments::ImportHpcc, names: &Names) -> Result<Imported, ImportError> {
     let (topology, flows) = (read(&arguments.topology)?, read(&arguments.flows)?);
     let config = read(&arguments.config)?;
     let paths = arguments.paths.as_deref().map(read).transpose()?;
     let inputs = hpcc::Inputs { topology: &topology, flows: &flows, config: &config, paths: paths.as_ref() };
     hpcc::import(&inputs, names)
+}
+
+fn htsim(arguments: &arguments::ImportHtsim, names: &Names) -> Result<Imported, ImportError> {
+    let matrix = read(&arguments.matrix)?;
+    let topology = arguments.topology.as_deref().map(read).transpose()?;
+    let inputs = htsim::Inputs { matrix: &matrix, topology: topology.as_ref(), law: &arguments.law };
+    htsim::import(&inputs, names)
+}
+
+/// Whether there is such a law.
+fn known(law: &str) -> Result<(), String> {
+    let names = || LAWS.iter().map(|law| law.name);
+    if names().any(|name| name == law) {
+        return Ok(());
+    }
+    let mean = nearest(law, names()).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(format!("--law {law}: no such law, allowed is {}{mean}", names().collect::<Vec<_>>().join(", ")))
 }

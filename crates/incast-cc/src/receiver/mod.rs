@@ -24,14 +24,26 @@
 
 mod arrived;
 pub mod homa;
+pub mod ndp;
 pub mod paced_tokens;
 pub mod phost;
+pub mod polo;
 mod share;
 pub mod window_credit;
 
 pub use share::Share;
 
 use incast_units::Time;
+
+crate::choice! {
+    /// Where the defaults of a protocol's constants come from.
+    pub enum Profile {
+        /// Of the path, so that one scenario fits every rate.
+        Scaled = "scaled",
+        /// What the evaluation of Polo (C. Ruan et al., ICPP 2020) has for all of them: 12 packets are sent blindly.
+        Paper = "paper",
+    }
+}
 
 /// A flow as its first packet tells of it.
 #[derive(Clone, Copy, Debug)]
@@ -271,6 +283,10 @@ macro_rules! schedulers {
 }
 
 schedulers! {
+    /// See [`ndp`].
+    Ndp(ndp::Receiver),
+    /// See [`polo`].
+    Polo(polo::Receiver),
     /// See [`window_credit`].
     WindowCredit(window_credit::WindowCredit),
     /// See [`paced_tokens`].

@@ -29,6 +29,8 @@ registry::senders! {
     credit::Credit,
     marimo::Marimo,
     ;
+    ndp::Ndp,
+    polo::Polo,
     homa::Homa,
     phost::Phost,
 }
@@ -62,6 +64,8 @@ pub struct Transport {
     pub order: SendOrder,
     /// Switches that can do so cut off a packet's payload rather than drop it.
     pub trimmable: bool,
+    /// Receivers remind senders that wait for them: no timer runs at a sender with nothing in flight.
+    pub reminded: bool,
     /// Priority of data unless a scenario gives another one.
     pub priority: u8,
     /// Priority of control packets of hosts unless a scenario gives another one; `None` for that of the data.

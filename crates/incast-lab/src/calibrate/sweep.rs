@@ -145,6 +145,7 @@ impl Sweep {
                 notification_priority: 0,
                 underlay: Underlay::None,
                 scheduler: None,
+                trimmable: false,
             }],
             flows,
             applications: Vec::new(),

@@ -1,11 +1,17 @@
 //! Input files of other simulators as scenarios of ours.
 //!
 //! - [`hpcc`]: the ns-3 simulator of HPCC and what descends from it.
+//! - [`htsim`]: the connection matrices of csg-htsim.
+//! - [`page`]: the scenarios they are made into.
 //! - [`text`]: files whose every fault has a line.
 //!
-//! An import gives three files: the scenario, its topology (kind `file`) and its flows (kind `trace`).
+//! An import gives the scenario, its flows (kind `trace`), and its topology where that is a file, too.
 
 pub mod hpcc;
+pub mod htsim;
+pub mod page;
+#[cfg(test)]
+mod testing;
 pub mod text;
 
 pub use text::{ImportError, Text};
@@ -23,8 +29,8 @@ use thiserror::Error;
 pub struct Imported {
     /// The scenario, which names the other two files as [`Names`] has them.
     pub scenario: String,
-    /// The topology in our format.
-    pub topology: String,
+    /// The topology in our format, if the scenario names one.
+    pub topology: Option<String>,
     /// The flows as a trace in CSV.
     pub flows: String,
     /// Look at these before you trust the results.
@@ -85,17 +91,16 @@ pub enum WriteError {
 }
 
 impl Imported {
-    /// Writes the three files, the scenario last: where it is, the others are. On a failure, what this call has made
+    /// Writes the files, the scenario last: where it is, the others are. On a failure, what this call has made
     /// is removed again; of files that were there, each holds its old content or its new one.
     ///
     /// # Errors
     /// One of them exists and `force` is not set, or the file system refuses.
     pub fn write(&self, names: &Names, force: bool) -> Result<Vec<PathBuf>, WriteError> {
-        let files = [
-            (names.scenario.with_file_name(names.topology()), &self.topology),
-            (names.scenario.with_file_name(names.flows()), &self.flows),
-            (names.scenario.clone(), &self.scenario),
-        ];
+        let beside = |name: String| names.scenario.with_file_name(name);
+        let topology = self.topology.as_ref().map(|content| (beside(names.topology()), content));
+        let others = [(beside(names.flows()), &self.flows), (names.scenario.clone(), &self.scenario)];
+        let files: Vec<_> = topology.into_iter().chain(others).collect();
         let mut made: Vec<&PathBuf> = Vec::new();
         if let Some((path, _)) = files.iter().find(|(path, _)| !force && path.exists()) {
             return Err(WriteError::Exists(path.clone()));
@@ -140,7 +145,7 @@ mod tests {
         let names = Names::new(&folder.join("s.toml"));
         let imported = |text: &str| Imported {
             scenario: text.into(),
-            topology: text.into(),
+            topology: Some(text.into()),
             flows: text.into(),
             warnings: Vec::new(),
         };
@@ -154,6 +159,13 @@ mod tests {
         fs::create_dir(folder.join("t.toml")).expect("a folder in the way");
         assert!(matches!(imported("4").write(&names, true), Err(WriteError::Files { .. })));
         assert!(!folder.join("t.flows.csv").exists() && !folder.join("t.topology.txt").exists());
+        // Without a topology there are two.
+        let names = Names::new(&folder.join("u.toml"));
+        assert_eq!(
+            Imported { topology: None, ..imported("5") }.write(&names, false).expect("written").len(),
+            2
+        );
+        assert!(folder.join("u.flows.csv").exists() && !folder.join("u.topology.txt").exists());
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

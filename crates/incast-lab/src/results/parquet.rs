@@ -266,6 +266,7 @@ fn kind_name(kind: EventKind) -> &'static str {
         EventKind::Resume => "resume",
         EventKind::Timeout => "timeout",
         EventKind::Deflection => "deflection",
+        EventKind::Bounce => "bounced",
     }
 }
 

@@ -23,7 +23,9 @@ pub fn fill(root: &mut Node) {
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };
     // Memory of single ports is not shared, which flow control needs.
-    let is_shared = switch.get("buffer").is_none_or(|buffer| buffer.get("per_port").is_none());
+    let is_shared = switch.get("buffer").is_none_or(|buffer| {
+        ["per_port", "per_port_packets"].into_iter().all(|key| buffer.get(key).is_none())
+    });
     switch.insert_default("ties", text("arrivals-first"));
     switch.insert_default("ecn_at", text("dequeue"));
     if is_shared && let Some(pfc) = flow_control(origin) {

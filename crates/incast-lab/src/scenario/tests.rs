@@ -135,6 +135,59 @@ fn thresholds_by_rate_cover_every_port() {
 }
 
 #[test]
+fn senders_that_spray_expect_packets_in_any_order() {
+    let host = |balancing: &str| {
+        let text = GOOD.replacen("pfc = false", &format!("pfc = false\nload_balancing = \"{balancing}\""), 1);
+        let config = parse(&text).unwrap_or_else(|error| panic!("{error}")).runs()[0].config(1);
+        let host = config.expect("a config").host;
+        (host.reordering, host.path_penalty)
+    };
+    assert_eq!((host("ecmp"), host("pinned")), ((3, true), (3, true)));
+    assert_eq!(host("permuted"), host("spray"));
+    assert!(host("permuted").0 > 3);
+}
+
+#[test]
+fn trimming_has_the_defaults_of_ndp() {
+    use incast_sim::config::{Limit, Trim, Victim};
+    let trim = |text: &str| {
+        let scenario =
+            parse(&GOOD.replacen("pfc = false", text, 1)).unwrap_or_else(|error| panic!("{error}"));
+        // What is printed as effective is read back as the same.
+        let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
+        let of = |scenario: &Scenario| scenario.runs()[0].config(1).expect("a config").switch.trim;
+        assert_eq!(of(&scenario), of(&again), "{text}");
+        of(&scenario)
+    };
+    let defaults = Trim {
+        queue: Limit::Packets(8),
+        headers: Limit::Bytes(2 * 8 * 4_166),
+        victim: Victim::Either,
+        header_weight: Some(10),
+        return_to_sender: true,
+    };
+    assert_eq!([trim("trim = false"), trim("trim = \"off\""), trim("")], [None, None, None]);
+    assert_eq!([trim("trim = true"), trim("trim = {}")], [Some(defaults.clone()), Some(defaults)]);
+    let given = "trim = { queue = \"64KB\", victim = \"tail\", header_weight = \"strict\", return_to_sender = false }";
+    let expected = Trim {
+        queue: Limit::Bytes(64_000),
+        headers: Limit::Bytes(128_000),
+        victim: Victim::Tail,
+        header_weight: None,
+        return_to_sender: false,
+    };
+    assert_eq!(trim(given), Some(expected));
+    // Without a memory the limits of the queues are all there is.
+    let buffer = "buffer = { total = \"4MB\", alpha = 1.0 }\n";
+    let without = GOOD.replacen(buffer, "", 1).replacen("pfc = false", "trim = true", 1);
+    let config = parse(&without).expect("valid").runs()[0].config(1).expect("a config");
+    assert_eq!(config.switch.buffer, Buffer::Unlimited);
+    let packets = parse(&GOOD.replacen("total = \"4MB\", alpha = 1.0", "per_port_packets = 57", 1));
+    let config = packets.expect("valid").runs()[0].config(1).expect("a config");
+    assert_eq!(config.switch.buffer, Buffer::PerPortPackets { packets: 57 });
+}
+
+#[test]
 fn a_scenario_expands_into_runs() {
     let scenario = parse(GOOD).unwrap_or_else(|error| panic!("{error}"));
     let runs = scenario.runs();
@@ -312,6 +365,20 @@ fn bad_values_are_refused_where_they_are() {
         ),
         ("pfc = false", "pfc = false\nload_balancing = \"flowlet\"", "later version"),
         ("pfc = false", "pfc = false\npriorities = 9", "1 to 8"),
+        ("pfc = false", "trim = \"on\"", "true for the defaults, or a table"),
+        ("pfc = false", "trim = { queu = 8 }", "(did you mean \"queue\"?)"),
+        ("pfc = false", "trim = { queue = 0 }", "switch.trim.queue: found 0, allowed is 1 packet"),
+        ("pfc = false", "trim = { queue = -1 }", "a whole number of packets, or a size"),
+        ("pfc = false", "trim = { queue = \"1KB\" }", "at least one packet, 4166 B"),
+        ("pfc = false", "trim = { header_queue = \"63B\" }", "switch.trim.header_queue"),
+        ("pfc = false", "trim = { header_weight = \"strickt\" }", "or \"strict\""),
+        ("pfc = false", "trim = { header_weight = 0 }", "switch.trim.header_weight"),
+        ("pfc = false", "trim = { victim = \"head\" }", "\"arriving\""),
+        ("pfc = false", "trim = true\npriorities = 1", "at least 2 where switches trim"),
+        ("pfc = false", "trim = true\nagent = \"pacc\"", "no switch.agent"),
+        ("pfc = false", "trim = true\npfc = { xoff = \"64KB\" }", "no switch.pfc"),
+        ("total = \"4MB\", alpha = 1.0", "per_port_packets = 0", "1 packet or more"),
+        ("total = \"4MB\", alpha = 1.0", "per_port_packets = 9, reserve = \"1KB\"", "`total` bytes"),
         ("priority = 2", "priority = 8", "0 to 7"),
         ("drift_ppm = 0", "drift_ppm = 3", "later version"),
         ("mtu = \"4096B\"", "mtu = \"63B\"", "64B to 9216B"),
@@ -426,6 +493,8 @@ fn what_has_no_effect_is_a_warning() {
         ),
         ("law = \"cubic\"", "law = \"cubic\"\nswitch.ecn = { kind = \"step\", at = \"1KB\" }", "no effect"),
         ("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", "switch.ecn is off"),
+        ("mtu = \"4096B\"", "mtu = \"4096B\"\npath_penalty = false", "path_penalty has no effect"),
+        ("pfc = false", "trim = true", "switch.trim has no effect, as no law of it has its packets trimmed"),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nack_delay = \"5us\"", "ack_delay has no effect"),
         (

@@ -227,6 +227,8 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Signal => "signal".into(),
         Kind::Abandon => "flow given up".into(),
         Kind::Pause => "pause frame".into(),
+        Kind::Trimmed => format!("header of data {}", packet.position),
+        Kind::Bounced => format!("header of data {}, sent back", packet.position),
     };
     prefix + &what
 }
@@ -266,6 +268,7 @@ pub(super) fn event_name(kind: EventKind) -> &'static str {
         EventKind::Resume => "resume",
         EventKind::Timeout => "timeout",
         EventKind::Deflection => "deflection",
+        EventKind::Bounce => "sent back",
     }
 }
 

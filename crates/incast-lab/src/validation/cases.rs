@@ -93,11 +93,6 @@ pub const CASES: &[Case] = &[
     fabric("fat320_WebSearch_0.3_2ms_hpcc", Aim::Bins, PATHS),
 ];
 
-/// Their names.
-pub fn names() -> Vec<&'static str> {
-    CASES.iter().map(|case| case.name).collect()
-}
-
 /// The case of a name.
 pub fn find(name: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.name == name)

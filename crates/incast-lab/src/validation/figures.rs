@@ -92,7 +92,7 @@ pub struct Figures {
 }
 
 /// At index int(n p); 0 of nothing.
-fn percentile(sorted: &[f64], p: f64) -> f64 {
+pub(super) fn percentile(sorted: &[f64], p: f64) -> f64 {
     let index = (sorted.len() as f64 * p) as usize;
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
@@ -103,7 +103,7 @@ fn sorted_slowdowns(flows: &[Flow]) -> Vec<f64> {
     slowdowns
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 

@@ -1,10 +1,12 @@
 //! A peer's reference cases run again: ours against theirs.
 //!
 //! Each case is a folder with the peer's input files and its `fct.txt`. It is imported as a user would import it, run, and
-//! compared flow by flow. What the aims are is in [`cases`], how figures are made in [`figures`], the table in [`table`].
+//! compared flow by flow. What the aims are is in [`cases`], how figures are made in [`figures`], the table in [`table`]. All of
+//! that is of HPCC's ns-3 simulator; the cases of csg-htsim are in [`htsim`].
 
 pub mod cases;
 pub mod figures;
+pub mod htsim;
 pub mod table;
 
 use crate::{
@@ -31,7 +33,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ValidationError {
     /// There is no case of this name.
-    #[error("there is no case {0:?}, allowed is one of {names}", names = cases::names().join(", "))]
+    #[error("there is no case {0:?}, allowed is one of {names}", names = names().join(", "))]
     Unknown(String),
     /// An input file of a case, or its results, cannot be read.
     #[error(transparent)]
@@ -102,6 +104,12 @@ pub struct Moved {
     pub bins: Vec<(Bin, Bin)>,
     /// Flows whose completion time at the peer's is between the shortest and the longest of ours.
     pub flows_inside: usize,
+}
+
+/// Names of all cases of both peers.
+pub fn names() -> Vec<&'static str> {
+    let htsim = htsim::cases::CASES.iter().map(|case| case.name);
+    cases::CASES.iter().map(|case| case.name).chain(htsim).collect()
 }
 
 /// How far starts are moved at most.

@@ -27,7 +27,7 @@ impl Memory {
     pub fn new(policy: Buffer, queues: u64) -> Self {
         let pool = match policy {
             Buffer::Shared { total, reserve, .. } => total.saturating_sub(reserve.saturating_mul(queues)),
-            Buffer::PerPort { .. } | Buffer::Unlimited => u64::MAX,
+            Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } | Buffer::Unlimited => u64::MAX,
         };
         Self { policy, pool_used: 0, pool, used: 0 }
     }
@@ -36,7 +36,8 @@ impl Memory {
     #[inline]
     pub fn admits(&self, bytes: u64, queue: u64, port: u64) -> bool {
         match self.policy {
-            Buffer::Unlimited => true,
+            // Packets are counted elsewhere: see `fabric/trimming.rs`.
+            Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,
             Buffer::PerPort { bytes: limit } => port + bytes <= limit,
             Buffer::Shared { alpha: (numerator, denominator), reserve, .. } => {
                 let share = beyond(queue + bytes, reserve);

@@ -12,3 +12,4 @@ pub mod queue;
 pub mod routing;
 pub mod switch;
 pub mod topology;
+pub mod trimming;

@@ -29,6 +29,19 @@ pub enum Kind {
     Abandon,
     /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
     Pause,
+    /// Data whose payload was cut off: its header, on its way to the receiver. A kind of its own, so that hosts need not
+    /// ask each data packet for it. See `fabric/trimming.rs`.
+    Trimmed,
+    /// A trimmed header on its way back to its sender.
+    Bounced,
+}
+
+impl Kind {
+    /// It travels with its flow, from its sender to its receiver; others answer.
+    #[inline]
+    pub fn is_of_sender(self) -> bool {
+        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed)
+    }
 }
 
 /// A packet. The fields that depend on its kind share their place; the constructors and accessors name them.
@@ -173,7 +186,30 @@ impl Packet {
     }
     /// What [`reverse_entropy`] added.
     fn disguise(&self) -> u32 {
-        if matches!(self.kind, Kind::Data | Kind::Signal | Kind::Abandon) { 0 } else { ANSWERS }
+        if self.kind.is_of_sender() { 0 } else { ANSWERS }
+    }
+    /// Its payload was cut off by a switch: of the data only the header travels on.
+    #[inline]
+    pub fn is_trimmed(&self) -> bool {
+        self.kind == Kind::Trimmed
+    }
+    /// What remains when its payload is cut off: a frame of `wire` bytes in the queue for headers. It keeps its marks, and
+    /// gets no more.
+    pub fn trimmed(&self, wire: u16) -> Self {
+        let mut header = Self { kind: Kind::Trimmed, payload: 0, priority: 0, wire, ..*self };
+        header.set_ecn_capable(false);
+        header
+    }
+    /// A trimmed header, sent back to where it came from.
+    pub fn bounced(&self) -> Self {
+        Self {
+            kind: Kind::Bounced,
+            source: self.destination,
+            destination: self.source,
+            entropy: self.reverse_entropy(),
+            attachment: <Self as engine::Message>::NO_ATTACHMENT,
+            ..*self
+        }
     }
     /// It may be marked.
     #[inline]

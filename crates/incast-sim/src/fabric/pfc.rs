@@ -163,7 +163,7 @@ impl Accounts {
             limits,
             total: match buffer {
                 Buffer::Shared { total, .. } => total,
-                Buffer::PerPort { .. } | Buffer::Unlimited => u64::MAX,
+                Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } | Buffer::Unlimited => u64::MAX,
             },
         }
     }

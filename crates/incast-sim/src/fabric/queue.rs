@@ -138,6 +138,33 @@ impl Pool {
         Some(packet)
     }
 
+    /// The packet at the end of a queue.
+    #[inline]
+    pub fn tail(&self, queue: &Queue) -> Option<&Packet> {
+        self.entries.get(queue.tail as usize).map(|entry| &entry.packet)
+    }
+
+    /// Puts a packet in the place of the last one of a queue, as [`Self::push`] would after that one had left.
+    pub fn replace_tail(
+        &mut self,
+        queue: &mut Queue,
+        packet: &Packet,
+        mark: bool,
+        telemetry: Option<&Telemetry>,
+    ) {
+        let index = queue.tail;
+        let Some(entry) = self.entries.get_mut(index as usize) else { return };
+        queue.bytes = queue.bytes - u64::from(entry.packet.wire) + u64::from(packet.wire);
+        entry.packet = *packet;
+        entry.packet.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
+        if mark {
+            entry.packet.mark();
+        }
+        if let Some(telemetry) = telemetry {
+            self.telemetry[index as usize].assign(telemetry);
+        }
+    }
+
     /// The packet that was just appended to a queue came in by this port. Who asks for that of any packet says it of
     /// all.
     pub fn set_ingress(&mut self, queue: &Queue, port: u16) {

@@ -3,11 +3,13 @@
 mod divider;
 mod pinned;
 mod tables;
+mod ways;
 
 use super::topology::Node;
 pub use divider::Divider;
 pub use pinned::{PinError, Pinned, pin};
 pub use tables::{TooManySets, tables};
+pub use ways::Ways;
 
 /// How one switch finds the ports that lead to a host.
 ///
@@ -98,6 +100,22 @@ impl Candidates<'_> {
     #[inline]
     const fn one(port: u16) -> Self {
         Self::Range { base: port, width: 1 }
+    }
+
+    #[inline]
+    const fn count(&self) -> u16 {
+        match self {
+            Self::Range { width, .. } => *width,
+            Self::List(ports) => ports.len() as u16,
+        }
+    }
+
+    #[inline]
+    fn nth(&self, index: u16) -> Option<u16> {
+        match *self {
+            Self::Range { base, width } => (index < width).then(|| base + index),
+            Self::List(ports) => ports.get(usize::from(index)).copied(),
+        }
     }
 }
 

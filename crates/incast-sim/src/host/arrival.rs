@@ -55,6 +55,30 @@ impl Host<'_> {
         class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
     }
 
+    /// Receiver: the header of a data packet that a switch has trimmed. The packet is missing: it is not acknowledged, and what
+    /// to do about it is up to the scheduler. One that is here already is acknowledged again, since its sender seems not to
+    /// know.
+    #[inline(never)]
+    pub(super) fn on_header(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let known = self.receiving.records.len();
+        let arrival = self.receiving.on_header(packet);
+        if self.schedules && self.receiving.records.len() > known {
+            self.announce(packet, arrival.flow, context);
+        }
+        if let (true, Some(interval)) = (packet.codepoint() != Codepoint::None, class.notification_interval) {
+            self.notify(packet, &arrival, interval, context);
+        }
+        let is_here = arrival.received == Received::Duplicate;
+        if is_here && (!self.schedules || self.owes_answer(packet, &arrival)) {
+            self.answer(Kind::Ack, packet, None, arrival.expected, arrival.report, context.now(), context);
+        }
+        if self.schedules {
+            self.consult_scheduler(packet, &arrival, context);
+        }
+        self.pump(context);
+    }
+
     /// Answers a packet now, or remembers that one is owed.
     #[inline]
     fn acknowledge(

@@ -8,7 +8,9 @@ use crate::fabric::{
 use incast_cc::{
     Feedback,
     sender::{Acknowledges, SendOrder},
+    spray::Fate,
 };
+use incast_units::Time;
 
 impl Host<'_> {
     /// Sender: an acknowledgement, positive or negative.
@@ -58,8 +60,8 @@ impl Host<'_> {
         flow.law.on_ack(&feedback);
         flow.report_loss(now, &acked, mtu);
         flow.refresh(settings);
-        if flow.stage.is_some() {
-            flow.report_delay(now, sent, i64::from(packet.delay_ns) * 1000);
+        if flow.watched {
+            flow.report_arrival(now, sent, packet);
         }
         if flow.send.is_done() {
             self.finish(slot, context);
@@ -83,6 +85,23 @@ impl Host<'_> {
             self.offer(packet.slot, context);
             self.pump(context);
         }
+    }
+
+    /// Sender: a switch had no room even for the header of a packet, and sent that back. So the packet is lost for certain.
+    #[cold]
+    pub(super) fn on_bounced(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let (now, settings, slot) = (context.now(), self.settings, packet.slot);
+        let tenant = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(flow) = tenant.filter(|flow| flow.sequence == packet.sequence) else { return };
+        flow.report_trouble(packet.position, 1, Fate::Bounced);
+        flow.on_resend(now, packet.position, 1, settings);
+        let expected = flow.on_returned(settings.host.mtu);
+        let is_bad_way = flow.paths.as_ref().is_some_and(|paths| paths.is_bad_way());
+        if resends_at_once(expected, is_bad_way) && flow.waits_for_credit(now, settings.host.mtu) {
+            flow.on_token(now, None, Time::MAX, settings);
+        }
+        self.offer(slot, context);
+        self.pump(context);
     }
 
     /// Sender: an order of the receiver's scheduler.
@@ -111,7 +130,10 @@ impl Host<'_> {
                 flow.refresh(settings);
             }
             Order::Token(wanted, lifetime) => flow.on_token(now, wanted, lifetime, settings),
-            Order::Resend(first, count) => flow.on_resend(now, first, count, settings),
+            Order::Resend(first, count) => {
+                flow.report_trouble(first, count, Fate::Trimmed);
+                flow.on_resend(now, first, count, settings);
+            }
             Order::Pull(number) => flow.on_pull(number),
             Order::Answer => flow.law.on_answer(now),
             Order::Share(share) => flow.share = Some(share),
@@ -130,6 +152,15 @@ impl Host<'_> {
         self.say(slot, context);
         self.pump(context);
     }
+}
+
+/// Whether a packet whose header came back goes out again at once, rather than with the next PULL: if no PULL is expected, as
+/// otherwise the incast that filled the queue would come back as an echo; or if its way is bad, so that it takes another one.
+///
+/// Source: M. Handley et al., SIGCOMM 2017 (NDP), section 3.2.4. Its authors' simulator also wants at most one packet left
+/// of the first window that nothing was heard of; here such packets count as PULLs expected.
+const fn resends_at_once(pulls_expected: u64, way_is_bad: bool) -> bool {
+    pulls_expected == 0 || way_is_bad
 }
 
 /// Payload bytes of newly acknowledged packets.

@@ -12,6 +12,7 @@ mod flows;
 pub mod format;
 mod nic;
 mod order;
+mod paths;
 mod receiving;
 pub mod reliability;
 mod rtt;
@@ -26,7 +27,8 @@ mod turns;
 
 pub use self::sending::entropy;
 use self::{
-    answering::Answers, app::Application, flows::summary, nic::Nic, receiving::Receiving, sending::SendFlow,
+    answering::Answers, app::Application, flows::summary, nic::Nic, paths::Lots, receiving::Receiving,
+    sending::SendFlow,
 };
 use crate::{
     config::FlowSpec,
@@ -78,6 +80,8 @@ pub struct Host<'a> {
     upcoming: Vec<FlowSpec>,
     application: Option<Box<dyn Application>>,
     next_sequence: u32,
+    /// Ways of control packets.
+    lots: Lots,
     node: u32,
     base: u32,
     /// Finished flows.
@@ -124,6 +128,7 @@ impl<'a> Host<'a> {
             upcoming: flows,
             application,
             next_sequence: 0,
+            lots: Lots::of_host(settings.seed, node),
             node,
             base,
             sent: Vec::new(),
@@ -167,6 +172,8 @@ impl<'a> Host<'a> {
             Kind::Signal => self.on_signal(packet, context),
             Kind::Abandon => self.on_abandon(packet, context),
             Kind::Pause => self.on_notice(packet, context),
+            Kind::Trimmed => self.on_header(packet, context),
+            Kind::Bounced => self.on_bounced(packet, context),
         }
     }
 

@@ -196,6 +196,28 @@ impl Receiving {
         Arrival { flow, received, expected, completes, out_of_order, report, mark_changes, slot }
     }
 
+    /// Takes the header of a data packet whose payload was cut off. Nothing arrives with it but the news of it: that counts
+    /// as a duplicate where the packet is here already.
+    pub fn on_header(&mut self, packet: &Packet) -> Arrival {
+        let flow = self.find(packet);
+        let record = &mut self.records[flow as usize];
+        record.marked += u32::from(packet.marked());
+        record.deflections += u32::from(packet.deflections());
+        let slot = record.slot;
+        let progress = if slot == DONE { None } else { self.progress.get(slot as usize) };
+        let has = progress.is_none_or(|progress| progress.receive.has(packet.position));
+        Arrival {
+            flow,
+            received: if has { Received::Duplicate } else { Received::Trimmed },
+            expected: progress.map_or(packet.packets, Progress::expected),
+            completes: false,
+            out_of_order: true,
+            report: (u32::from(has), u32::from(has && packet.marked())),
+            mark_changes: false,
+            slot,
+        }
+    }
+
     /// The flow of a data packet, if it is known.
     pub fn index_of(&self, packet: &Packet) -> Option<u32> {
         self.table.find(packet.source, packet.sequence)

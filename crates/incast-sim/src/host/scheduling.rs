@@ -14,8 +14,8 @@ impl Host<'_> {
     pub(super) fn announce(&mut self, packet: &Packet, flow: u32, context: &mut impl NodeContext) {
         let mss = self.settings.host.mtu;
         let bytes = match packet.packets {
-            // The only packet of a flow knows its size.
-            1 => u64::from(packet.payload),
+            // The only packet of a flow knows its size, unless only its header came.
+            1 if !packet.is_trimmed() => u64::from(packet.payload),
             packets => u64::from(packets) * u64::from(mss),
         };
         let new = NewFlow { now: context.now(), flow, source: packet.source, bytes, mss };
@@ -136,6 +136,7 @@ impl Host<'_> {
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         packet.class = about.class;
+        self.scatter(&mut packet);
         self.push_control(packet, None);
     }
 }
@@ -204,6 +205,7 @@ mod tests {
             notification_interval: None,
             repaces: true,
             format: Format::of(Framing::Tcp),
+            trimmable: false,
             path,
         };
         Settings {
@@ -218,6 +220,7 @@ mod tests {
                 ))],
                 ..HostConfig::plain(MTU)
             },
+            ways: None,
             wire: Wire::default(),
             classes: vec![class],
             arrivals_first: false,

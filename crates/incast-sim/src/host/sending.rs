@@ -1,6 +1,7 @@
 //! The sender's half of a flow: reliability, law and timers of one flow.
 
 use super::{
+    paths::Paths,
     reliability::{Acked, Send},
     rtt::RoundTrip,
     tokens::Tokens,
@@ -18,6 +19,7 @@ use incast_cc::{
     Loss, Path,
     receiver::Share,
     sender::Law,
+    spray::Fate,
     underlay::{Underlay, UnderlayStage},
 };
 use incast_units::{Rate, Time};
@@ -56,6 +58,12 @@ pub struct SendFlow {
     tokens: Option<Box<Tokens>>,
     /// A receiver's scheduler has its say.
     pub driven: bool,
+    /// It has ways to choose, or is driven: its packets are not all alike.
+    special: bool,
+    /// It has ways to choose, or an underlay: what is heard of its packets matters to more than its law.
+    pub watched: bool,
+    /// No timer runs while it waits for its receiver.
+    reminded: bool,
     /// Its place in the NIC's line, where the shortest goes first.
     pub rank: u64,
     /// Priority of what it sends now: that of its class, unless the receiver says otherwise.
@@ -85,6 +93,8 @@ pub struct SendFlow {
     pub probed: bool,
     /// The law.
     pub law: Law,
+    /// The ways of its packets, where it chooses them.
+    pub paths: Option<Box<Paths>>,
     /// Packets held by the underlay, where there is one.
     pub stage: Option<Box<Stage>>,
     /// Class index.
@@ -145,6 +155,9 @@ impl SendFlow {
             next_send: Time::ZERO,
             tokens: class.uses_tokens.then(Box::default),
             driven: class.scheduler.is_some(),
+            special: class.scheduler.is_some() || settings.ways.is_some(),
+            watched: !class.underlay.is_none() || settings.ways.is_some(),
+            reminded: class.transport.reminded,
             rank: 0,
             priority: class.priority,
             share: None,
@@ -159,6 +172,10 @@ impl SendFlow {
             backoff: 0,
             probed: false,
             law: class.start(rate, spec.start, random),
+            paths: settings
+                .ways
+                .is_some()
+                .then(|| Box::new(Paths::new(settings, spec.source, spec.destination, sequence, packets))),
             stage: (!class.underlay.is_none())
                 .then(|| Box::new(Stage { underlay: class.underlay.clone(), queue: VecDeque::new() })),
             class: spec.class as u8,
@@ -254,7 +271,7 @@ impl SendFlow {
     /// Starts the timer afresh, or stops it: there is nothing to wait for while nothing is in flight, unless it is credit.
     #[inline]
     pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
-        if self.send.in_flight() > 0 || self.waits_for_credit(now, settings.host.mtu) {
+        if self.send.in_flight() > 0 || !self.reminded && self.waits_for_credit(now, settings.host.mtu) {
             self.set_deadline(now, settings);
         } else {
             self.deadline = Time::MAX;
@@ -320,6 +337,18 @@ impl SendFlow {
         if let Some(tokens) = &mut self.tokens {
             tokens.pull(number);
         }
+    }
+
+    /// A header came back. How many PULLs are still to be expected: the receiver sends one for each packet that reaches it,
+    /// whole or trimmed. After a timeout it is not known what has, and those count that are on their way.
+    pub fn on_returned(&mut self, mtu: u32) -> u64 {
+        let Some(tokens) = &mut self.tokens else { return 0 };
+        tokens.returned += 1;
+        if self.timeouts > 0 {
+            return u64::from(self.send.in_flight());
+        }
+        let again = self.retransmitted_bytes.div_ceil(u64::from(mtu));
+        (u64::from(self.send.unsent()) + again).saturating_sub(tokens.returned + tokens.pulled())
     }
 
     /// The receiver wants packets again.
@@ -438,17 +467,39 @@ impl SendFlow {
         }
     }
 
-    /// An acknowledgement brought a one-way delay.
-    pub fn report_delay(&mut self, now: Time, sent: Time, one_way_delay: i64) {
+    /// A packet was acknowledged: its one-way delay, and that its way is good.
+    #[inline(never)]
+    pub fn report_arrival(&mut self, now: Time, sent: Time, ack: &Packet) {
         if let Some(stage) = &mut self.stage {
-            stage.underlay.on_feedback(now, sent, one_way_delay);
+            stage.underlay.on_feedback(now, sent, i64::from(ack.delay_ns) * 1000);
+        }
+        if let Some(paths) = &mut self.paths {
+            paths.on_fate(ack.position, Fate::Arrived);
         }
     }
 
-    /// A packet goes, with a token if it needs one, and the priority that it has by its place in the flow.
+    /// Packets did not arrive whole.
     #[inline(never)]
-    fn emit_driven(&mut self, position: u32, again: bool, mtu: u32, packet: &mut Packet) {
-        packet.priority = self.law.priority(self.position(position, mtu)).unwrap_or(self.priority);
+    pub fn report_trouble(&mut self, first: u32, count: u32, fate: Fate) {
+        if let Some(paths) = &mut self.paths {
+            let end = first.saturating_add(count).min(self.send.unsent());
+            (first..end).for_each(|position| paths.on_fate(position, fate));
+        }
+    }
+
+    /// A packet goes, with a token if it needs one, the priority that it has by its place in the flow, and a way of its own.
+    #[inline(never)]
+    fn emit_special(&mut self, packet: &mut Packet, again: bool, mtu: u32) {
+        let position = packet.position;
+        if let Some(paths) = &mut self.paths {
+            packet.entropy = paths.entropy(position, again);
+        }
+        if !self.driven {
+            return;
+        }
+        if let Some(priority) = self.law.priority(self.position(position, mtu)) {
+            packet.priority = priority;
+        }
         if !self.is_free(position, again, mtu)
             && let Some(tokens) = &mut self.tokens
             && let Some(name) = tokens.take()
@@ -477,8 +528,8 @@ impl SendFlow {
             packet.set_last();
         }
         packet.set_stamp(now);
-        if self.driven {
-            self.emit_driven(position, again, mtu, &mut packet);
+        if self.special {
+            self.emit_special(&mut packet, again, mtu);
         }
         if again {
             self.retransmitted_bytes += u64::from(payload);

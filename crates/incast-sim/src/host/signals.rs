@@ -45,6 +45,7 @@ impl Host<'_> {
             packet.priority = class.ack_priority;
             packet.class = flow.class;
             packet.set_stamp(context.now());
+            self.scatter(&mut packet);
             self.push_control(packet, None);
         }
     }

@@ -13,6 +13,8 @@ pub struct Tokens {
     lasting: u64,
     /// How many of those were given by number.
     pulled: u64,
+    /// Packets whose headers came back.
+    pub returned: u64,
 }
 
 impl Tokens {
@@ -28,6 +30,11 @@ impl Tokens {
     pub fn pull(&mut self, number: u64) {
         self.lasting += number.saturating_sub(self.pulled);
         self.pulled = self.pulled.max(number);
+    }
+
+    /// How many tokens were given by number.
+    pub fn pulled(&self) -> u64 {
+        self.pulled
     }
 
     /// There is a token that has not expired. Drops those before it that have.

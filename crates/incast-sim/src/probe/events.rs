@@ -23,6 +23,8 @@ pub enum EventKind {
     Timeout,
     /// Sent another way.
     Deflection,
+    /// Trimmed, and sent back to its sender.
+    Bounce,
 }
 
 /// A recorded event.
@@ -89,8 +91,7 @@ impl Recorder {
     fn record(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
         if self.events {
             // Answers travel against their flow.
-            let along = matches!(packet.kind, Kind::Data | Kind::Signal | Kind::Abandon);
-            let source = if along { packet.source } else { packet.destination };
+            let source = if packet.kind.is_of_sender() { packet.source } else { packet.destination };
             let (source, sequence) = match packet.kind {
                 Kind::Pause => (EventRecord::NO_FLOW, 0),
                 _ => (source, packet.sequence),

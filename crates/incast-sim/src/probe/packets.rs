@@ -100,7 +100,7 @@ pub struct PacketFacts {
 
 impl PacketFacts {
     fn of(packet: &Packet, now: Time) -> Self {
-        let is_data = packet.kind == Kind::Data;
+        let is_data = matches!(packet.kind, Kind::Data | Kind::Trimmed);
         Self {
             kind: packet.kind,
             class: packet.class,
@@ -130,7 +130,7 @@ impl PacketFacts {
 
     /// Its flow, by source and sequence: answers travel against it.
     pub fn flow(&self) -> (u32, u32) {
-        (if self.kind == Kind::Data { self.source } else { self.destination }, self.sequence)
+        (if self.kind.is_of_sender() { self.source } else { self.destination }, self.sequence)
     }
 
     /// Tells transmissions of a flow apart: one data packet sent twice is two. Of two equal notifications it does not.

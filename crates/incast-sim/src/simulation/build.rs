@@ -7,7 +7,7 @@ use super::{
     partition::Partition,
 };
 use crate::{
-    config::{Config, ConfigError, FlowSpec, LinkEvent, SwitchConfig, Ties},
+    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LinkEvent, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -16,7 +16,7 @@ use crate::{
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
-        routing::{self, Rule},
+        routing::{self, Rule, Ways},
         switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
         topology::{Ports, Topology},
     },
@@ -92,6 +92,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
     }
+    check_trim(switch)?;
     for gate in [switch.gate, host.gate].into_iter().flatten() {
         if gate.open == Time::ZERO || gate.open >= gate.period {
             return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
@@ -118,6 +119,30 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         }
     }
     lossless::check_pfc(config.into())
+}
+
+/// What limits queues in packets.
+fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
+    if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
+        return Err(refuse("switch.buffer", "0 packets for each port", "at least 1"));
+    }
+    let Some(trim) = &switch.trim else { return Ok(()) };
+    if switch.priorities < 2 {
+        let allowed = "at least 2 where switches trim: 0 is that of headers, data has the others";
+        return Err(refuse("switch.priorities", switch.priorities, allowed));
+    }
+    for (what, limit) in [("switch.trim.queue", trim.queue), ("switch.trim.header_queue", trim.headers)] {
+        if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
+            return Err(refuse(what, 0, "above zero"));
+        }
+    }
+    if trim.header_weight == Some(0) {
+        return Err(refuse("switch.trim.header_weight", 0, "at least one header for each data packet"));
+    }
+    if !switch.agent.is_none() {
+        return Err(refuse("switch.trim", "on, with an in-switch algorithm", "one of the two"));
+    }
+    Ok(())
 }
 
 /// What is worked out before the nodes exist.
@@ -181,6 +206,7 @@ impl Plan {
                 notification_interval: class.law.notification_interval(),
                 repaces: class.law.repaces(),
                 format: class.format,
+                trimmable: class.trimmable,
                 path: Path {
                     rto_min: config.host.rto_min,
                     ..base_path_of(&config.topology, config.host.mtu, &class.format, config.wire.gap)
@@ -195,6 +221,8 @@ impl Plan {
             pfc: lossless::pfc_rules(config.into()),
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
+            ways: (config.switch.load_balancing == LoadBalancing::Permuted)
+                .then(|| Ways::new(&config.topology)),
             wire: config.wire,
             arrivals_first: config.ties == Ties::ArrivalsFirst,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),

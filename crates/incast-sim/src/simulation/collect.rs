@@ -215,7 +215,7 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
         LoadBalancing::Ecmp | LoadBalancing::Spray => {
             rule.pick(destination, routing::entropy(packet.entropy, switch::salt(settings.seed, node)))
         }
-        LoadBalancing::Pinned => rule.pick_pinned(&mut packet),
+        LoadBalancing::Pinned | LoadBalancing::Permuted => rule.pick_pinned(&mut packet),
     };
     let (ports, rules) = (&plan.ports, &topology.rules);
     let hops = ideal::path_by(topology, ports, rules, &mut choose, source, destination)?;
@@ -244,6 +244,9 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 totals.lossless_drops += counters.lossless_drops;
                 totals.drops += counters.dropped.0;
                 totals.dropped_bytes += counters.dropped.1;
+                totals.trims += counters.trimmed.0;
+                totals.trimmed_bytes += counters.trimmed.1;
+                totals.bounces += counters.bounces;
                 totals.lost += counters.lost.0;
                 totals.lost_bytes += counters.lost.1;
                 totals.deflections += counters.deflections;

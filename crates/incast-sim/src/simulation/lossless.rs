@@ -107,6 +107,17 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     if fabric.switch.gate.is_some() || fabric.host.gate.is_some() {
         return refuse("switch.pfc", "on".into(), "off where ports have gates");
     }
+    if let Buffer::PerPortPackets { packets } = fabric.switch.buffer {
+        let found = format!("on, with {packets} packets for each port");
+        return refuse("switch.pfc", found, "off, or a memory in bytes: flow control counts bytes");
+    }
+    if fabric.switch.trim.is_some() {
+        return refuse(
+            "switch.pfc",
+            "on, with trimming".into(),
+            "one of the two: what is paused is not trimmed",
+        );
+    }
     if let Threshold::Dynamic { alpha, .. } = pfc.threshold {
         if !matches!(fabric.switch.buffer, Buffer::Shared { .. }) {
             return refuse(
@@ -175,7 +186,8 @@ fn check_memory(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) ->
     let own = |limits: Limits| limits.own().saturating_mul(rules.count());
     let of = |(rate, delay): &(Rate, Time)| own(rules.limits(*rate, *delay));
     match switch.buffer {
-        Buffer::Unlimited => Ok(()),
+        // Of packets: refused before.
+        Buffer::Unlimited | Buffer::PerPortPackets { .. } => Ok(()),
         Buffer::PerPort { bytes } => {
             let most = links.iter().map(of).max().unwrap_or(0);
             if most > bytes { Err(Shortage::Port { found: bytes, needed: most }) } else { Ok(()) }

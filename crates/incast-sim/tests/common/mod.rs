@@ -62,6 +62,7 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
         notification_priority: 0,
         underlay: Underlay::None,
         scheduler: None,
+        trimmable: transport.trimmable,
     }
 }
 

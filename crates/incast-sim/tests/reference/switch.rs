@@ -276,7 +276,7 @@ impl<'a> Switch<'a> {
         let choice = match self.config.switch.load_balancing {
             LoadBalancing::Ecmp => entropy(packet.entropy, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned => unreachable!("the cases have no pinned flows"),
+            LoadBalancing::Pinned | LoadBalancing::Permuted => unreachable!("the cases have none of these"),
         };
         match routes.pick(self.node, packet.to, choice) {
             Some(port) => self.enqueue(now, port as usize, packet, agenda),
@@ -363,6 +363,10 @@ impl<'a> Switch<'a> {
     fn admits(&self, port: usize, priority: usize, more: u64) -> bool {
         match self.config.switch.buffer {
             Buffer::Unlimited => true,
+            Buffer::PerPortPackets { packets } => {
+                let waiting = self.ports[port].queues.iter().map(VecDeque::len).sum::<usize>();
+                waiting < packets as usize
+            }
             Buffer::PerPort { bytes } => self.ports[port].waiting() + more <= bytes,
             Buffer::Shared { total, alpha: (numerator, denominator), reserve } => {
                 // Lossless packets have their own memory.

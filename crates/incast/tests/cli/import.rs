@@ -103,6 +103,76 @@ fn bad_files_are_named_with_their_line() {
     assert_eq!(missing.status.code(), Some(2));
 }
 
+const HTSIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/htsim");
+
+#[test]
+fn a_connection_matrix_becomes_a_scenario_that_runs() {
+    let out = folder("import_htsim");
+    let (matrix, scenario) = (format!("{HTSIM}/perm_128n_128c_2MB.cm"), out.join("case.toml"));
+    let arguments = |law| {
+        ["import", "htsim", "--matrix", &matrix, "--law", law, "--out", text(&scenario)].map(str::to_owned)
+    };
+    let run = |arguments: [String; 8]| incast(&arguments.each_ref().map(String::as_str));
+    let unknown = run(arguments("dctpc"));
+    assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
+    assert!(stderr(&unknown).contains("did you mean dctcp?"), "{}", stderr(&unknown));
+    let done = run(arguments("dctcp"));
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert_eq!(String::from_utf8_lossy(&done.stdout).lines().count(), 2, "flows and scenario");
+    succeed(&["check", text(&scenario)]);
+    let results = out.join("results");
+    succeed(&["run", "--quiet", "--out", text(&results), text(&scenario)]);
+    let summary = json(&results.join("case/summary.json"));
+    let row = summary.as_array().and_then(|rows| rows.first()).expect("a row");
+    assert_eq!((row["flows"].as_u64(), row["completed"].as_u64()), (Some(128), Some(128)), "{row}");
+
+    // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario, too.
+    let (bundles, topology) = (out.join("bundles.toml"), out.join("f.topo"));
+    let small = out.join("small.cm");
+    fs::write(&small, "Nodes 8\nConnections 1\n7->0 start 5 size 9\n").expect("written");
+    fs::write(
+        &topology,
+        "Nodes 8\nTiers 2\nPodsize 8\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\n\
+         Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nBundle 2\nDownlink_Latency_ns 1000\n",
+    )
+    .expect("written");
+    let [small, topology, bundles] = [&small, &topology, &bundles].map(|path| text(path));
+    succeed(&[
+        "import",
+        "htsim",
+        "--matrix",
+        small,
+        "--topology",
+        topology,
+        "--law",
+        "swift",
+        "--out",
+        bundles,
+    ]);
+    assert!(out.join("bundles.topology.txt").exists());
+    succeed(&["run", "--quiet", "--out", text(&results), bundles]);
+    fs::write(topology, "Nodes 9\n").expect("written");
+    let refused = incast(&[
+        "import",
+        "htsim",
+        "--matrix",
+        small,
+        "--topology",
+        topology,
+        "--law",
+        "swift",
+        "--out",
+        bundles,
+        "--force",
+    ]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("f.topo:1: Nodes: found 9, but the matrix has 8"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
 /// What is met stays met: flows alone on both fabrics, and every law's incast of two, to the nanosecond.
 #[test]
 fn the_reference_cases_are_reproduced() {
@@ -141,11 +211,28 @@ fn the_reference_cases_are_reproduced() {
     );
 }
 
+/// The peer's flows are those of ours, and all of ours end; how near they are is what the table is for.
+#[test]
+fn a_case_of_htsim_is_compared() {
+    let out = folder("validate_htsim");
+    let arguments = ["validate", "--seeds", "2", "--from", HTSIM, "--out", text(&out), "swift128_2MB"];
+    let printed = succeed(&arguments);
+    assert!(printed.contains("| `swift128_2MB` | 128 |") && printed.contains("0 of 0 aims met"), "{printed}");
+    let path = out.join("all.json");
+    fs::write(&path, succeed(&[&arguments[..], &["--json"]].concat())).expect("written");
+    let one = &json(&path)[0];
+    assert_eq!((one["completed"].as_u64(), one["seeds"].as_u64()), (Some(256), Some(2)), "{one}");
+    assert!(one["met"].is_null() && one["theirs"]["drops"].as_f64() == Some(59.0), "{one}");
+    assert!(out.join("swift128_2MB/swift128_2MB.toml").exists() && out.join("swift128_2MB/fct.csv").exists());
+}
+
 #[test]
 fn unknown_cases_are_refused() {
     let output = incast(&["validate", "single_star_pint"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("single_star_hpcc"), "{}", stderr(&output));
-    let output = incast(&["validate", "--from", "no/such/folder", "single_star_hpcc"]);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for case in [&["single_star_hpcc"][..], &["swift128_2MB"], &[]] {
+        let output = incast(&[&["validate", "--from", "no/such/folder"], case].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
 }

@@ -83,7 +83,7 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
     };
     Ok(Imported {
         scenario: scenario::write(&simulation, inputs, names, &mut warnings)?,
-        topology: ours,
+        topology: Some(ours),
         flows: write_flows(&simulation, inputs),
         warnings,
     })

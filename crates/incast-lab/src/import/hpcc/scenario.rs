@@ -5,43 +5,10 @@ use super::{
     config::{Config, Mode, Red},
 };
 use crate::{
-    import::{ImportError, Names},
+    import::{ImportError, Names, page::Page},
     scenario::profile::{HPCC_LINEAGE, HPCC_PFC},
 };
 use incast_units::{Bytes, Time};
-use std::fmt::{Display, Write};
-
-/// A TOML file, line by line.
-struct Page(String);
-
-impl Page {
-    fn line(&mut self, text: impl Display) {
-        // Writing to a string does not fail.
-        let _ = writeln!(self.0, "{text}");
-    }
-
-    fn table(&mut self, header: &str) {
-        let _ = writeln!(self.0, "\n{header}");
-    }
-
-    /// `key = value  # from`.
-    fn key(&mut self, key: &str, value: impl Display, from: &str) {
-        let _ = match from {
-            "" => writeln!(self.0, "{key} = {value}"),
-            from => writeln!(self.0, "{key} = {value}  # {from}"),
-        };
-    }
-
-    /// The same with a value in quotes. Times, sizes, rates and names have no characters that need more.
-    fn text(&mut self, key: &str, value: impl Display, from: &str) {
-        self.key(key, format_args!("\"{value}\""), from);
-    }
-
-    /// A file, whose name may have any characters.
-    fn path(&mut self, name: &str, from: &str) {
-        self.key("path", toml::Value::from(name), from);
-    }
-}
 
 /// Writes it.
 ///
@@ -54,7 +21,7 @@ pub fn write(
     warnings: &mut Vec<String>,
 ) -> Result<String, ImportError> {
     let Simulation { config, origin, flows, .. } = simulation;
-    let mut page = Page(String::new());
+    let mut page = Page::default();
     page.line(format_args!(
         "# Imported from {}, {} and {} of HPCC's ns-3 simulator. Behind a value is the key that it comes from.",
         inputs.topology.name(),
@@ -108,7 +75,7 @@ pub fn write(
         format_args!("{{ origin = \"{}\" }}", Time::from_ns(*origin)),
         "FCT_OUTPUT_FILE: each run writes fct.txt",
     );
-    Ok(page.0)
+    Ok(page.finish())
 }
 
 fn switch(page: &mut Page, simulation: &Simulation) {

@@ -32,9 +32,13 @@ pub struct Host {
     #[serde(default = "yes")]
     pub answers_first: bool,
     /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
-    /// one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
+    /// (`"spray"`, `"permuted"`) one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
+    /// With `load_balancing = "permuted"`, senders leave out for a while ways on which outlying numbers of packets are trimmed
+    /// or lost. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_penalty: Option<bool>,
     /// Loss recovery. Default: that of each law's transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
@@ -57,6 +61,7 @@ impl Default for Host {
             notification_delay: no_time(),
             answers_first: true,
             reordering: None,
+            path_penalty: None,
             recovery: None,
             frames: None,
             clock: Clock::default(),

@@ -10,6 +10,7 @@ pub mod scheme;
 pub mod short;
 pub mod switch;
 pub mod topology;
+pub mod trim;
 pub mod wire;
 pub mod workload;
 

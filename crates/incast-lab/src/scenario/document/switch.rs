@@ -3,6 +3,7 @@
 use super::{
     super::quantity::{Depth, Duration, Size, Speed},
     agent::Agent,
+    trim::Trimming,
 };
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,7 +17,8 @@ use std::{borrow::Cow, fmt, str::FromStr};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// Memory: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, or `{ per_port = "86KB" }`.
+    /// Memory: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, `{ per_port = "86KB" }`, or
+    /// `{ per_port_packets = 57 }`. With `trim` it may be left out: then the limits of the queues are all there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
     /// Marks: `{ kind = "step", at = "0.2bdp" }`, `{ kind = "red", min, max, p }`,
@@ -31,6 +33,10 @@ pub struct Switch {
     /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
     pub pfc: Pfc,
+    /// Packet trimming: `true` for NDP's defaults, a table such as `{ queue = 8, victim = "either" }`, or `false`. Not
+    /// together with `pfc` or `agent`.
+    #[serde(default)]
+    pub trim: Trimming,
     /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
     #[serde(default)]
     pub agent: Agent,
@@ -53,6 +59,7 @@ impl Default for Switch {
             ecn: Ecn::Off,
             ecn_at: EcnAt::Enqueue,
             pfc: Pfc::Off,
+            trim: Trimming::Off,
             agent: Agent::default(),
             priorities: eight(),
             load_balancing: LoadBalancing::Ecmp,
@@ -65,7 +72,7 @@ fn eight() -> u8 {
     8
 }
 
-/// Memory of a switch. Either `total` or `per_port`.
+/// Memory of a switch. One of `total`, `per_port` and `per_port_packets`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
@@ -83,6 +90,9 @@ pub struct Buffer {
     /// Each port has its own memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_port: Option<Size>,
+    /// Each port has its own memory, of so many packets whatever their size; the packet in service does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_port_packets: Option<u32>,
 }
 
 impl Buffer {
@@ -182,6 +192,8 @@ pub enum LoadBalancing {
     Spray,
     /// By the flow's own choice, which a trace gives; flows without one choose by a hash.
     Pinned,
+    /// By the sender: its packets take all ways in a random order that is drawn anew each round. Control packets take any.
+    Permuted,
 }
 
 /// Order of what happens at the same picosecond.

@@ -50,6 +50,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         schedulers: Vec::new(),
         give_up_after: None,
         gate: None,
+        path_penalty: host.path_penalty.unwrap_or(true),
     })
 }
 
@@ -57,7 +58,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
 pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
     match balancing {
         LoadBalancing::Ecmp | LoadBalancing::Pinned => 3,
-        LoadBalancing::Spray => {
+        LoadBalancing::Spray | LoadBalancing::Permuted => {
             let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
             u32::try_from(packets).unwrap_or(u32::MAX).max(3)
         }

@@ -11,6 +11,7 @@ pub mod scheme;
 mod sizes;
 mod switch;
 pub mod traffic;
+mod trim;
 mod wire;
 
 use super::{

@@ -18,7 +18,7 @@ use super::{
     files::Files,
     host, pfc, switch,
     traffic::Traffic,
-    wire,
+    trim, wire,
 };
 use crate::scenario::de;
 use incast_cc::{
@@ -99,7 +99,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
     let rto_min = host_table.rto_min.0;
     let network = Path { rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
-    let switch = switch::resolve(&switch_table, context.topology, &network, files).map_err(place)?;
+    let switch =
+        switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
     let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
 
     for (class, _) in &scheme.by_class {
@@ -275,6 +276,7 @@ fn class_config(
         ack_priority: acks.or(transport.control_priority),
         notification_priority: notifications.unwrap_or(0),
         underlay: Underlay::None,
+        trimmable: transport.trimmable,
         scheduler: None,
     };
     Ok((class, receiver))
@@ -383,6 +385,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
         }
         warnings.extend(agent::warnings(scheme));
+        warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
@@ -401,6 +404,11 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                     "scheme {name}: {key} has no effect, as its receivers send no notifications"
                 ));
             }
+        }
+        if host.path_penalty.is_some() && scheme.switch.load_balancing != config::LoadBalancing::Permuted {
+            warnings.push(format!(
+                "scheme {name}: host.path_penalty has no effect, as load_balancing is not \"permuted\""
+            ));
         }
         if scheme.switch.load_balancing == config::LoadBalancing::Pinned && !context.traffic.pinned {
             warnings.push(format!(

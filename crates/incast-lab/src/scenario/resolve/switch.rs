@@ -2,13 +2,16 @@
 
 use super::{
     super::{
-        document::switch::{self as described, Switch},
+        document::{
+            switch::{self as described, Switch},
+            trim::Trimming,
+        },
         error::Problem,
         tree::keys,
     },
     agent,
     files::Files,
-    pfc,
+    pfc, trim,
 };
 use incast_cc::Path;
 use incast_sim::{
@@ -17,16 +20,22 @@ use incast_sim::{
 };
 use incast_units::{Rate, Time};
 
-/// Checks and converts; `path` is for comparing thresholds with the memory and for the defaults of agents.
+/// Checks and converts; `path` is for comparing thresholds with the memory and for the defaults of agents, the size of a full
+/// packet for those of trimming.
 pub fn resolve(
     switch: &Switch,
     topology: &Topology,
     path: &Path,
+    full_frame: u32,
     files: &mut Files,
 ) -> Result<SwitchConfig, Problem> {
     if !(1..=8).contains(&switch.priorities) {
         return Err(Problem::value(switch.priorities, "1 to 8").at(&keys!["switch", "priorities"]));
     }
+    let agent = agent::resolve(&switch.agent, path, files)
+        .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
+    let pfc = pfc::resolve(&switch.pfc, switch.priorities)?;
+    let trim = trim::resolve(&switch.trim, switch.priorities, full_frame, pfc.as_ref(), !agent.is_none())?;
     Ok(SwitchConfig {
         buffer: buffer(switch, topology, path.wire_mss)?,
         ecn: ecn(&switch.ecn, topology, path.base_rtt)?,
@@ -39,20 +48,24 @@ pub fn resolve(
             described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
             described::LoadBalancing::Pinned => LoadBalancing::Pinned,
+            described::LoadBalancing::Permuted => LoadBalancing::Permuted,
         },
-        agent: agent::resolve(&switch.agent, path, files)
-            .map_err(|problem| problem.at(&keys!["switch", "agent"]))?,
+        agent,
         telemetry: false,
         gate: None,
-        pfc: pfc::resolve(&switch.pfc, switch.priorities)?,
+        pfc,
+        trim,
     })
 }
 
 fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer, Problem> {
     let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "buffer", key]);
     let Some(buffer) = &switch.buffer else {
+        if switch.trim != Trimming::Off {
+            return Ok(Buffer::Unlimited);
+        }
         return Err(Problem {
-            allowed: Some("{ total = \"4MB\" } or { per_port = \"86KB\" }".into()),
+            allowed: Some("{ total = \"4MB\" }, { per_port = \"86KB\" } or { per_port_packets = 57 }".into()),
             ..Problem::new("the key `buffer` is missing")
         }
         .under("switch"));
@@ -65,8 +78,15 @@ fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer,
             Ok(bytes)
         }
     };
-    match (buffer.total, buffer.per_port) {
-        (Some(total), None) => {
+    if buffer.total.is_none() {
+        for (key, given) in [("alpha", buffer.alpha.is_some()), ("reserve", buffer.reserve.is_some())] {
+            if given {
+                return Err(at(key, Problem::new("only a memory of `total` bytes has this key")));
+            }
+        }
+    }
+    match (buffer.total, buffer.per_port, buffer.per_port_packets) {
+        (Some(total), None, None) => {
             let total = room("total", total.0.get())?;
             let alpha = buffer.alpha();
             if !(alpha > 0.0 && alpha <= 1024.0) {
@@ -84,21 +104,15 @@ fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer,
             }
             Ok(Buffer::Shared { total, alpha: fraction(alpha), reserve })
         }
-        (None, Some(bytes)) => {
-            for (key, given) in [("alpha", buffer.alpha.is_some()), ("reserve", buffer.reserve.is_some())] {
-                if given {
-                    return Err(at(
-                        key,
-                        Problem::new("only a memory of `total` bytes has this key, not `per_port`"),
-                    ));
-                }
-            }
-            Ok(Buffer::PerPort { bytes: room("per_port", bytes.0.get())? })
-        }
-        (total, per_port) => {
-            Err(Problem::exactly_one(&[("total", total.is_some()), ("per_port", per_port.is_some())])
-                .at(&keys!["switch", "buffer"]))
-        }
+        (None, Some(bytes), None) => Ok(Buffer::PerPort { bytes: room("per_port", bytes.0.get())? }),
+        (None, None, Some(0)) => Err(at("per_port_packets", Problem::value(0, "1 packet or more"))),
+        (None, None, Some(packets)) => Ok(Buffer::PerPortPackets { packets }),
+        (total, per_port, packets) => Err(Problem::exactly_one(&[
+            ("total", total.is_some()),
+            ("per_port", per_port.is_some()),
+            ("per_port_packets", packets.is_some()),
+        ])
+        .at(&keys!["switch", "buffer"])),
     }
 }
 

@@ -29,14 +29,24 @@ impl Pinned {
 
 impl Rule {
     /// The port that the sender chose for a packet; its next choice is for the next switch.
+    #[inline]
     pub fn pick_pinned(&self, packet: &mut Packet) -> Option<u16> {
-        let ways = self.alternatives(packet.destination).count() as u16;
+        let candidates = self.candidates(packet.destination);
+        let ways = candidates.count();
         if ways < 2 {
-            return self.alternatives(packet.destination).next();
+            return candidates.nth(0);
         }
         let way = packet.pinned_way();
         packet.set_pinned_way(way / ways);
-        self.alternatives(packet.destination).nth(usize::from(way % ways))
+        candidates.nth(way % ways)
+    }
+
+    /// The same, without taking the step.
+    #[inline]
+    pub fn peek_pinned(&self, packet: &Packet) -> Option<u16> {
+        let candidates = self.candidates(packet.destination);
+        let ways = candidates.count();
+        candidates.nth(if ways < 2 { 0 } else { packet.pinned_way() % ways })
     }
 }
 

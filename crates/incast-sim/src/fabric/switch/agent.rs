@@ -1,6 +1,6 @@
 //! The in-switch agent: what it is asked, what it is told, and what becomes of its verdicts.
 
-use super::{Port, Switch};
+use super::{FULL, Port, Switch};
 use crate::{
     engine::Event,
     fabric::{
@@ -127,7 +127,7 @@ impl Switch<'_> {
         packet.priority = class.notification_priority;
         packet.class = flow.class;
         self.counters.created_bytes += u64::from(packet.wire);
-        self.forward::<false>(MADE_HERE, &packet, None, context);
+        self.forward::<FULL>(MADE_HERE, &packet, None, context);
     }
 
     /// When the agent first wants to be called.

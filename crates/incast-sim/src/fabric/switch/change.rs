@@ -1,6 +1,6 @@
 //! What changes around a switch: permission to send, and links that go down and up.
 
-use super::{LINK_UP, NEW_EPOCH, Switch};
+use super::{FULL, LINK_UP, NEW_EPOCH, Switch};
 use crate::{
     engine::Event,
     fabric::node::{NodeContext, class},
@@ -20,13 +20,13 @@ impl Switch<'_> {
         let now = context.now();
         if self.lazy {
             // What the other priorities could send until now has gone.
-            self.drain::<false>(port, self.settings.ended_before(now), context);
+            self.drain::<FULL>(port, self.settings.ended_before(now), context);
         }
         let resumed = self.ports[port].permission.resume(now, mask, &mut self.pauses[port]);
         self.report_edges(port, resumed, EventKind::Resume, context);
         let out = &self.ports[port];
         if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
-            self.depart::<false>(port, now, context);
+            self.depart::<FULL>(port, now, context);
         }
         if !self.lazy {
             self.plan_departure(port, context);
@@ -58,7 +58,7 @@ impl Switch<'_> {
         if open {
             self.resume(port, gate.priorities, context);
         } else {
-            self.drain::<false>(port, self.settings.ended_before(now), context);
+            self.drain::<FULL>(port, self.settings.ended_before(now), context);
             self.pause(port, gate.priorities, context);
         }
         context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
@@ -74,7 +74,7 @@ impl Switch<'_> {
             return;
         }
         let (now, up) = (context.now(), payload == LINK_UP);
-        self.drain::<false>(port, now, context);
+        self.drain::<FULL>(port, now, context);
         self.ports[port].link.switch(up);
         self.inputs[port].switch(now, up);
         if up {
@@ -87,6 +87,9 @@ impl Switch<'_> {
             while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
                 self.ingress = self.pool.ingress();
                 self.release(self.ingress, &packet, self.queues[index].bytes);
+                if let Some(counts) = &mut self.counts {
+                    counts.leave(port, index);
+                }
                 self.lose(port, &packet, context);
                 self.reconsider(self.ingress, packet.priority, context);
             }

@@ -1,6 +1,6 @@
 //! Departure: the link is free, the head of the highest priority that may send goes. Marks, telemetry, the link.
 
-use super::Switch;
+use super::{BARE, FULL, Switch, TRIMS};
 use crate::{
     config::MarkAt,
     engine::Event,
@@ -21,10 +21,10 @@ impl Switch<'_> {
         let mut busy = std::mem::take(&mut self.busy);
         busy.retain(|port| {
             let port = usize::from(*port);
-            if self.bare {
-                self.drain::<true>(port, limit, context);
-            } else {
-                self.drain::<false>(port, limit, context);
+            match self.way {
+                BARE => self.drain::<BARE>(port, limit, context),
+                TRIMS => self.drain::<TRIMS>(port, limit, context),
+                _ => self.drain::<FULL>(port, limit, context),
             }
             let out = &self.ports[port];
             if out.permission.allowed(out.waiting) != 0 {
@@ -45,19 +45,14 @@ impl Switch<'_> {
     /// the same port, a packet that finds no room in the shared memory, and the end of the window, after which what
     /// left must be on its way. Each of these catches up first, so the results are those of one event for each.
     #[inline]
-    pub(super) fn drain<const BARE: bool>(
-        &mut self,
-        port: usize,
-        limit: Time,
-        context: &mut impl NodeContext,
-    ) {
+    pub(super) fn drain<const WAY: u8>(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
         loop {
             let out = &self.ports[port];
             let at = out.link.free_at();
             if at >= limit || out.permission.allowed(out.waiting) == 0 {
                 return;
             }
-            self.depart::<BARE>(port, at, context);
+            self.depart::<WAY>(port, at, context);
         }
     }
 
@@ -86,7 +81,7 @@ impl Switch<'_> {
             if out.notice {
                 self.send_waiting_notice(port, context);
             } else if out.permission.allowed(out.waiting) != 0 {
-                self.depart::<false>(port, now, context);
+                self.depart::<FULL>(port, now, context);
             }
         }
         self.plan_departure(port, context);
@@ -95,24 +90,26 @@ impl Switch<'_> {
 
     /// Dequeue: the link is free at `now`, the highest waiting priority that may send goes.
     #[inline]
-    pub(super) fn depart<const BARE: bool>(
-        &mut self,
-        port: usize,
-        now: Time,
-        context: &mut impl NodeContext,
-    ) {
+    pub(super) fn depart<const WAY: u8>(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
         let out = &mut self.ports[port];
         let allowed = out.permission.allowed(out.waiting);
-        let priority = allowed.trailing_zeros() as u8;
+        let priority = match &mut self.trimming {
+            Some(trimming) if WAY != BARE => trimming.next(port, allowed),
+            _ => allowed.trailing_zeros() as u8,
+        };
         let index = usize::from(priority) * self.ports.len() + port;
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes;
-        let ingress = if BARE || self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
-        if BARE || self.pfc.is_none() {
+        let ingress =
+            if WAY != FULL || self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
+        if WAY != FULL || self.pfc.is_none() {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
             self.release(ingress, &packet, left);
+        }
+        if let (true, Some(counts)) = (WAY != BARE, &mut self.counts) {
+            counts.leave(port, index);
         }
         let out = &mut self.ports[port];
         out.waiting_bytes -= u64::from(packet.wire);
@@ -126,12 +123,12 @@ impl Switch<'_> {
             self.count_mark(port, &packet, now);
             packet.mark();
         }
-        if BARE {
-            self.transmit::<BARE>(port, now, ingress, &packet, None, context);
+        if WAY != FULL {
+            self.transmit::<WAY>(port, now, ingress, &packet, None, context);
             return;
         }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit::<BARE>(port, now, ingress, &packet, telemetry.as_ref(), context);
+        self.transmit::<WAY>(port, now, ingress, &packet, telemetry.as_ref(), context);
         if self.pfc.is_some() && !self.lazy {
             self.reconsider(ingress, packet.priority, context);
         }
@@ -139,7 +136,7 @@ impl Switch<'_> {
 
     /// The packet leaves: agents first, then the link.
     #[inline(always)]
-    pub(super) fn transmit<const BARE: bool>(
+    pub(super) fn transmit<const WAY: u8>(
         &mut self,
         port: usize,
         now: Time,
@@ -148,22 +145,22 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if BARE || self.plain || self.is_indifferent(port, 0) {
-            return self.put_on_link::<BARE>(port, now, packet, telemetry, context);
+        if WAY != FULL || self.plain || self.is_indifferent(port, 0) {
+            return self.put_on_link::<WAY>(port, now, packet, telemetry, context);
         }
         let verdict = self.consult_dequeue(port, now, ingress, packet, context);
         if verdict.is_nothing() {
-            self.put_on_link::<false>(port, now, packet, telemetry, context);
+            self.put_on_link::<FULL>(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
             self.obey(port, &mut packet, now, &verdict, context);
-            self.put_on_link::<false>(port, now, &packet, telemetry, context);
+            self.put_on_link::<FULL>(port, now, &packet, telemetry, context);
         }
     }
 
     /// Telemetry, then the link.
     #[inline(always)]
-    pub(super) fn put_on_link<const BARE: bool>(
+    pub(super) fn put_on_link<const WAY: u8>(
         &mut self,
         port: usize,
         now: Time,
@@ -171,12 +168,12 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if !BARE && !self.sent_by_priority.is_empty() {
+        if WAY == FULL && !self.sent_by_priority.is_empty() {
             let index = self.index(port, packet.priority);
             self.sent_by_priority[index] += u64::from(packet.wire);
         }
         let out = &mut self.ports[port];
-        if !BARE && self.settings.switch.telemetry && packet.kind == Kind::Data {
+        if WAY == FULL && self.settings.switch.telemetry && packet.kind == Kind::Data {
             let mut telemetry = telemetry.map_or_else(Telemetry::default, Telemetry::duplicate);
             telemetry.push(HopTelemetry {
                 time: now,

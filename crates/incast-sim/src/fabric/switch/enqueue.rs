@@ -1,6 +1,6 @@
 //! Egress: straight to an idle link, or into a queue. Admission to the memory, marks.
 
-use super::Switch;
+use super::{BARE, FULL, Switch, TRIMS};
 use crate::{
     config::MarkAt,
     fabric::{
@@ -26,12 +26,12 @@ impl Switch<'_> {
         let verdict = self.consult_enqueue(port, &packet, context);
         let port = self.redirect(port, &mut packet, &verdict, context);
         self.ingress = ingress;
-        self.enqueue::<false>(port, &packet, telemetry, context);
+        self.enqueue::<FULL>(port, &packet, telemetry, context);
     }
 
     /// Egress: straight to an idle link, or into a queue.
     #[inline(always)]
-    pub(super) fn enqueue<const BARE: bool>(
+    pub(super) fn enqueue<const WAY: u8>(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -39,25 +39,25 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let now = context.now();
-        let limit = if BARE { now + Time::from_ps(1) } else { self.settings.ended_before(now) };
-        if (BARE || self.lazy) && self.ports[port].waiting != 0 {
-            self.drain::<BARE>(port, limit, context);
+        let limit = if WAY != FULL { now + Time::from_ps(1) } else { self.settings.ended_before(now) };
+        if (WAY != FULL || self.lazy) && self.ports[port].waiting != 0 {
+            self.drain::<WAY>(port, limit, context);
         }
         let out = &mut self.ports[port];
         let bit = 1u8 << packet.priority;
         if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            if !BARE && self.by_port && !self.is_indifferent(port, 0) {
+            if WAY == FULL && self.by_port && !self.is_indifferent(port, 0) {
                 self.pass_consulted(port, *packet, telemetry, context);
-            } else if BARE || self.by_port {
-                self.put_on_link::<BARE>(port, now, packet, telemetry, context);
+            } else if WAY != FULL || self.by_port {
+                self.put_on_link::<WAY>(port, now, packet, telemetry, context);
             } else {
-                self.transmit::<BARE>(port, now, self.ingress, packet, telemetry, context);
+                self.transmit::<WAY>(port, now, self.ingress, packet, telemetry, context);
             }
             return;
         }
-        if !BARE && self.by_port {
+        if WAY == FULL && self.by_port {
             let queued = self.queues[self.index(port, packet.priority)].bytes;
             if !self.is_indifferent(port, queued) {
                 let verdict = self.consult_enqueue(port, packet, context);
@@ -66,7 +66,7 @@ impl Switch<'_> {
                 }
             }
         }
-        self.wait::<BARE>(port, packet, telemetry, context);
+        self.wait::<WAY>(port, packet, telemetry, context);
     }
 
     /// A packet finds its port idle, and the agent wants to hear of it.
@@ -83,11 +83,11 @@ impl Switch<'_> {
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.obey(port, &mut packet, now, &verdict, context);
         if self.ports[port].link.free_at() < self.settings.ended_before(now) {
-            self.transmit::<false>(port, now, ingress, &packet, telemetry, context);
+            self.transmit::<FULL>(port, now, ingress, &packet, telemetry, context);
         } else {
             // A notification took the same way, as it may after routes have changed.
             self.ingress = ingress;
-            self.wait::<false>(port, &packet, telemetry, context);
+            self.wait::<FULL>(port, &packet, telemetry, context);
         }
     }
 
@@ -105,35 +105,47 @@ impl Switch<'_> {
         let ingress = self.ingress;
         self.obey(port, &mut packet, context.now(), verdict, context);
         self.ingress = ingress;
-        self.wait::<false>(port, &packet, telemetry, context);
+        self.wait::<FULL>(port, &packet, telemetry, context);
     }
 
     /// A packet has to wait.
     #[inline(always)]
-    fn wait<const BARE: bool>(
+    fn wait<const WAY: u8>(
         &mut self,
         port: usize,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let now = context.now();
         let index = self.index(port, packet.priority);
-        let bit = 1u8 << packet.priority;
-        let out = &mut self.ports[port];
-        if !out.link.is_up() {
+        if !self.ports[port].link.is_up() {
             self.lose(port, packet, context);
             return;
         }
-        let (wire, queued) = (u64::from(packet.wire), self.queues[index].bytes);
-        if !self.admit::<BARE>(port, index, packet, context) {
-            self.records[index].drops += 1;
-            self.counters.dropped.0 += 1;
-            self.counters.dropped.1 += wire;
-            self.recorder.packet(now, self.node, port as u16, EventKind::Drop, packet);
-            self.report_drop(port, packet, context);
-            return;
+        if WAY == TRIMS || WAY == FULL && self.counts.is_some() {
+            return self.wait_counted::<WAY>(port, packet, telemetry, context);
         }
+        if self.admit::<WAY>(port, index, packet, context) {
+            self.append::<WAY>(port, packet, telemetry, context);
+        } else {
+            self.drop_packet(port, packet, context);
+        }
+    }
+
+    /// A packet has no room.
+    #[inline]
+    pub(super) fn drop_packet(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        let index = self.index(port, packet.priority);
+        self.records[index].drops += 1;
+        self.counters.dropped.0 += 1;
+        self.counters.dropped.1 += u64::from(packet.wire);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Drop, packet);
+        self.report_drop(port, packet, context);
+    }
+
+    /// Whether a packet is marked as it enters a queue of so many bytes; counts that.
+    #[inline(always)]
+    pub(super) fn marks_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> bool {
         let mut mark = false;
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
             let out = &self.ports[port];
@@ -143,12 +155,31 @@ impl Switch<'_> {
                 self.count_mark(port, packet, now);
             }
         }
+        mark
+    }
+
+    /// Appends a packet to its queue; it has been admitted to the memory.
+    #[inline(always)]
+    pub(super) fn append<const WAY: u8>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let index = self.index(port, packet.priority);
+        let (wire, bit) = (u64::from(packet.wire), 1u8 << packet.priority);
+        let mark = self.marks_entering(port, packet, self.queues[index].bytes, now);
+        if let (true, Some(counts)) = (WAY != BARE, &mut self.counts) {
+            counts.enter(port, index);
+        }
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
-        if !BARE && (self.pfc.is_some() || !self.plain) {
+        if WAY == FULL && (self.pfc.is_some() || !self.plain) {
             self.pool.set_ingress(&self.queues[index], self.ingress);
         }
-        if (BARE || self.lazy) && !out.departure {
+        if (WAY != FULL || self.lazy) && !out.departure {
             out.departure = true;
             self.busy.push(port as u16);
         }
@@ -156,7 +187,7 @@ impl Switch<'_> {
         out.waiting_bytes += wire;
         let length = out.waiting_bytes + out.link.in_service_any(now);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
-        if !BARE && !self.lazy {
+        if WAY == FULL && !self.lazy {
             self.recorder.queued(now, port as u16, length - wire, packet, mark);
             self.plan_departure(port, context);
         }
@@ -164,14 +195,14 @@ impl Switch<'_> {
 
     /// A packet that has to wait enters the memory; false if there is no room for it.
     #[inline(always)]
-    fn admit<const BARE: bool>(
+    fn admit<const WAY: u8>(
         &mut self,
         port: usize,
         queue: usize,
         packet: &Packet,
         context: &mut impl NodeContext,
     ) -> bool {
-        if !BARE && self.pfc.is_some() {
+        if WAY == FULL && self.pfc.is_some() {
             return self.admit_counted(port, queue, packet, context);
         }
         self.admit_by_queue(port, queue, u64::from(packet.wire), context)

@@ -1,6 +1,6 @@
 //! Ingress: a packet arrived. Routing chooses the egress port.
 
-use super::Switch;
+use super::{BARE, FULL, Switch, TRIMS};
 use crate::{
     config::LoadBalancing,
     fabric::{
@@ -22,16 +22,16 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if self.bare {
-            self.arrive::<true>(port, packet, None, context);
-        } else {
-            self.arrive::<false>(port, packet, telemetry, context);
+        match self.way {
+            BARE => self.arrive::<BARE>(port, packet, None, context),
+            TRIMS => self.arrive::<TRIMS>(port, packet, None, context),
+            _ => self.arrive::<FULL>(port, packet, telemetry, context),
         }
     }
 
-    /// Ingress. For `BARE`, here and on the rest of the way, see [`Switch::bare`].
+    /// Ingress. For `WAY`, here and on the rest of the way, see [`Switch::way`].
     #[inline]
-    fn arrive<const BARE: bool>(
+    fn arrive<const WAY: u8>(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -40,11 +40,11 @@ impl Switch<'_> {
     ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            if !BARE && packet.kind == Kind::Pause {
+            if WAY == FULL && packet.kind == Kind::Pause {
                 self.on_notice(port, packet, context);
                 return;
             }
-            self.forward::<BARE>(port as u16, packet, telemetry, context);
+            self.forward::<WAY>(port as u16, packet, telemetry, context);
         } else {
             self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
         }
@@ -52,41 +52,45 @@ impl Switch<'_> {
 
     /// Routing: which of the equal-cost ports.
     #[inline(always)]
-    pub(super) fn forward<const BARE: bool>(
+    pub(super) fn forward<const WAY: u8>(
         &mut self,
         ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if BARE {
+        if WAY == BARE {
             let port = self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt));
-            self.forward_by::<BARE>(port, packet, telemetry, context);
+            self.forward_by::<WAY>(port, packet, telemetry, context);
             return;
         }
-        self.ingress = ingress;
+        if WAY == FULL {
+            self.ingress = ingress;
+        }
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
             LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned => return self.forward_pinned(*packet, telemetry, context),
+            LoadBalancing::Pinned | LoadBalancing::Permuted => {
+                return self.forward_pinned::<WAY>(*packet, telemetry, context);
+            }
         };
         let port = self.rule.pick(packet.destination, entropy);
-        self.forward_by::<BARE>(port, packet, telemetry, context);
+        self.forward_by::<WAY>(port, packet, telemetry, context);
     }
 
     #[inline(never)]
-    fn forward_pinned(
+    fn forward_pinned<const WAY: u8>(
         &mut self,
         mut packet: Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
         let port = self.rule.pick_pinned(&mut packet);
-        self.forward_by::<false>(port, &packet, telemetry, context);
+        self.forward_by::<WAY>(port, &packet, telemetry, context);
     }
 
     #[inline(always)]
-    fn forward_by<const BARE: bool>(
+    fn forward_by<const WAY: u8>(
         &mut self,
         port: Option<u16>,
         packet: &Packet,
@@ -94,8 +98,8 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         match port {
-            Some(port) if BARE || self.plain || self.by_port => {
-                self.enqueue::<BARE>(usize::from(port), packet, telemetry, context);
+            Some(port) if WAY != FULL || self.plain || self.by_port => {
+                self.enqueue::<WAY>(usize::from(port), packet, telemetry, context);
             }
             Some(port) => self.enqueue_consulted(usize::from(port), *packet, telemetry, context),
             None => self.lose_unrouted(packet, context.now()),

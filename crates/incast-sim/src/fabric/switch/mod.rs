@@ -10,6 +10,7 @@ mod ingress;
 mod pfc;
 mod prefetch;
 mod sample;
+mod trim;
 
 use super::{
     buffer::Memory,
@@ -19,9 +20,10 @@ use super::{
     pfc::Accounts,
     queue::{MADE_HERE, Pool, Queue},
     routing::{self, Rule},
+    trimming::{Counts, Trimming},
 };
 use crate::{
-    config::{Ecn, LoadBalancing},
+    config::{Buffer, Ecn, LoadBalancing},
     engine::{
         Event,
         random::{Stream, mix},
@@ -50,11 +52,19 @@ struct Port {
     marking: u16,
 }
 
+/// Whatever there is: flow control, agents, telemetry, samples.
+const FULL: u8 = 0;
+/// Nothing: it only forwards, by hashes, with lazy departures.
+const BARE: u8 = 1;
+/// Trimming, and how load is balanced, but nothing else.
+const TRIMS: u8 = 2;
+
 /// Counts of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct QueueRecord {
     marks: u64,
     drops: u64,
+    trims: u64,
 }
 
 /// Sums of one switch.
@@ -68,7 +78,11 @@ pub struct Counters {
     pub consumed_bytes: u64,
     /// Packets and bytes without room.
     pub dropped: (u64, u64),
-    /// Packets of lossless priorities among them.
+    /// Packets whose payload was cut off, and the bytes cut off.
+    pub trimmed: (u64, u64),
+    /// Headers sent back to their sender.
+    pub bounces: u64,
+    /// Packets of lossless priorities among those dropped.
     pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
@@ -113,6 +127,10 @@ pub struct Switch<'a> {
     ingress: u16,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
+    /// How many packets wait, where queues or memory are limited in packets.
+    counts: Option<Box<Counts>>,
+    /// Packet trimming; not without counts.
+    trimming: Option<Box<Trimming>>,
     /// Pending event of the agent's timer.
     agent_event: Time,
     /// By port, the state of the random stream of what the agent is asked about; empty without an agent.
@@ -126,9 +144,8 @@ pub struct Switch<'a> {
     lazy: bool,
     /// They are whenever flow control does not need to know of them at once.
     may_be_lazy: bool,
-    /// It only forwards: by hashes, with lazy departures, and without flow control, agent, telemetry, samples and whatever else
-    /// must be asked for every packet. The functions on a packet's way exist twice, once with none of these questions.
-    bare: bool,
+    /// What must be asked for every packet. The functions on a packet's way exist once for each.
+    way: u8,
     /// Ports with something waiting, where departures are lazy.
     busy: Vec<u16>,
     node: u32,
@@ -222,8 +239,28 @@ impl<'a> Switch<'a> {
             let accounts = Accounts::new(rules, &links, buffer, &mut memory);
             Box::new(pfc::Control::new(rules, accounts, links.len()))
         });
+        let most = match buffer {
+            Buffer::PerPortPackets { packets } => Some(packets),
+            _ => None,
+        };
+        let trim = settings.switch.trim.as_ref();
+        let trimming = trim.map(|rules| Box::new(Trimming::new(rules, settings.seed, node, ports.len())));
+        let counts =
+            (most.is_some() || trim.is_some()).then(|| Box::new(Counts::new(queues, ports.len(), most)));
         let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
+        let plain = lazy
+            && agent_info.is_none()
+            && settings.pfc.is_none()
+            && probe.is_none()
+            && !settings.switch.telemetry
+            && !settings.arrivals_first;
+        let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
+        let way = match (plain, trim.is_some() || most.is_some()) {
+            (true, true) => TRIMS,
+            (true, false) if hashes => BARE,
+            _ => FULL,
+        };
         let own_lots = |port: usize| {
             mix(mix(settings.seed ^ u64::from(LOTS_STREAM)) ^ u64::from(node) << 16 ^ port as u64)
         };
@@ -248,6 +285,8 @@ impl<'a> Switch<'a> {
             agent,
             ingress: MADE_HERE,
             pfc,
+            counts,
+            trimming,
             agent_event: Time::MAX,
             lots,
             notifications: Vec::new(),
@@ -255,13 +294,7 @@ impl<'a> Switch<'a> {
             red,
             lazy,
             may_be_lazy: lazy,
-            bare: lazy
-                && agent_info.is_none()
-                && settings.pfc.is_none()
-                && probe.is_none()
-                && !settings.switch.telemetry
-                && !settings.arrivals_first
-                && settings.switch.load_balancing == LoadBalancing::Ecmp,
+            way,
             busy: Vec::new(),
             node,
             base,
@@ -328,6 +361,7 @@ impl<'a> Switch<'a> {
                     + self.waiting_bytes()
                     + counters.consumed_bytes
                     + counters.dropped.1
+                    + counters.trimmed.1
                     + counters.lost.1
     }
 }

@@ -4,7 +4,7 @@
 //! ingress look fuller than it is, so a switch catches up before it pauses one. From then on each departure is an event,
 //! so that the neighbour may go on in time, until all of them have been told so.
 
-use super::Switch;
+use super::{FULL, Switch};
 use crate::{
     config::Expiry,
     engine::{Event, queue::Key},
@@ -253,7 +253,7 @@ impl Switch<'_> {
         }
         if notice.paused != 0 {
             if self.lazy {
-                self.drain::<false>(port, self.settings.ended_before(now), context);
+                self.drain::<FULL>(port, self.settings.ended_before(now), context);
             }
             self.pause(port, notice.paused, context);
         }
@@ -343,7 +343,7 @@ impl Switch<'_> {
     pub(super) fn catch_up(&mut self, context: &mut impl NodeContext) {
         let limit = self.settings.ended_before(context.now());
         (0..self.busy.len())
-            .for_each(|index| self.drain::<false>(usize::from(self.busy[index]), limit, context));
+            .for_each(|index| self.drain::<FULL>(usize::from(self.busy[index]), limit, context));
     }
 
     /// From now on each departure is an event. All ports have caught up.

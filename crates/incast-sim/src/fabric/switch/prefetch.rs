@@ -52,7 +52,8 @@ impl Switch<'_> {
             LoadBalancing::Ecmp => {
                 self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt))
             }
-            LoadBalancing::Spray | LoadBalancing::Pinned => None,
+            LoadBalancing::Pinned | LoadBalancing::Permuted => self.rule.peek_pinned(packet),
+            LoadBalancing::Spray => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Samples of the ports.
 
-use super::Switch;
+use super::{FULL, Switch};
 use crate::{fabric::node::NodeContext, probe::PortSample};
 use incast_units::Time;
 
@@ -15,7 +15,7 @@ impl Switch<'_> {
     pub fn sample(&mut self, context: &mut impl NodeContext) {
         let Some(probe) = self.probe.take() else { return };
         if self.lazy {
-            probe.ports.iter().for_each(|port| self.drain::<false>(usize::from(*port), probe.next, context));
+            probe.ports.iter().for_each(|port| self.drain::<FULL>(usize::from(*port), probe.next, context));
         }
         self.probe = Some(probe);
         self.take_sample();
@@ -40,7 +40,7 @@ impl Switch<'_> {
                         paused: pauses.paused(now),
                         marks: self.records[index].marks,
                         drops: self.records[index].drops,
-                        trims: 0,
+                        trims: self.records[index].trims,
                     });
                 }
             }

@@ -9,6 +9,8 @@ pub enum Received {
     Duplicate,
     /// Out of order where only order is taken: refused.
     Refused,
+    /// Only its header came, and the packet is still missing.
+    Trimmed,
 }
 
 /// Arrivals of one flow.
@@ -38,6 +40,16 @@ impl Receive {
             return Received::Refused;
         }
         self.out_of_order(packet)
+    }
+
+    /// A packet has arrived.
+    pub fn has(&self, packet: u32) -> bool {
+        let (word, bit) = if packet < self.highest && packet >= self.expected {
+            self.place(packet)
+        } else {
+            return packet < self.expected;
+        };
+        self.arrived[word] & bit != 0
     }
 
     fn out_of_order(&mut self, packet: u32) -> Received {

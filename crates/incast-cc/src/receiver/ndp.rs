@@ -1,0 +1,371 @@
+//! NDP: trimmed packets tell the receiver what the network could not carry, and it pulls everything after the first window.
+//!
+//! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
+//! SIGCOMM 2017. The switches' half is packet trimming; ways are the hosts' business, a random permutation of all of them.
+//!
+//! - The sender sends its first window blindly; after that, a packet for each PULL, first what was trimmed. Each packet
+//!   that arrives whole is acknowledged, each header without its payload is answered with a NACK (sections 3.2 and 3.3).
+//! - The receiver owes its senders a PULL for each packet that arrives, whole or trimmed. It sends them at the pace of its
+//!   link, to senders in turn (section 3.3). PULLs count from the start of the flow, so that one that is lost is made up
+//!   for by the next. When a flow is complete, what is owed to it is forgotten.
+//! - The paper says nothing of the last PULL of a flow being lost. Here the receiver says it again when nothing has come
+//!   of it for a timeout; that is idempotent.
+
+use super::{Arrival, Control, End, NewFlow, Profile, ReceiverScheduler, Scheduler};
+use crate::{
+    Feedback, Loss, Path,
+    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    sender::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+};
+use incast_units::{Bytes, Time};
+use std::collections::VecDeque;
+
+crate::parameters! {
+    /// Parameters of NDP.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020";
+        /// Payload bytes that are sent blindly.
+        unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "SIGCOMM 2017, section 3.2: enough to fill the path; Polo, ICPP 2020: 12 packets";
+        /// Pace of PULLs, as a fraction of the rate at which full packets can arrive.
+        pull_rate: f64 = "1", |_| 1.0, "in (0, 1]", |rate| *rate > 0.0 && *rate <= 1.0, "SIGCOMM 2017, section 3.3; its authors' simulator runs with 0.99";
+        /// A PULL of which nothing has come for so long is repeated, if no other one is due.
+        repeat_after: Time = "host.rto_min", |path| path.rto_min, "above 0", |time| *time > Time::ZERO, "ours: the paper has no remedy for a lost last PULL";
+    }
+}
+
+/// The sender of a flow.
+#[derive(Clone, Debug)]
+pub struct Ndp {
+    unscheduled: u64,
+}
+
+impl SenderLaw for Ndp {
+    type Parameters = Parameters;
+    const INFO: LawInfo = LawInfo {
+        name: "ndp",
+        title: "NDP",
+        source: "Handley et al., SIGCOMM 2017",
+        framing: Framing::Tcp,
+        recovery: Recovery::SelectiveRepeat,
+        ecn_capable: false,
+        parameters: Parameters::TABLE,
+    };
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
+        let packets = |count: u64| Bytes::new(count * u64::from(path.mss)).write();
+        match chosen("profile", Profile::Scaled, given)? {
+            Profile::Scaled => Parameters::resolve(path, given),
+            Profile::Paper => {
+                Parameters::resolve(path, &with_defaults(&[("unscheduled", packets(12))], given))
+            }
+        }
+    }
+    fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
+        parameters.values()
+    }
+    fn transport(_parameters: &Parameters) -> Transport {
+        Transport {
+            acknowledges: Acknowledges::Packets,
+            order: SendOrder::Turns,
+            trimmable: true,
+            reminded: true,
+            priority: 1,
+            control_priority: Some(0),
+        }
+    }
+    fn receiver(parameters: &Parameters, path: &Path) -> Scheduler {
+        Scheduler::Ndp(Receiver::new(parameters, path))
+    }
+    fn start(parameters: &Parameters, _path: &Path, _now: Time, _random: u32) -> Self {
+        Self { unscheduled: parameters.unscheduled.get() }
+    }
+
+    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+    fn credit(&self) -> u64 {
+        self.unscheduled
+    }
+}
+
+/// What a receiver knows of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pulls {
+    /// PULLs owed.
+    owed: u32,
+    ended: bool,
+    /// PULLs sent.
+    sent: u64,
+    /// When a packet arrived last.
+    heard: Time,
+}
+
+/// A PULL that is the last one for now.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    due: Time,
+    flow: u32,
+    number: u64,
+}
+
+/// The pull queue of a host.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// From one PULL to the next.
+    interval: Time,
+    repeat_after: Time,
+    /// By handle.
+    flows: Vec<Pulls>,
+    /// Flows to which PULLs are owed, the next one first; those that have ended are passed over.
+    turns: VecDeque<u32>,
+    /// No PULL is sent earlier.
+    next_pull: Time,
+    /// In the order of their times.
+    last: VecDeque<Last>,
+}
+
+impl Receiver {
+    /// The receiver of a host.
+    pub fn new(parameters: &Parameters, path: &Path) -> Self {
+        let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
+        Self {
+            interval: packet.mul_f64(1.0 / parameters.pull_rate),
+            repeat_after: parameters.repeat_after,
+            flows: Vec::new(),
+            turns: VecDeque::new(),
+            next_pull: Time::ZERO,
+            last: VecDeque::new(),
+        }
+    }
+
+    fn flow(&mut self, handle: u32) -> &mut Pulls {
+        let index = handle as usize;
+        if index >= self.flows.len() {
+            self.flows.resize(index + 1, Pulls::default());
+        }
+        &mut self.flows[index]
+    }
+
+    /// Sends a PULL to the next flow to which one is owed.
+    fn pull(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        while let Some(handle) = self.turns.pop_front() {
+            let flow = &mut self.flows[handle as usize];
+            if flow.owed == 0 {
+                continue;
+            }
+            flow.owed -= 1;
+            flow.sent += 1;
+            let number = flow.sent;
+            send(Control::Pull { flow: handle, number });
+            if flow.owed > 0 {
+                self.turns.push_back(handle);
+            } else {
+                self.last.push_back(Last {
+                    due: now.saturating_add(self.repeat_after),
+                    flow: handle,
+                    number,
+                });
+            }
+            self.next_pull = now.saturating_add(self.interval);
+            return;
+        }
+    }
+
+    /// Says PULLs again of which nothing has come. Those that were followed by others need not be.
+    fn repeat(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        while let Some(last) = self.last.pop_front_if(|last| last.due <= now) {
+            let flow = &self.flows[last.flow as usize];
+            if flow.ended || flow.sent != last.number || flow.owed > 0 {
+                continue;
+            }
+            if flow.heard.saturating_add(self.repeat_after) <= now {
+                send(Control::Pull { flow: last.flow, number: last.number });
+            }
+            self.last.push_back(Last { due: now.saturating_add(self.repeat_after), ..last });
+        }
+    }
+}
+
+impl ReceiverScheduler for Receiver {
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+        *self.flow(new.flow) = Pulls::default();
+    }
+
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+        let (now, handle) = (arrival.now, arrival.flow);
+        if arrival.bytes == 0 {
+            // The payload is that of one packet, whose length only its sender knows.
+            send(Control::Resend { flow: handle, position: arrival.position, bytes: 1, priority: None });
+        }
+        let flow = self.flow(handle);
+        flow.heard = now;
+        if flow.ended {
+            return;
+        }
+        flow.owed += 1;
+        if flow.owed == 1 {
+            self.turns.push_back(handle);
+        }
+        if self.next_pull <= now {
+            self.pull(now, send);
+        }
+    }
+
+    fn on_end(&mut self, _now: Time, flow: u32, _end: End, _send: &mut dyn FnMut(Control)) {
+        let flow = self.flow(flow);
+        (flow.ended, flow.owed) = (true, 0);
+    }
+
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        self.repeat(now, send);
+        if self.next_pull <= now {
+            self.pull(now, send);
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        let pull = if self.turns.is_empty() { Time::MAX } else { self.next_pull };
+        self.last.front().map_or(pull, |last| last.due.min(pull))
+    }
+
+    fn uses_tokens(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incast_units::Rate;
+
+    fn at(us: u64) -> Time {
+        Time::from_us(us)
+    }
+
+    /// A full packet takes a microsecond.
+    fn path() -> Path {
+        Path {
+            rate: Rate::from_gbps(8),
+            base_rtt: at(20),
+            mss: 936,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
+    }
+
+    fn receiver(given: &[(String, Raw)]) -> Receiver {
+        Receiver::new(&Ndp::resolve(&path(), given).expect("allowed"), &path())
+    }
+
+    fn arrive(receiver: &mut Receiver, now: Time, flow: u32, packet: u64, whole: bool) -> Vec<Control> {
+        let mut sent = Vec::new();
+        let arrival = Arrival {
+            now,
+            flow,
+            position: packet * 936,
+            bytes: if whole { 936 } else { 0 },
+            expected: 0,
+            remaining: 1,
+            marked: false,
+            duplicate: false,
+        };
+        receiver.on_data(&arrival, &mut |control| sent.push(control));
+        sent
+    }
+
+    fn open(receiver: &mut Receiver, flow: u32) {
+        receiver.on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 9_360, mss: 936 }, &mut |_| {});
+    }
+
+    fn fire(receiver: &mut Receiver) -> (Time, Vec<Control>) {
+        let (now, mut sent) = (receiver.next_timer(), Vec::new());
+        receiver.on_timer(now, &mut |control| sent.push(control));
+        (now, sent)
+    }
+
+    fn pull(flow: u32, number: u64) -> Control {
+        Control::Pull { flow, number }
+    }
+
+    #[test]
+    fn pulls_are_paced_and_senders_take_turns() {
+        let mut receiver = receiver(&[]);
+        (0..3).for_each(|flow| open(&mut receiver, flow));
+        // The pacer is idle: the first goes at once, and the rest at the pace of the link.
+        assert_eq!(arrive(&mut receiver, at(10), 0, 0, true), [pull(0, 1)]);
+        for (flow, packet) in [(0, 1), (0, 2), (0, 3), (1, 0), (2, 0)] {
+            assert_eq!(arrive(&mut receiver, at(10), flow, packet, true), []);
+        }
+        let order: Vec<_> = (0..5).map(|_| fire(&mut receiver)).collect();
+        let expected = [(0, 2), (1, 1), (2, 1), (0, 3), (0, 4)];
+        for (step, (flow, number)) in expected.into_iter().enumerate() {
+            assert_eq!(order[step], (at(11 + step as u64), vec![pull(flow, number)]));
+        }
+        // The pace holds when more comes right afterwards.
+        assert_eq!(arrive(&mut receiver, Time::from_ns(15_500), 1, 1, true), []);
+        assert_eq!(fire(&mut receiver), (at(16), vec![pull(1, 2)]));
+    }
+
+    #[test]
+    fn the_pace_is_a_fraction_of_the_links() {
+        let mut receiver = receiver(&[("pull_rate".into(), Raw::Float(0.5))]);
+        open(&mut receiver, 0);
+        (0..3).for_each(|packet| drop(arrive(&mut receiver, at(10), 0, packet, true)));
+        assert_eq!([fire(&mut receiver).0, fire(&mut receiver).0], [at(12), at(14)]);
+    }
+
+    #[test]
+    fn a_header_is_answered_at_once_and_owed_a_pull() {
+        let mut receiver = receiver(&[]);
+        open(&mut receiver, 0);
+        let nack =
+            |packet: u64| Control::Resend { flow: 0, position: packet * 936, bytes: 1, priority: None };
+        assert_eq!(arrive(&mut receiver, at(10), 0, 4, false), [nack(4), pull(0, 1)]);
+        assert_eq!(arrive(&mut receiver, at(10), 0, 5, false), [nack(5)]);
+        assert_eq!(fire(&mut receiver), (at(11), vec![pull(0, 2)]));
+    }
+
+    #[test]
+    fn a_flow_that_is_complete_is_owed_nothing() {
+        let mut receiver = receiver(&[]);
+        (0..2).for_each(|flow| open(&mut receiver, flow));
+        (0..5).for_each(|packet| drop(arrive(&mut receiver, at(10), 0, packet, true)));
+        arrive(&mut receiver, at(10), 1, 0, true);
+        receiver.on_end(at(10), 0, End::Complete, &mut |_| {});
+        assert_eq!(arrive(&mut receiver, at(10), 0, 4, true), []);
+        assert_eq!(fire(&mut receiver), (at(11), vec![pull(1, 1)]));
+        // What is left are repetitions: the first PULL was the last one for a moment, but its flow has ended.
+        assert_eq!(fire(&mut receiver), (at(1010), vec![]));
+        assert_eq!(fire(&mut receiver), (at(1011), vec![pull(1, 1)]));
+    }
+
+    #[test]
+    fn the_last_pull_is_repeated_until_something_comes() {
+        let mut receiver = receiver(&[]);
+        open(&mut receiver, 0);
+        arrive(&mut receiver, at(10), 0, 0, true);
+        assert_eq!(fire(&mut receiver), (at(1010), vec![pull(0, 1)]));
+        assert_eq!(fire(&mut receiver), (at(2010), vec![pull(0, 1)]));
+        assert_eq!(arrive(&mut receiver, at(2500), 0, 1, true), [pull(0, 2)]);
+        // The old one has been followed by another, and that one is not due.
+        assert_eq!(fire(&mut receiver), (at(3010), vec![]));
+        assert_eq!(fire(&mut receiver), (at(3500), vec![pull(0, 2)]));
+        receiver.on_end(at(3600), 0, End::Abandoned, &mut |_| {});
+        assert_eq!(fire(&mut receiver), (at(4500), vec![]));
+        assert_eq!(receiver.next_timer(), Time::MAX);
+    }
+
+    #[test]
+    fn the_first_window_is_one_bdp_or_the_papers_twelve_packets() {
+        let unscheduled = |given: &[(String, Raw)]| Ndp::resolve(&path(), given).map(|it| it.unscheduled);
+        assert_eq!(unscheduled(&[]), Ok(path().bdp()));
+        let paper = ("profile".to_owned(), Raw::Text("paper".into()));
+        assert_eq!(unscheduled(std::slice::from_ref(&paper)), Ok(Bytes::new(12 * 936)));
+        let own = ("unscheduled".to_owned(), Raw::Text("5KB".into()));
+        assert_eq!(unscheduled(&[own, paper]), Ok(Bytes::new(5_000)));
+    }
+}

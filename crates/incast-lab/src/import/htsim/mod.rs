@@ -1,0 +1,62 @@
+//! csg-htsim (Broadcom/csg-htsim): connection matrices and the topology files of its fat-trees.
+//!
+//! These files say who sends what to whom, and over which links. Everything else is an option of a program there, and here
+//! that program's value in the cases that `docs/validation.md` compares.
+
+pub mod matrix;
+pub mod scenario;
+pub mod topology;
+
+use super::{ImportError, Imported, Names, Text};
+use matrix::Matrix;
+use std::fmt::Write;
+use topology::Fabric;
+
+/// The files and what is to be run on them.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The connection matrix.
+    pub matrix: &'a Text,
+    /// The topology file; without one, the smallest fat-tree of three tiers.
+    pub topology: Option<&'a Text>,
+    /// The law of the scheme.
+    pub law: &'a str,
+}
+
+/// Makes a scenario and a trace of the files, and a topology where a scenario's keys cannot say it.
+///
+/// # Errors
+/// The first fault in any of them.
+pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportError> {
+    let mut warnings = Vec::new();
+    let matrix = Matrix::parse(inputs.matrix)?;
+    let fabric = match inputs.topology {
+        Some(text) => Fabric::parse(text, &matrix)?,
+        None => Fabric::usual(&matrix, inputs.matrix, &mut warnings)?,
+    };
+    let (scenario, topology) = scenario::write(&matrix, &fabric, inputs, names);
+    Ok(Imported { scenario, topology, flows: write_flows(&matrix, inputs), warnings })
+}
+
+/// The connections as a trace. `id` is for readers.
+fn write_flows(matrix: &Matrix, inputs: &Inputs<'_>) -> String {
+    let mut text = format!(
+        "# Imported from {}. Sizes are rounded up to full packets of {} bytes.\nstart_ps,src,dst,bytes,id\n",
+        inputs.matrix.name(),
+        scenario::PAYLOAD
+    );
+    for connection in &matrix.connections {
+        let bytes = scenario::in_full_packets(connection.bytes);
+        let id = connection.id.map(|id| id.to_string()).unwrap_or_default();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{},h{},h{},{bytes},{id}",
+            connection.start, connection.source, connection.destination
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

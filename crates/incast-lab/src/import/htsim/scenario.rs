@@ -1,0 +1,128 @@
+//! The scenario file of an import: the peer's defaults with what the files say.
+
+use super::{Inputs, matrix::Matrix, topology::Fabric};
+use crate::import::{Names, page::Page};
+use incast_cc::sender::LAWS;
+use incast_units::{Bytes, Time};
+
+/// Payload of every packet: the peer has no shorter ones.
+pub const PAYLOAD: u64 = 4096;
+/// Around it, and what is left of a trimmed packet.
+const HEADER: u64 = 64;
+/// The peer's queue in packets; the bytes are those of so many payloads, and frames have to fit into them.
+const QUEUE_PACKETS: u64 = 15;
+/// The peer's first window in packets, which are sent without being asked for.
+const WINDOW_PACKETS: u64 = 50;
+/// A peer's drop-tail queue in packets, for all laws but NDP.
+const DROP_TAIL_PACKETS: u64 = 100;
+/// The law that the settings of trimming switches are for.
+pub const NDP: &str = "ndp";
+
+/// Bytes of a connection in full packets.
+pub fn in_full_packets(bytes: u64) -> u64 {
+    bytes.div_ceil(PAYLOAD) * PAYLOAD
+}
+
+/// Writes it; what comes back beside it is the topology file that it names, if there is one.
+pub fn write(
+    matrix: &Matrix,
+    fabric: &Fabric,
+    inputs: &Inputs<'_>,
+    names: &Names,
+) -> (String, Option<String>) {
+    let mut page = Page::default();
+    let topology = inputs.topology.map(|text| format!(" and {}", text.name())).unwrap_or_default();
+    page.line(format_args!("# Imported from {}{topology} of csg-htsim.", inputs.matrix.name()));
+    page.line(
+        "# The peer sends full packets only: sizes are rounded up to multiples of the mtu, so that as many bytes are sent.",
+    );
+    page.text("name", &names.name, "");
+    page.text("duration", Time::from_ps(matrix.last_start() + 1_000), "the last connection starts before");
+    page.text("drain", "10s", "the run ends when every connection has ended");
+
+    page.table("[topology]");
+    let file = fabric.write(&mut page, &names.topology());
+
+    let is_ndp = inputs.law == NDP;
+    page.table("[switch]");
+    if is_ndp {
+        trimming(&mut page, fabric.queue());
+    } else {
+        drop_tail(&mut page, fabric.queue(), inputs.law);
+    }
+
+    page.table("[host]");
+    page.text("mtu", Bytes::new(PAYLOAD), "");
+    let (header, control) = if is_ndp { (HEADER, HEADER) } else { (0, 40) };
+    let frames = format!(
+        "{{ header = \"{}\", control = \"{c}\", notification = \"{c}\", smallest = \"{c}\" }}",
+        Bytes::new(header),
+        c = Bytes::new(control)
+    );
+    page.key("frames", frames, if is_ndp { "the peer's NDP" } else { "the peer's TCP and Swift" });
+    page.text("rto_min", "50ms", "the peer's least timeout");
+
+    page.table("[wire]");
+    page.text("gap", "0B", "the peer has neither preamble nor gap");
+
+    page.table("[[workload]]");
+    page.text("class", "connections", "");
+    page.text("kind", "trace", "");
+    page.path(&names.flows(), "");
+
+    page.table("[[scheme]]");
+    page.text("law", inputs.law, "");
+    if is_ndp {
+        for (key, value, from) in ndp() {
+            page.key(key, value, from);
+        }
+    }
+    (page.finish(), file)
+}
+
+/// How the peer's packets find their ways, as `switch.load_balancing`.
+pub const WAYS: &str = "spray";
+
+/// Bytes of the peer's queues unless a file says otherwise.
+pub const QUEUE: u64 = QUEUE_PACKETS * PAYLOAD;
+
+/// `switch.trim` for the peer's composite queue of so many bytes. What is in service counts there and not here.
+pub fn trim(queue: u64) -> String {
+    let waiting = (queue / (PAYLOAD + HEADER)).saturating_sub(1).max(1);
+    format!(
+        "{{ queue = {waiting}, header_queue = \"{}B\", victim = \"either\", header_weight = \"strict\", return_to_sender = true }}",
+        2 * queue
+    )
+}
+
+/// Keys of the scheme for the peer's NDP, with where they come from.
+pub fn ndp() -> [(&'static str, String, &'static str); 2] {
+    [
+        ("unscheduled", format!("\"{}\"", Bytes::new(WINDOW_PACKETS * PAYLOAD)), "-cwnd 50"),
+        ("pull_rate", "0.99".to_owned(), "of the receiver's link"),
+    ]
+}
+
+/// What the peer's NDP has.
+fn trimming(page: &mut Page, queue: Option<u64>) {
+    let bytes = queue.unwrap_or(QUEUE);
+    let from = match queue {
+        Some(_) => "Queue_Up, Queue_Down".to_owned(),
+        None => format!("-q {QUEUE_PACKETS}"),
+    };
+    page.key("trim", trim(bytes), &format!("{from}: {bytes} bytes with the packet in service"));
+    page.text("load_balancing", WAYS, "-strat perm");
+    page.key("priorities", 2, "headers and control packets, data");
+}
+
+/// What the peers of other transports have.
+fn drop_tail(page: &mut Page, queue: Option<u64>, law: &str) {
+    let bytes = queue.unwrap_or(DROP_TAIL_PACKETS * PAYLOAD);
+    let from = if queue.is_some() { "Queue_Up, Queue_Down" } else { "drop-tail, 100 packets" };
+    page.key("buffer", format_args!("{{ per_port = \"{bytes}B\" }}"), from);
+    if LAWS.iter().any(|known| known.name == law && known.ecn_capable) {
+        page.key("ecn", "{ kind = \"step\", at = \"0.2bdp\" }", "ours: the files say nothing of marks");
+    }
+    page.text("load_balancing", "ecmp", "the peer draws a path for each connection");
+    page.key("priorities", 1, "data and acknowledgements share a queue");
+}

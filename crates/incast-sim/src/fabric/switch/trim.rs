@@ -1,0 +1,121 @@
+//! Egress where queues are limited in packets: trimming, and memories of so many packets.
+
+use super::{FULL, Switch};
+use crate::{
+    config::Buffer,
+    fabric::{
+        node::NodeContext,
+        packet::{Kind, Packet, Telemetry},
+        queue::MADE_HERE,
+        trimming::HEADERS,
+    },
+    probe::EventKind,
+};
+
+impl Switch<'_> {
+    /// A packet has to wait: where it has no room, it or another one is trimmed, sent back, or dropped.
+    #[inline(never)]
+    pub(super) fn wait_counted<const WAY: u8>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let index = self.index(port, packet.priority);
+        let wire = u64::from(packet.wire);
+        if self.has_place(port, index, packet) && self.admit_by_queue(port, index, wire, context) {
+            self.append::<WAY>(port, packet, telemetry, context);
+        } else if packet.is_trimmed() && self.trimming.as_ref().is_some_and(|trimming| trimming.returns()) {
+            self.bounce(port, packet, context);
+        } else if packet.priority == HEADERS || !self.may_be_trimmed(packet) {
+            self.drop_packet(port, packet, context);
+        } else {
+            self.trim_one(port, packet, telemetry, context);
+        }
+    }
+
+    /// The limits of queue and port let a packet in, apart from the memory.
+    fn has_place(&self, port: usize, queue: usize, packet: &Packet) -> bool {
+        let Some(counts) = &self.counts else { return true };
+        let limit = self.trimming.as_ref().map(|trimming| trimming.limit(packet.priority));
+        let (wire, waiting) = (u64::from(packet.wire), self.queues[queue].bytes);
+        counts.has_place(port) && limit.is_none_or(|limit| limit.admits(wire, counts.of(queue), waiting))
+    }
+
+    fn may_be_trimmed(&self, packet: &Packet) -> bool {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        self.trimming.is_some() && packet.kind == Kind::Data && class.trimmable
+    }
+
+    /// A data packet has no room: it is trimmed, or the last one in its queue is and it takes that one's place.
+    fn trim_one(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let index = self.index(port, packet.priority);
+        let mut possible = self.may_replace_tail(port, index, packet);
+        if !possible && self.lazy && matches!(self.settings.switch.buffer, Buffer::Shared { .. }) {
+            // Departures that are put off at other ports may have left room.
+            self.catch_up(context);
+            possible = self.may_replace_tail(port, index, packet);
+        }
+        let takes_tail = self.trimming.as_mut().is_some_and(|trimming| trimming.takes_tail(possible));
+        if !takes_tail {
+            return self.send_trimmed(port, packet, telemetry, context);
+        }
+        let (old, new) = (self.pool.tail(&self.queues[index]).copied(), u64::from(packet.wire));
+        let Some(old) = old else { return };
+        let old_telemetry = self.pool.telemetry(&old);
+        let before = self.queues[index].bytes - u64::from(old.wire);
+        self.memory.leave(u64::from(old.wire), before);
+        self.memory.enter(new, before);
+        self.ports[port].waiting_bytes = self.ports[port].waiting_bytes - u64::from(old.wire) + new;
+        let mark = self.marks_entering(port, packet, before, context.now());
+        self.pool.replace_tail(&mut self.queues[index], packet, mark, telemetry);
+        self.send_trimmed(port, &old, old_telemetry.as_ref(), context);
+    }
+
+    /// The last packet of a queue may be trimmed, and what arrives would have room in its place.
+    fn may_replace_tail(&self, port: usize, queue: usize, packet: &Packet) -> bool {
+        let Some(tail) = self.pool.tail(&self.queues[queue]).filter(|tail| self.may_be_trimmed(tail)) else {
+            return false;
+        };
+        let (Some(counts), Some(trimming)) = (&self.counts, &self.trimming) else { return false };
+        let (freed, wire) = (u64::from(tail.wire), u64::from(packet.wire));
+        let before = self.queues[queue].bytes - freed;
+        let mut memory = self.memory;
+        memory.leave(freed, before);
+        trimming.limit(packet.priority).admits(wire, counts.of(queue) - 1, before)
+            && memory.admits(wire, before, self.ports[port].waiting_bytes - freed)
+    }
+
+    /// Cuts off the payload of a packet that does not wait here any more, or never did. Its header goes on.
+    fn send_trimmed(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let format = &self.settings.classes[usize::from(packet.class)].format;
+        let header = packet.trimmed(format.data(0) as u16);
+        let index = self.index(port, packet.priority);
+        self.records[index].trims += 1;
+        self.counters.trimmed.0 += 1;
+        self.counters.trimmed.1 += u64::from(packet.wire - header.wire);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Trim, packet);
+        self.enqueue::<FULL>(port, &header, telemetry, context);
+    }
+
+    /// Sends a header back to its sender. That is once for each: the way back has no other rules than that of any packet.
+    #[cold]
+    fn bounce(&mut self, port: usize, header: &Packet, context: &mut impl NodeContext) {
+        self.counters.bounces += 1;
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Bounce, header);
+        self.forward::<FULL>(MADE_HERE, &header.bounced(), None, context);
+    }
+}

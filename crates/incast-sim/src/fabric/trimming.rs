@@ -1,0 +1,196 @@
+//! Packet trimming: who loses the payload, and when headers go before data. Pure rules; `switch/trim.rs` applies them.
+//!
+//! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
+//! SIGCOMM 2017 (NDP), section 3.1. See `docs/fabric.md` (Trimming) for what other simulators do differently.
+
+use crate::{
+    config::{Limit, Trim, Victim},
+    engine::random::Stream,
+};
+
+/// The queue of trimmed headers and control packets.
+pub const HEADERS: u8 = 0;
+
+/// Purpose of the random stream of victims.
+const VICTIM_STREAM: u32 = 0x5452_494d;
+
+impl Limit {
+    /// A packet of so many bytes may be added to `packets` packets of `bytes` bytes that wait.
+    #[inline]
+    pub fn admits(self, wire: u64, packets: u32, bytes: u64) -> bool {
+        match self {
+            Self::Packets(most) => packets < most,
+            Self::Bytes(most) => bytes + wire <= most,
+        }
+    }
+}
+
+/// The rules as one switch applies them.
+#[derive(Clone, Debug)]
+pub struct Trimming {
+    rules: Trim,
+    /// Decides between two victims.
+    lots: Stream,
+    /// By port: packets of the header queue that went since the last data packet, while data waited.
+    headers_in_a_row: Vec<u32>,
+}
+
+impl Trimming {
+    /// The rules of switch `node`.
+    pub fn new(rules: &Trim, seed: u64, node: u32, ports: usize) -> Self {
+        Self {
+            rules: rules.clone(),
+            lots: Stream::new(seed, VICTIM_STREAM, u64::from(node)),
+            headers_in_a_row: vec![0; ports],
+        }
+    }
+
+    /// What may wait in the queue of a priority.
+    #[inline]
+    pub fn limit(&self, priority: u8) -> Limit {
+        if priority == HEADERS { self.rules.headers } else { self.rules.queue }
+    }
+
+    /// The queue is full: whether its last packet is trimmed rather than the one that arrives. Where that is not possible the
+    /// arriving one is, without a draw.
+    #[inline]
+    pub fn takes_tail(&mut self, possible: bool) -> bool {
+        possible
+            && match self.rules.victim {
+                Victim::Arriving => false,
+                Victim::Tail => true,
+                Victim::Either => self.lots.next_u32() & 1 == 1,
+            }
+    }
+
+    /// Headers that find their queue full go back to their sender.
+    #[inline]
+    pub fn returns(&self) -> bool {
+        self.rules.return_to_sender
+    }
+
+    /// Which of the priorities that may send, one bit each, is next at a port: weighted round robin of the header queue and the
+    /// others, which are strict among themselves. Only turns for which both compete count.
+    #[inline]
+    pub fn next(&mut self, port: usize, allowed: u8) -> u8 {
+        let (Some(weight), data) = (self.rules.header_weight, allowed & !(1 << HEADERS)) else {
+            return allowed.trailing_zeros() as u8;
+        };
+        if data == allowed || data == 0 {
+            return allowed.trailing_zeros() as u8;
+        }
+        let headers = &mut self.headers_in_a_row[port];
+        if *headers >= weight {
+            *headers = 0;
+            return data.trailing_zeros() as u8;
+        }
+        *headers += 1;
+        HEADERS
+    }
+}
+
+/// How many packets wait, where that matters.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// By queue: by priority, then port.
+    queues: Vec<u32>,
+    /// By port.
+    ports: Vec<u32>,
+    /// Packets that may wait at a port.
+    most: u32,
+}
+
+impl Counts {
+    /// Nothing waits. `most` packets may at each port.
+    pub fn new(queues: usize, ports: usize, most: Option<u32>) -> Self {
+        Self { queues: vec![0; queues], ports: vec![0; ports], most: most.unwrap_or(u32::MAX) }
+    }
+
+    /// Packets of a queue.
+    #[inline]
+    pub fn of(&self, queue: usize) -> u32 {
+        self.queues[queue]
+    }
+
+    /// The port has a place left.
+    #[inline]
+    pub fn has_place(&self, port: usize) -> bool {
+        self.ports[port] < self.most
+    }
+
+    /// A packet begins to wait.
+    #[inline]
+    pub fn enter(&mut self, port: usize, queue: usize) {
+        self.queues[queue] += 1;
+        self.ports[port] += 1;
+    }
+
+    /// A packet waits no longer.
+    #[inline]
+    pub fn leave(&mut self, port: usize, queue: usize) {
+        self.queues[queue] -= 1;
+        self.ports[port] -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trimming(victim: Victim, header_weight: Option<u32>) -> Trimming {
+        let (queue, headers) = (Limit::Packets(8), Limit::Bytes(18_000));
+        Trimming::new(&Trim { queue, headers, victim, header_weight, return_to_sender: true }, 1, 2, 3)
+    }
+
+    #[test]
+    fn limits_count_what_waits() {
+        assert!(Limit::Packets(8).admits(9_000, 7, u64::MAX / 2) && !Limit::Packets(8).admits(64, 8, 0));
+        assert!(Limit::Bytes(1_000).admits(64, u32::MAX, 936) && !Limit::Bytes(1_000).admits(64, 0, 937));
+    }
+
+    #[test]
+    fn either_victim_is_chosen_half_of_the_time() {
+        let tails = |victim: Victim| {
+            let mut trimming = trimming(victim, None);
+            (0..10_000).filter(|_| trimming.takes_tail(true)).count()
+        };
+        assert_eq!((tails(Victim::Arriving), tails(Victim::Tail)), (0, 10_000));
+        assert!(tails(Victim::Either).abs_diff(5_000) < 250);
+        // A turn that leaves no choice draws nothing: the others are the same as without it.
+        let (mut one, mut other) = (trimming(Victim::Either, None), trimming(Victim::Either, None));
+        for turn in 0..100 {
+            assert!(turn % 3 == 0 || !other.takes_tail(false));
+            assert_eq!(one.takes_tail(true), other.takes_tail(true));
+        }
+    }
+
+    #[test]
+    fn ten_headers_go_for_each_data_packet() {
+        let mut trimming = trimming(Victim::Either, Some(10));
+        let turns: Vec<u8> = (0..33).map(|_| trimming.next(1, 0b1111)).collect();
+        let expected: Vec<u8> = (1..34).map(|turn| u8::from(turn % 11 == 0)).collect();
+        assert_eq!(turns, expected);
+        // Alone, either goes, and that is no turn; the other ports have turns of their own.
+        assert_eq!([trimming.next(1, 0b1), trimming.next(1, 0b1000), trimming.next(0, 0b1001)], [0, 3, 0]);
+        let data = (0..10).find(|_| trimming.next(0, 0b1001) == 3);
+        assert_eq!(data, Some(9), "the eleventh turn of port 0");
+    }
+
+    #[test]
+    fn without_a_weight_headers_always_go_first() {
+        let mut trimming = trimming(Victim::Either, None);
+        assert!((0..100).all(|_| trimming.next(0, 0b101) == 0));
+        assert_eq!(trimming.next(0, 0b100), 2);
+    }
+
+    #[test]
+    fn counts_follow_queues_and_ports() {
+        let mut counts = Counts::new(4, 2, Some(2));
+        counts.enter(1, 1);
+        counts.enter(1, 3);
+        assert_eq!([0, 1, 2, 3].map(|queue| counts.of(queue)), [0, 1, 0, 1]);
+        assert_eq!([0, 1].map(|port| counts.has_place(port)), [true, false]);
+        counts.leave(1, 3);
+        assert!(counts.has_place(1) && counts.of(3) == 0);
+    }
+}
