@@ -51,7 +51,7 @@ fn busy(topology: Topology, law: &str, seed: u64) -> Config {
         config.flows.push(FlowSpec { start, ..flow(source, destination, bytes) });
     }
     // Where receivers acknowledge flows only, fewer packets can be lost.
-    config.topology.cables[0].link.loss = if matches!(law, "homa" | "polo") { 0.05 } else { 0.01 };
+    config.topology.cables[0].link.loss = if matches!(law, "homa" | "phost" | "polo") { 0.05 } else { 0.01 };
     config.switch.buffer = Buffer::Shared { total: 150_000, alpha: (1, 1), reserve: 0 };
     config.switch.ecn = Ecn::Red { min: Size::Bytes(5_000), max: Size::Bytes(50_000), p: 0.5 };
     config.host.rto_min = Time::from_us(100);

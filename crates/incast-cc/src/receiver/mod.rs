@@ -10,7 +10,7 @@
 //! |---|---|
 //! | Homa | [`Control::Credit`] with the priority of scheduled data; [`Control::Resend`] from a timer, answered by [`Signal::Busy`] |
 //! | NDP | [`Control::Pull`], paced by a timer; [`Control::Resend`] for the NACK of a header without its payload |
-//! | pHost | [`Signal::Request`] for an RTS; [`Control::Token`] with the packet that is wanted and a lifetime |
+//! | pHost | [`Signal::Request`] for an RTS; [`Control::Token`] with the packet that is wanted and a lifetime, [`ReceiverScheduler::on_token_used`] |
 //! | Polo | [`Signal::Adjoint`] and [`Control::Answer`] for the ping-pong; [`Control::Token`] for a driving packet, with the packet that is wanted for a loss packet |
 //! | Blitz DART (DASR) | [`ReceiverScheduler::share`] with each acknowledgement, [`Control::Share`] when it changes |
 //!
@@ -26,6 +26,7 @@ mod arrived;
 pub mod homa;
 pub mod ndp;
 pub mod paced_tokens;
+pub mod phost;
 pub mod polo;
 mod share;
 pub mod window_credit;
@@ -164,6 +165,30 @@ impl Control {
     }
 }
 
+/// Which token a data packet went on: the one that wanted a certain packet, which may be another one. Of its number 15 bits
+/// travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenName(u16);
+
+impl TokenName {
+    const GIVEN: u16 = 1 << 15;
+
+    /// Of a token for this packet.
+    pub fn of(packet: u64) -> Self {
+        Self(packet as u16 | Self::GIVEN)
+    }
+
+    /// As a packet carries it; never zero.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// What a packet carries, if it is a name.
+    pub fn from_bits(bits: u16) -> Option<Self> {
+        (bits & Self::GIVEN != 0).then_some(Self(bits))
+    }
+}
+
 /// What a flow's sender says in a packet without payload. The receiver of a flow that is complete answers it with the
 /// acknowledgement of all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +208,8 @@ pub trait ReceiverScheduler {
     /// The sender of a flow says something. The flow is known: if this is the first that is heard of it, [`Self::on_flow`]
     /// has just been called.
     fn on_signal(&mut self, _now: Time, _flow: u32, _signal: Signal, _send: &mut dyn FnMut(Control)) {}
+    /// The data packet of which [`Self::on_data`] is about to tell went on a token that may expire.
+    fn on_token_used(&mut self, _flow: u32, _name: TokenName) {}
     /// A data packet arrived; control packets go to `send`.
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control));
     /// A flow has ended. If it is complete, [`Self::on_data`] has just been called for its last missing packet.
@@ -230,6 +257,9 @@ macro_rules! schedulers {
             fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_data(arrival, send),)* }
             }
+            fn on_token_used(&mut self, flow: u32, name: TokenName) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_token_used(flow, name),)* }
+            }
             fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(Control)) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_end(now, flow, end, send),)* }
             }
@@ -263,6 +293,8 @@ schedulers! {
     PacedTokens(paced_tokens::PacedTokens),
     /// See [`homa`].
     Homa(homa::Receiver),
+    /// See [`phost`].
+    Phost(phost::Receiver),
 }
 
 impl Scheduler {

@@ -32,6 +32,7 @@ registry::senders! {
     ndp::Ndp,
     polo::Polo,
     homa::Homa,
+    phost::Phost,
 }
 
 /// Which packet formats a law's transport has on the wire (sizes in `incast-sim`, `docs/formats.md`).

@@ -5,7 +5,8 @@
 
 use super::{LAWS, Law, LawParameters};
 use crate::{
-    Cnp, Feedback, HopTelemetry, Loss, Path, parameters::Raw, receiver::ReceiverScheduler, switch::red::Marking,
+    Cnp, Feedback, HopTelemetry, Loss, Path, parameters::Raw, receiver::ReceiverScheduler,
+    switch::red::Marking,
 };
 use incast_units::{Bytes, Rate, Time};
 use proptest::prelude::*;

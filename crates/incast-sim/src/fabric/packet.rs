@@ -3,18 +3,21 @@
 use crate::engine;
 use incast_cc::{
     feedback::{Cnp, HopTelemetry},
-    receiver::Share,
+    receiver::{Share, TokenName},
     switch::Codepoint,
 };
 use incast_units::Time;
 use std::{fmt, mem::MaybeUninit};
 
 /// What a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
     /// Payload of a flow.
     Data,
+    /// Data whose payload was cut off: its header, on its way to the receiver. A kind of its own, so that hosts need not
+    /// ask each data packet for it. See `fabric/trimming.rs`.
+    Trimmed,
     /// Acknowledgement of data, selective and cumulative.
     Ack,
     /// Go-back-N receiver: a packet is missing. Carries the cumulative acknowledgement.
@@ -29,9 +32,6 @@ pub enum Kind {
     Abandon,
     /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
     Pause,
-    /// Data whose payload was cut off: its header, on its way to the receiver. A kind of its own, so that hosts need not
-    /// ask each data packet for it. See `fabric/trimming.rs`.
-    Trimmed,
     /// A trimmed header on its way back to its sender.
     Bounced,
 }
@@ -68,7 +68,7 @@ pub struct Packet {
     /// Data: links passed. Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
     pub delay_ns: i32,
     attachment: u32,
-    /// Data: when the NIC began to send it. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
+    /// Data: when the NIC began to send it, perhaps with the name of a token. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
     /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime.
     stamp: [u32; 2],
     /// Bytes of the frame, without preamble and gap.
@@ -131,6 +131,20 @@ impl Packet {
     #[inline]
     pub fn set_stamp(&mut self, time: Time) {
         self.set_value(time.ps());
+    }
+    /// Data of a receiver-driven flow: the stamp, of which 48 bits travel if there is the name of a token.
+    #[inline]
+    pub fn sent_at(&self, now: Time) -> Time {
+        if self.token().is_some() { self.echo(now) } else { self.stamp() }
+    }
+    /// Data of a receiver-driven flow: the token that it went on, if that was one for a certain packet.
+    #[inline]
+    pub fn token(&self) -> Option<TokenName> {
+        TokenName::from_bits((self.value() >> ECHO_BITS) as u16)
+    }
+    /// Sets it, once there is a stamp.
+    pub fn set_token(&mut self, name: TokenName) {
+        self.set_value(self.value() & ECHO_MASK | u64::from(name.bits()) << ECHO_BITS);
     }
     /// Acknowledgement: the echoed stamp. Of it 48 bits travel: it is less than 281 s before `now`.
     #[inline]
@@ -323,7 +337,7 @@ impl engine::Message for Packet {
     #[inline]
     fn sent(&mut self, original: &Self) {
         // As a TTL does, without a branch to guess. What was just written is not read back.
-        self.delay_ns = original.delay_ns + i32::from(original.kind == Kind::Data);
+        self.delay_ns = original.delay_ns + i32::from(original.kind <= Kind::Trimmed);
     }
     #[inline]
     fn attachment(&self) -> u32 {

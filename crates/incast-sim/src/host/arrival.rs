@@ -148,9 +148,10 @@ impl Host<'_> {
         answer.position = data.position;
         answer.packets = expected;
         answer.entropy = data.reverse_entropy();
-        let share = if self.schedules { self.share_of(data) } else { None };
-        answer.set_echo(data.stamp(), share);
-        answer.delay_ns = (arrived.saturating_sub(data.stamp()).ps() / 1000).min(i32::MAX as u64) as i32;
+        let (sent, share) =
+            if self.schedules { (data.sent_at(arrived), self.share_of(data)) } else { (data.stamp(), None) };
+        answer.set_echo(sent, share);
+        answer.delay_ns = (arrived.saturating_sub(sent).ps() / 1000).min(i32::MAX as u64) as i32;
         answer.set_way(data.delay_ns, Time::ZERO);
         answer.wire = class.format.control() as u16;
         answer.priority = class.ack_priority;

@@ -43,7 +43,12 @@ impl Host<'_> {
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
-        self.with_scheduler_of(packet.class, context, |scheduler, send| scheduler.on_data(&seen, send));
+        self.with_scheduler_of(packet.class, context, |scheduler, send| {
+            if let Some(name) = packet.token() {
+                scheduler.on_token_used(seen.flow, name);
+            }
+            scheduler.on_data(&seen, send);
+        });
     }
 
     /// Tells the scheduler that a flow has ended.

@@ -328,7 +328,7 @@ impl SendFlow {
             self.on_resend(now, packet, 1, settings);
         }
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(now, lifetime);
+            tokens.add(now, lifetime, wanted);
         }
     }
 
@@ -379,7 +379,7 @@ impl SendFlow {
         self.send.on_timeout();
         self.law.on_timeout(now, next);
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(now, Time::MAX);
+            tokens.add(now, Time::MAX, None);
         }
         self.refresh(settings);
     }
@@ -387,7 +387,7 @@ impl SendFlow {
     /// The credit may have been lost: one packet goes on the flow's own account, and asks for more.
     pub fn go_on_without_credit(&mut self, now: Time, settings: &Settings) {
         if let Some(tokens) = &mut self.tokens {
-            tokens.add(now, Time::MAX);
+            tokens.add(now, Time::MAX, None);
         } else {
             let position = self.position(self.send.unsent() + 1, settings.host.mtu);
             self.law.on_credit(now, position);
@@ -502,8 +502,9 @@ impl SendFlow {
         }
         if !self.is_free(position, again, mtu)
             && let Some(tokens) = &mut self.tokens
+            && let Some(name) = tokens.take()
         {
-            tokens.take();
+            packet.set_token(name);
         }
     }
 
@@ -522,14 +523,14 @@ impl SendFlow {
         packet.payload = payload as u16;
         packet.class = self.class;
         packet.priority = self.priority;
-        if self.special {
-            self.emit_special(&mut packet, again, mtu);
-        }
         packet.set_ecn_capable(class.ecn_capable);
         if position + 1 == self.packets {
             packet.set_last();
         }
         packet.set_stamp(now);
+        if self.special {
+            self.emit_special(&mut packet, again, mtu);
+        }
         if again {
             self.retransmitted_bytes += u64::from(payload);
         }

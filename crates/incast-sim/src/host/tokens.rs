@@ -1,13 +1,14 @@
 //! Tokens: each lets one packet of a flow go, within its lifetime.
 
+use incast_cc::receiver::TokenName;
 use incast_units::Time;
 use std::collections::VecDeque;
 
 /// The tokens of a flow.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    /// A token may be used before this time.
-    expiries: VecDeque<Time>,
+    /// Tokens that may be used before a time, and which packets they are for.
+    expiring: VecDeque<(Time, Option<TokenName>)>,
     /// Tokens that never expire.
     lasting: u64,
     /// How many of those were given by number.
@@ -18,10 +19,10 @@ pub struct Tokens {
 
 impl Tokens {
     /// A token came that may be kept for `lifetime`.
-    pub fn add(&mut self, now: Time, lifetime: Time) {
+    pub fn add(&mut self, now: Time, lifetime: Time, wanted: Option<u32>) {
         match now.saturating_add(lifetime) {
             Time::MAX => self.lasting += 1,
-            expiry => self.expiries.push_back(expiry),
+            expiry => self.expiring.push_back((expiry, wanted.map(|packet| TokenName::of(packet.into())))),
         }
     }
 
@@ -38,17 +39,19 @@ impl Tokens {
 
     /// There is a token that has not expired. Drops those before it that have.
     pub fn any(&mut self, now: Time) -> bool {
-        while self.expiries.front().is_some_and(|expiry| *expiry <= now) {
-            self.expiries.pop_front();
+        while self.expiring.front().is_some_and(|(expiry, _)| *expiry <= now) {
+            self.expiring.pop_front();
         }
-        self.lasting > 0 || !self.expiries.is_empty()
+        self.lasting > 0 || !self.expiring.is_empty()
     }
 
-    /// Uses a token, rather one that expires; [`Self::any`] has just said that there is one.
-    pub fn take(&mut self) {
-        if self.expiries.pop_front().is_none() {
+    /// Uses a token, rather one that expires, and says its name; [`Self::any`] has just said that there is one.
+    pub fn take(&mut self) -> Option<TokenName> {
+        let Some((_, name)) = self.expiring.pop_front() else {
             self.lasting = self.lasting.saturating_sub(1);
-        }
+            return None;
+        };
+        name
     }
 }
 
@@ -61,8 +64,8 @@ mod tests {
         let at = Time::from_us;
         let mut tokens = Tokens::default();
         assert!(!tokens.any(at(0)));
-        [(0, 5), (1, 9), (2, 3)].into_iter().for_each(|(now, life)| tokens.add(at(now), at(life)));
-        tokens.add(at(3), Time::MAX);
+        [(0, 5), (1, 9), (2, 3)].into_iter().for_each(|(now, life)| tokens.add(at(now), at(life), None));
+        tokens.add(at(3), Time::MAX, None);
         assert!(tokens.any(at(4)));
         // At 6 the first has expired, the second has not; with it used, the third has, and the last never will.
         assert!(tokens.any(at(6)));

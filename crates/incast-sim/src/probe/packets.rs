@@ -99,7 +99,7 @@ pub struct PacketFacts {
 }
 
 impl PacketFacts {
-    fn of(packet: &Packet) -> Self {
+    fn of(packet: &Packet, now: Time) -> Self {
         let is_data = matches!(packet.kind, Kind::Data | Kind::Trimmed);
         Self {
             kind: packet.kind,
@@ -117,7 +117,7 @@ impl PacketFacts {
             payload: if is_data { u32::from(packet.payload) } else { 0 },
             report: if is_data { (0, 0) } else { packet.report() },
             delay_ns: if is_data { 0 } else { packet.delay_ns },
-            value: packet.value(),
+            value: if is_data { packet.sent_at(now).ps() } else { packet.value() },
         }
     }
 
@@ -162,7 +162,7 @@ impl PacketTrace {
         if time < filter.from || time >= filter.until || !filter.has_port(self.node, port) {
             return;
         }
-        let packet = PacketFacts::of(packet);
+        let packet = PacketFacts::of(packet, time);
         if filter.flow.is_some_and(|flow| flow != packet.flow()) {
             return;
         }
