@@ -44,12 +44,24 @@ struct Budget {
     idle: u8,
     /// Data of any flow that had arrived when that was counted last.
     counted: u64,
+    /// When data of any flow came, or was asked for, as far as that is known here.
+    heard: Time,
 }
 
 impl Budget {
     /// As a flow, or the first of a receiver's, begins.
     const fn new(arrivals: u64) -> Self {
-        Self { d: 0.0, awaited: 0, left: 0, first: true, marks: 0, arrivals, idle: 0, counted: arrivals }
+        Self {
+            d: 0.0,
+            awaited: 0,
+            left: 0,
+            first: true,
+            marks: 0,
+            arrivals,
+            idle: 0,
+            counted: arrivals,
+            heard: Time::ZERO,
+        }
     }
 
     /// So many packets may be awaited.
@@ -345,6 +357,7 @@ impl Receiver {
         });
         let budget = self.budget(place);
         budget.awaited += 1;
+        budget.heard = now;
         self.stand_in_line(place);
     }
 
@@ -446,7 +459,7 @@ impl Receiver {
     fn end_epoch(&mut self, place: usize, now: Time, send: Send<'_>) {
         let (floor, most, arrivals) = (self.rules.d_floor, self.most, self.arrivals);
         let counts_idle = self.by_flow() || self.is_owner(place);
-        let repairs = self.rules.recovery2;
+        let (repairs, silence) = (self.rules.recovery2, self.rules.repair_after);
         let budget = self.budget(place);
         let came = arrivals > budget.arrivals;
         let before = budget.whole();
@@ -458,7 +471,7 @@ impl Receiver {
             budget.counted = arrivals;
         }
         (budget.first, budget.marks, budget.arrivals) = (false, 0, arrivals);
-        let repair = repairs && budget.idle >= 2;
+        let repair = repairs && budget.idle >= 2 && budget.heard.saturating_add(silence) <= now;
         if repair {
             budget.idle = 0;
             self.repair(place, now, send);
@@ -577,7 +590,12 @@ impl ReceiverScheduler for Receiver {
             self.places.resize(handle + 1, NONE);
         }
         self.places[handle] = place;
-        if self.rules.pause == Pause::Off || !self.marked || self.active.is_empty() {
+        let has_room = match self.rules.pause {
+            Pause::UntilMarked => !self.marked,
+            Pause::Crowded => (self.active.len() as u64) < self.rules.most_active,
+            Pause::Off => true,
+        };
+        if has_room || self.active.is_empty() {
             self.activate(place as usize, new.now);
             if self.rules.adjoint_scope == AdjointScope::Owner && self.owner.is_none() {
                 // Its first adjoint packet comes by itself.
@@ -607,6 +625,7 @@ impl ReceiverScheduler for Receiver {
         let most = self.most;
         let budget = self.budget(place);
         budget.awaited = budget.awaited.saturating_sub(asked.into());
+        budget.heard = now;
         if arrival.marked {
             budget.marks += u32::from(counts);
         } else if budget.first {
