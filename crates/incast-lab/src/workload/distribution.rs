@@ -348,7 +348,7 @@ mod tests {
         for name in ["homa_w1", "homa_w3", "homa_w5", "datamining_vl2", "websearch"] {
             let table = table(builtin::text(name).expect("bundled")).expect("valid");
             let interpolation = if table.step { Interpolation::Step } else { Interpolation::Linear };
-            let median = table.invert_lines(0.5);
+            let median = if table.step { table.invert_step(0.5) } else { table.invert_lines(0.5) };
             let distribution = Distribution::Table { table, interpolation, max: u64::MAX };
             let spread = distribution.spread(500.0);
             let flows: f64 = spread.iter().map(|class| class.flows).sum();

@@ -28,10 +28,10 @@ fn printed(sizes: &str, scheme: &str, key: &str) -> String {
 
 #[test]
 fn the_priorities_of_homa_follow_from_the_sizes() {
-    // The other class is of another law, and does not count.
+    // RTTbytes are three packets of 4,096 B. The other class is of another law, and does not count.
     let alone = "by_class = { other = { law = \"credit\" } }\nunscheduled = \"10KB\"";
     for (sizes, levels) in
-        [("\"homa_w1\"", 7), ("\"homa_w2\"", 6), ("\"homa_w4\"", 1), ("{ fixed = \"20KB\" }", 4)]
+        [("\"homa_w1\"", 7), ("\"homa_w2\"", 6), ("\"homa_w4\"", 1), ("{ fixed = \"20KB\" }", 5)]
     {
         let expected = format!("unscheduled_priorities = {levels}");
         assert_eq!(printed(sizes, alone, "unscheduled_priorities"), expected, "{sizes}");
