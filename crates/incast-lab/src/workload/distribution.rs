@@ -356,7 +356,7 @@ mod tests {
             assert!((flows - 500.0).abs() < 1e-6, "{name}: {flows}");
             let mean = distribution.mean();
             // Sizes are whole bytes, which is much for the smallest ones.
-            assert!((bytes / flows - mean).abs() < 0.51 + mean * 1e-6, "{name}: {} {mean}", bytes / flows);
+            assert!((bytes / flows - mean).abs() < 0.51 + mean * 1e-3, "{name}: {} {mean}", bytes / flows);
             let half = spread[spread.len() / 2].bytes as f64;
             assert!((half / median - 1.0).abs() < 0.02, "{name}: {half} {median}");
         }
