@@ -114,14 +114,15 @@ sizes = "websearch"
 load = 0.3
 "#;
 
-/// A fat-tree of k ports with a workload, and what NDP's switches do if it is for NDP.
+/// A fat-tree of k ports with a workload, and what NDP's switches and senders do if it is for NDP.
 fn fat_tree(k: u32, is_ndp: bool, workload: &str) -> String {
-    let switch = if is_ndp {
+    let (switch, host) = if is_ndp {
         let trim = htsim::trim(htsim::QUEUE);
-        format!("trim = {trim}\nload_balancing = \"{}\"\npriorities = 2\n", htsim::WAYS)
+        let switch = format!("trim = {trim}\nload_balancing = \"{}\"\npriorities = 2\n", htsim::WAYS);
+        (switch, format!("path_penalty = {}\n", htsim::PENALTY))
     } else {
-        "buffer = { total = \"64MB\", alpha = 1.0 }\necn = { kind = \"step\", at = \"0.2bdp\" }\nload_balancing = \"ecmp\"\n"
-            .to_owned()
+        let switch = "buffer = { total = \"64MB\", alpha = 1.0 }\necn = { kind = \"step\", at = \"0.2bdp\" }\nload_balancing = \"ecmp\"\n";
+        (switch.to_owned(), String::new())
     };
     format!(
         r#"duration = "1ms"
@@ -136,7 +137,7 @@ link = {{ rate = "100Gbps", delay = "1us" }}
 {switch}
 [host]
 mtu = "4096B"
-
+{host}
 [[workload]]
 {workload}"#
     )

@@ -14,8 +14,8 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, Headroom, HostConfig, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
-        RedAtRate, Size, SwitchConfig, Threshold, Ties, Wire,
+        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
+        RedAtRate, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
     },
     fabric::topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
@@ -50,6 +50,7 @@ struct Kind {
     go_back_n: bool,
     priority: u8,
     ack_priority: Option<u8>,
+    trimmable: bool,
 }
 
 /// A topology that prints in a line.
@@ -143,7 +144,7 @@ impl Case {
             notification_priority: 0,
             underlay: Underlay::None,
             scheduler: Some(0),
-            trimmable: false,
+            trimmable: kind.trimmable,
         }
     }
 }
@@ -263,11 +264,28 @@ fn pfc() -> impl Strategy<Value = Option<Pfc>> {
     prop_oneof![2 => Just(None), 1 => some.prop_map(Some)]
 }
 
+/// Without return to sender: what comes back is for the host to judge by its tokens, which this simulator has not.
+fn trim() -> impl Strategy<Value = Option<Trim>> {
+    let limit = || prop_oneof![(1u32..20).prop_map(Limit::Packets), (500u64..60_000).prop_map(Limit::Bytes)];
+    let victim = prop_oneof![Just(Victim::Arriving), Just(Victim::Tail), Just(Victim::Either)];
+    let some = (limit(), limit(), victim, proptest::option::of(1u32..12)).prop_map(
+        |(queue, headers, victim, header_weight)| Trim {
+            queue,
+            headers,
+            victim,
+            header_weight,
+            return_to_sender: false,
+        },
+    );
+    proptest::option::of(some)
+}
+
 fn switch() -> impl Strategy<Value = SwitchConfig> {
     let alpha = (1u32..9, 1u32..9);
     let buffer = prop_oneof![
         1 => Just(Buffer::Unlimited),
         2 => (2_000u64..100_000).prop_map(|bytes| Buffer::PerPort { bytes }),
+        1 => (1u32..40).prop_map(|packets| Buffer::PerPortPackets { packets }),
         3 => (5_000u64..200_000, alpha, 0u64..2_000)
             .prop_map(|(total, alpha, reserve)| Buffer::Shared { total, alpha, reserve }),
     ];
@@ -291,11 +309,11 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
     let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
-    (buffer, ecn, mark_at, 1u8..9, balancing, pfc()).prop_map(
-        |(buffer, ecn, mark_at, priorities, load_balancing, pfc)| SwitchConfig {
+    (buffer, ecn, mark_at, 1u8..9, balancing, pfc(), trim()).prop_map(
+        |(buffer, ecn, mark_at, priorities, load_balancing, pfc, trim)| SwitchConfig {
             // What every ingress may hold is more than these memories of ports.
             buffer: match (buffer, &pfc) {
-                (Buffer::PerPort { .. }, Some(_)) => Buffer::Unlimited,
+                (Buffer::PerPort { .. } | Buffer::PerPortPackets { .. }, Some(_)) => Buffer::Unlimited,
                 (buffer, _) => buffer,
             },
             ecn,
@@ -305,8 +323,9 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             agent: AgentParameters::None,
             telemetry: false,
             gate: None,
+            // What is paused is not trimmed, and headers have a priority of their own.
+            trim: trim.filter(|_| pfc.is_none() && priorities > 1),
             pfc,
-            trim: None,
         },
     )
 }
@@ -352,8 +371,8 @@ fn kind() -> impl Strategy<Value = Kind> {
         2 => (0u64..50_000).prop_map(|bytes| ("credit", vec![("unscheduled", format!("{bytes}B"))])),
     ];
     let go_back_n = prop_oneof![2 => Just(false), 1 => Just(true)];
-    (law, go_back_n, 0u8..8, proptest::option::of(0u8..8)).prop_map(
-        |((law, parameters), go_back_n, priority, ack_priority)| Kind {
+    (law, go_back_n, 0u8..8, proptest::option::of(0u8..8), any::<bool>()).prop_map(
+        |((law, parameters), go_back_n, priority, ack_priority, trimmable)| Kind {
             law,
             parameters: parameters
                 .into_iter()
@@ -362,6 +381,7 @@ fn kind() -> impl Strategy<Value = Kind> {
             go_back_n,
             priority,
             ack_priority,
+            trimmable,
         },
     )
 }
@@ -442,6 +462,7 @@ fn the_fabrics_show_what_can_go_wrong() {
         let case = case().new_tree(&mut runner).expect("a case").current();
         let outcome = simulate(case.config(1)).expect("a configuration that can be run");
         sum.drops += outcome.totals.drops;
+        sum.trims += outcome.totals.trims;
         sum.lost += outcome.totals.lost;
         sum.marks_edge += outcome.totals.marks_edge;
         sum.marks_fabric += outcome.totals.marks_fabric;
@@ -453,7 +474,13 @@ fn the_fabrics_show_what_can_go_wrong() {
         }
     }
     println!("{sum:?} {timeouts} timeouts, {again} B again, {reordered} reordered, {incomplete} incomplete");
-    assert!(sum.drops > 100 && sum.lost > 100 && sum.marks_edge > 100 && sum.marks_fabric > 50);
+    assert!(
+        sum.trims > 1_000
+            && sum.drops > 100
+            && sum.lost > 100
+            && sum.marks_edge > 100
+            && sum.marks_fabric > 50
+    );
     assert!(timeouts > 100 && again > 100_000 && reordered > 100 && (1..250).contains(&incomplete));
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{flow, link, text};
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, LoadBalancing},
+    config::{Buffer, Limit, LoadBalancing, Trim, Victim},
     fabric::topology::{FatTree, LeafSpine, Topology},
 };
 use incast_units::Time;
@@ -126,6 +126,39 @@ fn ways_do_not_depend_on_threads_or_on_other_flows() {
     let (one, mut more) = (fct(&one), fct(&more));
     more.retain(|delivered| delivered.is_some_and(|time| time < Time::from_ms(5)));
     assert_eq!(one, more);
+}
+
+/// NDP over switches that trim, with the settings of the reference case of its authors' simulator.
+fn ndp(balancing: LoadBalancing) -> Outcome {
+    let topology = FatTree { k: 8, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let mut config = common::config(topology, "ndp", &[("unscheduled", text("204800B"))]);
+    config.switch.priorities = 2;
+    config.switch.load_balancing = balancing;
+    config.switch.trim = Some(Trim {
+        queue: Limit::Packets(15),
+        headers: Limit::Bytes(2 * 15 * 4_166),
+        victim: Victim::Either,
+        header_weight: Some(10),
+        return_to_sender: true,
+    });
+    config.host.reordering = 100;
+    permutation(&mut config, 489 * 4_096);
+    let outcome = common::run(config);
+    common::delivered(&outcome);
+    outcome
+}
+
+#[test]
+fn nothing_is_trimmed_of_a_permutation_with_permuted_ways() {
+    let (permuted, spray) = (ndp(LoadBalancing::Permuted), ndp(LoadBalancing::Spray));
+    let mean = |outcome: &Outcome| {
+        let took = outcome.flows.iter().map(|flow| common::took(flow).as_secs_f64());
+        took.sum::<f64>() / outcome.flows.len() as f64 * 1e6
+    };
+    println!("{} {} {} {}", mean(&permuted), mean(&spray), permuted.totals.trims, spray.totals.trims);
+    assert_eq!((permuted.totals.trims, permuted.totals.drops), (0, 0));
+    assert!(spray.totals.trims > 100);
+    assert!(mean(&permuted) < 0.95 * mean(&spray));
 }
 
 #[test]

@@ -38,8 +38,8 @@ impl Case {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Either {
-    Ns3(Compared),
-    Htsim(htsim::Compared),
+    Ns3(Box<Compared>),
+    Htsim(Box<htsim::Compared>),
 }
 
 /// Runs the cases and prints the tables; an aim that is not met is no failure, it is in the table.
@@ -74,8 +74,10 @@ pub fn validate(arguments: &arguments::Validate) -> End {
     let mut all: Vec<Either> = Vec::new();
     for case in wanted {
         let compared = match case {
-            Case::Ns3(case) => compare(case, &options(NS3)).map(Either::Ns3),
-            Case::Htsim(case) => htsim::compare(case, &options(HTSIM)).map(Either::Htsim),
+            Case::Ns3(case) => compare(case, &options(NS3)).map(|one| Either::Ns3(Box::new(one))),
+            Case::Htsim(case) => {
+                htsim::compare(case, &options(HTSIM)).map(|one| Either::Htsim(Box::new(one)))
+            }
         };
         match compared {
             Ok(compared) => {
@@ -114,8 +116,8 @@ fn print(all: Vec<Either>) {
     let (mut of_ns3, mut of_htsim) = (Vec::new(), Vec::new());
     for one in all {
         match one {
-            Either::Ns3(one) => of_ns3.push(one),
-            Either::Htsim(one) => of_htsim.push(one),
+            Either::Ns3(one) => of_ns3.push(*one),
+            Either::Htsim(one) => of_htsim.push(*one),
         }
     }
     if !of_ns3.is_empty() {

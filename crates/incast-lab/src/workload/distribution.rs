@@ -364,6 +364,6 @@ mod tests {
         assert_eq!(fixed, [SizeClass { bytes: 77, flows: 3.0 }]);
         let lognormal = Distribution::Lognormal { mu: 9.0, sigma: 1.0, max: u64::MAX };
         let bytes: f64 = lognormal.spread(1.0).iter().map(|class| class.flows * class.bytes as f64).sum();
-        assert!((bytes / lognormal.mean() - 1.0).abs() < 0.01, "{bytes}");
+        assert!((bytes / lognormal.mean() - 1.0).abs() < 0.02, "{bytes}");
     }
 }

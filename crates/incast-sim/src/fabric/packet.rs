@@ -10,11 +10,14 @@ use incast_units::Time;
 use std::{fmt, mem::MaybeUninit};
 
 /// What a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
     /// Payload of a flow.
     Data,
+    /// Data whose payload was cut off: its header, on its way to the receiver. A kind of its own, so that hosts need not
+    /// ask each data packet for it. See `fabric/trimming.rs`.
+    Trimmed,
     /// Acknowledgement of data, selective and cumulative.
     Ack,
     /// Go-back-N receiver: a packet is missing. Carries the cumulative acknowledgement.
@@ -29,9 +32,6 @@ pub enum Kind {
     Abandon,
     /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
     Pause,
-    /// Data whose payload was cut off: its header, on its way to the receiver. A kind of its own, so that hosts need not
-    /// ask each data packet for it. See `fabric/trimming.rs`.
-    Trimmed,
     /// A trimmed header on its way back to its sender.
     Bounced,
 }
@@ -337,7 +337,7 @@ impl engine::Message for Packet {
     #[inline]
     fn sent(&mut self, original: &Self) {
         // As a TTL does, without a branch to guess. What was just written is not read back.
-        self.delay_ns = original.delay_ns + i32::from(original.kind == Kind::Data);
+        self.delay_ns = original.delay_ns + i32::from(original.kind <= Kind::Trimmed);
     }
     #[inline]
     fn attachment(&self) -> u32 {

@@ -260,6 +260,14 @@ impl<'a> Host<'a> {
             self.push_control(packet, Content::Notification);
         }
         let Some(inbox) = self.inboxes.get_mut(&(packet.from, packet.sequence)) else { return };
+        if matches!(packet.content, Content::Data { payload: 0, .. }) {
+            // Trimmed: it is acknowledged only if it is here already.
+            if inbox.has(position) {
+                let expected = inbox.expected;
+                self.answer(now, packet, position, expected, (1, u32::from(packet.marked)), false);
+            }
+            return;
+        }
         let in_order_only = self.config.classes[usize::from(packet.class)].recovery == Recovery::GoBackN;
         inbox.reordered += u32::from(position + 1 < inbox.highest);
         inbox.unreported.0 += 1;

@@ -10,7 +10,7 @@ use super::{
 };
 use incast_sim::{
     Config, Fabric,
-    config::{Buffer, Ecn, LoadBalancing, MarkAt, Size},
+    config::{Buffer, Ecn, Limit, LoadBalancing, MarkAt, Size, Victim},
     engine::random::Stream,
     fabric::{
         pfc::{Bounds, Limits},
@@ -61,6 +61,11 @@ pub struct Switch<'a> {
     spray: Stream,
     /// By port.
     red: Vec<Stream>,
+    /// Decides who is trimmed.
+    victims: Stream,
+    /// By port: packets of priority 0 since the last one of data, while data waited.
+    headers: Vec<u32>,
+    trims: (u64, u64),
     has_hosts: bool,
     /// By port, where there is flow control.
     limits: Vec<Option<Limits>>,
@@ -89,6 +94,9 @@ impl<'a> Switch<'a> {
             config,
             node,
             red: (0..links.len()).map(red).collect(),
+            victims: Stream::new(config.seed, 0x5452_494d, u64::from(node)),
+            headers: vec![0; links.len()],
+            trims: (0, 0),
             limits: links
                 .iter()
                 .map(|link| {
@@ -299,9 +307,13 @@ impl<'a> Switch<'a> {
         let priority = usize::from(packet.priority);
         let limits = self.limits_of(&packet);
         let admitted = match limits {
-            None => self.admits(number, priority, u64::from(packet.wire)),
+            None => self.has_room(number, &packet),
             Some((headroom, xoff, _)) => self.has_headroom(&packet, headroom + xoff),
         };
+        if !admitted && self.may_be_trimmed(&packet) {
+            self.trim_one(now, number, packet, agenda);
+            return;
+        }
         if !admitted {
             self.lossless_drops += u64::from(limits.is_some());
             self.drops.0 += 1;
@@ -319,6 +331,80 @@ impl<'a> Switch<'a> {
         self.consider(now, &packet, agenda);
         let port = &self.ports[number];
         self.max_queue = self.max_queue.max(port.waiting() + port.link.in_service(now, None));
+    }
+
+    // ---- Trimming ------------------------------------------------------------------------------------------
+
+    /// Whether queue and memory have room for a packet more.
+    fn has_room(&self, number: usize, packet: &Packet) -> bool {
+        let priority = usize::from(packet.priority);
+        let queue = &self.ports[number].queues[priority];
+        let within = self.config.switch.trim.as_ref().is_none_or(|trim| {
+            match if priority == 0 { trim.headers } else { trim.queue } {
+                Limit::Packets(most) => queue.len() < most as usize,
+                Limit::Bytes(most) => bytes(queue) + u64::from(packet.wire) <= most,
+            }
+        });
+        within && self.admits(number, priority, u64::from(packet.wire))
+    }
+
+    fn may_be_trimmed(&self, packet: &Packet) -> bool {
+        let has_payload = matches!(packet.content, Content::Data { payload, .. } if payload > 0);
+        let class = &self.config.classes[usize::from(packet.class)];
+        self.config.switch.trim.is_some() && packet.priority > 0 && has_payload && class.trimmable
+    }
+
+    /// There is no room for a packet: it, or the last one of its queue, loses its payload.
+    fn trim_one(&mut self, now: Ps, number: usize, packet: Packet, agenda: &mut Agenda) {
+        let priority = usize::from(packet.priority);
+        let mut victim = packet.clone();
+        if let Some(tail) = self.ports[number].queues[priority].pop_back() {
+            let possible = self.may_be_trimmed(&tail) && self.has_room(number, &packet);
+            let rule = self.config.switch.trim.as_ref().map(|trim| trim.victim);
+            let takes_tail = possible
+                && match rule {
+                    Some(Victim::Either) => self.victims.next_u32() % 2 == 1,
+                    rule => rule == Some(Victim::Tail),
+                };
+            if takes_tail {
+                victim = tail;
+                let mut packet = packet;
+                let port = &self.ports[number];
+                let found = bytes(&port.queues[priority]) + port.link.in_service(now, Some(packet.priority));
+                if self.config.switch.mark_at == MarkAt::Enqueue {
+                    self.mark(now, number, found, &mut packet);
+                }
+                self.ports[number].queues[priority].push_back(packet);
+                let port = &self.ports[number];
+                self.max_queue = self.max_queue.max(port.waiting() + port.link.in_service(now, None));
+            } else {
+                self.ports[number].queues[priority].push_back(tail);
+            }
+        }
+        let wire = self.config.classes[usize::from(victim.class)].format.data(0);
+        self.trims.0 += 1;
+        self.trims.1 += u64::from(victim.wire - wire);
+        self.record(now, number, EventKind::Trim, &victim);
+        if let Content::Data { payload, .. } = &mut victim.content {
+            *payload = 0;
+        }
+        self.enqueue(now, number, Packet { wire, priority: 0, ecn_capable: false, ..victim }, agenda);
+    }
+
+    /// Which priority of a port is next: of headers and data in turns, where switches trim.
+    fn turn(&mut self, number: usize) -> Option<usize> {
+        let port = &self.ports[number];
+        let mut ready = (0..port.queues.len())
+            .filter(|priority| !port.queues[*priority].is_empty() && !port.pauses.forbids(*priority as u8));
+        let (first, second) = (ready.next()?, ready.next());
+        let weight = self.config.switch.trim.as_ref().and_then(|trim| trim.header_weight);
+        let (Some(weight), 0, Some(data)) = (weight, first, second) else { return Some(first) };
+        self.headers[number] += 1;
+        if self.headers[number] <= weight {
+            return Some(0);
+        }
+        self.headers[number] = 0;
+        Some(data)
     }
 
     /// Whether an ingress may hold a packet more, and the memory too.
@@ -342,8 +428,8 @@ impl<'a> Switch<'a> {
             self.tell(now, number, agenda);
             return;
         }
+        let Some(priority) = self.turn(number) else { return };
         let port = &mut self.ports[number];
-        let Some(priority) = port.next() else { return };
         let Some(mut packet) = port.queues[priority].pop_front() else { return };
         let left = bytes(&port.queues[priority]);
         if self.config.switch.mark_at == MarkAt::Dequeue {
@@ -431,6 +517,8 @@ impl<'a> Switch<'a> {
         totals.lossless_drops += self.lossless_drops;
         totals.drops += self.drops.0;
         totals.dropped_bytes += self.drops.1;
+        totals.trims += self.trims.0;
+        totals.trimmed_bytes += self.trims.1;
         totals.lost += self.lost.0;
         totals.lost_bytes += self.lost.1;
         totals.max_queue_bytes = totals.max_queue_bytes.max(self.max_queue);

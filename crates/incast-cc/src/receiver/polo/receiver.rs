@@ -40,14 +40,16 @@ struct Budget {
     marks: u32,
     /// Data of any flow that had arrived when the epoch began.
     arrivals: u64,
-    /// Epochs in a row without data.
+    /// Epochs in a row without data, of the owner where each flow's adjoint packets end some.
     idle: u8,
+    /// Data of any flow that had arrived when that was counted last.
+    counted: u64,
 }
 
 impl Budget {
     /// As a flow, or the first of a receiver's, begins.
     const fn new(arrivals: u64) -> Self {
-        Self { d: 0.0, awaited: 0, left: 0, first: true, marks: 0, arrivals, idle: 0 }
+        Self { d: 0.0, awaited: 0, left: 0, first: true, marks: 0, arrivals, idle: 0, counted: arrivals }
     }
 
     /// So many packets may be awaited.
@@ -211,10 +213,16 @@ impl Receiver {
         }
     }
 
-    /// D: of all flows, or the mean of active ones that have their own.
+    /// D of all flows, and how many packets are awaited.
     #[cfg(test)]
-    pub(super) fn d(&self) -> f64 {
-        self.budget.d
+    pub(super) fn d(&self) -> (f64, u32) {
+        (self.budget.d, self.budget.awaited)
+    }
+
+    /// The same of a flow that has its own.
+    #[cfg(test)]
+    pub(super) fn d_of(&self, handle: u32) -> Option<(f64, u32)> {
+        self.place(handle).map(|place| (self.flows[place].budget.d, self.flows[place].budget.awaited))
     }
 
     fn place(&self, handle: u32) -> Option<usize> {
@@ -437,6 +445,7 @@ impl Receiver {
     /// An adjoint packet of an active flow ends an epoch of the D that it goes by.
     fn end_epoch(&mut self, place: usize, now: Time, send: Send<'_>) {
         let (floor, most, arrivals) = (self.rules.d_floor, self.most, self.arrivals);
+        let counts_idle = self.by_flow() || self.is_owner(place);
         let repairs = self.rules.recovery2;
         let budget = self.budget(place);
         let came = arrivals > budget.arrivals;
@@ -444,7 +453,10 @@ impl Receiver {
         budget.d = budget.adjusted(came, floor, most);
         budget.left = budget.whole();
         let grew = !budget.first && budget.left > before;
-        budget.idle = if came { 0 } else { budget.idle.saturating_add(1) };
+        if counts_idle {
+            budget.idle = if arrivals > budget.counted { 0 } else { budget.idle.saturating_add(1) };
+            budget.counted = arrivals;
+        }
         (budget.first, budget.marks, budget.arrivals) = (false, 0, arrivals);
         let repair = repairs && budget.idle >= 2;
         if repair {
@@ -458,26 +470,23 @@ impl Receiver {
 
     /// Recovery 2: two epochs have passed without any data.
     fn repair(&mut self, place: usize, now: Time, send: Send<'_>) {
-        let chosen = match self.rules.repair {
-            _ if self.by_flow() => Some(place),
-            Repair::All => {
-                let active: Vec<u32> = self.active.values().copied().collect();
-                active.iter().for_each(|place| self.presume_lost(*place as usize, now));
-                Some(place)
-            }
-            Repair::One => {
-                let next = self.active.range(self.repaired + 1..).next();
-                let next = next.or_else(|| self.active.first_key_value());
-                next.map(|(number, place)| (*number, *place as usize)).map(|(number, place)| {
-                    self.repaired = number;
-                    place
-                })
-            }
-        };
-        if let Some(place) = chosen {
+        if self.by_flow() {
             self.presume_lost(place, now);
-            self.restart(place, now, send);
+        } else if self.rules.repair == Repair::All {
+            let active: Vec<u32> = self.active.values().copied().collect();
+            active.iter().for_each(|place| self.presume_lost(*place as usize, now));
+        } else {
+            let next =
+                self.active.range(self.repaired + 1..).next().or_else(|| self.active.first_key_value());
+            if let Some((number, place)) = next.map(|(number, place)| (*number, *place as usize)) {
+                self.repaired = number;
+                self.presume_lost(place, now);
+                // Whatever D leaves room for.
+                self.drive(place, now, send);
+            }
+            return;
         }
+        self.restart(place, now, send);
     }
 
     /// After a loss that nothing else tells of: what D has room for is driven, and one packet of the flow if it has none.

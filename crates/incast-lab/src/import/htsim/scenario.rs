@@ -61,6 +61,9 @@ pub fn write(
     );
     page.key("frames", frames, if is_ndp { "the peer's NDP" } else { "the peer's TCP and Swift" });
     page.text("rto_min", "50ms", "the peer's least timeout");
+    if is_ndp {
+        page.key("path_penalty", PENALTY, "-strat perm leaves no path out");
+    }
 
     page.table("[wire]");
     page.text("gap", "0B", "the peer has neither preamble nor gap");
@@ -81,7 +84,10 @@ pub fn write(
 }
 
 /// How the peer's packets find their ways, as `switch.load_balancing`.
-pub const WAYS: &str = "spray";
+pub const WAYS: &str = "permuted";
+
+/// `host.path_penalty`: with these ways the peer leaves none out.
+pub const PENALTY: bool = false;
 
 /// Bytes of the peer's queues unless a file says otherwise.
 pub const QUEUE: u64 = QUEUE_PACKETS * PAYLOAD;

@@ -140,7 +140,8 @@ impl JsonSchema for Trimming {
         "Trimming".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<Trim>();
+        let mut table = generator.subschema_for::<Trim>();
+        table.insert("description".to_owned(), "These rules.".into());
         json_schema!({
             "description": "Packet trimming: data that finds its queue full loses its payload, and the header goes on.",
             "anyOf": [
@@ -188,7 +189,8 @@ impl JsonSchema for Room {
         "Room".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let size = generator.subschema_for::<Size>();
+        let mut size = generator.subschema_for::<Size>();
+        size.insert("description".to_owned(), "So many bytes.".into());
         json_schema!({
             "description": "What a queue holds.",
             "anyOf": [{ "type": "integer", "minimum": 1, "description": "So many packets." }, size],

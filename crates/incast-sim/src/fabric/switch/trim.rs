@@ -76,6 +76,9 @@ impl Switch<'_> {
         self.ports[port].waiting_bytes = self.ports[port].waiting_bytes - u64::from(old.wire) + new;
         let mark = self.marks_entering(port, packet, before, context.now());
         self.pool.replace_tail(&mut self.queues[index], packet, mark, telemetry);
+        let out = &self.ports[port];
+        let length = out.waiting_bytes + out.link.in_service_any(context.now());
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
         self.send_trimmed(port, &old, old_telemetry.as_ref(), context);
     }
 
