@@ -225,6 +225,10 @@ pub trait ReceiverScheduler {
     fn share(&self, _flow: u32) -> Option<Share> {
         None
     }
+    /// [`Self::share`] has something to say.
+    fn tells_shares(&self) -> bool {
+        false
+    }
     /// Senders need a token for each packet beyond their credit, sent again or not.
     fn uses_tokens(&self) -> bool {
         false
@@ -271,6 +275,9 @@ macro_rules! schedulers {
             }
             fn share(&self, flow: u32) -> Option<Share> {
                 match self { Self::None => None, $(Self::$name(scheduler) => scheduler.share(flow),)* }
+            }
+            fn tells_shares(&self) -> bool {
+                match self { Self::None => false, $(Self::$name(scheduler) => scheduler.tells_shares(),)* }
             }
             fn uses_tokens(&self) -> bool {
                 match self { Self::None => false, $(Self::$name(scheduler) => scheduler.uses_tokens(),)* }

@@ -148,6 +148,9 @@ impl ReceiverScheduler for PacedTokens {
     fn share(&self, _flow: u32) -> Option<Share> {
         Some(Share::of_senders(self.flows.len() as u32))
     }
+    fn tells_shares(&self) -> bool {
+        true
+    }
     fn uses_tokens(&self) -> bool {
         true
     }

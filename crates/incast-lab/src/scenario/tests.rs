@@ -1,6 +1,7 @@
 //! Whole scenarios: good ones, bad ones, and random mutations of a good one.
 
 mod agents;
+mod by_traffic;
 
 use super::*;
 use incast_sim::config::{Buffer, Ecn, Size};

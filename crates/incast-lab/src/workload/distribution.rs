@@ -342,4 +342,28 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn a_spread_has_the_curve_s_mean_and_quantiles() {
+        for name in ["homa_w1", "homa_w3", "homa_w5", "datamining_vl2", "websearch"] {
+            let table = table(builtin::text(name).expect("bundled")).expect("valid");
+            let interpolation = if table.step { Interpolation::Step } else { Interpolation::Linear };
+            let median = if table.step { table.invert_step(0.5) } else { table.invert_lines(0.5) };
+            let distribution = Distribution::Table { table, interpolation, max: u64::MAX };
+            let spread = distribution.spread(500.0);
+            let flows: f64 = spread.iter().map(|class| class.flows).sum();
+            let bytes: f64 = spread.iter().map(|class| class.flows * class.bytes as f64).sum();
+            assert!((flows - 500.0).abs() < 1e-6, "{name}: {flows}");
+            let mean = distribution.mean();
+            // Sizes are whole bytes, which is much for the smallest ones.
+            assert!((bytes / flows - mean).abs() < 0.51 + mean * 1e-3, "{name}: {} {mean}", bytes / flows);
+            let half = spread[spread.len() / 2].bytes as f64;
+            assert!((half / median - 1.0).abs() < 0.02, "{name}: {half} {median}");
+        }
+        let fixed = Distribution::Fixed(77).spread(3.0);
+        assert_eq!(fixed, [SizeClass { bytes: 77, flows: 3.0 }]);
+        let lognormal = Distribution::Lognormal { mu: 9.0, sigma: 1.0, max: u64::MAX };
+        let bytes: f64 = lognormal.spread(1.0).iter().map(|class| class.flows * class.bytes as f64).sum();
+        assert!((bytes / lognormal.mean() - 1.0).abs() < 0.02, "{bytes}");
+    }
 }

@@ -115,7 +115,7 @@ impl Counts {
     /// The port has a place left.
     #[inline]
     pub fn has_place(&self, port: usize) -> bool {
-        self.ports[port] < self.most
+        self.most == u32::MAX || self.ports[port] < self.most
     }
 
     /// A packet begins to wait.

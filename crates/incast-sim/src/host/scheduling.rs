@@ -65,7 +65,8 @@ impl Host<'_> {
     #[inline(never)]
     pub(super) fn share_of(&self, data: &Packet) -> Option<Share> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
-        self.schedulers[usize::from(index)].0.share(self.receiving.index_of(data)?)
+        let scheduler = &self.schedulers[usize::from(index)].0;
+        if scheduler.tells_shares() { scheduler.share(self.receiving.index_of(data)?) } else { None }
     }
 
     /// The sender has given a flow up.
@@ -112,16 +113,16 @@ impl Host<'_> {
         context: &mut impl NodeContext,
         ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
     ) {
-        let mut scheduler = std::mem::take(&mut self.schedulers[index].0);
-        ask(&mut scheduler, &mut |control| self.send_control(&control));
+        // Put aside all of them: a scheduler itself is large.
+        let mut schedulers = std::mem::take(&mut self.schedulers);
+        let (scheduler, event) = &mut schedulers[index];
+        ask(scheduler, &mut |control| self.send_control(&control));
         let next = scheduler.next_timer();
-        let (place, event) = &mut self.schedulers[index];
-        *place = scheduler;
         if next < *event {
             *event = next.max(context.now());
-            let time = *event;
-            context.schedule(time, self.event(class::SCHEDULER, index as u32));
+            context.schedule(*event, self.event(class::SCHEDULER, index as u32));
         }
+        self.schedulers = schedulers;
     }
 
     /// Sends what the scheduler wants sent to the sender of one of its flows.

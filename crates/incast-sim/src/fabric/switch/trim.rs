@@ -36,6 +36,7 @@ impl Switch<'_> {
     }
 
     /// The limits of queue and port let a packet in, apart from the memory.
+    #[inline(always)]
     fn has_place(&self, port: usize, queue: usize, packet: &Packet) -> bool {
         let Some(counts) = &self.counts else { return true };
         let limit = self.trimming.as_ref().map(|trimming| trimming.limit(packet.priority));
