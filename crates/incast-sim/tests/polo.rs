@@ -224,7 +224,6 @@ fn interrupted(given: &[(&str, Raw)]) -> Vec<f64> {
 #[test]
 fn losses_are_repaired_in_round_trips_unless_the_ping_pong_is_broken() {
     let (all, without) = (interrupted(&[]), interrupted(&[("recovery1", Raw::Flag(false))]));
-    eprintln!("{all:.0?} {without:.0?}");
     let count =
         |longer: &[f64], from: f64, to: f64| longer.iter().filter(|us| (from..to).contains(*us)).count();
     assert!(count(&all, 0.0, 30.0) >= 15 && count(&all, 150.0, 350.0) >= 10, "{all:?}");

@@ -556,8 +556,8 @@ fn trajectory() {
     let mut line: std::collections::VecDeque<(u32, u64)> = std::collections::VecDeque::new();
     let (mut next, mut sent) = ([3u64; 3], 0);
     let (mut ended, sizes) = ([false; 3], [14u64, 9, 6]);
-    for flow in 0..3 {
-        world.open(sizes[flow]);
+    for (flow, packets) in sizes.into_iter().enumerate() {
+        world.open(packets);
         (0..3).for_each(|packet| line.push_back((flow as u32, packet)));
     }
     let mut adjoint = Some(0u32);
