@@ -32,7 +32,7 @@ fn tree(k: u32) -> Topology {
 #[test]
 fn alone_a_flow_takes_no_longer_than_it_must() {
     for (bytes, slack) in [(1, 0), (4_096, 0), (50_000, 0), (5_000_000, 1_500)] {
-        let mut config = ndp(tree(4), 40);
+        let mut config = ndp(tree(4), 50);
         config.switch.load_balancing = LoadBalancing::Ecmp;
         config.flows = vec![flow(0, 15, bytes)];
         let outcome = common::run(config);
@@ -47,7 +47,7 @@ fn alone_a_flow_takes_no_longer_than_it_must() {
 /// Section 6.1: an incast takes what the receiver's link takes, nothing is dropped, and no timeout is needed.
 #[test]
 fn an_incast_fills_the_receivers_link() {
-    let mut config = ndp(tree(8), 30);
+    let mut config = ndp(tree(8), 50);
     config.switch.load_balancing = LoadBalancing::Permuted;
     config.flows = (1..101).map(|source| flow(source, 0, 450_000)).collect();
     let frame = u64::from(MTU) + 66 + 20;
@@ -60,22 +60,28 @@ fn an_incast_fills_the_receivers_link() {
     let totals = &outcome.totals;
     assert!(totals.trims > 2_000 && totals.drops == 0, "{totals:?}");
     assert_eq!(outcome.flows.iter().map(|record| record.timeouts).sum::<u32>(), 0);
-    // The receiver's link is shared evenly all the time: nobody ends long before the others.
+    // PULLs go to all in turn: those near the receiver end before the others by what of their first window was not trimmed.
     let first = outcome.flows.iter().map(took).min().expect("flows");
-    assert!(first > last.mul_f64(0.85), "{first} to {last}");
+    assert!(first > last.mul_f64(0.7), "{first} to {last}");
 }
 
 /// Section 6.1: a permutation uses at least 95% of what the hosts' links carry.
 #[test]
 fn a_permutation_fills_all_links() {
-    let mut config = ndp(tree(4), 40);
+    let mut config = ndp(tree(4), 50);
     config.switch.load_balancing = LoadBalancing::Permuted;
     config.flows = (0..16).map(|source| flow(source, (source + 8) % 16, 20_000_000)).collect();
     let outcome = common::run(config);
     delivered(&outcome);
     for record in &outcome.flows {
         assert!(took(record) < ideal(record).mul_f64(1.0 / 0.95), "{} of {}", took(record), ideal(record));
+        assert_eq!(
+            (record.retransmitted_bytes, record.timeouts),
+            (0, 0),
+            "sent again though nothing is lost"
+        );
     }
+    assert_eq!(outcome.totals.trims, 0);
 }
 
 /// The headers of a thousand packets find no room: they go back, and are sent again without a timeout.

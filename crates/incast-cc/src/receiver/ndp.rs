@@ -69,6 +69,7 @@ impl SenderLaw for Ndp {
             acknowledges: Acknowledges::Packets,
             order: SendOrder::Turns,
             trimmable: true,
+            in_any_order: true,
             reminded: true,
             priority: 1,
             control_priority: Some(0),

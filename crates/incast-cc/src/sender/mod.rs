@@ -64,6 +64,8 @@ pub struct Transport {
     pub order: SendOrder,
     /// Switches that can do so cut off a packet's payload rather than drop it.
     pub trimmable: bool,
+    /// Nothing is taken as lost because later packets have arrived: receivers say what is missing, or a timeout does.
+    pub in_any_order: bool,
     /// Receivers remind senders that wait for them: no timer runs at a sender with nothing in flight.
     pub reminded: bool,
     /// Priority of data unless a scenario gives another one.

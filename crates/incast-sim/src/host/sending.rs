@@ -161,7 +161,11 @@ impl SendFlow {
             rank: 0,
             priority: class.priority,
             share: None,
-            send: Send::new(class.recovery, packets, settings.host.reordering),
+            send: Send::new(
+                class.recovery,
+                packets,
+                if class.transport.in_any_order { u32::MAX } else { settings.host.reordering },
+            ),
             rtt: RoundTrip::default(),
             queued: false,
             limited_until: 0,

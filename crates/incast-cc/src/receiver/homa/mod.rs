@@ -270,6 +270,7 @@ impl SenderLaw for Homa {
             acknowledges: Acknowledges::Flows,
             order: SendOrder::ShortestRemaining,
             trimmable: false,
+            in_any_order: true,
             reminded: false,
             priority: constants.lowest(),
             control_priority: Some(0),

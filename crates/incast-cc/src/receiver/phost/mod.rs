@@ -193,6 +193,7 @@ impl SenderLaw for Phost {
                 Scheduling::RoundRobin => SendOrder::Turns,
             },
             trimmable: false,
+            in_any_order: true,
             reminded: false,
             priority: LONG,
             control_priority: Some(0),

@@ -240,6 +240,7 @@ impl SenderLaw for Polo {
             acknowledges: Acknowledges::Flows,
             order: SendOrder::Turns,
             trimmable: false,
+            in_any_order: true,
             reminded: false,
             priority: 1,
             control_priority: Some(0),

@@ -156,7 +156,7 @@ impl SelectiveRepeat {
             }
             result.lost += 1;
         };
-        while self.examined + self.reordering < self.highest {
+        while self.examined < self.highest.saturating_sub(self.reordering) {
             let place = self.place(self.examined);
             if self.states[place] == State::InFlight {
                 self.states[place] = State::Lost;
