@@ -138,7 +138,7 @@ impl Host<'_> {
             Order::Answer => flow.law.on_answer(now),
             Order::Share(share) => flow.share = Some(share),
         }
-        if class.uses_tokens || class.transport.acknowledges == Acknowledges::Flows {
+        if class.transport.acknowledges == Acknowledges::Flows {
             // The receiver lives: acknowledgements need not tell that.
             flow.backoff = 0;
             flow.restart_timer(now, settings);
