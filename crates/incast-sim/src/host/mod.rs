@@ -116,6 +116,8 @@ impl<'a> Host<'a> {
         }
         flows.sort_by_key(|spec| spec.start);
         flows.reverse();
+        let schedulers = settings.host.schedulers_of(link.rate());
+        let schedulers: Vec<_> = schedulers.iter().map(|scheduler| (scheduler.clone(), Time::MAX)).collect();
         Self {
             settings,
             nic: Nic::new(link, input),
@@ -123,8 +125,8 @@ impl<'a> Host<'a> {
             free: Vec::new(),
             receiving: Receiving::default(),
             answers: None,
-            schedulers: settings.host.schedulers.iter().map(|it| (it.clone(), Time::MAX)).collect(),
-            schedules: !settings.host.schedulers.is_empty(),
+            schedules: !schedulers.is_empty(),
+            schedulers,
             upcoming: flows,
             application,
             next_sequence: 0,

@@ -74,7 +74,11 @@ pub fn text(value: &str) -> Raw {
 /// A run of flows under one law, with receivers that drive them if it is a receiver-driven one.
 pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Config {
     let class = class(&topology, MTU, law, parameters);
-    let receiver = class.law.receiver(&base_path(&topology, MTU, info(law).framing));
+    let path = base_path(&topology, MTU, info(law).framing);
+    let receiver = class.law.receiver(&path);
+    let at_other_rates =
+        class.law_at.iter().map(|(rate, law)| (*rate, law.receiver(&Path { rate: *rate, ..path })));
+    let at_other_rates: Vec<_> = at_other_rates.map(|(rate, receiver)| (rate, vec![receiver])).collect();
     let priorities = (class.priority + 1).max(receiver.priorities());
     let mut config = Config {
         topology,
@@ -93,6 +97,7 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
     };
     if !receiver.is_none() {
         config.drive(receiver);
+        config.host.schedulers_at = at_other_rates;
     }
     config
 }
