@@ -35,7 +35,7 @@ use incast_sim::{
     fabric::{packet::TELEMETRY_HOPS, topology::Topology},
     pfc_rules,
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 use std::sync::Arc;
 
 /// A scheme at one grid point, ready to be simulated.
@@ -124,11 +124,13 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         classes.push(class);
         receivers.push(receiver);
     }
-    host.schedulers = schedulers(&mut classes, receivers);
+    (host.schedulers, host.schedulers_at) = schedulers(&mut classes, receivers);
+    let beside = join_priorities(scheme, &mut classes);
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
     let mut footnotes = footnotes(written, context.root);
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
+    footnotes.extend(beside);
     Ok(Resolved {
         name: scheme.name().to_owned(),
         ties: match switch_table.ties {
@@ -146,11 +148,19 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     })
 }
 
-/// The receivers of receiver-driven protocols: classes under one law with the same parameters share them.
-fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Scheduler> {
+/// A class's receiver at hosts of the fastest rate, and at hosts of other rates.
+type Receivers = (Scheduler, Vec<(Rate, Scheduler)>);
+
+/// The receivers of receiver-driven protocols, and those of hosts at other rates: classes under one law with the same
+/// parameters share them.
+fn schedulers(
+    classes: &mut [ClassConfig],
+    receivers: Vec<Receivers>,
+) -> (Vec<Scheduler>, Vec<(Rate, Vec<Scheduler>)>) {
     let mut schedulers = Vec::new();
+    let mut schedulers_at: Vec<(Rate, Vec<Scheduler>)> = Vec::new();
     let mut known: Vec<(&str, Vec<(&str, Raw)>)> = Vec::new();
-    for (class, scheduler) in classes.iter_mut().zip(receivers) {
+    for (class, (scheduler, at)) in classes.iter_mut().zip(receivers) {
         if scheduler.is_none() {
             continue;
         }
@@ -158,11 +168,38 @@ fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Sch
         let index = known.iter().position(|other| *other == law).unwrap_or_else(|| {
             known.push(law);
             schedulers.push(scheduler);
+            for (rate, scheduler) in at {
+                match schedulers_at.iter_mut().find(|(other, _)| *other == rate) {
+                    Some((_, here)) => here.push(scheduler),
+                    None => schedulers_at.push((rate, vec![scheduler])),
+                }
+            }
             known.len() - 1
         });
         class.scheduler = Some(index as u8);
     }
-    schedulers
+    (schedulers, schedulers_at)
+}
+
+/// Sender-driven classes beside receiver-driven ones have the lowest priority of these, unless a priority is given: at their
+/// own default, the highest, their data would go before all that receivers let come, and where switches trim, among the
+/// headers. Says which.
+fn join_priorities(scheme: &Scheme, classes: &mut [ClassConfig]) -> Vec<String> {
+    let driven = classes.iter().filter(|class| class.scheduler.is_some());
+    let Some((lowest, law)) = driven.map(|class| (class.priority, class.law.info().name)).max() else {
+        return Vec::new();
+    };
+    let given = |class: &ClassConfig| {
+        let refinement = scheme.by_class.iter().find(|(name, _)| *name == class.name);
+        scheme.priority.is_some() || refinement.is_some_and(|(_, refinement)| refinement.priority.is_some())
+    };
+    let joins = |class: &ClassConfig| class.scheduler.is_none() && class.priority < lowest && !given(class);
+    let joining = classes.iter_mut().filter(|class| joins(class));
+    let notes = joining.map(|class| {
+        class.priority = lowest;
+        format!("by_class.{}.priority = {lowest}, that of data under {law}, as none is given", class.name)
+    });
+    notes.collect()
 }
 
 /// The top-level table with the keys of the scheme's own in place of its own.
@@ -202,7 +239,7 @@ fn class_config(
     refinement: Option<&described::Refinement>,
     name: &str,
     files: &mut Files,
-) -> Result<(ClassConfig, Scheduler), Problem> {
+) -> Result<(ClassConfig, Receivers), Problem> {
     let Common { context, scheme, switch, host, mtu, wire } = *common;
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
@@ -234,7 +271,7 @@ fn class_config(
     given.extend(by_traffic.into_iter().map(|(key, raw)| (key.to_owned(), raw)));
     let resolved = |rate| resolved(rate, &given);
     let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
-    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
+    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<Vec<_>, Problem>>()?;
     let highest = switch.priorities.saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
@@ -265,7 +302,8 @@ fn class_config(
         let allowed = format!("switch.priorities = {} or more, or a lower `priority`", data + 1);
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
     }
-    let receiver = law.receiver(&path);
+    let at = law_at.iter().map(|(rate, law)| (*rate, law.receiver(&Path { rate: *rate, ..path })));
+    let receivers = (law.receiver(&path), at.collect());
     let class = ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
@@ -279,7 +317,7 @@ fn class_config(
         trimmable: transport.trimmable,
         scheduler: None,
     };
-    Ok((class, receiver))
+    Ok((class, receivers))
 }
 
 /// The sizes of the flows that a scheme has under a law.

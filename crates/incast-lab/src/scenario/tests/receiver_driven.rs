@@ -1,0 +1,40 @@
+//! Receiver-driven laws: what other laws do beside them.
+
+use super::*;
+use incast_sim::config::ClassConfig;
+
+/// The first scheme under one law, with more of it, over switches with so many priorities.
+fn under(law: &str, priorities: u8, more: &str) -> Scenario {
+    let text = GOOD
+        .replacen("pfc = false", &format!("pfc = false\npriorities = {priorities}"), 1)
+        .replacen("law = \"dctcp\"\n", &format!("law = \"{law}\"\nname = \"mixed\"\n{more}\n"), 1)
+        .replacen("scheme = \"dctcp\"", "scheme = \"mixed\"", 1);
+    parse(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_sender_driven_class_has_the_priority_of_receiver_driven_data() {
+    let priority = |scenario: &Scenario, name: &str| {
+        let class = |class: &&ClassConfig| class.name == name;
+        scenario.runs()[0].resolved.classes.iter().find(class).map(|class| class.priority)
+    };
+    let footnote = |scenario: &Scenario| scenario.runs()[0].resolved.footnotes.join("; ");
+    for (law, priorities, data) in [("ndp", 3, 1), ("polo", 3, 1), ("phost", 3, 2)] {
+        let mixed = under(law, priorities, "by_class.incast = { law = \"dctcp\" }");
+        assert_eq!(priority(&mixed, "incast"), Some(data), "{law}");
+        assert_eq!(priority(&mixed, "background"), Some(data), "{law}");
+        let note = format!("by_class.incast.priority = {data}, that of data under {law}");
+        assert!(footnote(&mixed).contains(&note), "{}", footnote(&mixed));
+        // What is given holds, and nothing is said of it.
+        let given = under(law, priorities, "by_class.incast = { law = \"dctcp\", priority = 0 }");
+        assert_eq!(priority(&given, "incast"), Some(0), "{law}");
+        assert!(!footnote(&given).contains("that of data under"), "{}", footnote(&given));
+    }
+    // The other way round.
+    let mixed = under("dctcp", 3, "by_class.incast = { law = \"ndp\" }");
+    assert_eq!([priority(&mixed, "incast"), priority(&mixed, "background")], [Some(1); 2]);
+    // Sender-driven classes alone keep theirs.
+    let alone = under("dctcp", 3, "by_class.incast = { law = \"cubic\" }");
+    assert_eq!([priority(&alone, "incast"), priority(&alone, "background")], [Some(0); 2]);
+    assert!(!footnote(&alone).contains("that of data under"), "{}", footnote(&alone));
+}
