@@ -25,7 +25,7 @@ crate::parameters! {
     pub struct Parameters {
         /// Where the defaults of the constants come from.
         profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020";
-        /// Payload bytes that are sent blindly.
+        /// Payload bytes that are sent blindly: one packet at least, as a receiver pulls only what it has heard of.
         unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "SIGCOMM 2017, section 3.2: enough to fill the path; Polo, ICPP 2020: 12 packets";
         /// Pace of PULLs, as a fraction of the rate at which full packets can arrive.
         pull_rate: f64 = "1", |_| 1.0, "in (0, 1]", |rate| *rate > 0.0 && *rate <= 1.0, "SIGCOMM 2017, section 3.3; its authors' simulator runs with 0.99";
@@ -78,8 +78,8 @@ impl SenderLaw for Ndp {
     fn receiver(parameters: &Parameters, path: &Path) -> Scheduler {
         Scheduler::Ndp(Receiver::new(parameters, path))
     }
-    fn start(parameters: &Parameters, _path: &Path, _now: Time, _random: u32) -> Self {
-        Self { unscheduled: parameters.unscheduled.get() }
+    fn start(parameters: &Parameters, path: &Path, _now: Time, _random: u32) -> Self {
+        Self { unscheduled: parameters.unscheduled.get().max(path.mss.into()) }
     }
 
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
@@ -98,6 +98,10 @@ impl SenderLaw for Ndp {
 struct Pulls {
     /// PULLs owed.
     owed: u32,
+    /// The last PULL is to be said again, unless a new one is owed.
+    again: bool,
+    /// It stands in the pull queue.
+    queued: bool,
     ended: bool,
     /// PULLs sent.
     sent: u64,
@@ -121,7 +125,7 @@ pub struct Receiver {
     repeat_after: Time,
     /// By handle.
     flows: Vec<Pulls>,
-    /// Flows to which PULLs are owed, the next one first; those that have ended are passed over.
+    /// Flows to which PULLs are owed, or one is to be repeated, the next one first; those that have ended are passed over.
     turns: VecDeque<u32>,
     /// No PULL is sent earlier.
     next_pull: Time,
@@ -151,19 +155,29 @@ impl Receiver {
         &mut self.flows[index]
     }
 
-    /// Sends a PULL to the next flow to which one is owed.
+    /// A flow stands in the pull queue.
+    fn queue(&mut self, handle: u32) {
+        if !std::mem::replace(&mut self.flow(handle).queued, true) {
+            self.turns.push_back(handle);
+        }
+    }
+
+    /// Sends a PULL to the next flow to which one is owed, or says its last one again.
     fn pull(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
         while let Some(handle) = self.turns.pop_front() {
             let flow = &mut self.flows[handle as usize];
-            if flow.owed == 0 {
+            flow.queued = false;
+            let again = std::mem::take(&mut flow.again);
+            if flow.owed > 0 {
+                flow.owed -= 1;
+                flow.sent += 1;
+            } else if !again || flow.ended {
                 continue;
             }
-            flow.owed -= 1;
-            flow.sent += 1;
             let number = flow.sent;
             send(Control::Pull { flow: handle, number });
             if flow.owed > 0 {
-                self.turns.push_back(handle);
+                self.queue(handle);
             } else {
                 self.last.push_back(Last {
                     due: now.saturating_add(self.repeat_after),
@@ -176,17 +190,19 @@ impl Receiver {
         }
     }
 
-    /// Says PULLs again of which nothing has come. Those that were followed by others need not be.
-    fn repeat(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    /// Puts PULLs of which nothing has come into the queue again. Those that were followed by others need not be.
+    fn repeat(&mut self, now: Time) {
         while let Some(last) = self.last.pop_front_if(|last| last.due <= now) {
-            let flow = &self.flows[last.flow as usize];
+            let flow = &mut self.flows[last.flow as usize];
             if flow.ended || flow.sent != last.number || flow.owed > 0 {
                 continue;
             }
             if flow.heard.saturating_add(self.repeat_after) <= now {
-                send(Control::Pull { flow: last.flow, number: last.number });
+                flow.again = true;
+                self.queue(last.flow);
+            } else {
+                self.last.push_back(Last { due: now.saturating_add(self.repeat_after), ..last });
             }
-            self.last.push_back(Last { due: now.saturating_add(self.repeat_after), ..last });
         }
     }
 }
@@ -198,7 +214,7 @@ impl ReceiverScheduler for Receiver {
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
         let (now, handle) = (arrival.now, arrival.flow);
-        if arrival.bytes == 0 {
+        if arrival.bytes == 0 && !arrival.duplicate {
             // The payload is that of one packet, whose length only its sender knows.
             send(Control::Resend { flow: handle, position: arrival.position, bytes: 1, priority: None });
         }
@@ -208,9 +224,7 @@ impl ReceiverScheduler for Receiver {
             return;
         }
         flow.owed += 1;
-        if flow.owed == 1 {
-            self.turns.push_back(handle);
-        }
+        self.queue(handle);
         if self.next_pull <= now {
             self.pull(now, send);
         }
@@ -218,11 +232,11 @@ impl ReceiverScheduler for Receiver {
 
     fn on_end(&mut self, _now: Time, flow: u32, _end: End, _send: &mut dyn FnMut(Control)) {
         let flow = self.flow(flow);
-        (flow.ended, flow.owed) = (true, 0);
+        (flow.ended, flow.owed, flow.again) = (true, 0, false);
     }
 
     fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
-        self.repeat(now, send);
+        self.repeat(now);
         if self.next_pull <= now {
             self.pull(now, send);
         }
@@ -358,6 +372,102 @@ mod tests {
         receiver.on_end(at(3600), 0, End::Abandoned, &mut |_| {});
         assert_eq!(fire(&mut receiver), (at(4500), vec![]));
         assert_eq!(receiver.next_timer(), Time::MAX);
+    }
+
+    #[test]
+    fn pulls_that_are_due_again_keep_the_pace() {
+        let mut receiver = receiver(&[]);
+        for flow in 0..3 {
+            open(&mut receiver, flow);
+            arrive(&mut receiver, at(10), flow, 0, true);
+        }
+        assert_eq!([fire(&mut receiver).0, fire(&mut receiver).0], [at(11), at(12)]);
+        // The others fall due while it waits for the link; what is new goes instead of what is said again.
+        let steps: Vec<_> = (0..2).map(|_| fire(&mut receiver)).collect();
+        assert_eq!(steps, [(at(1010), vec![pull(0, 1)]), (at(1011), vec![pull(1, 1)])]);
+        assert_eq!(arrive(&mut receiver, at(1011), 0, 1, true), []);
+        assert_eq!(arrive(&mut receiver, at(1011), 2, 1, true), []);
+        assert_eq!(fire(&mut receiver), (at(1012), vec![pull(0, 2)]));
+        assert_eq!(fire(&mut receiver), (at(1013), vec![pull(2, 2)]));
+        // All at once, after a silence: one at a time.
+        let mut sent = Vec::new();
+        receiver.on_timer(at(9000), &mut |control| sent.push(control));
+        assert_eq!((sent, receiver.next_timer()), (vec![pull(1, 1)], at(9001)));
+        assert_eq!(fire(&mut receiver), (at(9001), vec![pull(0, 2)]));
+        assert_eq!(fire(&mut receiver), (at(9002), vec![pull(2, 2)]));
+    }
+
+    #[test]
+    fn the_header_of_what_is_here_already_is_not_answered_with_a_nack() {
+        let mut receiver = receiver(&[]);
+        open(&mut receiver, 0);
+        let arrival = Arrival {
+            now: at(10),
+            flow: 0,
+            position: 936,
+            bytes: 0,
+            expected: 1872,
+            remaining: 936,
+            marked: false,
+            duplicate: true,
+        };
+        let mut sent = Vec::new();
+        receiver.on_data(&arrival, &mut |control| sent.push(control));
+        assert_eq!(sent, [pull(0, 1)]);
+    }
+
+    #[test]
+    fn one_packet_at_least_goes_blindly() {
+        let credit = |size: &str| {
+            let given = [("unscheduled".to_owned(), Raw::Text(size.into()))];
+            let parameters = Ndp::resolve(&path(), &given).expect("allowed");
+            Ndp::start(&parameters, &path(), Time::ZERO, 0).credit()
+        };
+        assert_eq!(["0B", "1B", "936B", "5KB"].map(credit), [936, 936, 936, 5_000]);
+    }
+
+    /// Three senders whose first windows collide, PULLs that are lost, and what comes of them.
+    #[test]
+    fn golden_trajectory() {
+        use std::fmt::Write;
+        let mut receiver = receiver(&[("repeat_after".into(), Raw::Text("40us".into()))]);
+        let mut text = String::new();
+        // When, of which flow, which packet, whether whole.
+        let mut script: VecDeque<(u64, u32, u64, bool)> = VecDeque::new();
+        for packet in 0..4 {
+            (0..3).for_each(|flow| {
+                script.push_back((10 + packet, flow, packet, (packet + u64::from(flow)) % 3 != 2))
+            });
+        }
+        script.extend([
+            (30, 0, 2, true),
+            (31, 1, 1, true),
+            (32, 0, 4, true),
+            (120, 1, 4, true),
+            (121, 1, 5, false),
+        ]);
+        (0..3).for_each(|flow| open(&mut receiver, flow));
+        for _ in 0..60 {
+            let timer = receiver.next_timer();
+            let next = script.front().map_or(Time::MAX, |step| at(step.0));
+            let (now, cause, sent) = match script.pop_front_if(|_| next <= timer) {
+                Some((us, flow, packet, whole)) => {
+                    let what = if whole { "data" } else { "header" };
+                    (
+                        at(us),
+                        format!("{what} {packet} of {flow}"),
+                        arrive(&mut receiver, at(us), flow, packet, whole),
+                    )
+                }
+                None if timer < at(200) => {
+                    let (now, sent) = fire(&mut receiver);
+                    (now, "timer".to_owned(), sent)
+                }
+                None => break,
+            };
+            let _ = writeln!(text, "{:>6} ns {cause}: {sent:?}", now.ps() / 1000);
+        }
+        insta::assert_snapshot!("ndp_receiver", text);
     }
 
     #[test]
