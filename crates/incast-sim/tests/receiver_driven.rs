@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{MTU, config, delivered, flow, link, took};
+use common::{MTU, config, delivered, flow, link, link_event, took};
 use incast_sim::{
     Config,
     config::{Buffer, Limit, Pfc, Size, Threshold, Trim, Victim},
@@ -75,5 +75,27 @@ fn under_flow_control_nothing_is_lost() {
             let paused: u64 = totals.pauses;
             assert!(paused > 0, "{law}: {totals:?}");
         }
+    }
+}
+
+/// A word that a flow is given up overtakes the flow's own packets, which wait for the receiver's link: nobody goes on with it.
+#[test]
+fn what_was_given_up_is_not_opened_again() {
+    for law in LAWS {
+        let run = |end| {
+            let topology = SingleSwitch { hosts: 3, link: link(100, Time::from_us(1)) }.build();
+            let mut config = config(topology.expect("a good topology"), law, &[]);
+            let event = |us, up| link_event(&config.topology, Time::from_us(us), "s0-h0", up);
+            config.link_events = vec![event(1, false), event(600, true)];
+            config.host.rto_min = Time::from_us(100);
+            config.host.give_up_after = Some(2);
+            config.flows = vec![flow(1, 0, 400_000), flow(2, 1, 400_000)];
+            config.end = end;
+            common::run(config)
+        };
+        let outcome = run(Time::from_ms(20));
+        assert!(outcome.flows[0].acked.is_none() && outcome.flows[1].acked.is_some(), "{law}");
+        let longer = run(Time::from_ms(60));
+        assert_eq!(outcome.totals.injected_packets, longer.totals.injected_packets, "{law}");
     }
 }

@@ -229,9 +229,11 @@ impl Receiving {
         (flow, self.records[flow as usize].slot != DONE)
     }
 
-    /// The sender has given a flow up: its index, if it was in progress.
+    /// The sender has given a flow up: its index, if it was in progress. One that was never heard of is remembered as ended, as
+    /// what its sender said before may still come.
     pub fn on_abandon(&mut self, packet: &Packet) -> Option<u32> {
-        let flow = self.index_of(packet)?;
+        let is_known = self.index_of(packet).is_some();
+        let flow = self.find(packet);
         let record = &mut self.records[flow as usize];
         if record.slot == DONE {
             return None;
@@ -240,7 +242,13 @@ impl Receiving {
         *progress = Progress { ack_event: Time::MAX, ..Progress::default() };
         self.free.push(record.slot);
         record.slot = DONE;
-        Some(flow)
+        is_known.then_some(flow)
+    }
+
+    /// A flow has ended without being complete.
+    pub fn is_abandoned(&self, flow: u32) -> bool {
+        let record = &self.records[flow as usize];
+        record.slot == DONE && record.delivered == Time::MAX
     }
 
     /// The flow in progress in a slot; that of a complete flow has none.

@@ -30,6 +30,10 @@ impl Host<'_> {
         context: &mut impl NodeContext,
     ) {
         let record = self.receiving.records[arrival.flow as usize];
+        if arrival.is_late() && self.receiving.is_abandoned(arrival.flow) {
+            // The scheduler may never have heard of it.
+            return;
+        }
         let mtu = u64::from(self.settings.host.mtu);
         // The packet carries the flow's length in packets; only its last one says how short that is.
         let size = u64::from(packet.packets) * mtu;
@@ -280,6 +284,23 @@ mod tests {
         host.on_packet(&data(1, 1, 2), None, &mut world);
         let sent = flush(&mut host, &mut world);
         assert_eq!((acks(&sent), told(&sent)), (vec![(1, Some(1))], vec![]));
+    }
+
+    #[test]
+    fn nothing_opens_a_flow_that_was_given_up() {
+        let settings = settings();
+        let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
+        // The first that is heard of it; then what was sent before it.
+        host.on_packet(&Packet::new(Kind::Abandon, 1, 9, 0, 5), None, &mut world);
+        let mut signal = Packet::new(Kind::Signal, 1, 9, 0, 5);
+        signal.packets = 50;
+        host.on_packet(&signal, None, &mut world);
+        host.on_packet(&data(1, 0, 50), None, &mut world);
+        host.on_packet(&Packet::new(Kind::Abandon, 1, 9, 0, 5), None, &mut world);
+        let sent = flush(&mut host, &mut world);
+        assert!(sent.iter().all(|packet| packet.kind != Kind::Credit), "{sent:?}");
+        assert_eq!(host.schedulers[0].0.next_timer(), Time::MAX);
+        assert_eq!((host.received().len(), host.received()[0].bytes), (1, 0));
     }
 
     #[test]
