@@ -28,6 +28,7 @@ pub mod ndp;
 pub mod paced_tokens;
 pub mod phost;
 pub mod polo;
+mod reminder;
 mod share;
 pub mod window_credit;
 

@@ -205,6 +205,8 @@ pub trait SenderLaw: Sized {
     fn on_open(&mut self, _bytes: u64) {}
     /// The receiver allows data up to `position`.
     fn on_credit(&mut self, _now: Time, _position: u64) {}
+    /// The receiver's scheduler has said something, of which other methods may tell more: it knows of the flow.
+    fn on_heard(&mut self) {}
     /// The receiver has answered a signal.
     fn on_answer(&mut self, _now: Time) {}
     /// The receiver wants packets again, and other flows of this host come first.

@@ -26,23 +26,13 @@ pub use scheduler::Receiver;
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-    receiver::{Scheduler, Signal},
+    receiver::{Profile, Scheduler, Signal, reminder::Reminder},
     sender::{
         Acknowledges, Condition, Framing, LawInfo, Recovery, SendOrder, SenderLaw, SizeClass, Transport,
     },
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
-
-crate::choice! {
-    /// Where the defaults of the constants come from.
-    pub enum Profile {
-        /// One BDP, and as many active messages as there are scheduled priorities.
-        Scaled = "scaled",
-        /// As Polo's evaluation has it.
-        Paper = "paper",
-    }
-}
 
 crate::choice! {
     /// Which scheduled priorities are used if there are fewer messages than priorities.
@@ -167,6 +157,7 @@ pub struct Homa {
     /// The first position that may not be sent yet.
     allowed: u64,
     signal: Option<Signal>,
+    reminder: Reminder,
     constants: Arc<Constants>,
 }
 
@@ -279,8 +270,9 @@ impl SenderLaw for Homa {
     fn receiver(constants: &Arc<Constants>, _path: &Path) -> Scheduler {
         Scheduler::Homa(Receiver::new(constants.clone()))
     }
-    fn start(constants: &Arc<Constants>, _path: &Path, _now: Time, _random: u32) -> Self {
-        Self { bytes: 0, allowed: constants.blind, signal: None, constants: constants.clone() }
+    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
+        let reminder = Reminder::new(path.rto_min);
+        Self { bytes: 0, allowed: constants.blind, signal: None, reminder, constants: constants.clone() }
     }
 
     fn on_open(&mut self, bytes: u64) {
@@ -289,8 +281,13 @@ impl SenderLaw for Homa {
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     /// The receiver may never have heard of the message, or its answer was lost.
-    fn on_timeout(&mut self, _now: Time, _next: u64) {
-        self.signal = Some(Signal::Request);
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+    fn on_heard(&mut self) {
+        self.reminder.on_heard();
     }
     fn on_credit(&mut self, _now: Time, position: u64) {
         // Grants may overtake one another; none takes back what an earlier one gave.

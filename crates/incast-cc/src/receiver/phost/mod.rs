@@ -24,21 +24,11 @@ pub use scheduler::Receiver;
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-    receiver::{Scheduler, Signal},
+    receiver::{Profile, Scheduler, Signal, reminder::Reminder},
     sender::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
-
-crate::choice! {
-    /// Where the defaults of the constants come from.
-    pub enum Profile {
-        /// The paper's, in multiples of its RTT of 8 t_p where that is longer.
-        Scaled = "scaled",
-        /// As Polo's evaluation has it: 12 free tokens, flows in turn.
-        Paper = "paper",
-    }
-}
 
 crate::choice! {
     /// Which flows have free tokens.
@@ -134,7 +124,9 @@ pub struct Phost {
     mss: u64,
     /// The first position that needs a token.
     free: u64,
+    bytes: u64,
     signal: Option<Signal>,
+    reminder: Reminder,
     constants: Arc<Constants>,
 }
 
@@ -204,19 +196,27 @@ impl SenderLaw for Phost {
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let mss = u64::from(path.mss.max(1));
-        Self { priority: LONG, mss, free: constants.free * mss, signal: None, constants: constants.clone() }
+        let reminder = Reminder::new(path.rto_min);
+        let (free, constants) = (constants.free * mss, constants.clone());
+        Self { priority: LONG, mss, free, bytes: 0, signal: None, reminder, constants }
     }
 
     fn on_open(&mut self, bytes: u64) {
         self.free = self.constants.free_packets(bytes, self.mss) * self.mss;
         self.priority = if bytes <= self.constants.parameters.short.get() { SHORT } else { LONG };
+        self.bytes = bytes;
         self.signal = Some(Signal::Request);
     }
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     /// The RTS or the ACK may have been lost.
-    fn on_timeout(&mut self, _now: Time, _next: u64) {
-        self.signal = Some(Signal::Request);
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+    fn on_heard(&mut self) {
+        self.reminder.on_heard();
     }
     fn on_credit(&mut self, _now: Time, position: u64) {
         self.free = self.free.max(position);
