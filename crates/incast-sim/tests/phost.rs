@@ -304,3 +304,18 @@ fn who_was_heard_of_is_not_announced_again() {
     // One, those before the first token, and those while the last packets wait in the queue. Each token gap would have one more.
     assert!((40..240).contains(&sent), "{sent} for 40 flows");
 }
+
+/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the other's.
+#[test]
+fn hosts_of_several_rates_understand_each_other() {
+    let mut config = phost(common::two_rates(), &[]);
+    config.flows = common::between_rates();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    for record in &outcome.flows {
+        let slowdown = took(record).as_secs_f64() / ideal(record).as_secs_f64();
+        let (from, to, bytes) = (record.source, record.destination, record.bytes);
+        println!("{from} to {to}, {bytes} B: {slowdown:.2}, {} again", record.retransmitted_bytes);
+        assert!(slowdown < 6.0 && record.timeouts == 0, "{record:?}: {slowdown}");
+    }
+}

@@ -236,6 +236,10 @@ pub trait SenderLaw: Sized {
     fn priority(&self, _position: u64) -> Option<u8> {
         None
     }
+    /// The same of data that is sent again.
+    fn resend_priority(&self, position: u64) -> Option<u8> {
+        self.priority(position)
+    }
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
     fn next_timer(&self) -> Time {
         Time::MAX

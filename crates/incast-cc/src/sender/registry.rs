@@ -143,6 +143,10 @@ macro_rules! dispatch {
             pub fn priority(&self, position: u64) -> Option<u8> {
                 match self { $(Self::$law(law) => law.priority(position),)* }
             }
+            /// See [`SenderLaw::resend_priority`].
+            pub fn resend_priority(&self, position: u64) -> Option<u8> {
+                match self { $(Self::$law(law) => law.resend_priority(position),)* }
+            }
             /// See [`SenderLaw::on_timer`].
             pub fn on_timer(&mut self, now: Time) {
                 match self { $(Self::$law(law) => law.on_timer(now),)* }

@@ -75,6 +75,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// Which priority data has that is sent again.
+    pub enum ResendPriority {
+        /// That which the receiver last named, with a RESEND or a GRANT.
+        Resend = "resend",
+        /// That of its place, which is an unscheduled one for what was sent blindly.
+        Place = "place",
+    }
+}
+
+crate::choice! {
     /// Whether messages count as part of an incast.
     pub enum IncastControl {
         /// None does.
@@ -111,6 +121,8 @@ crate::parameters! {
         resend_interval: Time = "resend_timeout", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "Linux: 5 ticks of 1ms, as its timeout";
         /// What a RESEND asks for.
         resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
+        /// Which priority data has that is sent again: that which came with the RESEND, or that of its place in the message.
+        resend_priority: ResendPriority = "\"resend\"", |_| ResendPriority::Resend, "\"resend\" or \"place\"", |_| true, "Linux: a RESEND names a priority";
         /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
         incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
         /// Payload of marked messages that is sent without a grant, in whole packets.
@@ -314,6 +326,12 @@ impl SenderLaw for Homa {
                 let is_short = position < constants.blind || left <= constants.ahead;
                 is_short.then(|| constants.unscheduled_level(left))
             }
+        }
+    }
+    fn resend_priority(&self, position: u64) -> Option<u8> {
+        match self.constants.parameters.resend_priority {
+            ResendPriority::Resend => None,
+            ResendPriority::Place => self.priority(position),
         }
     }
 }

@@ -94,6 +94,7 @@ pub struct Constants {
     packet: Time,
     /// Free tokens.
     free: u64,
+    mss: u64,
     lifetime: Time,
     window_timeout: Time,
     resend_timeout: Time,
@@ -107,12 +108,12 @@ const LONG: u8 = 2;
 const PAPER_RTT: f64 = 8.0;
 
 impl Constants {
-    /// Packets of a flow that go without tokens.
-    fn free_packets(&self, bytes: u64, mss: u64) -> u64 {
+    /// Packets of a flow that go without tokens where `free` may.
+    fn free_packets(&self, bytes: u64, mss: u64, free: u64) -> u64 {
         let packets = bytes.div_ceil(mss);
         match self.parameters.free_tokens_for {
-            FreeTokensFor::Short if packets > self.free => 0,
-            _ => packets.min(self.free),
+            FreeTokensFor::Short if packets > free => 0,
+            _ => packets.min(free),
         }
     }
 }
@@ -168,6 +169,7 @@ impl SenderLaw for Phost {
         Ok(Arc::new(Constants {
             packet: packet.max(Time::from_ps(1)),
             free: parameters.free_tokens.get().div_ceil(mss),
+            mss,
             lifetime: packet.mul_f64(parameters.token_expiry),
             window_timeout: wait(parameters.window_timeout),
             resend_timeout: wait(parameters.resend_timeout),
@@ -202,7 +204,7 @@ impl SenderLaw for Phost {
     }
 
     fn on_open(&mut self, bytes: u64) {
-        self.free = self.constants.free_packets(bytes, self.mss) * self.mss;
+        self.free = self.constants.free_packets(bytes, self.mss, self.constants.free) * self.mss;
         self.priority = if bytes <= self.constants.parameters.short.get() { SHORT } else { LONG };
         self.bytes = bytes;
         self.signal = Some(Signal::Request);
