@@ -124,6 +124,7 @@ impl Host<'_> {
             }
             flow.priority = priority;
         }
+        flow.law.on_heard();
         match order {
             Order::Credit(position) => {
                 flow.law.on_credit(now, position);

@@ -118,12 +118,12 @@ impl<'a> Host<'a> {
         flows.reverse();
         Self {
             settings,
+            schedulers: settings.schedulers(link.rate()).map(|it| (it, Time::MAX)).collect(),
             nic: Nic::new(link, input),
             flows: Vec::new(),
             free: Vec::new(),
             receiving: Receiving::default(),
             answers: None,
-            schedulers: settings.host.schedulers.iter().map(|it| (it.clone(), Time::MAX)).collect(),
             schedules: !settings.host.schedulers.is_empty(),
             upcoming: flows,
             application,

@@ -197,6 +197,29 @@ pub fn star(hosts: u32) -> Topology {
     SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
 }
 
+/// Hosts around one switch: h0 to h3 with links of 100 Gbit/s, h4 to h7 with 10 Gbit/s.
+pub fn two_rates() -> Topology {
+    let mut text = String::from("switch s\n");
+    for host in 0..8 {
+        let rate = if host < 4 { 100 } else { 10 };
+        text += &format!("host h{host}\nlink h{host} s {rate}Gbps 1us\n");
+    }
+    parse(&text).expect("a good topology")
+}
+
+/// Flows among the hosts of [`two_rates`], one at a time: each rate to each, of sizes below, between and above what both send
+/// blindly, and one packet.
+pub fn between_rates() -> Vec<FlowSpec> {
+    let mut flows = Vec::new();
+    for bytes in [1_000, 9_000, 20_000, 40_000, 90_000, 700_000] {
+        for (source, destination) in [(0, 1), (0, 4), (4, 0), (4, 5)] {
+            let start = Time::from_us(2_000 * flows.len() as u64);
+            flows.push(FlowSpec { start, ..flow(source, destination, bytes) });
+        }
+    }
+    flows
+}
+
 /// Two hosts, each at a leaf of its own, with two ways between them.
 pub fn two_spines() -> Topology {
     let link = link(100, Time::from_us(1));
