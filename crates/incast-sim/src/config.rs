@@ -54,7 +54,6 @@ impl Config {
     /// One scheduler for all classes there are, and for hosts of every rate.
     pub fn drive(&mut self, scheduler: Scheduler) {
         self.host.schedulers = vec![scheduler];
-        self.host.schedulers_at.clear();
         self.classes.iter_mut().for_each(|class| class.scheduler = Some(0));
     }
 }
@@ -385,8 +384,6 @@ pub struct HostConfig {
     pub reordering: u32,
     /// Receiver-driven schedulers; each host gets a copy of each. Classes name theirs.
     pub schedulers: Vec<Scheduler>,
-    /// The same of hosts at other rates, as they pace by their link; those that are not here have `schedulers`.
-    pub schedulers_at: Vec<(Rate, Vec<Scheduler>)>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
     /// Closes every NIC for a part of each period.
@@ -409,22 +406,10 @@ impl HostConfig {
             answers_first: true,
             reordering: 3,
             schedulers: Vec::new(),
-            schedulers_at: Vec::new(),
             give_up_after: None,
             path_penalty: true,
             gate: None,
         }
-    }
-
-    /// The schedulers of a host whose link has this rate.
-    pub fn schedulers_of(&self, rate: Rate) -> &[Scheduler] {
-        let other = self.schedulers_at.iter().find(|(other, _)| *other == rate);
-        other.map_or(&self.schedulers, |(_, schedulers)| schedulers)
-    }
-
-    /// The schedulers of all hosts.
-    pub fn all_schedulers(&self) -> impl Iterator<Item = &Scheduler> {
-        self.schedulers.iter().chain(self.schedulers_at.iter().flat_map(|(_, schedulers)| schedulers))
     }
 }
 

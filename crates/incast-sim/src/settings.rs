@@ -8,6 +8,7 @@ use crate::{
 };
 use incast_cc::{
     Path,
+    receiver::{ReceiverScheduler, Scheduler},
     sender::{Law, LawParameters, Recovery, Transport},
     underlay::Underlay,
 };
@@ -58,6 +59,32 @@ impl Settings {
     pub fn samples_rates_of(&self, host: u32) -> bool {
         let only = self.packets.as_ref().and_then(|packets| packets.flow);
         self.rates.is_some() && only.is_none_or(|(source, _)| source == host)
+    }
+
+    /// The schedulers of a host whose link has this rate: with the constants of their laws at that rate, and told what senders of all
+    /// rates do blindly.
+    pub fn schedulers(&self, rate: Rate) -> impl Iterator<Item = Scheduler> + '_ {
+        self.host.schedulers.iter().enumerate().map(move |(index, common)| {
+            let own = |class: &&Class| class.scheduler.is_some_and(|own| usize::from(own) == index);
+            let mut scheduler = common.clone();
+            for class in self.classes.iter().filter(own).filter(|class| !class.law_at.is_empty()) {
+                let at = |(rate, law): &(Rate, LawParameters)| {
+                    let path = Path { rate: *rate, ..class.path };
+                    (law.receiver(&path), law.start(&path, Time::ZERO, 0).credit())
+                };
+                let fastest = class.law.start(&class.path, Time::ZERO, 0).credit();
+                let (mut least, mut most) = (fastest, fastest);
+                for other in &class.law_at {
+                    let (receiver, blind) = at(other);
+                    (least, most) = (least.min(blind), most.max(blind));
+                    if other.0 == rate && !receiver.is_none() {
+                        scheduler = receiver;
+                    }
+                }
+                scheduler.on_blind(least, most);
+            }
+            scheduler
+        })
     }
 }
 

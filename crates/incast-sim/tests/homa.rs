@@ -284,6 +284,26 @@ fn a_busy_sender_says_so_and_is_not_asked_again_and_again() {
 }
 
 #[test]
+fn what_is_sent_again_has_the_priority_of_the_resend() {
+    for (value, expected) in [("resend", 7), ("place", 3)] {
+        let mut config = homa(star(2), &[("resend_priority", text(value)), ("resend_timeout", text("20us"))]);
+        let event = |ns, up| common::link_event(&config.topology, Time::from_ns(ns), "h1-s0", up);
+        // A few of the packets that are sent blindly.
+        config.link_events = vec![event(2_500, false), event(3_500, true)];
+        config.flows = vec![flow(0, 1, 30_000)];
+        let outcome = recorded(config);
+        delivered(&outcome);
+        let mut seen = std::collections::BTreeSet::new();
+        let data = sent(&outcome, 0).into_iter().filter(|record| record.packet.kind == Kind::Data);
+        let again: Vec<u8> = data
+            .filter(|record| !seen.insert(record.packet.position))
+            .map(|record| record.packet.priority)
+            .collect();
+        assert!(!again.is_empty() && again.iter().all(|priority| *priority == expected), "{again:?}");
+    }
+}
+
+#[test]
 fn a_message_of_which_all_is_lost_is_announced() {
     let mut config = homa(star(2), &[]);
     let event = |us, up| common::link_event(&config.topology, Time::from_us(us), "h1-s0", up);
@@ -366,4 +386,19 @@ fn a_large_incast_completes() {
     };
     let (off, marked) = (run("off"), run("marked"));
     assert!(off.0 > 0.5 && marked.0 > 0.5 && 4 * marked.1 < off.1, "{off:?} {marked:?}");
+}
+
+/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the other's.
+#[test]
+fn hosts_of_several_rates_understand_each_other() {
+    let mut config = homa(common::two_rates(), &[]);
+    config.flows = common::between_rates();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    for record in &outcome.flows {
+        let slowdown = took(record).as_secs_f64() / ideal(record).as_secs_f64();
+        let (from, to, bytes) = (record.source, record.destination, record.bytes);
+        println!("{from} to {to}, {bytes} B: {slowdown:.2}, {} again", record.retransmitted_bytes);
+        assert!(slowdown < 1.5 && record.timeouts == 0, "{record:?}: {slowdown}");
+    }
 }

@@ -285,3 +285,37 @@ fn a_large_incast_completes() {
         assert!(goodput > 0.8, "{goodput}");
     }
 }
+
+/// An RTS goes before everything else, and is of no use once the receiver has said anything.
+#[test]
+fn who_was_heard_of_is_not_announced_again() {
+    let link = Link { rate: Rate::from_gbps(1), delay: Time::from_us(10), loss: 0.0 };
+    let topology = SingleSwitch { hosts: 41, link }.build().expect("a good topology");
+    let mut config = phost(topology, &[("scheduling", text("round-robin"))]);
+    config.switch.buffer = Buffer::PerPort { bytes: 300_000 };
+    // A flow has a token each 1.4 ms.
+    config.host.rto_min = Time::from_us(500);
+    config.flows = (1..41).map(|source| flow(source, 0, 200_000)).collect();
+    let outcome = recorded(config);
+    delivered(&outcome);
+    let is_rts = |record: &&PacketRecord| record.packet.kind == Kind::Signal && record.node < 41;
+    let sent = outcome.packets.iter().filter(is_rts);
+    let sent = sent.filter(|record| matches!(record.step, Step::Sent { .. })).count();
+    // One, those before the first token, and those while the last packets wait in the queue. Each token gap would have one more.
+    assert!((40..240).contains(&sent), "{sent} for 40 flows");
+}
+
+/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the other's.
+#[test]
+fn hosts_of_several_rates_understand_each_other() {
+    let mut config = phost(common::two_rates(), &[]);
+    config.flows = common::between_rates();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    for record in &outcome.flows {
+        let slowdown = took(record).as_secs_f64() / ideal(record).as_secs_f64();
+        let (from, to, bytes) = (record.source, record.destination, record.bytes);
+        println!("{from} to {to}, {bytes} B: {slowdown:.2}, {} again", record.retransmitted_bytes);
+        assert!(slowdown < 6.0 && record.timeouts == 0, "{record:?}: {slowdown}");
+    }
+}

@@ -34,6 +34,7 @@ impl Arrived {
 
     /// The first packet from `from` on that has not arrived.
     pub fn next_missing(&self, from: u64) -> u64 {
+        let from = from.max(self.first_missing);
         self.find(from, |word| !word).unwrap_or_else(|| from.max(self.words.len() as u64 * 64))
     }
 
@@ -58,7 +59,7 @@ impl Arrived {
 
     /// The first range of missing packets at or after `from` and below `end`: its first packet and the one after its last.
     pub fn next_gap(&self, from: u64, end: u64) -> Option<(u64, u64)> {
-        let first = self.next_missing(from.max(self.first_missing));
+        let first = self.next_missing(from);
         (first < end).then(|| (first, self.next_arrived(first).map_or(end, |arrived| arrived.min(end))))
     }
 }

@@ -28,6 +28,7 @@ pub mod ndp;
 pub mod paced_tokens;
 pub mod phost;
 pub mod polo;
+mod reminder;
 mod share;
 pub mod window_credit;
 
@@ -203,6 +204,9 @@ pub enum Signal {
 
 /// A receiver-driven protocol.
 pub trait ReceiverScheduler {
+    /// What senders may send blindly before anything else is known: payload of the host that may send least, and of the one that
+    /// may send most, where hosts have links of several rates.
+    fn on_blind(&mut self, _least: u64, _most: u64) {}
     /// The first packet of a flow arrived; [`Self::on_data`] follows for the packet itself.
     fn on_flow(&mut self, _flow: &NewFlow, _send: &mut dyn FnMut(Control)) {}
     /// The sender of a flow says something. The flow is known: if this is the first that is heard of it, [`Self::on_flow`]
@@ -252,6 +256,9 @@ macro_rules! schedulers {
         }
 
         impl ReceiverScheduler for Scheduler {
+            fn on_blind(&mut self, least: u64, most: u64) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_blind(least, most),)* }
+            }
             fn on_flow(&mut self, flow: &NewFlow, send: &mut dyn FnMut(Control)) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_flow(flow, send),)* }
             }

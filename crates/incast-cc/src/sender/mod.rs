@@ -205,6 +205,8 @@ pub trait SenderLaw: Sized {
     fn on_open(&mut self, _bytes: u64) {}
     /// The receiver allows data up to `position`.
     fn on_credit(&mut self, _now: Time, _position: u64) {}
+    /// The receiver's scheduler has said something, of which other methods may tell more: it knows of the flow.
+    fn on_heard(&mut self) {}
     /// The receiver has answered a signal.
     fn on_answer(&mut self, _now: Time) {}
     /// The receiver wants packets again, and other flows of this host come first.
@@ -233,6 +235,10 @@ pub trait SenderLaw: Sized {
     /// Priority of data at `position`; `None` leaves it to what the receiver last said, or to the flow's class.
     fn priority(&self, _position: u64) -> Option<u8> {
         None
+    }
+    /// The same of data that is sent again.
+    fn resend_priority(&self, position: u64) -> Option<u8> {
+        self.priority(position)
     }
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
     fn next_timer(&self) -> Time {

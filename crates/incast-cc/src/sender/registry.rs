@@ -123,6 +123,10 @@ macro_rules! dispatch {
             pub fn on_credit(&mut self, now: Time, position: u64) {
                 match self { $(Self::$law(law) => law.on_credit(now, position),)* }
             }
+            /// See [`SenderLaw::on_heard`].
+            pub fn on_heard(&mut self) {
+                match self { $(Self::$law(law) => law.on_heard(),)* }
+            }
             /// See [`SenderLaw::on_answer`].
             pub fn on_answer(&mut self, now: Time) {
                 match self { $(Self::$law(law) => law.on_answer(now),)* }
@@ -138,6 +142,10 @@ macro_rules! dispatch {
             /// See [`SenderLaw::priority`].
             pub fn priority(&self, position: u64) -> Option<u8> {
                 match self { $(Self::$law(law) => law.priority(position),)* }
+            }
+            /// See [`SenderLaw::resend_priority`].
+            pub fn resend_priority(&self, position: u64) -> Option<u8> {
+                match self { $(Self::$law(law) => law.resend_priority(position),)* }
             }
             /// See [`SenderLaw::on_timer`].
             pub fn on_timer(&mut self, now: Time) {

@@ -115,6 +115,7 @@ impl Host<'_> {
         if let Some(priority) = priority {
             flow.priority = priority;
         }
+        flow.law.on_heard();
         match order {
             Order::Credit(position) => {
                 flow.law.on_credit(now, position);

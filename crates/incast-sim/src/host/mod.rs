@@ -116,17 +116,15 @@ impl<'a> Host<'a> {
         }
         flows.sort_by_key(|spec| spec.start);
         flows.reverse();
-        let schedulers = settings.host.schedulers_of(link.rate());
-        let schedulers: Vec<_> = schedulers.iter().map(|scheduler| (scheduler.clone(), Time::MAX)).collect();
         Self {
             settings,
+            schedulers: settings.schedulers(link.rate()).map(|it| (it, Time::MAX)).collect(),
             nic: Nic::new(link, input),
             flows: Vec::new(),
             free: Vec::new(),
             receiving: Receiving::default(),
             answers: None,
-            schedules: !schedulers.is_empty(),
-            schedulers,
+            schedules: !settings.host.schedulers.is_empty(),
             upcoming: flows,
             application,
             next_sequence: 0,

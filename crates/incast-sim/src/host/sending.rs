@@ -514,7 +514,9 @@ impl SendFlow {
         if !self.driven {
             return;
         }
-        if let Some(priority) = self.law.priority(self.position(position, mtu)) {
+        let place = self.position(position, mtu);
+        let priority = if again { self.law.resend_priority(place) } else { self.law.priority(place) };
+        if let Some(priority) = priority {
             packet.priority = priority;
         }
         if !self.is_free(position, again, mtu)

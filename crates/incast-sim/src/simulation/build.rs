@@ -98,14 +98,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
         }
     }
-    if let Some((rate, found)) = host.schedulers_at.iter().find(|it| it.1.len() != host.schedulers.len()) {
-        return Err(refuse(
-            &format!("the number of schedulers of hosts at {rate}"),
-            found.len(),
-            &format!("{}, as at other hosts", host.schedulers.len()),
-        ));
-    }
-    for scheduler in host.all_schedulers() {
+    for scheduler in &host.schedulers {
         if scheduler.priorities() > switch.priorities {
             return Err(refuse(
                 "the lowest priority that receivers assign",

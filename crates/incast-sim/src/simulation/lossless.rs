@@ -49,7 +49,7 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
         }
     }
     // Receivers may assign priorities.
-    let assigned = host.all_schedulers().map(ReceiverScheduler::priorities).max().unwrap_or(0);
+    let assigned = host.schedulers.iter().map(ReceiverScheduler::priorities).max().unwrap_or(0);
     used |= (0..assigned.min(8)).fold(0, |mask, priority| mask | 1 << priority);
     // Any frame can be the one in service when a pause frame wants to leave, and the one that goes above a threshold.
     let largest = |class: &ClassConfig| {

@@ -76,9 +76,6 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
     let class = class(&topology, MTU, law, parameters);
     let path = base_path(&topology, MTU, info(law).framing);
     let receiver = class.law.receiver(&path);
-    let at_other_rates =
-        class.law_at.iter().map(|(rate, law)| (*rate, law.receiver(&Path { rate: *rate, ..path })));
-    let at_other_rates: Vec<_> = at_other_rates.map(|(rate, receiver)| (rate, vec![receiver])).collect();
     let priorities = (class.priority + 1).max(receiver.priorities());
     let mut config = Config {
         topology,
@@ -97,7 +94,6 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
     };
     if !receiver.is_none() {
         config.drive(receiver);
-        config.host.schedulers_at = at_other_rates;
     }
     config
 }
@@ -200,6 +196,29 @@ pub const DIAMOND: &str = "
 /// Hosts around one switch, with links of 100 Gbit/s and 1 us.
 pub fn star(hosts: u32) -> Topology {
     SingleSwitch { hosts, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
+}
+
+/// Hosts around one switch: h0 to h3 with links of 100 Gbit/s, h4 to h7 with 10 Gbit/s.
+pub fn two_rates() -> Topology {
+    let mut text = String::from("switch s\n");
+    for host in 0..8 {
+        let rate = if host < 4 { 100 } else { 10 };
+        text += &format!("host h{host}\nlink h{host} s {rate}Gbps 1us\n");
+    }
+    parse(&text).expect("a good topology")
+}
+
+/// Flows among the hosts of [`two_rates`], one at a time: each rate to each, of sizes below, between and above what both send
+/// blindly, and one packet.
+pub fn between_rates() -> Vec<FlowSpec> {
+    let mut flows = Vec::new();
+    for bytes in [1_000, 9_000, 20_000, 40_000, 90_000, 700_000] {
+        for (source, destination) in [(0, 1), (0, 4), (4, 0), (4, 5)] {
+            let start = Time::from_us(2_000 * flows.len() as u64);
+            flows.push(FlowSpec { start, ..flow(source, destination, bytes) });
+        }
+    }
+    flows
 }
 
 /// Two hosts, each at a leaf of its own, with two ways between them.

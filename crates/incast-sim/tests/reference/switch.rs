@@ -241,9 +241,9 @@ impl<'a> Switch<'a> {
         self.send(now, number, packet, agenda);
     }
 
-    /// The port may send again, if its link is idle. One whose transmission ends now is not, where arrivals come first.
+    /// The port may send again, if its link is idle.
     fn go_on(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
-        if self.ports[number].link.up && !self.ports[number].link.busy(now) {
+        if self.ports[number].link.up {
             self.on_completion(now, number, agenda);
         }
     }

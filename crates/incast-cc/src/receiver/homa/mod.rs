@@ -26,23 +26,13 @@ pub use scheduler::Receiver;
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-    receiver::{Scheduler, Signal},
+    receiver::{Profile, Scheduler, Signal, reminder::Reminder},
     sender::{
         Acknowledges, Condition, Framing, LawInfo, Recovery, SendOrder, SenderLaw, SizeClass, Transport,
     },
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
-
-crate::choice! {
-    /// Where the defaults of the constants come from.
-    pub enum Profile {
-        /// One BDP, and as many active messages as there are scheduled priorities.
-        Scaled = "scaled",
-        /// As Polo's evaluation has it.
-        Paper = "paper",
-    }
-}
 
 crate::choice! {
     /// Which scheduled priorities are used if there are fewer messages than priorities.
@@ -85,6 +75,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// Which priority data has that is sent again.
+    pub enum ResendPriority {
+        /// That which the receiver last named, with a RESEND or a GRANT.
+        Resend = "resend",
+        /// That of its place, which is an unscheduled one for what was sent blindly.
+        Place = "place",
+    }
+}
+
+crate::choice! {
     /// Whether messages count as part of an incast.
     pub enum IncastControl {
         /// None does.
@@ -121,6 +121,8 @@ crate::parameters! {
         resend_interval: Time = "resend_timeout", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "Linux: 5 ticks of 1ms, as its timeout";
         /// What a RESEND asks for.
         resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
+        /// Which priority data has that is sent again: that which came with the RESEND, or that of its place in the message.
+        resend_priority: ResendPriority = "\"resend\"", |_| ResendPriority::Resend, "\"resend\" or \"place\"", |_| true, "Linux: a RESEND names a priority";
         /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
         incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
         /// Payload of marked messages that is sent without a grant, in whole packets.
@@ -167,6 +169,7 @@ pub struct Homa {
     /// The first position that may not be sent yet.
     allowed: u64,
     signal: Option<Signal>,
+    reminder: Reminder,
     constants: Arc<Constants>,
 }
 
@@ -279,8 +282,9 @@ impl SenderLaw for Homa {
     fn receiver(constants: &Arc<Constants>, _path: &Path) -> Scheduler {
         Scheduler::Homa(Receiver::new(constants.clone()))
     }
-    fn start(constants: &Arc<Constants>, _path: &Path, _now: Time, _random: u32) -> Self {
-        Self { bytes: 0, allowed: constants.blind, signal: None, constants: constants.clone() }
+    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
+        let reminder = Reminder::new(path.rto_min);
+        Self { bytes: 0, allowed: constants.blind, signal: None, reminder, constants: constants.clone() }
     }
 
     fn on_open(&mut self, bytes: u64) {
@@ -289,8 +293,13 @@ impl SenderLaw for Homa {
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     /// The receiver may never have heard of the message, or its answer was lost.
-    fn on_timeout(&mut self, _now: Time, _next: u64) {
-        self.signal = Some(Signal::Request);
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+    fn on_heard(&mut self) {
+        self.reminder.on_heard();
     }
     fn on_credit(&mut self, _now: Time, position: u64) {
         // Grants may overtake one another; none takes back what an earlier one gave.
@@ -317,6 +326,12 @@ impl SenderLaw for Homa {
                 let is_short = position < constants.blind || left <= constants.ahead;
                 is_short.then(|| constants.unscheduled_level(left))
             }
+        }
+    }
+    fn resend_priority(&self, position: u64) -> Option<u8> {
+        match self.constants.parameters.resend_priority {
+            ResendPriority::Resend => None,
+            ResendPriority::Place => self.priority(position),
         }
     }
 }

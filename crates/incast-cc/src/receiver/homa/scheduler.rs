@@ -63,6 +63,8 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// Scratch: the messages that are active.
     active: Vec<u32>,
+    /// What is sent blindly for certain: by the host that may send least.
+    blind: u64,
 }
 
 /// No place: the flow is not in progress.
@@ -71,6 +73,7 @@ const NONE: u32 = u32::MAX;
 impl Receiver {
     /// With nobody sending yet.
     pub fn new(constants: Arc<Constants>) -> Self {
+        let blind = constants.blind;
         Self {
             constants,
             places: Vec::new(),
@@ -80,6 +83,7 @@ impl Receiver {
             shortest: BTreeSet::new(),
             timers: BinaryHeap::new(),
             active: Vec::new(),
+            blind,
         }
     }
 
@@ -176,7 +180,7 @@ impl Receiver {
         message.asked = true;
         message.deadline = now.saturating_add(parameters.resend_interval);
         let (flow, priority) = (message.flow, Some(message.level));
-        if message.granted > self.constants.blind.min(message.bytes) {
+        if message.granted > self.blind.min(message.bytes) {
             send(Control::Credit { flow, position: message.granted, priority });
         }
         let end = message.granted.div_ceil(message.mss);
@@ -214,6 +218,10 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
+    fn on_blind(&mut self, least: u64, _most: u64) {
+        self.blind = self.blind.min(least);
+    }
+
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
         let message = Message {
             flow: new.flow,
@@ -221,7 +229,7 @@ impl ReceiverScheduler for Receiver {
             bytes: new.bytes,
             mss: u64::from(new.mss.max(1)),
             arrived: Arrived::default(),
-            granted: new.bytes.min(self.constants.blind),
+            granted: new.bytes.min(self.blind),
             level: self.constants.lowest(),
             asked: false,
             deadline: new.now.saturating_add(self.constants.parameters.resend_timeout),

@@ -24,21 +24,11 @@ pub use scheduler::Receiver;
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-    receiver::{Scheduler, Signal},
+    receiver::{Profile, Scheduler, Signal, reminder::Reminder},
     sender::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
-
-crate::choice! {
-    /// Where the defaults of the constants come from.
-    pub enum Profile {
-        /// The paper's, in multiples of its RTT of 8 t_p where that is longer.
-        Scaled = "scaled",
-        /// As Polo's evaluation has it: 12 free tokens, flows in turn.
-        Paper = "paper",
-    }
-}
 
 crate::choice! {
     /// Which flows have free tokens.
@@ -104,6 +94,7 @@ pub struct Constants {
     packet: Time,
     /// Free tokens.
     free: u64,
+    mss: u64,
     lifetime: Time,
     window_timeout: Time,
     resend_timeout: Time,
@@ -117,12 +108,12 @@ const LONG: u8 = 2;
 const PAPER_RTT: f64 = 8.0;
 
 impl Constants {
-    /// Packets of a flow that go without tokens.
-    fn free_packets(&self, bytes: u64, mss: u64) -> u64 {
+    /// Packets of a flow that go without tokens where `free` may.
+    fn free_packets(&self, bytes: u64, mss: u64, free: u64) -> u64 {
         let packets = bytes.div_ceil(mss);
         match self.parameters.free_tokens_for {
-            FreeTokensFor::Short if packets > self.free => 0,
-            _ => packets.min(self.free),
+            FreeTokensFor::Short if packets > free => 0,
+            _ => packets.min(free),
         }
     }
 }
@@ -134,7 +125,9 @@ pub struct Phost {
     mss: u64,
     /// The first position that needs a token.
     free: u64,
+    bytes: u64,
     signal: Option<Signal>,
+    reminder: Reminder,
     constants: Arc<Constants>,
 }
 
@@ -176,6 +169,7 @@ impl SenderLaw for Phost {
         Ok(Arc::new(Constants {
             packet: packet.max(Time::from_ps(1)),
             free: parameters.free_tokens.get().div_ceil(mss),
+            mss,
             lifetime: packet.mul_f64(parameters.token_expiry),
             window_timeout: wait(parameters.window_timeout),
             resend_timeout: wait(parameters.resend_timeout),
@@ -204,19 +198,27 @@ impl SenderLaw for Phost {
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let mss = u64::from(path.mss.max(1));
-        Self { priority: LONG, mss, free: constants.free * mss, signal: None, constants: constants.clone() }
+        let reminder = Reminder::new(path.rto_min);
+        let (free, constants) = (constants.free * mss, constants.clone());
+        Self { priority: LONG, mss, free, bytes: 0, signal: None, reminder, constants }
     }
 
     fn on_open(&mut self, bytes: u64) {
-        self.free = self.constants.free_packets(bytes, self.mss) * self.mss;
+        self.free = self.constants.free_packets(bytes, self.mss, self.constants.free) * self.mss;
         self.priority = if bytes <= self.constants.parameters.short.get() { SHORT } else { LONG };
+        self.bytes = bytes;
         self.signal = Some(Signal::Request);
     }
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     /// The RTS or the ACK may have been lost.
-    fn on_timeout(&mut self, _now: Time, _next: u64) {
-        self.signal = Some(Signal::Request);
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+    fn on_heard(&mut self) {
+        self.reminder.on_heard();
     }
     fn on_credit(&mut self, _now: Time, position: u64) {
         self.free = self.free.max(position);

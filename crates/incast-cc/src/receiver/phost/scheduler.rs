@@ -79,6 +79,8 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// The next token may go.
     next_token: Time,
+    /// Free tokens of the host that has most.
+    most_free: u64,
 }
 
 /// No place: the flow is not in progress.
@@ -87,6 +89,7 @@ const NONE: u32 = u32::MAX;
 impl Receiver {
     /// With nobody sending yet.
     pub fn new(constants: Arc<Constants>) -> Self {
+        let most_free = constants.free;
         Self {
             constants,
             places: Vec::new(),
@@ -97,6 +100,7 @@ impl Receiver {
             ready: 0,
             timers: BinaryHeap::new(),
             next_token: Time::ZERO,
+            most_free,
         }
     }
 
@@ -198,9 +202,14 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
+    /// Of no sender is anything wanted that it may just be sending; what another one has not sent is given tokens in the end.
+    fn on_blind(&mut self, _least: u64, most: u64) {
+        self.most_free = self.most_free.max(most.div_ceil(self.constants.mss));
+    }
+
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
         let mss = u64::from(new.mss.max(1));
-        let free = self.constants.free_packets(new.bytes, mss);
+        let free = self.constants.free_packets(new.bytes, mss, self.most_free);
         let flow = Flow {
             flow: new.flow,
             packets: new.bytes.div_ceil(mss),
