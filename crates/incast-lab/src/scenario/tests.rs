@@ -2,7 +2,7 @@
 
 mod agents;
 mod by_traffic;
-mod receiver_driven;
+mod mixed;
 
 use super::*;
 use incast_sim::config::{Buffer, Ecn, Size};

@@ -48,7 +48,6 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         answers_first: host.answers_first,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         schedulers: Vec::new(),
-        schedulers_at: Vec::new(),
         give_up_after: None,
         gate: None,
         path_penalty: host.path_penalty.unwrap_or(true),

@@ -35,7 +35,7 @@ use incast_sim::{
     fabric::{packet::TELEMETRY_HOPS, topology::Topology},
     pfc_rules,
 };
-use incast_units::{Rate, Time};
+use incast_units::Time;
 use std::sync::Arc;
 
 /// A scheme at one grid point, ready to be simulated.
@@ -124,7 +124,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
         classes.push(class);
         receivers.push(receiver);
     }
-    (host.schedulers, host.schedulers_at) = schedulers(&mut classes, receivers);
+    host.schedulers = schedulers(&mut classes, receivers);
     let beside = join_priorities(scheme, &mut classes);
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
@@ -148,19 +148,11 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     })
 }
 
-/// A class's receiver at hosts of the fastest rate, and at hosts of other rates.
-type Receivers = (Scheduler, Vec<(Rate, Scheduler)>);
-
-/// The receivers of receiver-driven protocols, and those of hosts at other rates: classes under one law with the same
-/// parameters share them.
-fn schedulers(
-    classes: &mut [ClassConfig],
-    receivers: Vec<Receivers>,
-) -> (Vec<Scheduler>, Vec<(Rate, Vec<Scheduler>)>) {
+/// The receivers of receiver-driven protocols: classes under one law with the same parameters share them.
+fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Scheduler> {
     let mut schedulers = Vec::new();
-    let mut schedulers_at: Vec<(Rate, Vec<Scheduler>)> = Vec::new();
     let mut known: Vec<(&str, Vec<(&str, Raw)>)> = Vec::new();
-    for (class, (scheduler, at)) in classes.iter_mut().zip(receivers) {
+    for (class, scheduler) in classes.iter_mut().zip(receivers) {
         if scheduler.is_none() {
             continue;
         }
@@ -168,17 +160,11 @@ fn schedulers(
         let index = known.iter().position(|other| *other == law).unwrap_or_else(|| {
             known.push(law);
             schedulers.push(scheduler);
-            for (rate, scheduler) in at {
-                match schedulers_at.iter_mut().find(|(other, _)| *other == rate) {
-                    Some((_, here)) => here.push(scheduler),
-                    None => schedulers_at.push((rate, vec![scheduler])),
-                }
-            }
             known.len() - 1
         });
         class.scheduler = Some(index as u8);
     }
-    (schedulers, schedulers_at)
+    schedulers
 }
 
 /// Sender-driven classes beside receiver-driven ones have the lowest priority of these, unless a priority is given: at their
@@ -239,7 +225,7 @@ fn class_config(
     refinement: Option<&described::Refinement>,
     name: &str,
     files: &mut Files,
-) -> Result<(ClassConfig, Receivers), Problem> {
+) -> Result<(ClassConfig, Scheduler), Problem> {
     let Common { context, scheme, switch, host, mtu, wire } = *common;
     let own_law = refinement.and_then(|refinement| refinement.law.as_deref());
     let law = own_law.unwrap_or(&scheme.law);
@@ -271,7 +257,7 @@ fn class_config(
     given.extend(by_traffic.into_iter().map(|(key, raw)| (key.to_owned(), raw)));
     let resolved = |rate| resolved(rate, &given);
     let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
-    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<Vec<_>, Problem>>()?;
+    let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
     let highest = switch.priorities.saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
@@ -302,8 +288,7 @@ fn class_config(
         let allowed = format!("switch.priorities = {} or more, or a lower `priority`", data + 1);
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
     }
-    let at = law_at.iter().map(|(rate, law)| (*rate, law.receiver(&Path { rate: *rate, ..path })));
-    let receivers = (law.receiver(&path), at.collect());
+    let receiver = law.receiver(&path);
     let class = ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
@@ -317,7 +302,7 @@ fn class_config(
         trimmable: transport.trimmable,
         scheduler: None,
     };
-    Ok((class, receivers))
+    Ok((class, receiver))
 }
 
 /// The sizes of the flows that a scheme has under a law.
