@@ -26,7 +26,7 @@ use incast_cc::{
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
     receiver::Scheduler,
-    sender::{Condition, LAWS, LawInfo, LawParameters, SizeClass},
+    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, SizeClass},
     underlay::Underlay,
 };
 use incast_sim::{
@@ -387,6 +387,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(agent::warnings(scheme));
         warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
+        warnings.extend(receiver_driven(scheme, described));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
             warnings.push(format!(
@@ -468,6 +469,38 @@ pub(super) fn void_parameters(
         _ => None,
     });
     void.collect()
+}
+
+/// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law assigns itself.
+fn receiver_driven(scheme: &Resolved, described: &Scheme) -> Vec<String> {
+    let name = &scheme.name;
+    let mut warnings = Vec::new();
+    let patient = |class: &ClassConfig| class.law.transport().acknowledges == Acknowledges::Flows;
+    if !scheme.classes.is_empty() && scheme.classes.iter().all(patient) {
+        let host = &scheme.merged.1;
+        let given = [
+            ("host.recovery", host.recovery.is_some()),
+            ("host.ack_every", host.ack_every > 1),
+            ("host.ack_delay", host.ack_delay.is_some() && host.ack_every > 1),
+        ];
+        for (key, _) in given.iter().filter(|(_, given)| *given) {
+            warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and ask for what is missing"));
+        }
+    }
+    for class in scheme.classes.iter().filter(|class| class.law.assigns_priorities()) {
+        let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
+        let own = refinement.and_then(|(_, refinement)| refinement.priority);
+        if own.or(described.priority).is_some() {
+            let law = class.law.info().name;
+            let warning = format!(
+                "scheme {name}: priority has no effect, as law {law} assigns the priority of each packet of data"
+            );
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
 }
 
 /// Flow control that protects none of the packets, or not those of some classes.
