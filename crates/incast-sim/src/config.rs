@@ -51,7 +51,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// One scheduler for all classes there are.
+    /// One scheduler for all classes there are, and for hosts of every rate.
     pub fn drive(&mut self, scheduler: Scheduler) {
         self.host.schedulers = vec![scheduler];
         self.classes.iter_mut().for_each(|class| class.scheduler = Some(0));

@@ -68,7 +68,8 @@ fn an_incast_fills_the_receivers_link() {
 /// Section 6.1: a permutation uses at least 95% of what the hosts' links carry.
 #[test]
 fn a_permutation_fills_all_links() {
-    let mut config = ndp(tree(4), 50);
+    // One BDP and what waits in queues on the way.
+    let mut config = ndp(tree(4), 64);
     config.switch.load_balancing = LoadBalancing::Permuted;
     config.flows = (0..16).map(|source| flow(source, (source + 8) % 16, 20_000_000)).collect();
     let outcome = common::run(config);

@@ -5,11 +5,7 @@ use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::{
-    Feedback,
-    sender::{Acknowledges, SendOrder},
-    spray::Fate,
-};
+use incast_cc::{Feedback, sender::Acknowledges, spray::Fate};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -116,12 +112,7 @@ impl Host<'_> {
             return;
         };
         let class = &settings.classes[usize::from(flow.class)];
-        if let Some(priority) = priority.filter(|priority| *priority != flow.priority) {
-            // It stands in another line from now on, unless there is only one.
-            let turns = class.transport.order == SendOrder::Turns;
-            if turns && std::mem::take(&mut flow.queued) {
-                self.nic.remove_flow(slot, flow.priority);
-            }
+        if let Some(priority) = priority {
             flow.priority = priority;
         }
         flow.law.on_heard();
@@ -139,11 +130,12 @@ impl Host<'_> {
             Order::Answer => flow.law.on_answer(now),
             Order::Share(share) => flow.share = Some(share),
         }
-        if class.uses_tokens || class.transport.acknowledges == Acknowledges::Flows {
+        if class.transport.acknowledges == Acknowledges::Flows {
             // The receiver lives: acknowledgements need not tell that.
             flow.backoff = 0;
             flow.restart_timer(now, settings);
         }
+        self.change_line(slot);
         self.offer(slot, context);
         if let (Order::Resend(..), Some(Some(flow)), true) =
             (order, self.flows.get_mut(slot as usize), self.nic.is_behind(slot))

@@ -33,9 +33,13 @@ pub struct Nic {
     pool: Pool,
     /// Flows with a packet to send, by priority.
     ready: [VecDeque<u32>; PRIORITIES],
-    /// Flows with a packet to send of which the one with the lowest rank goes first, after those of the same priority that
-    /// take turns.
-    shortest: BTreeSet<(u64, u32)>,
+    /// Flows with a packet to send of which the one with the lowest rank goes first, with the priorities of those packets.
+    /// Together they stand where the highest of these is, behind the flows of that priority that take turns.
+    shortest: BTreeSet<(u64, u32, u8)>,
+    /// How many of them there are, by priority.
+    shortest_by: [u32; PRIORITIES],
+    /// Their priorities, one bit each.
+    shortest_mask: u8,
     /// Priorities with a ready flow, one bit each.
     ready_mask: u8,
 }
@@ -55,6 +59,8 @@ impl Nic {
             pool: Pool::default(),
             ready: Default::default(),
             shortest: BTreeSet::new(),
+            shortest_by: [0; PRIORITIES],
+            shortest_mask: 0,
             ready_mask: 0,
         }
     }
@@ -110,16 +116,34 @@ impl Nic {
         self.update_mask(priority);
     }
 
-    /// A flow has a packet to send, and the one with the lowest rank goes first. All such flows have one priority.
+    /// A flow has a packet to send, and the one with the lowest rank goes first.
     pub fn push_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
-        self.shortest.insert((rank, slot));
+        self.shortest.insert((rank, slot, priority));
+        self.shortest_by[usize::from(priority)] += 1;
+        self.shortest_mask |= 1 << priority;
         self.ready_mask |= 1 << priority;
     }
 
-    /// A flow with this rank ended, or has nothing to send for now.
+    /// A flow with this rank is to leave.
     pub fn remove_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
-        self.shortest.remove(&(rank, slot));
-        self.update_mask(priority);
+        if self.shortest.remove(&(rank, slot, priority)) {
+            self.shortest_by[usize::from(priority)] -= 1;
+            if self.shortest_by[usize::from(priority)] == 0 {
+                self.shortest_mask &= !(1 << priority);
+            }
+            self.update_mask(priority);
+        }
+    }
+
+    /// Takes the first flow by rank whose packet may go.
+    #[cold]
+    #[inline(never)]
+    fn pop_shortest(&mut self) -> Option<u32> {
+        let mut flows = self.shortest.iter();
+        let (rank, slot, priority) =
+            *flows.find(|(.., priority)| self.permission.allowed(1 << priority) != 0)?;
+        self.remove_shortest(slot, rank, priority);
+        Some(slot)
     }
 
     /// Another flow goes before this one.
@@ -129,8 +153,8 @@ impl Nic {
 
     /// The last flow of a line may have left.
     fn update_mask(&mut self, priority: u8) {
-        if self.ready[usize::from(priority)].is_empty() && self.shortest.is_empty() {
-            self.ready_mask &= !(1 << priority);
+        if self.ready[usize::from(priority)].is_empty() {
+            self.ready_mask = self.ready_mask & !(1 << priority) | self.shortest_mask;
         }
     }
 
@@ -152,7 +176,9 @@ impl Nic {
     /// The last flow of those that take turns was taken, or there was none.
     #[inline]
     fn pop_last(&mut self, slot: Option<u32>, priority: usize) -> Option<u32> {
-        let slot = slot.or_else(|| self.shortest.pop_first().map(|(_, slot)| slot));
+        if slot.is_none() {
+            return self.pop_shortest();
+        }
         self.update_mask(priority as u8);
         slot
     }

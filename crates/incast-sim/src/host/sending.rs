@@ -66,6 +66,8 @@ pub struct SendFlow {
     reminded: bool,
     /// Its place in the NIC's line, where the shortest goes first.
     pub rank: u64,
+    /// In which line of the NIC it stands: the priority of its next packet.
+    pub line: u8,
     /// Priority of what it sends now: that of its class, unless the receiver says otherwise.
     pub priority: u8,
     /// The last that the receiver said of its share.
@@ -159,6 +161,7 @@ impl SendFlow {
             watched: !class.underlay.is_none() || settings.ways.is_some(),
             reminded: class.transport.reminded,
             rank: 0,
+            line: class.priority,
             priority: class.priority,
             share: None,
             send: Send::new(
@@ -491,6 +494,16 @@ impl SendFlow {
         }
     }
 
+    /// The priority of the next packet that it has for the NIC.
+    pub fn next_priority(&self, mtu: u32) -> u8 {
+        if let Some((packet, _)) = self.stage.as_ref().and_then(|stage| stage.queue.front()) {
+            return packet.priority;
+        }
+        let next = self.send.next().filter(|_| self.driven);
+        let own = next.and_then(|(packet, _)| self.law.priority(self.position(packet, mtu)));
+        own.unwrap_or(self.priority)
+    }
+
     /// A packet goes, with a token if it needs one, the priority that it has by its place in the flow, and a way of its own.
     #[inline(never)]
     fn emit_special(&mut self, packet: &mut Packet, again: bool, mtu: u32) {
@@ -502,8 +515,7 @@ impl SendFlow {
             return;
         }
         let place = self.position(position, mtu);
-        let priority =
-            if again { self.law.resend_priority(place) } else { self.law.priority(place) };
+        let priority = if again { self.law.resend_priority(place) } else { self.law.priority(place) };
         if let Some(priority) = priority {
             packet.priority = priority;
         }

@@ -63,6 +63,7 @@ impl Host<'_> {
         }
         flow.restart_timer(now, settings);
         if self.schedules {
+            self.change_line(slot);
             self.say(slot, context);
         }
         self.offer(slot, context);

@@ -53,19 +53,35 @@ impl Host<'_> {
         }
     }
 
-    /// A flow stands in the NIC's line of its priority, or in the one in which the shortest goes first.
+    /// A flow stands in the NIC's line of the priority that its next packet has, since that is what may be paused; or in the
+    /// one in which the shortest goes first.
     #[inline(never)]
     fn stand_in_line(&mut self, slot: u32) {
         let settings = self.settings;
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        let class = &settings.classes[usize::from(flow.class)];
-        match class.transport.order {
-            SendOrder::Turns => self.nic.push_flow(slot, flow.priority),
+        flow.line = flow.next_priority(settings.host.mtu);
+        match settings.classes[usize::from(flow.class)].transport.order {
+            SendOrder::Turns => self.nic.push_flow(slot, flow.line),
             SendOrder::ShortestRemaining => {
                 flow.rank = u64::from(flow.send.waiting());
-                self.nic.push_shortest(slot, flow.rank, class.priority);
+                self.nic.push_shortest(slot, flow.rank, flow.line);
             }
         }
+    }
+
+    /// Another packet may be the next one of a flow, or have another priority: then it stands in another line.
+    #[inline(never)]
+    pub(super) fn change_line(&mut self, slot: u32) {
+        let settings = self.settings;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
+        if !flow.queued || flow.next_priority(settings.host.mtu) == flow.line {
+            return;
+        }
+        match settings.classes[usize::from(flow.class)].transport.order {
+            SendOrder::Turns => self.nic.remove_flow(slot, flow.line),
+            SendOrder::ShortestRemaining => self.nic.remove_shortest(slot, flow.rank, flow.line),
+        }
+        self.stand_in_line(slot);
     }
 
     /// A flow leaves the NIC's line.
@@ -73,8 +89,8 @@ impl Host<'_> {
     pub(super) fn leave_line(&mut self, slot: u32, flow: &SendFlow) {
         let class = &self.settings.classes[usize::from(flow.class)];
         match class.transport.order {
-            SendOrder::Turns => self.nic.remove_flow(slot, flow.priority),
-            SendOrder::ShortestRemaining => self.nic.remove_shortest(slot, flow.rank, class.priority),
+            SendOrder::Turns => self.nic.remove_flow(slot, flow.line),
+            SendOrder::ShortestRemaining => self.nic.remove_shortest(slot, flow.rank, flow.line),
         }
     }
 
@@ -137,6 +153,10 @@ impl Host<'_> {
         if flow.turn(now, self.node, slot, settings) == Turn::Ready
             && let Some(packet) = flow.take(now, self.node, slot, settings)
         {
+            debug_assert!(
+                self.nic.permission.allowed(1 << packet.priority) != 0,
+                "a packet of a paused priority is sent: {packet:?}"
+            );
             self.created_bytes += u64::from(packet.wire);
             self.injected += 1;
             if !self.nic.link.send(now, &packet, None, context) {
@@ -173,6 +193,7 @@ impl Host<'_> {
             flow.refresh(self.settings);
         }
         if self.schedules {
+            self.change_line(slot);
             self.say(slot, context);
         }
         self.offer(slot, context);

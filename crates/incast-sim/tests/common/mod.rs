@@ -74,7 +74,8 @@ pub fn text(value: &str) -> Raw {
 /// A run of flows under one law, with receivers that drive them if it is a receiver-driven one.
 pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Config {
     let class = class(&topology, MTU, law, parameters);
-    let receiver = class.law.receiver(&base_path(&topology, MTU, info(law).framing));
+    let path = base_path(&topology, MTU, info(law).framing);
+    let receiver = class.law.receiver(&path);
     let priorities = (class.priority + 1).max(receiver.priorities());
     let mut config = Config {
         topology,

@@ -155,6 +155,50 @@ fn the_short_forms_of_mercurys_figures_measure_their_claims() {
     assert!(detects >= 19.0 && does_not < 15.0, "{detects} and {does_not}");
 }
 
+/// The same for Polo, whose plots are of goodput and tails against the number of senders.
+#[test]
+fn the_short_forms_of_polos_slides_measure_their_claims() {
+    let out = folder("reproduce_polo").join("results");
+    let printed = succeed(&["reproduce", "polo", "--short", "--json", "--quiet", "--out", text(&out)]);
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    let claims = printed["claims"].as_array().expect("claims");
+    for name in [
+        "core",
+        "edge",
+        "motivation-core",
+        "motivation-edge-1ms",
+        "incast",
+        "ablation",
+        "websearch",
+        "failure",
+    ] {
+        let scenario = format!("polo/{name}");
+        assert!(claims.iter().any(|claim| claim["scenario"] == scenario.as_str()), "{name}");
+    }
+    for claim in claims {
+        assert!(claim["measured"].is_number(), "{claim}");
+    }
+    // What Polo is for: a thousand senders finish, and the link is used; to the letter, adjoint packets leave nothing of it.
+    let rows = printed["rows"].as_array().expect("rows");
+    let of = |scheme: &str| {
+        let found = rows.iter().find(|row| {
+            row["scenario"] == "polo/incast"
+                && row["scheme"] == scheme
+                && row["class"] == "incast"
+                && row["seed"] == "all"
+        });
+        let row = found.expect("a row");
+        (row["completed"].as_u64().expect("a count"), row["goodput_gbps"].as_f64().unwrap_or(0.0))
+    };
+    let (completed, goodput) = of("polo");
+    assert!(completed == 1000 && goodput >= 0.85, "{completed} {goodput}");
+    assert_eq!(of("polo to the letter").0, 0);
+    // Each ablation completes every flow.
+    for row in rows.iter().filter(|row| row["scenario"] == "polo/ablation") {
+        assert_eq!(row["completed"], row["flows"], "{}", row["scheme"]);
+    }
+}
+
 #[test]
 fn reproducing_prints_tables_and_counts() {
     let from = scenarios("reproduce_table");

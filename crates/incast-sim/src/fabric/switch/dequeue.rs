@@ -21,10 +21,10 @@ impl Switch<'_> {
         let mut busy = std::mem::take(&mut self.busy);
         busy.retain(|port| {
             let port = usize::from(*port);
-            match self.way {
-                BARE => self.drain::<BARE>(port, limit, context),
-                TRIMS => self.drain::<TRIMS>(port, limit, context),
-                _ => self.drain::<FULL>(port, limit, context),
+            if self.way == BARE {
+                self.drain::<BARE>(port, limit, context);
+            } else {
+                self.drain_otherwise(port, limit, context);
             }
             let out = &self.ports[port];
             if out.permission.allowed(out.waiting) != 0 {
@@ -36,6 +36,15 @@ impl Switch<'_> {
         });
         self.busy = busy;
         next
+    }
+
+    #[inline(never)]
+    fn drain_otherwise(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
+        if self.way == TRIMS {
+            self.drain::<TRIMS>(port, limit, context);
+        } else {
+            self.drain::<FULL>(port, limit, context);
+        }
     }
 
     /// Lets everything leave a port that leaves before `limit`.

@@ -22,10 +22,26 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        match self.way {
-            BARE => self.arrive::<BARE>(port, packet, None, context),
-            TRIMS => self.arrive::<TRIMS>(port, packet, None, context),
-            _ => self.arrive::<FULL>(port, packet, telemetry, context),
+        if self.way == BARE {
+            self.arrive::<BARE>(port, packet, None, context);
+        } else {
+            self.arrive_otherwise(port, packet, telemetry, context);
+        }
+    }
+
+    /// A packet arrived where it is not only forwarded: apart, so that the other way is in one piece.
+    #[inline(never)]
+    fn arrive_otherwise(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        if self.way == TRIMS {
+            self.arrive::<TRIMS>(port, packet, None, context);
+        } else {
+            self.arrive::<FULL>(port, packet, telemetry, context);
         }
     }
 
