@@ -125,9 +125,9 @@ impl LawInfo {
 pub struct Condition {
     /// The parameter.
     pub parameter: &'static str,
-    /// The other one, which is a choice.
+    /// The other one, which is a choice or a flag.
     pub other: &'static str,
-    /// Its values.
+    /// Its values; those of a flag are `true` and `false`.
     pub values: &'static [&'static str],
 }
 

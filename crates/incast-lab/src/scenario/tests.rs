@@ -2,6 +2,7 @@
 
 mod agents;
 mod by_traffic;
+mod receiver_driven;
 
 use super::*;
 use incast_sim::config::{Buffer, Ecn, Size};
