@@ -284,8 +284,8 @@ fn a_busy_sender_says_so_and_is_not_asked_again_and_again() {
 }
 
 #[test]
-fn what_is_sent_again_has_the_priority_of_the_resend() {
-    for (value, expected) in [("resend", 7), ("place", 3)] {
+fn what_is_sent_again_has_the_priority_of_the_resend_or_of_its_place() {
+    for (value, expected) in [("resend", 7), ("highest", 0), ("place", 3)] {
         let mut config = homa(star(2), &[("resend_priority", text(value)), ("resend_timeout", text("20us"))]);
         let event = |ns, up| common::link_event(&config.topology, Time::from_ns(ns), "h1-s0", up);
         // A few of the packets that are sent blindly.

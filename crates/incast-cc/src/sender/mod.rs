@@ -125,9 +125,9 @@ impl LawInfo {
 pub struct Condition {
     /// The parameter.
     pub parameter: &'static str,
-    /// The other one, which is a choice.
+    /// The other one, which is a choice or a flag.
     pub other: &'static str,
-    /// Its values.
+    /// Its values; those of a flag are `true` and `false`.
     pub values: &'static [&'static str],
 }
 
@@ -155,6 +155,8 @@ pub trait SenderLaw: Sized {
     const INFO: LawInfo;
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
+    /// It says of each packet of data which priority it has, or its receivers do: that of the flow's class has no effect.
+    const ASSIGNS_PRIORITIES: bool = false;
     /// What of a congestion notification it goes by ([`Self::on_cnp`]).
     const HEEDS: CnpContent = CnpContent::Nothing;
 

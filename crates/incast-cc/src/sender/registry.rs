@@ -61,6 +61,11 @@ macro_rules! dispatch {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::CONDITIONS,)* }
             }
 
+            /// See [`SenderLaw::ASSIGNS_PRIORITIES`].
+            pub fn assigns_priorities(&self) -> bool {
+                match self { $(Self::$law(_) => <$law as SenderLaw>::ASSIGNS_PRIORITIES,)* }
+            }
+
             /// See [`SenderLaw::HEEDS`].
             pub fn heeds(&self) -> CnpContent {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::HEEDS,)* }

@@ -3,6 +3,8 @@
 //! - *reproduced*: within 15% of the published value, or the value lies inside our confidence interval. A bound
 //!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%. A ratio on the other side
 //!   of 1 than the published one is not within its 15%, and a ratio's bound of 1 holds or does not.
+//!   A bound of ours (`ours`), where the paper prints no number, holds or does not; that of a ratio holds only if it does
+//!   all over our confidence interval.
 //! - *same direction*: the effect has the published sign (a ratio is on the same side of 1), or the schemes that were
 //!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
 //! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.
@@ -63,7 +65,10 @@ pub struct Judgement {
     pub published: f64,
     /// `""`, `"at most"`, `"at least"` or `"up to"`.
     pub relation: &'static str,
-    /// Ours.
+    /// The paper prints no number: the bound is ours.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ours: bool,
+    /// What we measured.
     pub measured: Option<f64>,
     /// Our confidence interval over seeds.
     pub interval: Option<Interval>,
@@ -74,6 +79,14 @@ pub struct Judgement {
     /// Where it is printed, or how it was read off a figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl Judgement {
+    /// The published number, given as text, with what it is: `at least 0.85 (ours)`.
+    pub fn described(&self, number: &str) -> String {
+        let ours = if self.ours { " (ours)" } else { "" };
+        format!("{} {number}{ours}", self.relation).trim().to_owned()
+    }
 }
 
 /// A published number at one grid point.
@@ -265,6 +278,7 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
             Relation::AtMost => "at most",
             Relation::AtLeast => "at least",
         },
+        ours: claim.ours,
         measured: value,
         interval,
         status,
@@ -286,7 +300,11 @@ fn status(
     all: &[Target<'_>],
     rows: &[Row],
 ) -> (Status, String) {
-    let (status, mut why) = by_the_rules(target, value, interval, all, rows);
+    let (status, mut why) = if target.claim.ours {
+        by_our_bound(target, value, interval)
+    } else {
+        by_the_rules(target, value, interval, all, rows)
+    };
     if let Some(interval) = interval {
         // Of seeds that all measure the same, the interval is a point, and nothing is open.
         let includes = |limit: f64| interval.0 < limit && limit < interval.1;
@@ -301,6 +319,31 @@ fn status(
         }
     }
     (status, why)
+}
+
+/// What became of a bound that is ours. No tolerance: we chose it, and might have chosen it wider. A ratio is compared with
+/// it all over our interval, and is in the same direction where it is on the side of 1 that the bound names, if it names one.
+fn by_our_bound(target: &Target<'_>, value: f64, interval: Option<Interval>) -> (Status, String) {
+    let bound = target.value;
+    let most = target.relation == Relation::AtMost;
+    let keeps = |value: f64| if most { value <= bound } else { value >= bound };
+    let is_ratio = is_ratio(target.claim);
+    let surely = !is_ratio || interval.is_none_or(|interval| keeps(interval.0) && keeps(interval.1));
+    let percent = format!("{:+.1}%", (value - bound) / bound.abs() * 100.0);
+    let so_far = match (keeps(value), surely) {
+        (true, true) => return (Status::Reproduced, "the bound holds".into()),
+        (true, false) => "the bound holds, but not all over our interval".to_owned(),
+        (false, _) => percent,
+    };
+    let names_a_side = is_ratio && if most { bound <= 1.0 } else { bound >= 1.0 };
+    if !names_a_side {
+        return (Status::NotReproduced, so_far);
+    }
+    if if most { value < 1.0 } else { value > 1.0 } {
+        return (Status::SameDirection, format!("{so_far}; the ratio is on the same side of 1"));
+    }
+    let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
+    (Status::NotReproduced, format!("{so_far}; {side}"))
 }
 
 fn by_the_rules(
@@ -516,6 +559,42 @@ pub(super) mod tests {
         assert_eq!(one(most, &at(101.0)).0, Status::NotReproduced);
         // Equality is within 15% on either side.
         assert_eq!(one(Claim { value: Some(1.0), ..ratio() }, &at(99.0)).0, Status::Reproduced);
+    }
+
+    #[test]
+    fn a_bound_of_ours_has_no_tolerance() {
+        let least = |bound| Claim { ours: true, at_least: Some(bound), ..claim("a", Some(0.2)) };
+        assert_eq!(statuses(&[least(100.0)]), [Status::Reproduced]);
+        assert_eq!(statuses(&[least(101.0)]), [Status::NotReproduced]);
+        let most = |bound| Claim { ours: true, at_most: Some(bound), ..claim("a", Some(0.2)) };
+        assert_eq!(statuses(&[most(100.0)]), [Status::Reproduced]);
+        assert_eq!(statuses(&[most(99.0)]), [Status::NotReproduced]);
+        let judged = judge(&[least(101.0), Claim { ours: false, ..least(101.0) }], &rows());
+        assert_eq!(judged[0].described("101"), "at least 101 (ours)");
+        assert_eq!(judged[1].described("101"), "at least 101");
+        assert_eq!((judged[0].why.as_str(), judged[1].status), ("-1.0%", Status::Reproduced));
+    }
+
+    #[test]
+    fn a_ratio_s_bound_of_ours_holds_all_over_our_interval() {
+        let least = |bound| Claim { ours: true, at_least: Some(bound), ..ratio() };
+        let most = |bound| Claim { ours: true, at_most: Some(bound), ..ratio() };
+        // 0.95 to 1.45 around 1.2, and 1.175 to 1.225.
+        let (wide, narrow) = (seeded([1.1, 1.2, 1.3]), seeded([1.19, 1.2, 1.21]));
+        assert_eq!(one(least(1.02), &narrow).0, Status::Reproduced);
+        assert_eq!(one(least(1.02), &wide).0, Status::SameDirection);
+        assert_eq!(one(least(1.25), &narrow).0, Status::SameDirection);
+        assert_eq!(one(most(0.9), &narrow).0, Status::NotReproduced);
+        assert_eq!(one(most(1.0), &wide).0, Status::NotReproduced);
+        // A bound on the other side of 1 names no side.
+        assert_eq!(one(most(1.3), &narrow).0, Status::Reproduced);
+        assert_eq!(one(most(1.3), &wide).0, Status::NotReproduced);
+        // Below 1, and between 1 and the bound.
+        assert_eq!(one(least(1.02), &seeded([0.99; 3])).0, Status::NotReproduced);
+        assert_eq!(one(least(1.02), &seeded([1.01; 3])).0, Status::SameDirection);
+        // One seed has no interval.
+        let single = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 103.0)];
+        assert_eq!(one(least(1.02), &single), (Status::Reproduced, "the bound holds".into()));
     }
 
     #[test]

@@ -201,7 +201,7 @@ fn footer_text(text: &mut String, footer: &Footer) {
             table.add_row(vec![
                 Cell::new(&claim.claim),
                 Cell::new(describe_point(&claim.grid)),
-                right(format!("{} {}", claim.relation, number(claim.published)).trim().to_owned()),
+                right(claim.described(&number(claim.published))),
                 right(claim.measured.map_or_else(|| "–".to_owned(), number)),
                 right(interval.unwrap_or_else(|| "–".to_owned())),
                 Cell::new(claim.status.to_string()),

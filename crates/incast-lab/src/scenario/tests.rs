@@ -3,6 +3,7 @@
 mod agents;
 mod by_traffic;
 mod mixed;
+mod receiver_driven;
 
 use super::*;
 use incast_sim::config::{Buffer, Ecn, Size};

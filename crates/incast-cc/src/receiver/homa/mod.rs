@@ -77,10 +77,12 @@ crate::choice! {
 crate::choice! {
     /// Which priority data has that is sent again.
     pub enum ResendPriority {
-        /// That which the receiver last named, with a RESEND or a GRANT.
-        Resend = "resend",
         /// That of its place, which is an unscheduled one for what was sent blindly.
         Place = "place",
+        /// The highest one that data has (Linux).
+        Highest = "highest",
+        /// That which the receiver last named: of the message's last GRANT, before that the lowest.
+        Resend = "resend",
     }
 }
 
@@ -121,8 +123,8 @@ crate::parameters! {
         resend_interval: Time = "resend_timeout", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "Linux: 5 ticks of 1ms, as its timeout";
         /// What a RESEND asks for.
         resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
-        /// Which priority data has that is sent again: that which came with the RESEND, or that of its place in the message.
-        resend_priority: ResendPriority = "\"resend\"", |_| ResendPriority::Resend, "\"resend\" or \"place\"", |_| true, "Linux: a RESEND names a priority";
+        /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the receiver last named.
+        resend_priority: ResendPriority = "\"place\"", |_| ResendPriority::Place, "\"place\", \"highest\" or \"resend\"", |_| true, "ours: SIGCOMM 2018 does not say; \"highest\" is Linux";
         /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
         incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
         /// Payload of marked messages that is sent without a grant, in whole packets.
@@ -228,6 +230,7 @@ impl SenderLaw for Homa {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const ASSIGNS_PRIORITIES: bool = true;
     const CONDITIONS: &'static [Condition] =
         &[Condition::new("incast_unscheduled", "incast_control", &["marked"])];
 
@@ -330,8 +333,9 @@ impl SenderLaw for Homa {
     }
     fn resend_priority(&self, position: u64) -> Option<u8> {
         match self.constants.parameters.resend_priority {
-            ResendPriority::Resend => None,
             ResendPriority::Place => self.priority(position),
+            ResendPriority::Highest => Some(self.constants.first_level()),
+            ResendPriority::Resend => None,
         }
     }
 }

@@ -237,10 +237,9 @@ fn unscheduled_data_goes_by_size_or_by_what_is_left() {
     assert_eq!(levels, [Some(3), Some(3), None, None, Some(3), Some(2), Some(1)]);
     let own = [("control", text("own")), ("cutoffs", text("500B"))];
     assert_eq!(start(&own, 10).priority(0), Some(1));
-    // Sent again it has the priority of the RESEND.
-    let place = ("resend_priority", text("place"));
-    let again = |given: &[(&str, Raw)]| start(given, 9_000).resend_priority(0);
-    assert_eq!((again(&[]), again(&[place])), (None, Some(3)));
+    // Sent again.
+    let again = |value| start(&[("resend_priority", text(value))], 9_000).resend_priority(0);
+    assert_eq!(["place", "highest", "resend"].map(again), [Some(3), Some(0), None]);
     let marked = start(&[("incast_control", text("marked"))], 9_000);
     assert_eq!((marked.credit(), marked.priority(1_000)), (1_000, None));
 }

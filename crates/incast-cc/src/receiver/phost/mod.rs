@@ -143,6 +143,8 @@ impl SenderLaw for Phost {
         parameters: Parameters::TABLE,
     };
 
+    const ASSIGNS_PRIORITIES: bool = true;
+
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));
         let paper = [

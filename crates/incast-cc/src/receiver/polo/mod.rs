@@ -209,7 +209,11 @@ impl SenderLaw for Polo {
     };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("epoch", "d_scope", &["receiver"]),
+        Condition::new("epoch", "adjoint_scope", &["all", "active"]),
         Condition::new("repair", "d_scope", &["receiver"]),
+        Condition::new("repair", "recovery2", &["true"]),
+        Condition::new("repair_after", "recovery2", &["true"]),
+        Condition::new("rto", "recovery3", &["true"]),
         Condition::new("paused_window", "pause", &["until-marked", "crowded"]),
         Condition::new("most_active", "pause", &["crowded"]),
     ];

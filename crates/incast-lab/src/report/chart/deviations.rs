@@ -19,6 +19,8 @@ pub struct Deviation {
     pub claim: String,
     /// `""`, `"at most"` or `"at least"`.
     pub relation: &'static str,
+    /// The bound is ours: no tolerance.
+    pub ours: bool,
     /// Measured over published.
     pub ratio: f64,
     /// The same of the confidence interval.
@@ -50,7 +52,7 @@ pub fn deviations(title: &str, claims: &[Deviation]) -> Markup {
         }
         @for (index, claim) in claims.iter().enumerate() {
             @let top = TOP + ROW * index as f64;
-            @let (from, to) = band(claim.relation, &axis);
+            @let (from, to) = band(claim, &axis);
             @let middle = top + 28.0;
             g class=(format!("claim {}", super::super::page::status_class(claim.status))) {
                 title { (claim.note) }
@@ -69,8 +71,10 @@ pub fn deviations(title: &str, claims: &[Deviation]) -> Markup {
 }
 
 /// What counts as reproduced: a bound holds however far it is kept.
-fn band(relation: &str, axis: &Axis) -> (f64, f64) {
-    match relation {
+fn band(claim: &Deviation, axis: &Axis) -> (f64, f64) {
+    match claim.relation {
+        "at most" if claim.ours => (0.0, 1.0),
+        "at least" if claim.ours => (1.0, f64::MAX),
         "at most" => (0.0, BAND.1),
         "at least" => (BAND.0, f64::MAX),
         _ => {
@@ -89,6 +93,7 @@ mod tests {
         let claim = |relation, ratio| Deviation {
             claim: "fct_us.p99: marimo".into(),
             relation,
+            ours: false,
             ratio,
             interval: Some(Interval(-1.0, 9.0)),
             status: Status::Reproduced,

@@ -49,7 +49,7 @@ pub fn section(results: &Results) -> Markup {
                 span class="status missed" { "not reproduced" } " " (count(Status::NotReproduced)) "."
             }
             p.note {
-                "Reproduced: within 15% of the published value (the band), or the value lies inside our confidence interval; the band does not reach across a ratio of 1. Same direction: the sign or the order of the effect holds."
+                "Reproduced: within 15% of the published value (the band), or the value lies inside our confidence interval; the band does not reach across a ratio of 1, and bounds of ours have none. Same direction: the sign or the order of the effect holds."
             }
             div.charts {
                 @for (index, some) in drawn.chunks(PER_CHART).enumerate() {
@@ -74,7 +74,7 @@ fn row(claim: &Judgement, several_points: bool) -> Markup {
                 @if let Some(note) = &claim.note { " " span.soft { "(" (note) ")" } }
             }
             @if several_points { td { (describe_point(&claim.grid)) } }
-            td.number { (claim.relation) " " (unit.text(claim.published)) }
+            td.number { (claim.described(&unit.text(claim.published))) }
             td.number { (claim.measured.map_or_else(|| "–".to_owned(), |value| unit.text(value))) }
             td.number {
                 @match claim.interval {
@@ -102,15 +102,15 @@ fn deviation(claim: &Judgement) -> Option<Deviation> {
     Some(Deviation {
         claim: format!("{}{at}", claim.claim),
         relation: claim.relation,
+        ours: claim.ours,
         ratio,
         interval,
         status: claim.status,
         note: format!(
-            "{}{at}: measured {}, published {} {}: {}, {}",
+            "{}{at}: measured {}, published {}: {}, {}",
             claim.claim,
             unit.text(measured),
-            claim.relation,
-            unit.text(claim.published),
+            claim.described(&unit.text(claim.published)),
             claim.status,
             claim.why
         ),

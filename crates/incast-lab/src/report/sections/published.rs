@@ -65,6 +65,7 @@ fn chart(results: &Results, point: &Point, class: &str, metric: &str, title: &st
         let claims = plain(results, point);
         let published = claims
             .filter(|claim| claim.scheme == *scheme && claim.class == class && claim.metric == metric)
+            .filter(|claim| !claim.ours)
             .map(|claim| (claim.relation, claim.published))
             .collect();
         Some(Bar { series, name: scheme.clone(), value, at_least, interval, published })

@@ -114,7 +114,8 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
         let points = marks.iter().map(|mark| mark.at).collect();
         curves.push(Curve { series, note: scheme.clone(), points, marks, shift, ..Curve::default() });
         let published = results.claims.iter().filter(|claim| {
-            claim.scheme == *scheme && claim.class == class && claim.metric == metric && !claim.is_ratio
+            let plain = !claim.is_ratio && !claim.ours;
+            plain && claim.scheme == *scheme && claim.class == class && claim.metric == metric
         });
         let rings: Vec<Mark> = published
             .filter(|claim| rest.iter().all(|(path, value)| claim.grid.get(path) == Some(value)))

@@ -100,6 +100,10 @@ pub struct Claim {
     /// leaves open, and of all schemes of a list in `ratio_to`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub up_to: bool,
+    /// The paper prints no number: the bound is ours. It is judged without tolerance, and a ratio's also by our
+    /// confidence interval.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ours: bool,
     /// A curve: value of the grid's axis, and number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<Vec<(f64, f64)>>,

@@ -86,6 +86,10 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
             let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
             return at("up_to", problem);
         }
+        if claim.ours && claim.at_most.is_none() && claim.at_least.is_none() {
+            let problem = Problem::new("only a bound, `at_most` or `at_least`, can be ours".to_owned());
+            return at("ours", problem);
+        }
         if claim.ratio_to.is_some() && !claim.ratio_at.is_empty() {
             let problem =
                 Problem::new("a ratio is either to another scheme or to another grid point".to_owned());

@@ -26,7 +26,7 @@ use incast_cc::{
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
     receiver::Scheduler,
-    sender::{Condition, LAWS, LawInfo, LawParameters, SizeClass},
+    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, SizeClass},
     underlay::Underlay,
 };
 use incast_sim::{
@@ -410,6 +410,8 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(agent::warnings(scheme));
         warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
+        warnings.extend(without_effect(scheme, described));
+        warnings.extend(receiver_driven(scheme));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
             warnings.push(format!(
@@ -484,13 +486,86 @@ pub(super) fn void_parameters(
     };
     let given =
         conditions.iter().filter(|condition| given(condition.parameter) && !named(condition.parameter));
-    let void = given.filter_map(|condition| match values.iter().find(|(key, _)| *key == condition.other) {
-        Some((key, Raw::Text(value))) if !condition.values.contains(&value.as_str()) => {
-            Some(format!("{} has no effect with {key} = {value:?}", condition.parameter))
-        }
-        _ => None,
+    let void = given.filter_map(|condition| {
+        let (key, value) = values.iter().find(|(key, _)| *key == condition.other)?;
+        let (value, shown) = match value {
+            Raw::Text(text) => (text.as_str(), format!("{text:?}")),
+            Raw::Flag(flag) => (if *flag { "true" } else { "false" }, flag.to_string()),
+            _ => return None,
+        };
+        let void = !condition.values.contains(&value);
+        void.then(|| format!("{} has no effect with {key} = {shown}", condition.parameter))
     });
     void.collect()
+}
+
+/// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law assigns itself.
+fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
+    let name = &scheme.name;
+    let mut warnings = Vec::new();
+    let patient = |class: &ClassConfig| class.law.transport().acknowledges == Acknowledges::Flows;
+    if !scheme.classes.is_empty() && scheme.classes.iter().all(patient) {
+        let host = &scheme.merged.1;
+        let given = [
+            ("host.recovery", host.recovery.is_some()),
+            ("host.ack_every", host.ack_every > 1),
+            ("host.ack_delay", host.ack_delay.is_some() && host.ack_every > 1),
+        ];
+        for (key, _) in given.iter().filter(|(_, given)| *given) {
+            warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and ask for what is missing"));
+        }
+    }
+    for class in scheme.classes.iter().filter(|class| class.law.assigns_priorities()) {
+        let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
+        let own = refinement.and_then(|(_, refinement)| refinement.priority);
+        if own.or(described.priority).is_some() {
+            let law = class.law.info().name;
+            let warning = format!(
+                "scheme {name}: priority has no effect, as law {law} assigns the priority of each packet of data"
+            );
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
+}
+
+/// Receiver-driven laws in a fabric that they are not made for.
+fn receiver_driven(scheme: &Resolved) -> Vec<String> {
+    let Resolved { name, switch, classes, .. } = scheme;
+    let mut warnings = Vec::new();
+    let mut warn = |warning: String| {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    };
+    for class in classes {
+        let (law, transport) = (class.law.info().name, class.law.transport());
+        let reordered = match switch.load_balancing {
+            config::LoadBalancing::Spray => Some("spray"),
+            config::LoadBalancing::Permuted => Some("permuted"),
+            _ => None,
+        };
+        let gaps_are_losses = class.law.values().contains(&("recovery1", Raw::Flag(true)));
+        if let Some(by) = reordered.filter(|_| law == "polo" && gaps_are_losses) {
+            warn(format!(
+                "scheme {name}: recovery 1 of polo takes a gap for a loss, and load_balancing = {by:?} reorders packets"
+            ));
+        }
+        // A larger number is a lower priority.
+        let control = class.ack_priority.filter(|_| transport.control_priority.is_some());
+        if let Some(control) = control.filter(|control| *control > class.priority) {
+            warn(format!(
+                "scheme {name}: control packets of {law} have priority {control} and wait behind its data, which has {}",
+                class.priority
+            ));
+        }
+        if transport.trimmable && switch.trim.is_none() {
+            warn(format!("scheme {name}: switch.trim is off, so {law} learns of losses from timeouts only"));
+        }
+    }
+    warnings
 }
 
 /// Flow control that protects none of the packets, or not those of some classes.

@@ -61,3 +61,26 @@ fn homa_needs_its_priorities() {
     let error = homa("\"homa_w3\"", "switch.priorities = 2").expect_err("refused");
     assert!(error.contains("allowed is switch.priorities = 8 or more"), "{error}");
 }
+
+#[test]
+fn what_does_nothing_under_a_law_that_assigns_priorities_is_warned_of() {
+    for law in ["homa", "phost"] {
+        let text = format!(
+            "name = \"priorities\"\nduration = \"1ms\"\n\
+             topology = {{ kind = \"single-switch\", hosts = 9, link = {{ rate = \"10Gbps\", delay = \"1us\" }} }}\n\
+             switch = {{ buffer = {{ per_port = \"1MB\" }}, priorities = 8 }}\n\
+             host = {{ recovery = \"go-back-n\", ack_every = 2, ack_delay = \"5us\" }}\n\
+             [[workload]]\nkind = \"incast\"\nclass = \"one\"\nfan_in = 4\nsize = \"10MB\"\nload = 0.2\n\
+             [[scheme]]\nlaw = \"{law}\"\npriority = 3\n\
+             [[scheme]]\nlaw = \"cubic\"\npriority = 3\n"
+        );
+        let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        for key in ["priority", "host.recovery", "host.ack_every", "host.ack_delay"] {
+            let of = |scheme: &str| {
+                let start = format!("scheme {scheme}: {key} has no effect");
+                scenario.warnings.iter().any(|warning| warning.starts_with(&start))
+            };
+            assert!(of(law) && !of("cubic"), "{key}: {:?}", scenario.warnings);
+        }
+    }
+}
