@@ -124,7 +124,7 @@ crate::parameters! {
         /// What a RESEND asks for.
         resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
         /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the receiver last named.
-        resend_priority: ResendPriority = "\"place\"", |_| ResendPriority::Place, "\"place\", \"highest\" or \"resend\"", |_| true, "ours: SIGCOMM 2018 does not say; \"highest\" is Linux";
+        resend_priority: ResendPriority = "\"highest\"", |_| ResendPriority::Highest, "\"place\", \"highest\" or \"resend\"", |_| true, "Linux; SIGCOMM 2018 does not say";
         /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
         incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
         /// Payload of marked messages that is sent without a grant, in whole packets.
