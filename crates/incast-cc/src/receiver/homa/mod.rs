@@ -12,7 +12,7 @@
 //!             BUSY: other messages go first ──────────────────────────────────────────────────▶
 //! ```
 //!
-//! This file is the sender's half, with the parameters; [`scheduler`] is the receiver's, [`levels`] splits the priorities.
+//! This file is the sender's half, with the parameters; `scheduler` is the receiver's, `levels` splits the priorities.
 //! Readings and deviations are in `docs/homa.md`. A message is one flow, one way.
 
 mod levels;

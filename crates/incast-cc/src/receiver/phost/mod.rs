@@ -12,7 +12,7 @@
 //!           ◀───── ACK, when all has arrived
 //! ```
 //!
-//! This file is the sender's half, with the parameters; [`scheduler`] is the receiver's. Readings and deviations are in
+//! This file is the sender's half, with the parameters; `scheduler` is the receiver's. Readings and deviations are in
 //! `docs/phost.md`.
 
 mod scheduler;
