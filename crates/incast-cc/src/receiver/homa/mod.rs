@@ -108,9 +108,9 @@ crate::parameters! {
         /// Where control packets go.
         control: ControlAt = "\"shared\"", |_| ControlAt::Shared, "\"shared\" or \"own\" (with 3 priorities or more)", |_| true, "SIGCOMM 2018, section 3.4: all but data at the highest priority";
         /// Priorities of unscheduled data, above those of scheduled data.
-        unscheduled_priorities: u64 = "by the traffic: data priorities x unscheduled bytes / all bytes, 1 at least, and 1 left; without traffic half of them", |_| 4, "1 to the data priorities - 1", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
+        unscheduled_priorities: u64 = "by the traffic's unscheduled bytes; without traffic half of them", |_| 4, "1 to the data priorities - 1", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
         /// Largest sizes of the messages of each unscheduled priority but the last, as "2KB,8KB".
-        cutoffs: Cutoffs = "by the traffic: each priority has as many unscheduled bytes; without traffic RTTbytes halved again and again", |_| Cutoffs::default(), "sizes that do not fall, one fewer than unscheduled_priorities", |_| true, "SIGCOMM 2018, section 3.4, figure 4";
+        cutoffs: Cutoffs = "by the traffic: as many unscheduled bytes for each; without it by halves", |_| Cutoffs::default(), "sizes that do not fall, one fewer than unscheduled_priorities", |_| true, "SIGCOMM 2018, section 3.4, figure 4";
         /// What the priority of unscheduled data goes by.
         unscheduled_by: By = "\"size\"", |_| By::Size, "\"size\" or \"remaining\"", |_| true, "SIGCOMM 2018, section 3.4; \"remaining\" is the authors' simulator";
         /// K: messages that are granted at the same time, each of another sender.
