@@ -1,48 +1,205 @@
 //! What stands between a flow and its NIC and may hold packets, whatever law runs above.
+//!
+//! The stage keeps packets in the order in which they were handed over; what is decided here is when the first of them may
+//! go. One decision may be shared by all flows to a destination ([`Scope`]).
+//!
+//! To add one, write its file, and add it to [`UNDERLAYS`], [`UnderlayParameters`] and [`Underlay`] below.
 
 pub mod constant_hold;
 
+use crate::{
+    Path,
+    parameters::{ParameterError, ParameterInfo, Raw},
+    sender::Condition,
+};
+use constant_hold::ConstantHold;
 use incast_units::Time;
 
-/// One flow's stage. It never reorders a flow: a packet leaves no earlier than the one before it.
-pub trait UnderlayStage {
-    /// When the packet at the head of the stage, which was handed over at `queued`, may go to the NIC: `now` or
-    /// earlier for at once. Asked again when that time has come.
-    fn release(&mut self, now: Time, queued: Time) -> Time;
-    /// An acknowledgement brought the one-way delay, in picoseconds as the two hosts' clocks show it, of the
-    /// packet sent at `sent`.
-    fn on_feedback(&mut self, now: Time, sent: Time, one_way_delay: i64);
+/// What a listing says about an underlay.
+#[derive(Clone, Copy, Debug)]
+pub struct UnderlayInfo {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// How tables print it.
+    pub title: &'static str,
+    /// Where it is published.
+    pub source: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [ParameterInfo],
 }
 
-/// The stages by name.
+/// Every underlay by name, for listings.
+pub const UNDERLAYS: &[UnderlayInfo] = &[];
+
+crate::choice! {
+    /// For what one decision is made.
+    pub enum Scope {
+        /// Each flow has its own.
+        Flow = "flow",
+        /// All flows of a class from a host to a destination share one.
+        Destination = "destination",
+    }
+}
+
+crate::choice! {
+    /// How one-way delays come back to the sender.
+    pub enum Reports {
+        /// The receiver's underlay answers each data packet with one of its own.
+        Own = "own",
+        /// They ride on the transport's acknowledgements, of which there may be fewer than packets.
+        Acknowledgements = "acks",
+    }
+}
+
+/// What the stage around the decision is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrangement {
+    /// For what one decision is made.
+    pub scope: Scope,
+    /// How one-way delays come back.
+    pub reports: Reports,
+    /// The round-trip times that the flow's law and its timers see include the time that packets were held.
+    pub rtt_with_hold: bool,
+}
+
+/// The packet that would go next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// When it was handed over.
+    pub queued: Time,
+    /// Its bytes on the link, preamble and gap included.
+    pub wire: u32,
+}
+
+/// The decision of one stage, for one flow or for all to one destination.
+pub trait UnderlayStage: Sized {
+    /// Parameters, resolved once for a fabric.
+    type Parameters: Clone;
+    /// Name, title, source.
+    const INFO: UnderlayInfo;
+    /// Parameters that have an effect only with some values of another one.
+    const CONDITIONS: &'static [Condition] = &[];
+
+    /// Resolves parameters: the defaults on `path`, replaced by those `given`.
+    ///
+    /// # Errors
+    /// See [`crate::parameters!`].
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
+    /// The effective values of parameters, as a scenario would write them.
+    fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
+    /// What is arranged around it.
+    fn arrangement(parameters: &Self::Parameters) -> Arrangement;
+    /// State of a flow, or of the first one to a destination, that starts at `now`.
+    fn start(parameters: &Self::Parameters, path: &Path, now: Time) -> Self;
+
+    /// When the first packet may go to the NIC: `now` or earlier for at once. Asked again when that time has come, and
+    /// whenever something else happens to its flow.
+    fn release(&mut self, now: Time, head: &Head) -> Time;
+    /// The first packet went to the NIC.
+    fn on_release(&mut self, _now: Time, _head: &Head) {}
+    /// The packet that went at `sent` took so long one way: picoseconds as the two hosts' clocks show it, below zero if they
+    /// disagree.
+    fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64);
+}
+
+/// Some underlay's parameters, resolved for a fabric.
 #[derive(Clone, Debug, Default)]
-pub enum Underlay {
+pub enum UnderlayParameters {
     /// Packets pass untouched.
     #[default]
     None,
-    /// See [`constant_hold`].
-    ConstantHold(constant_hold::ConstantHold),
+    /// For tests: see [`constant_hold`].
+    ConstantHold(<ConstantHold as UnderlayStage>::Parameters),
 }
 
-impl Underlay {
+/// The state of some underlay.
+#[derive(Clone, Debug)]
+pub enum Underlay {
+    /// For tests: see [`constant_hold`].
+    ConstantHold(ConstantHold),
+}
+
+impl UnderlayParameters {
+    /// Resolves the parameters of the underlay called `name`; `None` if there is no such underlay.
+    ///
+    /// # Errors
+    /// An unknown parameter, a wrong kind, or a value that is not allowed.
+    pub fn resolve(
+        _name: &str,
+        _path: &Path,
+        _given: &[(String, Raw)],
+    ) -> Option<Result<Self, ParameterError>> {
+        None
+    }
+
     /// Nothing is held.
     #[inline]
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
-}
 
-impl UnderlayStage for Underlay {
-    fn release(&mut self, now: Time, queued: Time) -> Time {
+    /// What a listing says about the underlay.
+    pub fn info(&self) -> Option<&'static UnderlayInfo> {
         match self {
-            Self::None => now,
-            Self::ConstantHold(stage) => stage.release(now, queued),
+            Self::None => None,
+            Self::ConstantHold(_) => Some(&ConstantHold::INFO),
         }
     }
-    fn on_feedback(&mut self, now: Time, sent: Time, one_way_delay: i64) {
+
+    /// The effective values, as a scenario would write them.
+    pub fn values(&self) -> Vec<(&'static str, Raw)> {
         match self {
-            Self::None => {}
-            Self::ConstantHold(stage) => stage.on_feedback(now, sent, one_way_delay),
+            Self::None => Vec::new(),
+            Self::ConstantHold(parameters) => ConstantHold::values(parameters),
+        }
+    }
+
+    /// See [`UnderlayStage::CONDITIONS`].
+    pub fn conditions(&self) -> &'static [Condition] {
+        match self {
+            Self::None => &[],
+            Self::ConstantHold(_) => ConstantHold::CONDITIONS,
+        }
+    }
+
+    /// See [`UnderlayStage::arrangement`].
+    pub fn arrangement(&self) -> Option<Arrangement> {
+        match self {
+            Self::None => None,
+            Self::ConstantHold(parameters) => Some(ConstantHold::arrangement(parameters)),
+        }
+    }
+
+    /// State at `now`; `None` if nothing is held.
+    pub fn start(&self, path: &Path, now: Time) -> Option<Underlay> {
+        match self {
+            Self::None => None,
+            Self::ConstantHold(parameters) => {
+                Some(Underlay::ConstantHold(ConstantHold::start(parameters, path, now)))
+            }
+        }
+    }
+}
+
+impl Underlay {
+    /// See [`UnderlayStage::release`].
+    pub fn release(&mut self, now: Time, head: &Head) -> Time {
+        match self {
+            Self::ConstantHold(stage) => stage.release(now, head),
+        }
+    }
+
+    /// See [`UnderlayStage::on_release`].
+    pub fn on_release(&mut self, now: Time, head: &Head) {
+        match self {
+            Self::ConstantHold(stage) => stage.on_release(now, head),
+        }
+    }
+
+    /// See [`UnderlayStage::on_report`].
+    pub fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64) {
+        match self {
+            Self::ConstantHold(stage) => stage.on_report(now, sent, one_way_delay),
         }
     }
 }
