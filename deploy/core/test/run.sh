@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of marimo.h alone: compiles without a library, calls nothing outside, and agrees with the golden vectors on
+# Tests of the cores alone: they compile without a library, call nothing outside, and agree with the golden vectors on
 # every machine at hand. A lane whose tools are missing is skipped with one line; under CI=true that is a failure.
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,60 +26,68 @@ nothing_undefined() {
     fi
 }
 
+# Everything for one core: its name, and the command that makes one of its vectors wrong.
+check() {
+    core=$1
+    spoil=$2
 
-if has python3; then
-    python3 oracle/marimo.py --check test/vectors.txt && echo "deploy/core: the oracle makes the committed vectors"
-else
-    skip "oracle" "no python3"
-fi
+    if has python3; then
+        python3 "oracle/$core.py" --check "test/$core.txt" && echo "deploy/core: $core: the oracle makes the committed vectors"
+    else
+        skip "$core: oracle" "no python3"
+    fi
 
-cc=${CC:-cc}
-if has "$cc"; then
-    $cc $strict -fno-stack-protector -c marimo.c -o "$out/host.o"
-    has nm && nothing_undefined nm "$out/host.o"
-    if [ "$(uname -m)" = x86_64 ]; then
-        # As the kernel compiles: no header of the system, no register of floating point, so that any use is an error.
-        $cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wdeclaration-after-statement -Wstrict-prototypes -ffreestanding -nostdinc \
-            -fno-stack-protector -fno-common -fno-pic -mno-sse -mno-mmx -mno-80387 -mcmodel=kernel -mno-red-zone \
-            -c marimo.c -o "$out/kernel.o"
-        echo "deploy/core: compiled with the kernel's flags, without floating-point registers"
-        $cc $strict -fno-stack-protector -nostdlib -static test/vectors.c -o "$out/vectors-host"
-        printf 'deploy/core: x86-64: '
-        "$out/vectors-host" <test/vectors.txt || status=1
-        # What the program itself would miss: an error that it does not see.
-        if sed '0,/^a .* = [0-9]/s/= [0-9]/&1/' test/vectors.txt | "$out/vectors-host" >/dev/null; then
-            echo "deploy/core: a wrong vector was not noticed"
+    cc=${CC:-cc}
+    if has "$cc"; then
+        $cc $strict -fno-stack-protector -c "$core.c" -o "$out/$core-host.o"
+        has nm && nothing_undefined nm "$out/$core-host.o"
+        if [ "$(uname -m)" = x86_64 ]; then
+            # As the kernel compiles: no header of the system, no register of floating point, so that any use is an error.
+            $cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wdeclaration-after-statement -Wstrict-prototypes -ffreestanding \
+                -nostdinc -fno-stack-protector -fno-common -fno-pic -mno-sse -mno-mmx -mno-80387 -mcmodel=kernel \
+                -mno-red-zone -c "$core.c" -o "$out/$core-kernel.o"
+            echo "deploy/core: $core: compiled with the kernel's flags, without floating-point registers"
+            $cc $strict -fno-stack-protector -nostdlib -static "test/$core.c" -o "$out/$core-vectors-host"
+            printf 'deploy/core: %s: x86-64: ' "$core"
+            "$out/$core-vectors-host" <"test/$core.txt" || status=1
+            # What the program itself would miss: an error that it does not see.
+            if sed "$spoil" "test/$core.txt" | "$out/$core-vectors-host" >/dev/null; then
+                echo "deploy/core: $core: a wrong vector was not noticed"
+                status=1
+            fi
+        fi
+    else
+        skip "$core: x86-64" "no C compiler"
+    fi
+
+    if has clang; then
+        clang $strict -c "$core.c" -o "$out/$core-clang.o"
+        clang -target bpf $strict -g -c "$core.c" -o "$out/$core-bpf.o"
+        echo "deploy/core: $core: clang and BPF: compiled"
+    else
+        skip "$core: clang and BPF" "no clang"
+    fi
+
+    rv=riscv64-unknown-elf
+    if has $rv-gcc && has qemu-riscv32; then
+        flags="-march=rv32imc -mabi=ilp32 $strict"
+        $rv-gcc $flags -c "$core.c" -o "$out/$core-rv32.o"
+        nothing_undefined $rv-nm "$out/$core-rv32.o"
+        $rv-gcc $flags -nostdlib -static "test/$core.c" -o "$out/$core-vectors-rv32"
+        printf 'deploy/core: %s: rv32imc: ' "$core"
+        qemu-riscv32 "$out/$core-vectors-rv32" <"test/$core.txt" || status=1
+        # Signed division is what BPF refuses; Marimo's share, cut and gain and On-Ramp's gap are one unsigned one each.
+        signed=$($rv-objdump -d "$out/$core-rv32.o" | grep -Ec '\s(div|rem)\s' || true)
+        unsigned=$($rv-objdump -d "$out/$core-rv32.o" | grep -Ec '\s(divu|remu)\s' || true)
+        if [ "$signed" -ne 0 ] || [ "$unsigned" -lt 1 ]; then
+            echo "deploy/core: $core: rv32imc: $signed signed divisions, $unsigned unsigned"
             status=1
         fi
+    else
+        skip "$core: rv32imc" "needs gcc-riscv64-unknown-elf and qemu-user (scripts/debian.sh)"
     fi
-else
-    skip "x86-64" "no C compiler"
-fi
+}
 
-if has clang; then
-    clang $strict -c marimo.c -o "$out/clang.o"
-    clang -target bpf $strict -g -c marimo.c -o "$out/bpf.o"
-    echo "deploy/core: clang and BPF: compiled"
-else
-    skip "clang and BPF" "no clang"
-fi
-
-rv=riscv64-unknown-elf
-if has $rv-gcc && has qemu-riscv32; then
-    flags="-march=rv32imc -mabi=ilp32 $strict"
-    $rv-gcc $flags -c marimo.c -o "$out/rv32.o"
-    nothing_undefined $rv-nm "$out/rv32.o"
-    $rv-gcc $flags -nostdlib -static test/vectors.c -o "$out/vectors-rv32"
-    printf 'deploy/core: rv32imc: '
-    qemu-riscv32 "$out/vectors-rv32" <test/vectors.txt || status=1
-    # Signed division is what BPF refuses; the share, the cut and the gain are one unsigned division each.
-    signed=$($rv-objdump -d "$out/rv32.o" | grep -Ec '\s(div|rem)\s' || true)
-    unsigned=$($rv-objdump -d "$out/rv32.o" | grep -Ec '\s(divu|remu)\s' || true)
-    if [ "$signed" -ne 0 ] || [ "$unsigned" -lt 1 ]; then
-        echo "deploy/core: rv32imc: $signed signed divisions, $unsigned unsigned"
-        status=1
-    fi
-else
-    skip "rv32imc" "needs gcc-riscv64-unknown-elf and qemu-user (scripts/debian.sh)"
-fi
+check marimo '0,/^a .* = [0-9]/s/= [0-9]/&1/'
+check onramp '0,/^p .* = [0-9]/s/= [0-9]/&1/'
 exit $status

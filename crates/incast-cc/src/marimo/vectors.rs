@@ -2,7 +2,7 @@
 
 use super::{Ack, Config, Connection, KNOTS, LoadTable, Shared};
 
-const VECTORS: &str = include_str!("../../../../deploy/core/test/vectors.txt");
+const VECTORS: &str = include_str!("../../../../deploy/core/test/marimo.txt");
 
 fn numbers(text: &str) -> Vec<u32> {
     text.split(' ').map(|word| word.parse().expect("a number")).collect()
