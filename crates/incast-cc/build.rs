@@ -2,11 +2,12 @@
 
 fn main() {
     let core = "../../deploy/core";
-    for file in ["marimo.c", "marimo.h"] {
+    for file in ["marimo.c", "marimo.h", "onramp.c", "onramp.h"] {
         println!("cargo:rerun-if-changed={core}/{file}");
     }
     cc::Build::new()
         .file(format!("{core}/marimo.c"))
+        .file(format!("{core}/onramp.c"))
         .std("c99")
         .flag_if_supported("-ffreestanding")
         .warnings(true)

@@ -1,4 +1,4 @@
-//! The only unsafe code of this crate: calls of the C core.
+//! Calls of Marimo's C core. Unsafe code of this crate is here and in `underlay/onramp/ffi.rs`.
 //!
 //! Every function of the core is pure in its arguments: it reads the configuration, the table and the acknowledgement,
 //! writes the state, and keeps no pointer. References of Rust are therefore what it asks for: valid, aligned, and

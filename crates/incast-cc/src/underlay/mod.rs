@@ -6,6 +6,7 @@
 //! To add one, write its file, and add it to [`UNDERLAYS`], [`UnderlayParameters`] and [`Underlay`] below.
 
 pub mod constant_hold;
+pub mod onramp;
 
 use crate::{
     Path,
@@ -14,6 +15,7 @@ use crate::{
 };
 use constant_hold::ConstantHold;
 use incast_units::Time;
+use onramp::OnRamp;
 
 /// What a listing says about an underlay.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +31,7 @@ pub struct UnderlayInfo {
 }
 
 /// Every underlay by name, for listings.
-pub const UNDERLAYS: &[UnderlayInfo] = &[];
+pub const UNDERLAYS: &[UnderlayInfo] = &[OnRamp::INFO];
 
 crate::choice! {
     /// For what one decision is made.
@@ -110,6 +112,8 @@ pub enum UnderlayParameters {
     None,
     /// For tests: see [`constant_hold`].
     ConstantHold(<ConstantHold as UnderlayStage>::Parameters),
+    /// See [`onramp`].
+    OnRamp(<OnRamp as UnderlayStage>::Parameters),
 }
 
 /// The state of some underlay.
@@ -117,6 +121,8 @@ pub enum UnderlayParameters {
 pub enum Underlay {
     /// For tests: see [`constant_hold`].
     ConstantHold(ConstantHold),
+    /// See [`onramp`].
+    OnRamp(OnRamp),
 }
 
 impl UnderlayParameters {
@@ -124,12 +130,8 @@ impl UnderlayParameters {
     ///
     /// # Errors
     /// An unknown parameter, a wrong kind, or a value that is not allowed.
-    pub fn resolve(
-        _name: &str,
-        _path: &Path,
-        _given: &[(String, Raw)],
-    ) -> Option<Result<Self, ParameterError>> {
-        None
+    pub fn resolve(name: &str, path: &Path, given: &[(String, Raw)]) -> Option<Result<Self, ParameterError>> {
+        (name == OnRamp::INFO.name).then(|| OnRamp::resolve(path, given).map(Self::OnRamp))
     }
 
     /// Nothing is held.
@@ -143,6 +145,7 @@ impl UnderlayParameters {
         match self {
             Self::None => None,
             Self::ConstantHold(_) => Some(&ConstantHold::INFO),
+            Self::OnRamp(_) => Some(&OnRamp::INFO),
         }
     }
 
@@ -151,6 +154,7 @@ impl UnderlayParameters {
         match self {
             Self::None => Vec::new(),
             Self::ConstantHold(parameters) => ConstantHold::values(parameters),
+            Self::OnRamp(parameters) => OnRamp::values(parameters),
         }
     }
 
@@ -159,6 +163,7 @@ impl UnderlayParameters {
         match self {
             Self::None => &[],
             Self::ConstantHold(_) => ConstantHold::CONDITIONS,
+            Self::OnRamp(_) => OnRamp::CONDITIONS,
         }
     }
 
@@ -167,6 +172,7 @@ impl UnderlayParameters {
         match self {
             Self::None => None,
             Self::ConstantHold(parameters) => Some(ConstantHold::arrangement(parameters)),
+            Self::OnRamp(parameters) => Some(OnRamp::arrangement(parameters)),
         }
     }
 
@@ -177,6 +183,7 @@ impl UnderlayParameters {
             Self::ConstantHold(parameters) => {
                 Some(Underlay::ConstantHold(ConstantHold::start(parameters, path, now)))
             }
+            Self::OnRamp(parameters) => Some(Underlay::OnRamp(OnRamp::start(parameters, path, now))),
         }
     }
 }
@@ -186,6 +193,7 @@ impl Underlay {
     pub fn release(&mut self, now: Time, head: &Head) -> Time {
         match self {
             Self::ConstantHold(stage) => stage.release(now, head),
+            Self::OnRamp(stage) => stage.release(now, head),
         }
     }
 
@@ -193,6 +201,7 @@ impl Underlay {
     pub fn on_release(&mut self, now: Time, head: &Head) {
         match self {
             Self::ConstantHold(stage) => stage.on_release(now, head),
+            Self::OnRamp(stage) => stage.on_release(now, head),
         }
     }
 
@@ -200,6 +209,7 @@ impl Underlay {
     pub fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64) {
         match self {
             Self::ConstantHold(stage) => stage.on_report(now, sent, one_way_delay),
+            Self::OnRamp(stage) => stage.on_report(now, sent, one_way_delay),
         }
     }
 }
