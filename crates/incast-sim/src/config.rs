@@ -14,7 +14,7 @@ use incast_cc::{
     receiver::Scheduler,
     sender::{LawParameters, Recovery},
     switch::AgentParameters,
-    underlay::Underlay,
+    underlay::UnderlayParameters,
 };
 use incast_units::{Rate, Rounding, Time};
 use thiserror::Error;
@@ -30,6 +30,8 @@ pub struct Config {
     pub host: HostConfig,
     /// All links.
     pub wire: Wire,
+    /// Clocks of hosts, by host; those beyond are perfect.
+    pub clocks: Vec<HostClock>,
     /// Flow classes, by the index that flows name.
     pub classes: Vec<ClassConfig>,
     /// Flows whose start is known beforehand, in any order.
@@ -413,6 +415,17 @@ impl HostConfig {
     }
 }
 
+/// How a host's clock deviates from the simulation's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostClock {
+    /// What it shows too much at the start, in picoseconds.
+    pub offset_ps: i64,
+    /// What it gains, in parts per million.
+    pub drift_ppm: f64,
+    /// Largest error of a reading besides: each has its own, uniform between both extremes.
+    pub noise: Time,
+}
+
 /// What flows of a class have in common.
 #[derive(Clone, Debug)]
 pub struct ClassConfig {
@@ -432,8 +445,8 @@ pub struct ClassConfig {
     pub ack_priority: Option<u8>,
     /// Priority of congestion notifications, from receivers or switches.
     pub notification_priority: u8,
-    /// Stage between flow and NIC; each flow gets a copy.
-    pub underlay: Underlay,
+    /// Stage between flow and NIC.
+    pub underlay: UnderlayParameters,
     /// Index of its scheduler in [`HostConfig::schedulers`], which classes may share.
     pub scheduler: Option<u8>,
     /// Switches that trim may cut off the payload of its data.

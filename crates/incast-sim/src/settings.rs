@@ -1,7 +1,7 @@
 //! What all nodes of a simulation share, resolved once.
 
 use crate::{
-    config::{HostConfig, SwitchConfig, Wire},
+    config::{HostClock, HostConfig, SwitchConfig, Wire},
     fabric::{node::class, pfc::Rules, routing::Ways},
     host::format::Format,
     probe::PacketFilter,
@@ -10,7 +10,7 @@ use incast_cc::{
     Path,
     receiver::{ReceiverScheduler, Scheduler},
     sender::{Law, LawParameters, Recovery, Transport},
-    underlay::Underlay,
+    underlay::{Arrangement, UnderlayParameters},
 };
 use incast_units::{Rate, Time};
 
@@ -27,6 +27,8 @@ pub struct Settings {
     pub host: HostConfig,
     /// Where senders choose the ways of their packets: how many there are.
     pub ways: Option<Ways>,
+    /// Clocks of hosts, by host; those beyond are perfect.
+    pub clocks: Vec<HostClock>,
     /// All links.
     pub wire: Wire,
     /// Flow classes.
@@ -104,7 +106,11 @@ pub struct Class {
     /// Priority of the receivers' congestion notifications.
     pub notification_priority: u8,
     /// Stage between flow and NIC.
-    pub underlay: Underlay,
+    pub underlay: UnderlayParameters,
+    /// What is arranged around it, if there is one.
+    pub arrangement: Option<Arrangement>,
+    /// Receivers tell senders' underlays how long each data packet took.
+    pub reports: bool,
     /// What its hosts do apart from the rest.
     pub transport: Transport,
     /// Index of its scheduler in those of the hosts.

@@ -10,17 +10,18 @@ use incast_cc::{
     receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
     sender::{LAWS, Recovery},
     switch::{AgentParameters, exerciser::Exerciser},
-    underlay::{Underlay, constant_hold::ConstantHold},
+    underlay::{Scope, UnderlayParameters, constant_hold::ConstantHold},
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, ClassConfig},
+    config::{Buffer, ClassConfig, HostClock},
     fabric::{
+        packet::Kind,
         permission::Gate,
         topology::{Dumbbell, Topology, file::parse},
     },
     outcome::EventKind,
-    probe::PacketFilter,
+    probe::{PacketFilter, Step},
 };
 use incast_units::Time;
 
@@ -230,7 +231,7 @@ fn the_underlay_holds_each_packet_for_its_time_and_keeps_the_order() {
         // At half the link's rate, so that packets never wait for the NIC as well.
         let mut config = config(dumbbell(), "constant-rate", &[("rate", text("50Gbps"))]);
         if held {
-            config.classes[0].underlay = Underlay::ConstantHold(ConstantHold { hold, reports: 0 });
+            config.classes[0].underlay = UnderlayParameters::ConstantHold(ConstantHold::of(hold));
         }
         config.flows = vec![flow(0, 2, 100 * u64::from(MTU))];
         let outcome = common::run(config);
@@ -239,7 +240,9 @@ fn the_underlay_holds_each_packet_for_its_time_and_keeps_the_order() {
     };
     let (without, with) = (run(false), run(true));
     assert_eq!(took(&with), took(&without) + hold);
-    assert_eq!((without.held, with.held), (Time::ZERO, hold * 100));
+    // The first packet waits for its time, and each of the others stands behind the one before it.
+    let gap = Time::from_ps((u64::from(MTU) + OVERHEAD) * 160);
+    assert_eq!((without.held, with.held), (Time::ZERO, hold + gap * 99));
     assert_eq!((with.reordered_packets, with.retransmitted_bytes), (0, 0));
 }
 
@@ -248,12 +251,55 @@ fn the_underlay_holds_whole_windows_too() {
     let hold = Time::from_us(7);
     for bytes in [1, 10 * u64::from(MTU)] {
         let mut config = unlimited(dumbbell());
-        config.classes[0].underlay = Underlay::ConstantHold(ConstantHold { hold, reports: 0 });
+        config.classes[0].underlay = UnderlayParameters::ConstantHold(ConstantHold::of(hold));
         config.flows = vec![flow(0, 2, bytes)];
         let outcome = common::run(config);
         delivered(&outcome);
         assert_eq!(took(&outcome.flows[0]), ideal(&outcome.flows[0]) + hold);
     }
+}
+
+/// What the receivers of a flow of ten packets report, in nanoseconds, with these clocks of sender and receiver.
+fn reported(scope: Scope, clocks: [HostClock; 2]) -> Vec<i32> {
+    let mut config = unlimited(dumbbell());
+    let mut stage = ConstantHold::of(Time::from_us(7));
+    stage.arrangement.scope = scope;
+    config.classes[0].underlay = UnderlayParameters::ConstantHold(stage);
+    config.clocks = vec![clocks[0], HostClock::default(), clocks[1]];
+    config.flows = vec![flow(0, 2, 10 * u64::from(MTU))];
+    config.probes.packets = Some(PacketFilter {
+        flow: Some((0, 0)),
+        ports: Vec::new(),
+        from: Time::ZERO,
+        until: Time::MAX,
+        most: usize::MAX,
+    });
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let of_receiver = outcome.packets.iter().filter(|record| record.node == 2);
+    let sent = of_receiver.filter(|record| matches!(record.step, Step::Sent { .. }));
+    sent.filter(|record| record.packet.kind == Kind::Report).map(|record| record.packet.delay_ns).collect()
+}
+
+#[test]
+fn each_packet_is_reported_with_its_time_on_the_way() {
+    for scope in [Scope::Flow, Scope::Destination] {
+        let delays = reported(scope, [HostClock::default(); 2]);
+        assert_eq!(delays.len(), 10);
+        // Three links of 1 us and 100 Gbit/s; what a packet was held, or waited for the NIC, is not counted.
+        let alone = 3 * (1_000 + (u64::from(MTU) + OVERHEAD) * 8 / 100) as i32;
+        assert!(delays.iter().all(|delay| (delay - alone).abs() <= 2), "{delays:?}, not {alone}");
+    }
+}
+
+#[test]
+fn reports_are_what_the_receivers_clock_shows() {
+    let perfect = reported(Scope::Flow, [HostClock::default(); 2]);
+    let ahead = |offset_ps| HostClock { offset_ps, ..HostClock::default() };
+    // The sender's clock is its own business.
+    assert_eq!(reported(Scope::Flow, [ahead(5_000_000), HostClock::default()]), perfect);
+    let behind = reported(Scope::Flow, [HostClock::default(), ahead(-50_000_000)]);
+    assert_eq!(behind, perfect.iter().map(|delay| delay - 50_000).collect::<Vec<_>>());
 }
 
 // ---- Receiver-driven scheduling ---------------------------------------------------------------------------

@@ -168,6 +168,7 @@ fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], re
         flows: flows.iter().map(flow).collect(),
         applications: Vec::new(),
         link_events: Vec::new(),
+        clocks: Vec::new(),
         probes: Probes::default(),
         seed: rest.seed,
         end: Time::from_us(700),

@@ -9,7 +9,7 @@ use incast_cc::{
     receiver::{Scheduler, window_credit::WindowCredit},
     sender::{LawParameters, Recovery},
     switch::AgentParameters,
-    underlay::Underlay,
+    underlay::UnderlayParameters,
 };
 use incast_sim::{
     Config, FlowSpec, base_path,
@@ -142,7 +142,7 @@ impl Case {
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
             notification_priority: 0,
-            underlay: Underlay::None,
+            underlay: UnderlayParameters::None,
             scheduler: Some(0),
             trimmable: kind.trimmable,
         }

@@ -7,7 +7,7 @@
 use incast_cc::{
     parameters::Raw,
     sender::{Framing, LawParameters, Recovery},
-    underlay::Underlay,
+    underlay::UnderlayParameters,
 };
 use incast_sim::{
     Config, ConfigError, FlowSpec, base_path,
@@ -143,13 +143,14 @@ impl Sweep {
                 priority: 0,
                 ack_priority: None,
                 notification_priority: 0,
-                underlay: Underlay::None,
+                underlay: UnderlayParameters::None,
                 scheduler: None,
                 trimmable: false,
             }],
             flows,
             applications: Vec::new(),
             link_events: Vec::new(),
+            clocks: Vec::new(),
             probes: Probes { ports: Some((rtt, vec![port])), ..Probes::default() },
             seed: self.seed,
             end,

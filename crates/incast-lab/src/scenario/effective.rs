@@ -5,6 +5,7 @@ use super::resolve::{
     Point,
     scheme::{Resolved, toml_value},
 };
+use incast_cc::underlay::UnderlayParameters;
 use toml::{Table, Value};
 
 /// The document at a grid point with every default spelled out.
@@ -57,6 +58,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
             table.insert(key.into(), toml_value(&raw));
         }
     }
+    table.extend(own.and_then(|class| underlay(&class.underlay)).map(|it| ("underlay".to_owned(), it)));
     let mut by_class = Table::new();
     for class in
         resolved.classes.iter().filter(|class| described.by_class.iter().any(|(name, _)| *name == class.name))
@@ -72,6 +74,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
         for (key, raw) in class.law.values() {
             refined.insert(key.into(), toml_value(&raw));
         }
+        refined.extend(underlay(&class.underlay).map(|it| ("underlay".to_owned(), it)));
         by_class.insert(class.name.clone(), Value::Table(refined));
     }
     if !by_class.is_empty() {
@@ -96,6 +99,14 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
         );
     }
     Value::Table(table)
+}
+
+/// An underlay with all parameters as resolved.
+fn underlay(resolved: &UnderlayParameters) -> Option<Value> {
+    let kind = ("kind".to_owned(), Value::String(resolved.info()?.name.to_owned()));
+    let values = resolved.values();
+    let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));
+    Some(Value::Table([kind].into_iter().chain(values).collect()))
 }
 
 /// Writes `{ leaf-spine = { … } }` as `{ kind = "leaf-spine", … }`.

@@ -1,7 +1,7 @@
 //! The JSON schema of scenarios and the reference page, both from the config structs.
 
 use super::document::Document;
-use incast_cc::{parameters::ParameterInfo, sender::LAWS, switch::AGENTS};
+use incast_cc::{parameters::ParameterInfo, sender::LAWS, switch::AGENTS, underlay::UNDERLAYS};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -38,6 +38,12 @@ pub fn reference_markdown() -> String {
             let pairs = pairs.collect::<Vec<_>>().join(", ");
             let _ = writeln!(page, "Defaults of laws that have these parameters become: {pairs}.\n");
         }
+    }
+    page.push_str(
+        "# Underlays\n\nValues of a scheme's or a class's `underlay` and keys beside its `kind`. Defaults are formulas of the same.\n\n",
+    );
+    for underlay in UNDERLAYS {
+        algorithm(&mut page, underlay.name, underlay.title, underlay.source, underlay.parameters);
     }
     page
 }

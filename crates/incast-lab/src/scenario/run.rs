@@ -1,7 +1,9 @@
 //! One simulation of a scenario.
 
 use super::{
-    Form, SizeRange, effective,
+    Form, SizeRange,
+    document::host::Clock,
+    effective,
     error::ScenarioError,
     resolve::{Point, pfc, scheme::Resolved},
 };
@@ -9,7 +11,10 @@ use crate::{
     results::{fct_txt::FctTxt, pfc_txt},
     workload::rpc::Several,
 };
-use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, probe::EventRecord};
+use incast_sim::{
+    Config, Demand, Fabric, MemoryEstimate, config::HostClock, engine::random::Stream, estimate_memory,
+    probe::EventRecord,
+};
 use incast_units::Time;
 use std::sync::Arc;
 
@@ -66,6 +71,7 @@ impl Run {
             topology: (*point.topology).clone(),
             switch: self.resolved.switch.clone(),
             host: self.resolved.host.clone(),
+            clocks: clocks(&self.resolved.merged.1.clock, self.seed, point.topology.hosts),
             classes: self.resolved.classes.clone(),
             flows,
             applications,
@@ -187,4 +193,24 @@ impl Run {
         }
         table
     }
+}
+
+/// Purpose of the stream of which each host draws its clock.
+const CLOCKS: u32 = 0x434c_4b53;
+
+/// The clocks of all hosts; none if they are perfect.
+fn clocks(clock: &Clock, seed: u64, hosts: u32) -> Vec<HostClock> {
+    if *clock == Clock::default() {
+        return Vec::new();
+    }
+    let draw = |host: u32| {
+        let mut stream = Stream::new(seed, CLOCKS, host.into());
+        let mut either_way = || 2.0 * stream.uniform() - 1.0;
+        HostClock {
+            offset_ps: (either_way() * clock.offset.0.ps() as f64) as i64,
+            drift_ppm: either_way() * clock.drift_ppm,
+            noise: clock.noise.0,
+        }
+    };
+    (0..hosts).map(draw).collect()
 }

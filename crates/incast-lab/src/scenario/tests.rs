@@ -383,7 +383,7 @@ fn bad_values_are_refused_where_they_are() {
         ("total = \"4MB\", alpha = 1.0", "per_port_packets = 0", "1 packet or more"),
         ("total = \"4MB\", alpha = 1.0", "per_port_packets = 9, reserve = \"1KB\"", "`total` bytes"),
         ("priority = 2", "priority = 8", "0 to 7"),
-        ("drift_ppm = 0", "drift_ppm = 3", "later version"),
+        ("drift_ppm = 0", "drift_ppm = 3000", "0 to 1000"),
         ("mtu = \"4096B\"", "mtu = \"63B\"", "64B to 9216B"),
         ("p = 0.2", "p = 1.2", "above 0 and at most 1"),
         ("min = \"400KB\"", "min = \"2MB\"", "at most max"),
@@ -404,7 +404,12 @@ fn bad_values_are_refused_where_they_are() {
         ("at = \"2ms\"\nlink_down", "at = \"2ms\"\nlink_up = \"leaf0-spine0\"\nlink_down", "exactly one"),
         ("\"leaf0->h0\"", "\"leaf0->h9\"", "matches no port"),
         ("value = 640", "value = 640\nat_most = 700", "exactly one"),
-        ("law = \"cubic\"", "law = \"cubic\"\nunderlay = { kind = \"onramp\" }", "later version"),
+        ("law = \"cubic\"", "law = \"cubic\"\nunderlay = { kind = \"offramp\" }", "offramp"),
+        (
+            "law = \"cubic\"",
+            "law = \"cubic\"\nunderlay = { kind = \"none\", threshold = \"1us\" }",
+            "takes none",
+        ),
         ("seeds = [1, 2, 3]", "seeds = 1979-05-27", "dates"),
     ] {
         refused(from, to, expected);

@@ -229,6 +229,7 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Pause => "pause frame".into(),
         Kind::Trimmed => format!("header of data {}", packet.position),
         Kind::Bounced => format!("header of data {}, sent back", packet.position),
+        Kind::Report => format!("one-way delay of data {}: {} ns", packet.position, packet.delay_ns),
     };
     prefix + &what
 }

@@ -34,6 +34,8 @@ pub enum Kind {
     Pause,
     /// A trimmed header on its way back to its sender.
     Bounced,
+    /// Underlay: how long data took one way, for the underlay of its sender. See `host/underlay.rs`.
+    Report,
 }
 
 impl Kind {
@@ -131,6 +133,16 @@ impl Packet {
     #[inline]
     pub fn set_stamp(&mut self, time: Time) {
         self.set_value(time.ps());
+    }
+    /// Data that was held: sets the stamp anew, and keeps the name of a token.
+    pub fn restamp(&mut self, time: Time) {
+        match self.token() {
+            Some(name) => {
+                self.set_stamp(time);
+                self.set_token(name);
+            }
+            None => self.set_stamp(time),
+        }
     }
     /// Data of a receiver-driven flow: the stamp, of which 48 bits travel if there is the name of a token.
     #[inline]
@@ -309,10 +321,12 @@ impl Packet {
         let ns = (endpoint_delay.ps() / 1000).min(u64::from(MOST_ENDPOINT_NS)) as u32;
         self.source = (links.clamp(1, 256) as u32 - 1) << 24 | ns;
     }
-    /// Acknowledgement: when the data arrived, to the nanosecond.
+    /// Acknowledgement: time since the data arrived, to the nanosecond, by a clock that is so many picoseconds ahead `now` and
+    /// had its own error then.
     #[inline]
-    pub fn data_arrival(&self, now: Time) -> Time {
-        self.echo(now) + Time::from_ns(self.delay_ns.max(0) as u64)
+    pub fn since_arrival(&self, now: Time, error: i64) -> Time {
+        let shown = (now - self.echo(now)).ps() as i64 + error;
+        Time::from_ps(shown.saturating_sub(i64::from(self.delay_ns) * 1000).max(0) as u64)
     }
     /// Acknowledgement: sets the delay alone.
     #[inline]

@@ -25,6 +25,9 @@ impl Host<'_> {
         let now = context.now();
         let class = &self.settings.classes[usize::from(packet.class)];
         let in_order_only = class.recovery == Recovery::GoBackN;
+        if class.reports {
+            self.report(packet, context);
+        }
         let known = self.receiving.records.len();
         let arrival = self.receiving.on_data(now, packet, in_order_only);
         if self.schedules && self.receiving.records.len() > known {
@@ -151,7 +154,7 @@ impl Host<'_> {
         let (sent, share) =
             if self.schedules { (data.sent_at(arrived), self.share_of(data)) } else { (data.stamp(), None) };
         answer.set_echo(sent, share);
-        answer.delay_ns = (arrived.saturating_sub(sent).ps() / 1000).min(i32::MAX as u64) as i32;
+        answer.delay_ns = self.delay_of(sent, arrived);
         answer.set_way(data.delay_ns, Time::ZERO);
         answer.wire = class.format.control() as u16;
         answer.priority = class.ack_priority;

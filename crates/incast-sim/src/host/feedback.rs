@@ -5,7 +5,7 @@ use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::{Feedback, sender::Acknowledges, spray::Fate};
+use incast_cc::{Feedback, sender::Acknowledges, spray::Fate, underlay::Reports};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -27,16 +27,21 @@ impl Host<'_> {
             return;
         }
         let (before, sent) = (flow.send.acked(), packet.echo(now));
+        let handed_over = flow.handed_over(sent);
         if let Some(share) = packet.share() {
             flow.share = Some(share);
         }
         let acked = match packet.kind {
             Kind::Nack => flow.send.on_nack(packet.packets),
-            _ => flow.send.on_ack(packet.position, packet.packets, sent.ps()),
+            _ => flow.send.on_ack(packet.position, packet.packets, handed_over.ps()),
         };
-        let rtt = now - sent;
+        let class = &settings.classes[usize::from(flow.class)];
+        let with_hold = class.arrangement.is_some_and(|arrangement| arrangement.rtt_with_hold);
+        let rtt = now - if with_hold { handed_over } else { sent };
         flow.rtt.sample(rtt);
         let (packets, marked) = packet.report();
+        let one_way_delay =
+            i64::from(packet.delay_ns) * 1000 - self.clock.as_ref().map_or(0, |clock| clock.error(sent));
         let feedback = Feedback {
             now,
             acked_bytes: payload_of(&acked, flow, mtu),
@@ -49,7 +54,7 @@ impl Host<'_> {
             app_limited: flow.app_limited(before),
             endpoint_delay: Some(packet.endpoint_delay()),
             hops: Some(packet.hops()),
-            one_way_delay: Some(i64::from(packet.delay_ns) * 1000),
+            one_way_delay: Some(one_way_delay),
             telemetry: telemetry.map_or(&[], Telemetry::hops),
             sender_count: flow.share.map(|share| u16::try_from(share.senders()).unwrap_or(u16::MAX)),
         };
@@ -57,7 +62,12 @@ impl Host<'_> {
         flow.report_loss(now, &acked, mtu);
         flow.refresh(settings);
         if flow.watched {
-            flow.report_arrival(now, sent, packet);
+            flow.report_arrival(packet);
+            if let (Some(stage), Some(Reports::Acknowledgements)) =
+                (&flow.stage, class.arrangement.map(|arrangement| arrangement.reports))
+            {
+                self.decisions.on_report(stage.decision, now, sent, one_way_delay);
+            }
         }
         if flow.send.is_done() {
             self.finish(slot, context);

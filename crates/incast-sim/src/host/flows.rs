@@ -49,7 +49,9 @@ impl Host<'_> {
             spec.request = u64::from(self.node) << 32 | u64::from(sequence);
         }
         let class = &self.settings.classes[usize::from(spec.class)];
-        let mut flow = SendFlow::new(self.settings, class, self.nic.link.rate(), spec, sequence);
+        let rate = self.nic.link.rate();
+        let decision = self.decisions.of(class, spec.class as u8, rate, spec.destination, context.now());
+        let mut flow = SendFlow::new(self.settings, class, rate, spec, sequence, decision);
         flow.restart_timer(context.now(), self.settings);
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -76,7 +78,7 @@ impl Host<'_> {
             class: flow.spec.class,
             bytes: flow.spec.bytes,
         };
-        self.sent.push(summary(&flow, Some(context.now())));
+        self.sent.push(summary(&flow, context.now(), Some(context.now())));
         if let Some(mut application) = self.application.take() {
             application.on_acked(context.now(), &info, &mut |spec| self.open(spec, context));
             self.application = Some(application);
@@ -90,6 +92,9 @@ impl Host<'_> {
         if flow.queued {
             self.leave_line(slot, &flow);
         }
+        if let Some(stage) = &flow.stage {
+            self.decisions.forget(&self.settings.classes[usize::from(flow.class)], stage.decision);
+        }
         Some(flow)
     }
 
@@ -97,7 +102,7 @@ impl Host<'_> {
     #[cold]
     pub(super) fn abandon(&mut self, slot: u32, context: &mut impl NodeContext) {
         let Some(flow) = self.remove(slot) else { return };
-        self.sent.push(summary(&flow, None));
+        self.sent.push(summary(&flow, context.now(), None));
         let mut packet = Packet::new(Kind::Abandon, self.node, flow.spec.destination, flow.sequence, slot);
         (packet.entropy, packet.class) = (flow.entropy, flow.class);
         self.push_farewell(packet);
@@ -121,13 +126,14 @@ impl Host<'_> {
     }
 }
 
-pub(super) fn summary(flow: &SendFlow, acked: Option<Time>) -> Sent {
+/// What is known of a flow at `now`, when everything was acknowledged or the flow is given up.
+pub(super) fn summary(flow: &SendFlow, now: Time, acked: Option<Time>) -> Sent {
     Sent {
         spec: flow.spec,
         sequence: flow.sequence,
         acked,
         retransmitted_bytes: flow.retransmitted_bytes,
         timeouts: flow.timeouts,
-        held: flow.held,
+        held: flow.stage.as_ref().map_or(Time::ZERO, |stage| stage.held(now)),
     }
 }

@@ -7,6 +7,7 @@ mod answering;
 pub mod app;
 mod arrival;
 mod change;
+mod clock;
 mod feedback;
 mod flows;
 pub mod format;
@@ -24,14 +25,15 @@ mod table;
 mod timeout;
 mod tokens;
 mod turns;
+mod underlay;
 
 pub use self::sending::entropy;
 use self::{
-    answering::Answers, app::Application, flows::summary, nic::Nic, paths::Lots, receiving::Receiving,
-    sending::SendFlow,
+    answering::Answers, app::Application, clock::Clock, flows::summary, nic::Nic, paths::Lots,
+    receiving::Receiving, sending::SendFlow, underlay::Decisions,
 };
 use crate::{
-    config::FlowSpec,
+    config::{FlowSpec, HostClock},
     engine::{Event, prefetch::prefetch},
     fabric::{
         link::{Receiver, Transmitter},
@@ -57,7 +59,7 @@ pub struct Sent {
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Time that its packets were held by the underlay.
+    /// Time in which it had packets that the underlay did not let go.
     pub held: Time,
 }
 
@@ -72,6 +74,10 @@ pub struct Host<'a> {
     receiving: Receiving,
     /// Answers in the NIC, if it ever had some that took time.
     answers: Option<Box<Answers>>,
+    /// What decides about packets that are held.
+    decisions: Decisions,
+    /// Where it is not perfect.
+    clock: Option<Box<Clock>>,
     /// With the time of the pending event of each.
     schedulers: Vec<(Scheduler, Time)>,
     /// There are schedulers to ask.
@@ -124,6 +130,12 @@ impl<'a> Host<'a> {
             free: Vec::new(),
             receiving: Receiving::default(),
             answers: None,
+            decisions: Decisions::default(),
+            clock: settings
+                .clocks
+                .get(node as usize)
+                .filter(|deviation| **deviation != HostClock::default())
+                .map(|deviation| Box::new(Clock::new(*deviation, settings.seed, node))),
             schedules: !settings.host.schedulers.is_empty(),
             upcoming: flows,
             application,
@@ -174,6 +186,7 @@ impl<'a> Host<'a> {
             Kind::Pause => self.on_notice(packet, context),
             Kind::Trimmed => self.on_header(packet, context),
             Kind::Bounced => self.on_bounced(packet, context),
+            Kind::Report => self.on_report(packet, context),
         }
     }
 
@@ -214,9 +227,9 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Records of all flows that this host started, finished or not.
-    pub fn sent(&self) -> Vec<Sent> {
-        let unfinished = self.flows.iter().flatten().map(|flow| summary(flow, None));
+    /// Records of all flows that this host started, finished or not, at the end of the run.
+    pub fn sent(&self, end: Time) -> Vec<Sent> {
+        let unfinished = self.flows.iter().flatten().map(|flow| summary(flow, end, None));
         self.sent.iter().copied().chain(unfinished).collect()
     }
 

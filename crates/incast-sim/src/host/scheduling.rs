@@ -164,7 +164,7 @@ mod tests {
         Path,
         receiver::paced_tokens::PacedTokens,
         sender::{Framing, LawParameters, Recovery, Transport},
-        underlay::Underlay,
+        underlay::UnderlayParameters,
     };
     use incast_units::{Rate, Time};
 
@@ -202,7 +202,9 @@ mod tests {
             priority: 0,
             ack_priority: 0,
             notification_priority: 0,
-            underlay: Underlay::None,
+            underlay: UnderlayParameters::None,
+            arrangement: None,
+            reports: false,
             transport: Transport::default(),
             scheduler: Some(0),
             uses_tokens: true,
@@ -225,6 +227,7 @@ mod tests {
                 ))],
                 ..HostConfig::plain(MTU)
             },
+            clocks: Vec::new(),
             ways: None,
             wire: Wire::default(),
             classes: vec![class],

@@ -5,6 +5,7 @@ use super::{
     reliability::{Acked, Send},
     rtt::RoundTrip,
     tokens::Tokens,
+    underlay::{Decisions, Stage},
 };
 use crate::{
     config::FlowSpec,
@@ -15,23 +16,8 @@ use crate::{
     },
     settings::{Class, Settings},
 };
-use incast_cc::{
-    Loss, Path,
-    receiver::Share,
-    sender::Law,
-    spray::Fate,
-    underlay::{Underlay, UnderlayStage},
-};
+use incast_cc::{Loss, Path, receiver::Share, sender::Law, spray::Fate};
 use incast_units::{Rate, Time};
-use std::collections::VecDeque;
-
-/// Packets that the underlay holds.
-#[derive(Debug)]
-pub struct Stage {
-    underlay: Underlay,
-    /// Packets and when they were handed over, in order.
-    queue: VecDeque<(Packet, Time)>,
-}
 
 /// Whether a flow may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +103,6 @@ pub struct SendFlow {
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Time that packets spent in the underlay's stage, waiting for the NIC behind it included.
-    pub held: Time,
     /// Position of the last rate sample.
     pub sampled: u64,
 }
@@ -144,8 +128,15 @@ fn through(window: u64, path: &Path) -> f64 {
 const FLOW_STREAM: u64 = 0x464c_4f57;
 
 impl SendFlow {
-    /// A flow that starts now, from a host of this rate.
-    pub fn new(settings: &Settings, class: &Class, rate: Rate, spec: FlowSpec, sequence: u32) -> Self {
+    /// A flow that starts now, from a host of this rate; `decision` is made about packets that are held, where they are.
+    pub fn new(
+        settings: &Settings,
+        class: &Class,
+        rate: Rate,
+        spec: FlowSpec,
+        sequence: u32,
+        decision: Option<u32>,
+    ) -> Self {
         let mtu = u64::from(settings.host.mtu);
         let packets = spec.bytes.div_ceil(mtu) as u32;
         let random =
@@ -158,7 +149,7 @@ impl SendFlow {
             tokens: class.uses_tokens.then(Box::default),
             driven: class.scheduler.is_some(),
             special: class.scheduler.is_some() || settings.ways.is_some(),
-            watched: !class.underlay.is_none() || settings.ways.is_some(),
+            watched: class.arrangement.is_some() || settings.ways.is_some(),
             reminded: class.transport.reminded,
             rank: 0,
             line: class.priority,
@@ -183,8 +174,7 @@ impl SendFlow {
                 .ways
                 .is_some()
                 .then(|| Box::new(Paths::new(settings, spec.source, spec.destination, sequence, packets))),
-            stage: (!class.underlay.is_none())
-                .then(|| Box::new(Stage { underlay: class.underlay.clone(), queue: VecDeque::new() })),
+            stage: decision.map(|decision| Box::new(Stage::new(decision, settings.wire.gap))),
             class: spec.class as u8,
             sequence,
             packets,
@@ -195,7 +185,6 @@ impl SendFlow {
             spec,
             retransmitted_bytes: 0,
             timeouts: 0,
-            held: Time::ZERO,
             sampled: 0,
         };
         if flow.driven {
@@ -431,17 +420,36 @@ impl SendFlow {
 
     /// Whether a packet of this flow may go to the NIC at `now`.
     #[inline]
-    pub fn turn(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Turn {
+    pub fn turn(
+        &mut self,
+        now: Time,
+        host: u32,
+        slot: u32,
+        settings: &Settings,
+        decisions: &mut Decisions,
+    ) -> Turn {
         if self.stage.is_none() {
             return self.permission(now, settings.host.mtu);
         }
-        // What the law allows goes into the stage, whose head is then asked for.
+        self.turn_of_held(now, host, slot, settings, decisions)
+    }
+
+    /// What the law allows goes into the stage, whose first packet is then asked for.
+    #[inline(never)]
+    fn turn_of_held(
+        &mut self,
+        now: Time,
+        host: u32,
+        slot: u32,
+        settings: &Settings,
+        decisions: &mut Decisions,
+    ) -> Turn {
         let paced = loop {
             match self.permission(now, settings.host.mtu) {
                 Turn::Ready => {
                     let packet = self.emit(now, host, slot, settings);
                     if let Some(stage) = &mut self.stage {
-                        stage.queue.push_back((packet, now));
+                        stage.push(now, packet);
                     }
                 }
                 Turn::At(time) => break time,
@@ -449,10 +457,7 @@ impl SendFlow {
             }
         };
         let Some(stage) = &mut self.stage else { return Turn::Blocked };
-        let release = match stage.queue.front() {
-            Some((_, queued)) => stage.underlay.release(now, *queued),
-            None => Time::MAX,
-        };
+        let release = stage.release(now, decisions);
         match release.min(paced) {
             _ if release <= now => Turn::Ready,
             Time::MAX => Turn::Blocked,
@@ -462,24 +467,35 @@ impl SendFlow {
 
     /// The next packet for the NIC; [`Self::turn`] has just said that it may go.
     #[inline]
-    pub fn take(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Option<Packet> {
+    pub fn take(
+        &mut self,
+        now: Time,
+        host: u32,
+        slot: u32,
+        settings: &Settings,
+        decisions: &mut Decisions,
+    ) -> Option<Packet> {
         match &mut self.stage {
             None => Some(self.emit(now, host, slot, settings)),
-            Some(stage) => {
-                let (mut packet, queued) = stage.queue.pop_front()?;
-                packet.set_stamp(now);
-                self.held += now - queued;
-                Some(packet)
-            }
+            Some(stage) => stage.pop(now, self.send.in_flight(), decisions),
         }
     }
 
-    /// A packet was acknowledged: its one-way delay, and that its way is good.
+    /// When a packet that reached the NIC at `sent` was handed over: to the NIC, or to the stage before it.
+    #[inline]
+    pub fn handed_over(&self, sent: Time) -> Time {
+        self.stage.as_ref().map_or(sent, |stage| stage.handed_over(sent))
+    }
+
+    /// Packets wait in the underlay's stage.
+    #[inline]
+    pub fn has_held(&self) -> bool {
+        self.stage.as_ref().is_some_and(|stage| !stage.is_empty())
+    }
+
+    /// A packet was acknowledged: its way is good.
     #[inline(never)]
-    pub fn report_arrival(&mut self, now: Time, sent: Time, ack: &Packet) {
-        if let Some(stage) = &mut self.stage {
-            stage.underlay.on_feedback(now, sent, i64::from(ack.delay_ns) * 1000);
-        }
+    pub fn report_arrival(&mut self, ack: &Packet) {
         if let Some(paths) = &mut self.paths {
             paths.on_fate(ack.position, Fate::Arrived);
         }
@@ -496,7 +512,7 @@ impl SendFlow {
 
     /// The priority of the next packet that it has for the NIC.
     pub fn next_priority(&self, mtu: u32) -> u8 {
-        if let Some((packet, _)) = self.stage.as_ref().and_then(|stage| stage.queue.front()) {
+        if let Some(packet) = self.stage.as_ref().and_then(|stage| stage.front()) {
             return packet.priority;
         }
         let next = self.send.next().filter(|_| self.driven);

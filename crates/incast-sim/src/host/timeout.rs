@@ -26,6 +26,13 @@ impl Host<'_> {
             plan_timer(flow, slot, self.base, context);
             return;
         }
+        if flow.has_held() {
+            // What has not left this host cannot be missing: as Linux has it for what waits in a queueing discipline.
+            flow.restart_timer(now, settings);
+            self.offer(slot, context);
+            self.pump(context);
+            return;
+        }
         let class = &settings.classes[usize::from(flow.class)];
         let is_patient = class.transport.acknowledges == Acknowledges::Flows;
         let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();

@@ -34,7 +34,7 @@ impl Host<'_> {
             return;
         }
         // Asking may hand packets to the underlay, which starts the timer.
-        let turn = flow.turn(context.now(), self.node, slot, settings);
+        let turn = flow.turn(context.now(), self.node, slot, settings, &mut self.decisions);
         plan_timer(flow, slot, self.base, context);
         match turn {
             Turn::Ready => {
@@ -115,7 +115,7 @@ impl Host<'_> {
                 self.nic.answered = true;
                 self.injected += 1;
                 if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-                    packet.set_endpoint_delay(now.saturating_sub(packet.data_arrival(now)));
+                    packet.set_endpoint_delay(packet.since_arrival(now, self.clock_error(now)));
                 }
                 let telemetry = self.nic.telemetry(&packet);
                 if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
@@ -150,8 +150,8 @@ impl Host<'_> {
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return false };
         flow.queued = false;
         let mut sent = false;
-        if flow.turn(now, self.node, slot, settings) == Turn::Ready
-            && let Some(packet) = flow.take(now, self.node, slot, settings)
+        if flow.turn(now, self.node, slot, settings, &mut self.decisions) == Turn::Ready
+            && let Some(packet) = flow.take(now, self.node, slot, settings, &mut self.decisions)
         {
             debug_assert!(
                 self.nic.permission.allowed(1 << packet.priority) != 0,

@@ -28,6 +28,7 @@ use incast_cc::{
     Path,
     receiver::ReceiverScheduler,
     sender::{Acknowledges, Recovery},
+    underlay::Reports,
 };
 use incast_units::{Bytes, Time};
 
@@ -195,6 +196,8 @@ impl Plan {
                 priority: class.priority,
                 ack_priority: class.ack_priority.unwrap_or(class.priority),
                 notification_priority: class.notification_priority,
+                arrangement: class.underlay.arrangement(),
+                reports: class.underlay.arrangement().is_some_and(|it| it.reports == Reports::Own),
                 underlay: class.underlay.clone(),
                 transport,
                 scheduler: class.scheduler,
@@ -221,6 +224,7 @@ impl Plan {
             pfc: lossless::pfc_rules(config.into()),
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
+            clocks: config.clocks.clone(),
             ways: (config.switch.load_balancing == LoadBalancing::Permuted)
                 .then(|| Ways::new(&config.topology)),
             wire: config.wire,

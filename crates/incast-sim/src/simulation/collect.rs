@@ -42,7 +42,7 @@ pub fn outcome(
     {
         let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
         check_links(topology, plan, &nodes, &on_the_way);
-        outcome.flows = flows(topology, plan, settings, &nodes);
+        outcome.flows = flows(topology, plan, settings, &nodes, statistics.stopped_at.unwrap_or(end));
         let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
         let is_done = |flow: &FlowRecord| flow.acked.is_some() && flow.delivered.is_some();
         outcome.complete = unstarted == 0 && outcome.flows.iter().all(is_done);
@@ -160,12 +160,18 @@ fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], on_the_way
 }
 
 /// Joins what senders and receivers know.
-fn flows(topology: &Topology, plan: &Plan, settings: &Settings, nodes: &[&Node<'_>]) -> Vec<FlowRecord> {
+fn flows(
+    topology: &Topology,
+    plan: &Plan,
+    settings: &Settings,
+    nodes: &[&Node<'_>],
+    ended_at: Time,
+) -> Vec<FlowRecord> {
     let mut received: Vec<_> = hosts(nodes).flat_map(|host| host.received().iter().copied()).collect();
     received.sort_unstable_by_key(|arrived| (arrived.source, arrived.sequence));
     let mut records = Vec::new();
     for host in hosts(nodes) {
-        let mut sent = host.sent();
+        let mut sent = host.sent(ended_at);
         sent.sort_unstable_by_key(|sent| sent.sequence);
         for sent in sent {
             let mut record = FlowRecord {

@@ -11,7 +11,7 @@ use incast_cc::{
     parameters::Raw,
     receiver::ReceiverScheduler,
     sender::{LAWS, LawInfo, LawParameters},
-    underlay::Underlay,
+    underlay::UnderlayParameters,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
@@ -60,7 +60,7 @@ pub fn class(topology: &Topology, mtu: u32, name: &str, parameters: &[(&str, Raw
         priority: transport.priority,
         ack_priority: transport.control_priority,
         notification_priority: 0,
-        underlay: Underlay::None,
+        underlay: UnderlayParameters::None,
         scheduler: None,
         trimmable: transport.trimmable,
     }
@@ -85,6 +85,7 @@ pub fn config(topology: Topology, law: &str, parameters: &[(&str, Raw)]) -> Conf
         flows: Vec::new(),
         applications: Vec::new(),
         link_events: Vec::new(),
+        clocks: Vec::new(),
         probes: Probes::default(),
         seed: 1,
         end: Time::from_ms(1000),

@@ -1,4 +1,4 @@
-//! The laws and the in-switch algorithms with their parameters.
+//! The laws, the in-switch algorithms and the underlays with their parameters.
 
 use super::{Entry, wrap};
 use incast_cc::{
@@ -6,6 +6,7 @@ use incast_cc::{
     parameters::{ParameterInfo, Raw},
     sender::LAWS,
     switch::AGENTS,
+    underlay::UNDERLAYS,
 };
 use incast_units::{Rate, Time};
 use serde_json::{Map, Value, json};
@@ -40,7 +41,13 @@ pub(super) fn entries() -> Vec<Entry> {
         }
         Entry { facts: facts.into(), text }
     });
-    laws.chain(agents).collect()
+    let underlays = UNDERLAYS.iter().map(|underlay| {
+        let mut facts = facts(underlay.name, underlay.title, underlay.source, underlay.parameters);
+        facts.insert("key".into(), "underlay".into());
+        let text = text("underlay ", underlay.name, underlay.title, underlay.source, underlay.parameters);
+        Entry { facts: facts.into(), text }
+    });
+    laws.chain(agents).chain(underlays).collect()
 }
 
 /// For people; `key` says where the name belongs.

@@ -45,7 +45,7 @@ pub struct Host {
     /// Sizes of frames. Default: those of each law's transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<Frames>,
-    /// Clocks of the hosts; only perfect ones in this version.
+    /// How far the clocks of hosts are off, by which one-way delays are measured. Each host draws its own.
     #[serde(default)]
     pub clock: Clock,
 }
@@ -101,13 +101,13 @@ pub enum Recovery {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
-    /// Largest offset of a host's clock.
+    /// Largest offset of a host's clock either way, at most 1 s: uniform.
     #[serde(default = "no_time")]
     pub offset: Duration,
-    /// Largest drift in parts per million.
+    /// Largest drift either way in parts per million, 0 to 1,000: uniform.
     #[serde(default)]
     pub drift_ppm: f64,
-    /// Largest error of a reading.
+    /// Largest error of a reading either way, at most 100 ms: uniform, each reading by itself.
     #[serde(default = "no_time")]
     pub noise: Duration,
 }

@@ -1,11 +1,11 @@
 //! The scenario file as types: the single source of parser, JSON schema and reference page.
 
-pub mod agent;
 pub mod claim;
 pub mod event;
 pub mod grid;
 pub mod host;
 pub mod measure;
+pub mod named;
 pub mod scheme;
 pub mod short;
 pub mod switch;

@@ -1,6 +1,6 @@
 //! `[[scheme]]`.
 
-use super::{host::Host, switch::Switch};
+use super::{host::Host, named::Underlay, switch::Switch};
 use incast_cc::parameters::Raw;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
@@ -64,21 +64,6 @@ pub struct Refinement {
     pub parameters: Parameters,
 }
 
-/// Stage between flow and NIC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(tag = "kind", transform = also_none)]
-pub enum Underlay {
-    /// None.
-    #[default]
-    None,
-}
-
-/// `"none"` stands for the table `{ kind = "none" }`.
-fn also_none(schema: &mut Schema) {
-    super::also(schema, "none");
-}
-
 /// Keys of a scheme that are not parameters.
 pub const SCHEME_KEYS: &[&str] = &[
     "law",
@@ -113,7 +98,7 @@ impl<'de> Deserialize<'de> for Scheme {
                     ack_priority: None,
                     notification_priority: None,
                     by_class: Vec::new(),
-                    underlay: Underlay::None,
+                    underlay: Underlay::default(),
                     switch: None,
                     host: None,
                     parameters: Vec::new(),
@@ -246,6 +231,9 @@ impl Serialize for Scheme {
         if let Some(priority) = self.notification_priority {
             map.serialize_entry("notification_priority", &priority)?;
         }
+        if !self.underlay.is_none() {
+            map.serialize_entry("underlay", &self.underlay)?;
+        }
         for (key, raw) in &self.parameters {
             map.serialize_entry(key, &Written(raw))?;
         }
@@ -267,6 +255,9 @@ impl Serialize for Refinement {
         }
         if let Some(priority) = self.notification_priority {
             map.serialize_entry("notification_priority", &priority)?;
+        }
+        if let Some(underlay) = &self.underlay {
+            map.serialize_entry("underlay", underlay)?;
         }
         for (key, raw) in &self.parameters {
             map.serialize_entry(key, &Written(raw))?;

@@ -2,7 +2,7 @@
 
 use super::{
     super::quantity::{Depth, Duration, Size, Speed},
-    agent::Agent,
+    named::Agent,
     trim::Trimming,
 };
 use incast_units::{Bytes, Time};

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        document::{agent::Agent, scheme::Scheme, switch::Ecn},
+        document::{named::Agent, scheme::Scheme, switch::Ecn},
         error::Problem,
     },
     files::Files,

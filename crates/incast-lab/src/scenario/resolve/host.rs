@@ -22,10 +22,7 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
     let at = |key: &str, found: &dyn std::fmt::Display, allowed: &str| {
         Err(Problem::value(found, allowed).at(&keys!["host", key]))
     };
-    if host.clock != Clock::default() {
-        return Err(Problem::new("clocks that deviate come with a later version, allowed is zero")
-            .at(&keys!["host", "clock"]));
-    }
+    check_clock(&host.clock)?;
     if host.rto_min.0 == Time::ZERO {
         return at("rto_min", &host.rto_min, "a time above 0");
     }
@@ -52,6 +49,25 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         gate: None,
         path_penalty: host.path_penalty.unwrap_or(true),
     })
+}
+
+/// Clocks may be wrong by so much: what packets carry of one-way delays has room for 2.1 s either way.
+const MOST_OFF: Time = Time::from_ms(1000);
+
+fn check_clock(clock: &Clock) -> Result<(), Problem> {
+    let at = |key: &str, found: &dyn std::fmt::Display, allowed: &str| {
+        Err(Problem::value(found, allowed).at(&keys!["host", "clock", key]))
+    };
+    if clock.offset.0 > MOST_OFF {
+        return at("offset", &clock.offset, "at most 1s");
+    }
+    if clock.noise.0 > Time::from_ms(100) {
+        return at("noise", &clock.noise, "at most 100ms");
+    }
+    if !(0.0..=1000.0).contains(&clock.drift_ppm) {
+        return at("drift_ppm", &clock.drift_ppm, "0 to 1000");
+    }
+    Ok(())
 }
 
 /// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.

@@ -12,6 +12,7 @@ mod sizes;
 mod switch;
 pub mod traffic;
 mod trim;
+mod underlay;
 mod wire;
 
 use super::{

@@ -18,7 +18,7 @@ use super::{
     files::Files,
     host, pfc, switch,
     traffic::Traffic,
-    trim, wire,
+    trim, underlay, wire,
 };
 use crate::scenario::de;
 use incast_cc::{
@@ -27,7 +27,6 @@ use incast_cc::{
     parameters::{ParameterError, Raw},
     receiver::Scheduler,
     sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, SizeClass},
-    underlay::Underlay,
 };
 use incast_sim::{
     Fabric,
@@ -289,6 +288,9 @@ fn class_config(
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
     }
     let receiver = law.receiver(&path);
+    let own = refinement.and_then(|refinement| refinement.underlay.as_ref());
+    let underlay = underlay::resolve(own.unwrap_or(&scheme.underlay), &path, files)
+        .map_err(|problem| problem.under("underlay"))?;
     let class = ClassConfig {
         name: name.to_owned(),
         recovery: host.recovery.map_or(info.recovery, host::recovery),
@@ -298,7 +300,7 @@ fn class_config(
         priority: data,
         ack_priority: acks.or(transport.control_priority),
         notification_priority: notifications.unwrap_or(0),
-        underlay: Underlay::None,
+        underlay,
         trimmable: transport.trimmable,
         scheduler: None,
     };
@@ -354,7 +356,7 @@ fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
             }
         }
     }
-    for key in ["priority", "ack_priority", "notification_priority", "by_class"] {
+    for key in ["priority", "ack_priority", "notification_priority", "by_class", "underlay"] {
         if let Some(node) = written.get(key) {
             notes.push(format!("{key} = {}", inline(node)));
         }
@@ -412,6 +414,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(lossy(context, scheme));
         warnings.extend(without_effect(scheme, described));
         warnings.extend(receiver_driven(scheme));
+        warnings.extend(underlay::warnings(scheme, described));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
             warnings.push(format!(
