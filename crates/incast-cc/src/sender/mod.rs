@@ -2,11 +2,13 @@
 //!
 //! To add one, write its file and add a line to `senders!` below; `docs/adding-a-law.md` walks through it.
 
+pub mod delivery_rate;
 pub mod grant;
 mod rate_based;
 mod registry;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod windowed;
 
 use crate::{
     Cnp, Feedback, Loss, Path,
@@ -20,6 +22,7 @@ registry::senders! {
     dctcp::Dctcp,
     dctcp_rate::DctcpRate,
     cubic::Cubic,
+    bbr::Bbr,
     swift::Swift,
     timely::Timely,
     dcqcn::Dcqcn,

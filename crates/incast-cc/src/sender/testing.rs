@@ -210,6 +210,7 @@ impl Run {
 
     fn acknowledge(&mut self, ack: Ack) {
         let mut lost: Option<(u64, u64)> = None;
+        let nothing_to_send = self.next == self.scenario.flow && self.again.is_empty();
         while let Some(first) = self.outstanding.pop_front() {
             self.in_flight -= first.bytes;
             if first.number == ack.packet.number {
@@ -244,6 +245,7 @@ impl Run {
             in_flight: self.in_flight,
             rtt: self.last_rtt,
             app_limited: self.next == self.scenario.flow,
+            nothing_to_send,
             ..Feedback::default()
         });
         // The notification travels with the acknowledgement; the receiver's clock is taken to be that of its arrival.
@@ -605,6 +607,7 @@ impl Model {
                     in_flight: self.in_flight,
                     rtt: Time::from_ps(*rtt),
                     app_limited: *app_limited,
+                    nothing_to_send: *app_limited,
                     endpoint_delay: extras
                         .as_ref()
                         .map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt))),

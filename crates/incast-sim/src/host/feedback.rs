@@ -27,6 +27,7 @@ impl Host<'_> {
             return;
         }
         let (before, sent) = (flow.send.acked(), packet.echo(now));
+        let nothing_to_send = flow.send.next().is_none();
         if let Some(share) = packet.share() {
             flow.share = Some(share);
         }
@@ -47,6 +48,7 @@ impl Host<'_> {
             in_flight: flow.in_flight(mtu),
             rtt,
             app_limited: flow.app_limited(before),
+            nothing_to_send,
             endpoint_delay: Some(packet.endpoint_delay()),
             hops: Some(packet.hops()),
             one_way_delay: Some(i64::from(packet.delay_ns) * 1000),
