@@ -147,7 +147,7 @@ pub struct Bbr {
 
 /// `estimated_bdp = BtlBw RTprop` times a gain, in bytes (section 4.2.3.2).
 fn bdp(gain: f64, bandwidth: f64, rtprop: Time) -> f64 {
-    gain * bandwidth * (rtprop.ps() as f64 * 1e-12)
+    gain * bandwidth * rtprop.ps() as f64 / 1e12
 }
 
 /// BBR.send_quantum of a pace in bytes per second (section 4.2.2), no more than `largest`.
@@ -431,7 +431,14 @@ impl SenderLaw for Bbr {
         if self.constants.parameters.ack_aggregation {
             let (bandwidth, window) = (self.bandwidth(), self.window);
             let rounds = EXTRA_ACKED_ROUNDS;
-            self.aggregation.update(feedback.now, feedback.acked_bytes, bandwidth, window, self.round, rounds);
+            self.aggregation.update(
+                feedback.now,
+                feedback.acked_bytes,
+                bandwidth,
+                window,
+                self.round,
+                rounds,
+            );
         }
         self.check_cycle_phase(feedback.now, prior_in_flight);
         self.check_full_pipe(sample);
@@ -493,3 +500,6 @@ impl SenderLaw for Bbr {
         Some(Rate::from_bps_f64((self.pace * 8.0 * self.constants.overhead).max(1.0)))
     }
 }
+
+#[cfg(test)]
+mod tests;

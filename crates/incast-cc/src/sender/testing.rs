@@ -145,6 +145,11 @@ impl Run {
         }
     }
 
+    /// The law under way, and the time.
+    pub fn law(&self) -> (&Law, Time) {
+        (&self.law, self.now)
+    }
+
     fn queue(&self) -> u64 {
         self.scenario.bottleneck.bytes_in(self.port_free.saturating_sub(self.now)).get()
     }
@@ -357,6 +362,16 @@ mod golden {
         let ten = [("initial_window", Raw::Text("14480B".into()))];
         let wide_area = Scenario { buffer: 1_250_000, ..Scenario::wide_area() };
         insta::assert_snapshot!("cubic_wide_area", trajectory("cubic", &ten, wide_area, Time::from_ms(500)));
+    }
+
+    #[test]
+    fn bbr() {
+        insta::assert_snapshot!("bbr", trajectory("bbr", &[], Scenario::datacenter(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr_tail_drop", trajectory("bbr", &[], tail_drop(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr_outage", trajectory("bbr", &[], outage(), Time::from_us(50)));
+        let ten = [("initial_window", Raw::Text("14480B".into()))];
+        let wide_area = Scenario::wide_area();
+        insta::assert_snapshot!("bbr_wide_area", trajectory("bbr", &ten, wide_area, Time::from_ms(400)));
     }
 
     #[test]
