@@ -35,6 +35,8 @@ pub struct Sent {
     pub in_flight: u64,
     /// Bytes lost until then (P.lost).
     pub lost: u64,
+    /// Of those delivered, how many were marked.
+    pub marked: u64,
     /// The flow had nothing to send at some time (P.is_app_limited).
     pub app_limited: bool,
 }
@@ -62,6 +64,8 @@ pub struct DeliveryRate {
     app_limited: u64,
     /// Bytes lost (C.lost).
     lost: u64,
+    /// Bytes delivered with a mark; of an acknowledgement for several packets, in proportion.
+    marked: u64,
     in_flight: u64,
     sent: VecDeque<Sent>,
 }
@@ -85,6 +89,7 @@ impl DeliveryRate {
             first_sent_time: now,
             app_limited: 0,
             lost: 0,
+            marked: 0,
             in_flight: 0,
             sent: VecDeque::new(),
         }
@@ -98,6 +103,11 @@ impl DeliveryRate {
     /// Bytes found lost so far.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Bytes delivered with a mark so far.
+    pub fn marked(&self) -> u64 {
+        self.marked
     }
 
     /// Bytes in flight, as far as is known.
@@ -128,6 +138,7 @@ impl DeliveryRate {
             first_sent_time: self.first_sent_time,
             in_flight: self.in_flight,
             lost: self.lost,
+            marked: self.marked,
             app_limited: self.app_limited > 0,
         });
     }
@@ -144,6 +155,10 @@ impl DeliveryRate {
         }
         self.delivered = self.delivered.saturating_add(feedback.acked_bytes);
         self.delivered_time = feedback.now;
+        if feedback.marked > 0 {
+            let part = f64::from(feedback.marked) / f64::from(feedback.packets.max(1));
+            self.marked = self.marked.saturating_add((feedback.acked_bytes as f64 * part) as u64);
+        }
         if self.delivered > self.app_limited {
             self.app_limited = 0;
         }

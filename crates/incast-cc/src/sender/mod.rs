@@ -23,6 +23,7 @@ registry::senders! {
     dctcp_rate::DctcpRate,
     cubic::Cubic,
     bbr::Bbr,
+    bbr3::Bbr3,
     swift::Swift,
     timely::Timely,
     dcqcn::Dcqcn,
@@ -110,7 +111,7 @@ pub struct LawInfo {
     pub framing: Framing,
     /// Its transport's loss recovery.
     pub recovery: Recovery,
-    /// Data packets are sent as ECN-capable.
+    /// Data packets are sent as ECN-capable, unless a parameter decides it ([`SenderLaw::ecn_capable`]).
     pub ecn_capable: bool,
     /// Its parameters.
     pub parameters: &'static [ParameterInfo],
@@ -182,6 +183,10 @@ pub trait SenderLaw: Sized {
     /// this time. `None` for laws that learn of marks from acknowledgements.
     fn notification_interval(_parameters: &Self::Parameters) -> Option<Time> {
         None
+    }
+    /// Data packets are sent as ECN-capable: for laws of which a parameter decides it.
+    fn ecn_capable(_parameters: &Self::Parameters) -> bool {
+        Self::INFO.ecn_capable
     }
     /// A new pace changes the gap that is under way, too; else it begins with the gap after the next packet.
     fn repaces(_parameters: &Self::Parameters) -> bool {

@@ -202,7 +202,7 @@ impl Plan {
                     .scheduler
                     .and_then(|index| config.host.schedulers.get(usize::from(index)))
                     .is_some_and(ReceiverScheduler::uses_tokens),
-                ecn_capable: info.ecn_capable,
+                ecn_capable: class.law.ecn_capable(),
                 notification_interval: class.law.notification_interval(),
                 repaces: class.law.repaces(),
                 format: class.format,

@@ -158,7 +158,7 @@ impl<'a> Sender<'a> {
             stamp: now,
             started: now,
             links: 0,
-            ecn_capable: self.class.law.info().ecn_capable,
+            ecn_capable: self.class.law.ecn_capable(),
             marked: false,
             ingress: 0,
             content: Content::Data {
