@@ -91,6 +91,8 @@ crate::parameters! {
         pacing_margin: f64 = "0.01", |_| 0.01, "in [0, 1)", |m| *m >= 0.0 && *m < 1.0, "draft-05, section 2.4";
         /// Add to the window what is acknowledged in bursts beyond the bandwidth (extra_acked).
         ack_aggregation: bool = "true", |_| true, "true or false", |_| true, "draft-05, section 5.5.9";
+        /// In the first round of recovery, send as much as arrives.
+        packet_conservation: bool = "true", |_| true, "true or false", |_| true, "draft-cardwell-iccrg-bbr-congestion-control-02, section 4.6.4.4";
         /// Data is ECN-capable, and marks count. For marks at a low threshold (DCTCP's, L4S), not for those of RFC 3168.
         ecn: bool = "false", |_| false, "true or false", |_| true, "ours: the draft has no ECN";
         /// Weight of a round in the part of marked packets, alpha.
@@ -233,6 +235,9 @@ pub struct Bbr3 {
     prior_window: u64,
     pace: f64,
     recovery_end: Option<u64>,
+    /// The first round of recovery: a packet is sent for each that is delivered.
+    packet_conservation: bool,
+    last_acked: u64,
     /// The window was what limited the flow until so much was delivered.
     limited_until: u64,
     idle_restart: bool,
@@ -301,6 +306,7 @@ impl Bbr3 {
             self.start_round();
             self.round += 1;
             self.probe.rounds += 1;
+            self.packet_conservation = false;
         }
     }
 
@@ -454,6 +460,11 @@ impl Bbr3 {
 
     /// BBRSetCwnd (section 5.6.4.6).
     fn set_window(&mut self, acked: u64) {
+        if self.packet_conservation {
+            self.conserve_packets(acked);
+            self.bound_window();
+            return;
+        }
         let mut target = self.bdp(self.bandwidth, self.cwnd_gain());
         if self.constants.parameters.ack_aggregation {
             target = target.saturating_add(self.aggregation.extra() as u64);
@@ -467,6 +478,11 @@ impl Bbr3 {
         }
         self.window = self.window.max(self.constants.min_window);
         self.bound_window();
+    }
+
+    /// BBRModulateCwndForRecovery: as many packets go as arrive.
+    fn conserve_packets(&mut self, acked: u64) {
+        self.window = self.window.max(self.delivery.in_flight().saturating_add(acked));
     }
 
     /// BBRBoundCwndForProbeRTT and BBRBoundCwndForModel (sections 5.6.4.5 and 5.6.4.7).
@@ -560,6 +576,8 @@ impl SenderLaw for Bbr3 {
             prior_window: 0,
             pace: parameters.startup_gain * nominal,
             recovery_end: None,
+            packet_conservation: false,
+            last_acked: 0,
             limited_until: 0,
             idle_restart: false,
             last_packet: None,
@@ -573,6 +591,7 @@ impl SenderLaw for Bbr3 {
         let least_rtt = self.min_rtt.min(feedback.rtt);
         let sample = self.delivery.on_ack(feedback, self.window, least_rtt);
         let sample = sample.as_ref();
+        self.last_acked = feedback.acked_bytes;
         self.last_packet = sample.map_or(self.last_packet, |sample| Some(sample.packet));
         self.update_latest_signals(sample);
         self.update_round(sample);
@@ -599,7 +618,7 @@ impl SenderLaw for Bbr3 {
         self.advance_latest_signals(sample);
         self.bandwidth = self.max_bandwidth().min(self.bandwidth_shortterm);
         if self.recovery_end.is_some_and(|end| feedback.acked >= end) {
-            self.recovery_end = None;
+            (self.recovery_end, self.packet_conservation) = (None, false);
             self.window = self.window.max(self.prior_window);
         }
         self.set_pace(self.pacing_gain());
@@ -612,6 +631,16 @@ impl SenderLaw for Bbr3 {
         if self.recovery_end.is_none() {
             self.save_window();
             self.recovery_end = Some(loss.next);
+            if self.constants.parameters.packet_conservation {
+                self.packet_conservation = true;
+                self.start_round();
+                self.window = loss.in_flight.saturating_add(self.last_acked.max(self.constants.mss));
+            }
+        } else if self.constants.parameters.packet_conservation {
+            self.window = self.window.saturating_sub(loss.lost_bytes).max(self.constants.mss);
+            if self.packet_conservation {
+                self.conserve_packets(self.last_acked);
+            }
         }
         self.note_loss(loss);
         self.judge_loss(loss, lost_before);
@@ -622,7 +651,7 @@ impl SenderLaw for Bbr3 {
     fn on_timeout(&mut self, _now: Time, next: u64) {
         self.delivery.on_timeout();
         self.save_window();
-        self.recovery_end = Some(next);
+        (self.recovery_end, self.packet_conservation) = (Some(next), false);
         self.window = self.window.min(self.constants.mss);
     }
 

@@ -182,7 +182,6 @@ impl Plan {
     /// Resolves what all nodes share.
     pub fn settings(&self, config: &Config) -> Settings {
         let class = |class: &crate::config::ClassConfig| {
-            let info = class.law.info();
             let transport = class.law.transport();
             Class {
                 law: class.law.clone(),
