@@ -375,6 +375,15 @@ mod golden {
     }
 
     #[test]
+    fn bbr3() {
+        insta::assert_snapshot!("bbr3", trajectory("bbr3", &[], Scenario::datacenter(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr3_tail_drop", trajectory("bbr3", &[], tail_drop(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr3_outage", trajectory("bbr3", &[], outage(), Time::from_us(50)));
+        let ecn = [("ecn", Raw::Flag(true))];
+        insta::assert_snapshot!("bbr3_marking", trajectory("bbr3", &ecn, marking(), Time::from_us(50)));
+    }
+
+    #[test]
     fn swift() {
         insta::assert_snapshot!("swift", trajectory("swift", &[], Scenario::datacenter(), Time::from_us(50)));
         insta::assert_snapshot!("swift_outage", trajectory("swift", &[], outage(), Time::from_us(50)));
@@ -671,7 +680,10 @@ proptest! {
         };
         let set = |key: &str, value: &str| [(key.to_owned(), Raw::Text(value.to_owned()))];
         let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "quiet"));
-        let cases = LAWS.iter().flat_map(|info| [(info, &[][..]), (info, &lineage[..]), (info, &quiet[..])]);
+        let ecn = [("ecn".to_owned(), Raw::Flag(true))];
+        let cases = LAWS
+            .iter()
+            .flat_map(|info| [(info, &[][..]), (info, &lineage[..]), (info, &quiet[..]), (info, &ecn[..])]);
         for (info, given) in cases {
             let parameters = LawParameters::resolve(info.name, &path, given).expect("registered");
             let Ok(parameters) = parameters else {
