@@ -12,7 +12,7 @@ use common::{config, flow, link, text};
 use incast_cc::{parameters::Raw, sender::Framing};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
-    config::Buffer,
+    config::{Buffer, Ecn, Size},
     fabric::topology::{Dumbbell, Topology},
 };
 use incast_units::Time;
@@ -55,6 +55,12 @@ fn long_flows(law: &str, senders: u32, parameters: &[(&str, Raw)], end: Time) ->
 /// ProbeRTT a thousand times as often and as short as in the literal constants, which are a unit test's.
 fn fast() -> Vec<(&'static str, Raw)> {
     vec![("rtprop_window", text("10ms")), ("probe_rtt_duration", text("200us"))]
+}
+
+/// The same for version 3.
+fn fast3() -> Vec<(&'static str, Raw)> {
+    let times = [("probe_rtt_interval", "5ms"), ("min_rtt_window", "10ms"), ("probe_rtt_duration", "200us")];
+    times.map(|(key, time)| (key, text(time))).to_vec()
 }
 
 /// The queue in bytes, one sample per microsecond.
@@ -133,26 +139,62 @@ fn several_flows_keep_up_to_two_bdps_in_flight() {
     }
 }
 
+/// A fifth of a BDP of buffer: version 1 is blind to losses, version 3 keeps them near its threshold.
 #[test]
-fn a_shallow_buffer_loses_much() {
+fn a_shallow_buffer_loses_much_under_version_1() {
     let lost = |law: &str, parameters: &[(&str, Raw)]| {
         let mut config = long_flows(law, 4, parameters, Time::from_ms(20));
         config.switch.buffer = Buffer::PerPort { bytes: 25_000 };
         let outcome = common::run(config);
-        let sent =
-            outcome.ports.last().expect("samples").tx_bytes as f64 / FRAME + outcome.totals.drops as f64;
-        let share = outcome.totals.drops as f64 / sent;
-        println!(
-            "{law}: {:.2}% lost, used {:.4}",
-            100.0 * share,
-            used(&outcome, Time::from_ms(5), Time::from_ms(20))
-        );
+        let (drops, last) = (outcome.totals.drops as f64, outcome.ports.last().expect("samples"));
+        let share = drops / (last.tx_bytes as f64 / FRAME + drops);
+        let used = used(&outcome, Time::from_ms(5), Time::from_ms(20));
+        println!("{law}: {:.2}% lost, used {used:.4}, Jain {:.3}", 100.0 * share, jain(&outcome));
+        assert!(used > 0.95, "{law}: {used}");
         share
     };
-    let (bbr, cubic) = (lost("bbr", &fast()), lost("cubic", &[]));
-    // A fifth of a BDP of buffer, where the windows are of two.
+    let (bbr, cubic, bbr3) = (lost("bbr", &fast()), lost("cubic", &[]), lost("bbr3", &fast3()));
     assert!(bbr > 0.05, "{bbr}");
     assert!(bbr > 5.0 * cubic, "{bbr} and {cubic}");
+    assert!(bbr3 < 0.03, "{bbr3}");
+}
+
+#[test]
+fn a_lone_flow_of_version_3_fills_the_link() {
+    // The literal constants: no ProbeRTT within 20 ms.
+    let (from, end) = (Time::from_ms(5), Time::from_ms(20));
+    let outcome = common::run(long_flows("bbr3", 1, &[], end));
+    let (used, queue) = (used(&outcome, from, end), queue(&outcome, from, end));
+    let empty = queue.iter().filter(|bytes| **bytes <= 2.0 * FRAME).count() as f64 / queue.len() as f64;
+    println!(
+        "used {used:.4}, queue {:.0} B, {:.0} at most, {empty:.2} of the time none",
+        mean(&queue),
+        most(&queue)
+    );
+    assert!(used >= 0.98, "{used}");
+    assert!(empty > 0.5, "{empty}");
+    assert_eq!(outcome.totals.drops, 0);
+}
+
+/// Marks at a low threshold do what losses do: the queue hovers about it, between probes.
+#[test]
+fn version_3_listens_to_marks_if_wanted() {
+    let queues = |ecn: bool| {
+        let parameters: Vec<_> = fast3().into_iter().chain([("ecn", Raw::Flag(ecn))]).collect();
+        let mut config = long_flows("bbr3", 4, &parameters, Time::from_ms(30));
+        config.switch.buffer = Buffer::PerPort { bytes: 500_000 };
+        config.switch.ecn = Ecn::Step { at: Size::Bytes(40 * FRAME as u64) };
+        let outcome = common::run(config);
+        let (from, to) = (Time::from_ms(10), Time::from_ms(30));
+        let (used, queue) = (used(&outcome, from, to), queue(&outcome, from, to));
+        let marks = outcome.totals.marks_edge;
+        println!("ecn {ecn}: used {used:.4}, queue {:.2} BDP, {marks} marks", mean(&queue) / bdp());
+        assert_eq!(marks > 0, ecn, "only ECN-capable packets are marked");
+        assert!(used > 0.95, "{used}");
+        mean(&queue) / bdp()
+    };
+    let (with, without) = (queues(true), queues(false));
+    assert!(with < 0.5 && without > 1.5 * with, "{with} and {without}");
 }
 
 /// One flow, and one that joins it: the queue is gone in ProbeRTT, and in it alone.
