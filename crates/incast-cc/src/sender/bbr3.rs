@@ -26,7 +26,7 @@
 mod probing;
 
 use super::{
-    Framing, LawInfo, Recovery, SenderLaw,
+    Condition, Framing, LawInfo, Recovery, SenderLaw,
     bbr::draw,
     delivery_rate::{AckAggregation, DeliveryRate, RateSample, Sent},
     windowed::WindowedMax,
@@ -512,6 +512,13 @@ impl SenderLaw for Bbr3 {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("ecn_gain", "ecn", &["true"]),
+        Condition::new("ecn_factor", "ecn", &["true"]),
+        Condition::new("ecn_threshold", "ecn", &["true"]),
+        Condition::new("startup_ecn_rounds", "ecn", &["true"]),
+    ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let parameters = Parameters::resolve(path, given)?;
