@@ -25,6 +25,9 @@ pub struct Feedback<'a> {
     pub rtt: Time,
     /// The flow had nothing more to send, so that its window was not what limited it.
     pub app_limited: bool,
+    /// When the acknowledgement arrived, the flow had nothing to send, neither new nor again: nothing but the application
+    /// limits it. Unlike [`Self::app_limited`], waiting for a pace does not count.
+    pub nothing_to_send: bool,
     /// Part of `rtt` spent in the two end hosts: from the arrival of the data at the receiver's NIC until the
     /// acknowledgement left it, and from the arrival of that until now.
     pub endpoint_delay: Option<Time>,

@@ -351,6 +351,12 @@ fn kind() -> impl Strategy<Value = Kind> {
         12 => (1u64..100_000).prop_map(|window| ("dctcp", vec![("initial_window", format!("{window}B"))])),
         3 => Just(("dctcp", vec![("min_window", "100B".to_owned())])),
         3 => Just(("cubic", vec![])),
+        2 => Just(("bbr", vec![])),
+        1 => (1u64..100).prop_map(|us| {
+            ("bbr", vec![("rtprop_window", format!("{us}us")), ("probe_rtt_duration", format!("{us}us"))])
+        }),
+        1 => Just(("bbr3", vec![])),
+        1 => Just(("bbr3", vec![("probe_rtt_interval", "50us".to_owned()), ("probe_wait", "20us".to_owned())])),
         1 => Just(("swift", vec![])),
         1 => (1u64..10_000).prop_map(|window| ("swift", vec![("initial_window", format!("{window}B"))])),
         1 => Just(("timely", vec![])),

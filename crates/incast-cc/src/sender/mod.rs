@@ -2,11 +2,13 @@
 //!
 //! To add one, write its file and add a line to `senders!` below; `docs/adding-a-law.md` walks through it.
 
+pub mod delivery_rate;
 pub mod grant;
 mod rate_based;
 mod registry;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod windowed;
 
 use crate::{
     Cnp, Feedback, Loss, Path,
@@ -20,6 +22,8 @@ registry::senders! {
     dctcp::Dctcp,
     dctcp_rate::DctcpRate,
     cubic::Cubic,
+    bbr::Bbr,
+    bbr3::Bbr3,
     swift::Swift,
     timely::Timely,
     dcqcn::Dcqcn,
@@ -107,7 +111,7 @@ pub struct LawInfo {
     pub framing: Framing,
     /// Its transport's loss recovery.
     pub recovery: Recovery,
-    /// Data packets are sent as ECN-capable.
+    /// Data packets are sent as ECN-capable, unless a parameter decides it ([`SenderLaw::ecn_capable`]).
     pub ecn_capable: bool,
     /// Its parameters.
     pub parameters: &'static [ParameterInfo],
@@ -179,6 +183,10 @@ pub trait SenderLaw: Sized {
     /// this time. `None` for laws that learn of marks from acknowledgements.
     fn notification_interval(_parameters: &Self::Parameters) -> Option<Time> {
         None
+    }
+    /// Data packets are sent as ECN-capable: for laws of which a parameter decides it.
+    fn ecn_capable(_parameters: &Self::Parameters) -> bool {
+        Self::INFO.ecn_capable
     }
     /// A new pace changes the gap that is under way, too; else it begins with the gap after the next packet.
     fn repaces(_parameters: &Self::Parameters) -> bool {

@@ -81,6 +81,11 @@ macro_rules! dispatch {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::notification_interval(parameters),)* }
             }
 
+            /// See [`SenderLaw::ecn_capable`].
+            pub fn ecn_capable(&self) -> bool {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::ecn_capable(parameters),)* }
+            }
+
             /// See [`SenderLaw::repaces`].
             pub fn repaces(&self) -> bool {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::repaces(parameters),)* }

@@ -145,6 +145,11 @@ impl Run {
         }
     }
 
+    /// The law under way, and the time.
+    pub fn law(&self) -> (&Law, Time) {
+        (&self.law, self.now)
+    }
+
     fn queue(&self) -> u64 {
         self.scenario.bottleneck.bytes_in(self.port_free.saturating_sub(self.now)).get()
     }
@@ -210,6 +215,7 @@ impl Run {
 
     fn acknowledge(&mut self, ack: Ack) {
         let mut lost: Option<(u64, u64)> = None;
+        let nothing_to_send = self.next == self.scenario.flow && self.again.is_empty();
         while let Some(first) = self.outstanding.pop_front() {
             self.in_flight -= first.bytes;
             if first.number == ack.packet.number {
@@ -244,6 +250,7 @@ impl Run {
             in_flight: self.in_flight,
             rtt: self.last_rtt,
             app_limited: self.next == self.scenario.flow,
+            nothing_to_send,
             ..Feedback::default()
         });
         // The notification travels with the acknowledgement; the receiver's clock is taken to be that of its arrival.
@@ -355,6 +362,25 @@ mod golden {
         let ten = [("initial_window", Raw::Text("14480B".into()))];
         let wide_area = Scenario { buffer: 1_250_000, ..Scenario::wide_area() };
         insta::assert_snapshot!("cubic_wide_area", trajectory("cubic", &ten, wide_area, Time::from_ms(500)));
+    }
+
+    #[test]
+    fn bbr() {
+        insta::assert_snapshot!("bbr", trajectory("bbr", &[], Scenario::datacenter(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr_tail_drop", trajectory("bbr", &[], tail_drop(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr_outage", trajectory("bbr", &[], outage(), Time::from_us(50)));
+        let ten = [("initial_window", Raw::Text("14480B".into()))];
+        let wide_area = Scenario::wide_area();
+        insta::assert_snapshot!("bbr_wide_area", trajectory("bbr", &ten, wide_area, Time::from_ms(400)));
+    }
+
+    #[test]
+    fn bbr3() {
+        insta::assert_snapshot!("bbr3", trajectory("bbr3", &[], Scenario::datacenter(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr3_tail_drop", trajectory("bbr3", &[], tail_drop(), Time::from_us(50)));
+        insta::assert_snapshot!("bbr3_outage", trajectory("bbr3", &[], outage(), Time::from_us(50)));
+        let ecn = [("ecn", Raw::Flag(true))];
+        insta::assert_snapshot!("bbr3_marking", trajectory("bbr3", &ecn, marking(), Time::from_us(50)));
     }
 
     #[test]
@@ -605,6 +631,7 @@ impl Model {
                     in_flight: self.in_flight,
                     rtt: Time::from_ps(*rtt),
                     app_limited: *app_limited,
+                    nothing_to_send: *app_limited,
                     endpoint_delay: extras
                         .as_ref()
                         .map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt))),
@@ -653,7 +680,10 @@ proptest! {
         };
         let set = |key: &str, value: &str| [(key.to_owned(), Raw::Text(value.to_owned()))];
         let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "quiet"));
-        let cases = LAWS.iter().flat_map(|info| [(info, &[][..]), (info, &lineage[..]), (info, &quiet[..])]);
+        let ecn = [("ecn".to_owned(), Raw::Flag(true))];
+        let cases = LAWS
+            .iter()
+            .flat_map(|info| [(info, &[][..]), (info, &lineage[..]), (info, &quiet[..]), (info, &ecn[..])]);
         for (info, given) in cases {
             let parameters = LawParameters::resolve(info.name, &path, given).expect("registered");
             let Ok(parameters) = parameters else {

@@ -28,6 +28,7 @@ impl Host<'_> {
         }
         let (before, sent) = (flow.send.acked(), packet.echo(now));
         let handed_over = flow.handed_over(sent);
+        let nothing_to_send = flow.send.next().is_none();
         if let Some(share) = packet.share() {
             flow.share = Some(share);
         }
@@ -52,6 +53,7 @@ impl Host<'_> {
             in_flight: flow.in_flight(mtu),
             rtt,
             app_limited: flow.app_limited(before),
+            nothing_to_send,
             endpoint_delay: Some(packet.endpoint_delay()),
             hops: Some(packet.hops()),
             one_way_delay: Some(one_way_delay),

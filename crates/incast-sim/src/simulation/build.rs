@@ -183,7 +183,6 @@ impl Plan {
     /// Resolves what all nodes share.
     pub fn settings(&self, config: &Config) -> Settings {
         let class = |class: &crate::config::ClassConfig| {
-            let info = class.law.info();
             let transport = class.law.transport();
             Class {
                 law: class.law.clone(),
@@ -205,7 +204,7 @@ impl Plan {
                     .scheduler
                     .and_then(|index| config.host.schedulers.get(usize::from(index)))
                     .is_some_and(ReceiverScheduler::uses_tokens),
-                ecn_capable: info.ecn_capable,
+                ecn_capable: class.law.ecn_capable(),
                 notification_interval: class.law.notification_interval(),
                 repaces: class.law.repaces(),
                 format: class.format,

@@ -158,7 +158,7 @@ impl<'a> Sender<'a> {
             stamp: now,
             started: now,
             links: 0,
-            ecn_capable: self.class.law.info().ecn_capable,
+            ecn_capable: self.class.law.ecn_capable(),
             marked: false,
             ingress: 0,
             content: Content::Data {
@@ -178,6 +178,7 @@ impl<'a> Sender<'a> {
             return false;
         };
         let acked_before = self.recovery.acked();
+        let nothing_to_send = self.recovery.next().is_none();
         let News { arrived, lost } = self.recovery.on_answer(negative, position, expected, answer.stamp);
         let rtt = now - answer.stamp;
         self.rtt = Some(match self.rtt {
@@ -197,6 +198,7 @@ impl<'a> Sender<'a> {
             in_flight,
             rtt: Time::from_ps(rtt),
             app_limited: acked_before > self.limited_until,
+            nothing_to_send,
             endpoint_delay: Some(Time::from_ns(endpoint_ns)),
             hops: Some(hops),
             one_way_delay: Some(delay_ns as i64 * 1000),

@@ -78,7 +78,7 @@ pub fn footnotes(scheme: &Scheme, agent: &AgentParameters, classes: &[ClassConfi
 pub fn uses_thresholds(scheme: &Resolved) -> bool {
     let agent = &scheme.switch.agent;
     let ports_mark = agent.info().is_none_or(|info| !info.marks);
-    let capable = scheme.classes.iter().any(|class| class.law.info().ecn_capable);
+    let capable = scheme.classes.iter().any(|class| class.law.ecn_capable());
     agent.effects().reads_thresholds || ports_mark && capable
 }
 
@@ -112,14 +112,15 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
     for class in classes {
         let (law, heeds) = (class.law.info(), class.law.heeds());
+        let ecn_capable = class.law.ecn_capable();
         let notified = effects.notifies != CnpContent::Nothing;
-        let (hears, sees) = (notified && heeds >= effects.notifies, marks && law.ecn_capable);
+        let (hears, sees) = (notified && heeds >= effects.notifies, marks && ecn_capable);
         if notified && !hears {
             let then = if sees { "" } else { ", so its flows do not react to it" };
             warnings.push(format!("{} goes by no notification of {agent}{then}", law.name));
-        } else if !hears && effects.marks && !law.ecn_capable {
+        } else if !hears && effects.marks && !ecn_capable {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
-        } else if !marks && law.ecn_capable && heeds < CnpContent::Congestion {
+        } else if !marks && ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
         } else if effects.undetermined && class.law.notification_interval().is_none() {
             let learns = "learns of marks from acknowledgements, which carry CE but not UE";

@@ -367,7 +367,7 @@ fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
 /// Things that have no effect or look wrong in one scheme.
 pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.info().ecn_capable);
+    let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.ecn_capable());
     let on = |switch: &Switch| switch.ecn != Ecn::Off;
     let reads_telemetry =
         |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
