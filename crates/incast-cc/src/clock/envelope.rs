@@ -143,13 +143,15 @@ impl<'a> Edge<'a> {
         let key = |point: &Point| self.sign * (point.ahead_ns - slope * point.at_ns);
         self.keys.extend(self.points.iter().enumerate().map(|(index, point)| (key(point), index)));
         let compare = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-        let (inner, last, _) = self.keys.select_nth_unstable_by(self.count - 1, compare);
+        let (_, last, _) = self.keys.select_nth_unstable_by(self.count - 1, compare);
+        let last = *last;
         // Summed in the order of the points: the selection's order is none to rely on.
-        inner.sort_unstable_by_key(|key| key.1);
         let (mut at, mut ahead) = (0.0, 0.0);
-        for (_, index) in inner.iter().chain([&*last]) {
-            at += self.points[*index].at_ns;
-            ahead += self.points[*index].ahead_ns;
+        for (index, point) in self.points.iter().enumerate() {
+            if compare(&(key(point), index), &last).is_le() {
+                at += point.at_ns;
+                ahead += point.ahead_ns;
+            }
         }
         let count = self.count as f64;
         Point { at_ns: at / count, ahead_ns: ahead / count }
@@ -275,8 +277,11 @@ mod tests {
             (upper, lower) in clouds(-2_000.0..2_000.0),
             soft in prop_oneof![Just(0.0), 0.0..1.0f64],
         ) {
-            // A reduced hull of all points is one point, and two points can lie on either side of any line.
-            let Some(found) = envelope(&upper, &lower, soft) else { return Ok(()) };
+            // Hulls that are reduced to almost a point can lie one behind the other, and then any slope would do.
+            let Some(found) = envelope(&upper, &lower, soft) else {
+                prop_assert!(soft > 0.3, "no line");
+                return Ok(());
+            };
             let best = by_enumeration(&upper, &lower, soft);
             prop_assert!((found.margin_ns - best).abs() < 1e-5, "{found:?}, {best}");
             // The line has the margin that it claims.
