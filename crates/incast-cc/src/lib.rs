@@ -6,10 +6,12 @@
 //! - [`sender`]: laws that set a window or a rate at the sender.
 //! - [`receiver`]: schedulers that hand out credit at the receiver.
 //! - [`switch`]: what a switch does to the packets of a port (marking, control packets, deflection).
+//! - [`clock`]: how far clocks are apart, from probes between hosts.
 //! - [`marimo`]: a law that exists as C, shared with real hosts.
 //! - [`spray`]: which of all equal-cost ways each packet takes, where the sender chooses.
 //! - [`underlay`]: what holds packets between a flow and its NIC.
 
+pub mod clock;
 pub mod feedback;
 pub mod marimo;
 pub mod parameters;

@@ -8,10 +8,12 @@
 //! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
 //! - [`calibrate`]: learns the map that Marimo reads.
+//! - [`clocks`]: how well the clocks of hosts can be synchronised.
 //! - [`import`]: other simulators' input files as scenarios; [`validation`]: their reference cases, ours against theirs.
 
 pub mod bench;
 pub mod calibrate;
+pub mod clocks;
 pub mod import;
 pub mod report;
 pub mod results;

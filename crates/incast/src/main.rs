@@ -5,6 +5,7 @@ mod bench;
 mod bundled;
 mod calibrate;
 mod check;
+mod clock_sync;
 mod import;
 mod interrupt;
 mod list;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Validate(arguments) => validate::validate(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::BenchCase(arguments) => bench::one(&arguments),
+        Command::ClockSync(arguments) => clock_sync::clock_sync(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
     };
     ExitCode::from(match end {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod calibrate;
+mod clock_sync;
 mod committed;
 mod common;
 mod import;
