@@ -122,7 +122,7 @@ crate::parameters! {
         quantum: Time = "threshold", scaled_threshold, "1ns to 1s", lasts, "ours: US patent 12,368,675 names two quanta and prints neither";
         /// Of "quantised": time between packets after that.
         small_quantum: Time = "quantum / 8", |path| Time::from_ps(scaled_threshold(path).ps() / 8), "1ns to quantum", lasts, "ours: as above";
-        /// Longest time that a packet is held once it is the first, and the time without reports after which none is.
+        /// Longest time that a packet is held once it is the first; after twice as long without a report none is.
         max_hold: Time = "max(rto_min / 2, 1us)", longest_hold, "1ns to 1s", lasts, "ours: no timeout for a hold alone";
         /// For what one decision is made.
         scope: Scope = "\"flow\"", |_| Scope::Flow, "\"flow\" or \"destination\"", |_| true, "On-Ramp, figure 7: a queue per flow";
