@@ -173,18 +173,15 @@ impl Flow {
             return;
         }
         self.adapt_longterm(now, acked, sample);
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe(now) => self.start_refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Refill if self.round_start => {
                 self.probe.samples = true;
                 self.start_up(sample);
             }
-            State::Up => {
-                if self.is_time_to_go_down(sample) {
-                    self.start_down(now);
-                }
-            }
+            State::Up if self.is_time_to_go_down(sample) => self.start_down(now),
             _ => {}
         }
     }
