@@ -225,8 +225,10 @@ impl Fabric {
             queues.push(self.queue() as f64 / 1e6);
         }
         queues.sort_by(f64::total_cmp);
-        let shares = self.senders.iter().zip(before).map(|(sender, before)| (sender.delivered - before) as f64);
-        let (sum, squares) = shares.fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+        let shares =
+            self.senders.iter().zip(before).map(|(sender, before)| (sender.delivered - before) as f64);
+        let (sum, squares) =
+            shares.fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
         let at = |share: usize| queues[queues.len() * share / 100];
         Seen {
             utilisation: 1.0 - idle as f64 / queues.len() as f64,
@@ -454,7 +456,10 @@ fn parameters_follow_the_path_and_the_profile() {
     assert_eq!(scaled("quantum"), Some("\"20us\"".into()));
     assert_eq!(scaled("max_hold"), Some("\"500us\"".into()));
     let paper = values(&[("profile", text("paper"))]);
-    assert_eq!((paper("threshold"), paper("small_quantum")), (Some("\"30us\"".into()), Some("\"3.75us\"".into())));
+    assert_eq!(
+        (paper("threshold"), paper("small_quantum")),
+        (Some("\"30us\"".into()), Some("\"3.75us\"".into()))
+    );
     let own = values(&[("profile", text("paper")), ("threshold", text("150us"))]);
     assert_eq!((own("threshold"), own("quantum")), (Some("\"150us\"".into()), Some("\"150us\"".into())));
     for list in [
@@ -600,7 +605,8 @@ fn trajectory(source: Source, list: &[(&'static str, Raw)]) -> String {
     let mut table = String::from("   us  queue  held0 held11  out0   gap0\n");
     for time in (20..=800).step_by(20) {
         fabric.run_until(time * 1_000_000);
-        let state = |sender: usize| fabric.senders[sender].stage.as_ref().map(|stage| *stage.decision.state());
+        let state =
+            |sender: usize| fabric.senders[sender].stage.as_ref().map(|stage| *stage.decision.state());
         let held = |sender: usize| fabric.senders[sender].waiting.len();
         let (queue, first) = (fabric.queue() / 1_000_000, state(0).unwrap_or_default());
         let line = (held(0), held(11), first.outstanding, first.gap);
