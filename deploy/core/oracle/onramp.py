@@ -179,7 +179,7 @@ def q16(number):
 
 
 USUAL = dict(
-    threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.5), pace=q16(0.9),
+    threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.75), pace=q16(0.9),
     gain=q16(0.25), step=q16(0.5), variant=PAPER, release=PACED,
 )
 

@@ -109,7 +109,7 @@ crate::parameters! {
         /// How long a delay above the threshold pauses a flow.
         variant: Variant = "\"paper\"", |_| Variant::Paper, "\"strawman\", \"paper\" or \"committed\"", |_| true, "measured, see docs/onramp.md";
         /// Share of the time paused by which the queue is taken to have fallen since.
-        beta: f64 = "0.5", |_| 0.5, "in [0, 1]", |beta| (0.0..=1.0).contains(beta), "ours: fitted to figure 1; the paper's value is not public here";
+        beta: f64 = "0.75", |_| 0.75, "in [0, 1]", |beta| (0.0..=1.0).contains(beta), "measured, see docs/onramp.md; the paper's value is not public here";
         /// How what has piled up during a pause leaves.
         release: Release = "\"paced\"", |_| Release::Paced, "\"burst\", \"paced\", \"quantised\" or \"clocked\"", |_| true, "measured, see docs/onramp.md";
         /// Of "paced": time between packets as a share of the time between their arrivals.
