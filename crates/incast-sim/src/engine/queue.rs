@@ -83,29 +83,77 @@ impl TieBreak {
 /// Spreads names over 64 bits before they meet the time (the golden ratio).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Pending events that are next, at the most.
+const NEAR: usize = 4;
+
+/// An event with its time.
+type Entry = (Time, Key);
+
 /// Pending events of a domain.
-#[derive(Debug, Default)]
+///
+/// Most domains have few, and those come and go: the end of a transmission, a turn of a pacer. The next ones stand in order
+/// in the domain's own memory; timers that are far away, and what more there is, lie in a heap.
+#[derive(Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, Key)>>,
+    /// The first `count` are in use, latest first. None of them is later than any in the heap.
+    near: [Entry; NEAR],
+    count: usize,
+    heap: BinaryHeap<Reverse<Entry>>,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { near: [(Time::MAX, Key::LAST); NEAR], count: 0, heap: BinaryHeap::new() }
+    }
 }
 
 impl EventQueue {
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, time: Time, key: Key) {
-        self.heap.push(Reverse((time, key)));
+        let new = (time, key);
+        // Later than what is near means nothing as long as the heap has nothing earlier.
+        let is_far = self.heap.peek().is_some_and(|first| first.0 < new);
+        if is_far {
+            self.heap.push(Reverse(new));
+            return;
+        }
+        if self.count == NEAR {
+            let latest = self.near[0];
+            if latest < new {
+                self.heap.push(Reverse(new));
+                return;
+            }
+            self.heap.push(Reverse(latest));
+            self.near.copy_within(1.., 0);
+            self.count -= 1;
+        }
+        let mut place = self.count;
+        while place > 0 && self.near[place - 1] < new {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = new;
+        self.count += 1;
     }
 
     /// The next event.
     #[inline]
-    pub fn peek(&self) -> Option<(Time, Key)> {
-        self.heap.peek().map(|next| next.0)
+    pub fn peek(&self) -> Option<Entry> {
+        match self.near[..self.count.min(NEAR)].last() {
+            Some(next) => Some(*next),
+            None => self.heap.peek().map(|next| next.0),
+        }
     }
 
     /// Removes the next event.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, Key)> {
-        self.heap.pop().map(|next| next.0)
+    pub fn pop(&mut self) -> Option<Entry> {
+        if self.count == 0 {
+            return self.heap.pop().map(|next| next.0);
+        }
+        self.count -= 1;
+        self.near.get(self.count).copied()
     }
 
     /// Asks for the memory of the next few events.
@@ -116,7 +164,8 @@ impl EventQueue {
 
     /// All pending events, in no order.
     pub fn events(&self) -> impl Iterator<Item = Event> {
-        self.heap.iter().map(|entry| entry.0.1.event())
+        let near = self.near[..self.count].iter();
+        near.chain(self.heap.iter().map(|entry| &entry.0)).map(|entry| entry.1.event())
     }
 
     /// Time of the next event, [`Time::MAX`] without one.
