@@ -1,78 +1,75 @@
 //! The arrivals of a domain in one window, in their order.
 
-/// Lists up to this length are sorted by counting.
-const SHORT: usize = 32;
-/// Parts of a window, by which longer lists are divided before their parts are sorted by counting.
-const PARTS: usize = 16;
-/// Bits of relative times, and those of them that tell the part.
+/// Lanes that are compared at a time.
+const LANES: usize = 8;
+const TWICE: usize = 2 * LANES;
+/// The most arrivals in a part of the window that are still sorted by counting.
+const WIDEST: usize = 4 * LANES;
+/// Bits of relative times.
 const TIME_BITS: u32 = 20;
-const PART_BITS: u32 = PARTS.trailing_zeros();
+/// The most parts that a window is divided into, as bits.
+const PART_BITS: u32 = 8;
+/// Bits of a place: longer lists are not sorted by counting.
+const PLACE_BITS: u32 = i32::BITS - 1 - TIME_BITS;
 
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 #[derive(Default)]
 pub(super) struct Keys {
-    count: usize,
-    /// The first ones as they came.
-    short: [u64; SHORT],
-    /// Their relative times and places.
-    times: [i32; SHORT],
-    /// All of them sorted, where there are no more than [`SHORT`].
-    ranked: [u64; SHORT],
-    /// All of them, where there are more.
-    long: Vec<u64>,
-    /// The same, by parts of the window.
+    /// As they came.
+    list: Vec<u64>,
+    /// By parts of the window. This and the following are never shorter than any list before.
     parted: Vec<u64>,
+    /// Relative times and places of those, then at least [`WIDEST`] that are later.
+    times: Vec<i32>,
+    sorted: Vec<u64>,
+}
+
+/// What is compared for a key at a place: relative time, then place.
+#[inline(always)]
+fn time_and_place(key: u64, place: usize) -> i32 {
+    ((key >> 32) << PLACE_BITS) as i32 | place as i32
+}
+
+/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once.
+#[inline(always)]
+fn smaller<const WIDTH: usize>(times: &[i32], own: i32) -> usize {
+    let times = times.first_chunk::<WIDTH>().map_or(&[i32::MAX; WIDTH], |times| times);
+    times.iter().map(|other| i32::from(*other < own)).sum::<i32>() as usize
 }
 
 impl Keys {
     #[inline]
     pub fn clear(&mut self) {
-        self.count = 0;
+        self.list.clear();
     }
 
-    /// Adds an arrival.
-    #[inline]
-    pub fn push(&mut self, time: u64, line: u32) {
-        let key = time << 32 | u64::from(line);
-        if self.count < SHORT {
-            self.short[self.count] = key;
-            // Relative times have 20 bits, so time and place fit an i32.
-            self.times[self.count] = (time as i32) << 5 | self.count as i32;
-        } else {
-            self.push_long(key);
-        }
-        self.count += 1;
-    }
-
-    #[inline(never)]
-    fn push_long(&mut self, key: u64) {
-        if self.count == SHORT {
-            self.long.clear();
-            self.long.extend(self.short);
-        }
-        self.long.push(key);
+    /// Adds arrivals: relative times, below 2^20, and lines.
+    #[inline(always)]
+    pub fn extend(&mut self, arrivals: impl ExactSizeIterator<Item = (u64, u32)>) {
+        self.list.extend(arrivals.map(|(time, line)| time << 32 | u64::from(line)));
     }
 
     /// The lines, in any order.
     pub fn lines(&self) -> impl Iterator<Item = u32> {
-        let keys = if self.count <= SHORT { &self.short[..self.count] } else { &self.long };
-        keys.iter().map(|key| *key as u32)
+        self.list.iter().map(|key| *key as u32)
     }
 
     /// The keys by time, and whether two of them have the same.
     #[inline]
     pub fn sorted(&mut self) -> (&mut [u64], bool) {
-        let keys = match self.count {
-            count @ 0..2 => return (&mut self.short[..count], false),
-            count @ 2..=SHORT => {
-                rank(&self.short[..count], &mut self.times, &mut self.ranked);
-                &mut self.ranked[..count]
-            }
-            _ => {
-                self.sort_long();
-                &mut self.long[..]
-            }
-        };
+        let count = self.list.len();
+        if count < 2 {
+            return (&mut self.list, false);
+        }
+        if self.sorted.len() < count {
+            self.grow();
+        }
+        if count <= LANES {
+            self.sort_few();
+        } else {
+            self.sort_many();
+        }
+        let keys = &mut self.sorted[..count];
         let mut ties = false;
         for pair in keys.windows(2) {
             ties |= pair[0] >> 32 == pair[1] >> 32;
@@ -80,54 +77,73 @@ impl Keys {
         (keys, ties)
     }
 
-    /// Divides a long list by parts of the window, and sorts each of them.
-    #[inline(never)]
-    fn sort_long(&mut self) {
-        let Self { times, long, parted, .. } = self;
-        let part_of = |key: u64| (key >> (32 + TIME_BITS - PART_BITS)) as usize % PARTS;
-        let mut ends = [0; PARTS];
-        for key in &*long {
-            ends[part_of(*key)] += 1;
+    #[cold]
+    fn grow(&mut self) {
+        let room = self.list.len().next_power_of_two().max(LANES);
+        self.parted.resize(room, 0);
+        self.sorted.resize(room, 0);
+        self.times.resize(room + WIDEST, i32::MAX);
+    }
+
+    /// Puts each key where the number of smaller ones says. Lists are in no order that a processor could guess.
+    #[inline(always)]
+    fn sort_few(&mut self) {
+        let mut times = [i32::MAX; LANES];
+        for (place, (time, key)) in times.iter_mut().zip(&self.list).enumerate() {
+            *time = time_and_place(*key, place);
         }
-        let mut sum = 0;
-        for end in &mut ends {
-            sum += std::mem::replace(end, sum);
-        }
-        // What is the start of each part becomes its end as it is filled.
-        parted.resize(long.len(), 0);
-        for key in &*long {
-            let end = &mut ends[part_of(*key)];
-            parted[*end] = *key;
-            *end += 1;
-        }
-        let mut start = 0;
-        for end in ends {
-            let (part, sorted) = (&parted[start..end], &mut long[start..end]);
-            if part.len() <= SHORT {
-                for (place, (time, key)) in times.iter_mut().zip(part).enumerate() {
-                    *time = ((key >> 32) as i32) << 5 | place as i32;
-                }
-                rank(part, times, sorted);
-            } else {
-                sorted.copy_from_slice(part);
-                sorted.sort_unstable();
-            }
-            start = end;
+        let sorted = &mut self.sorted[..LANES];
+        for (own, key) in times.iter().zip(&self.list) {
+            sorted[smaller::<LANES>(&times, *own) % LANES] = *key;
         }
     }
-}
 
-/// Puts each key where the number of smaller ones says. Most lists are short and in no order that a processor
-/// could guess; this has no branch to guess wrong, and the counting is done four at a time. `times` begins with the
-/// relative times and places of the keys, of which there are no more than [`SHORT`].
-#[inline(always)]
-fn rank(keys: &[u64], times: &mut [i32; SHORT], ranked: &mut [u64]) {
-    let count = keys.len().min(SHORT);
-    let padded = count.next_multiple_of(4).min(SHORT);
-    times[count..padded].fill(i32::MAX);
-    for (own, key) in times[..count].iter().zip(keys) {
-        let smaller: i32 = times[..padded].iter().map(|other| i32::from(*other < *own)).sum();
-        ranked[smaller as usize] = *key;
+    /// Divides a longer list by parts of the window, of few keys each, and goes on as with few. What comes after a part is
+    /// later than all of it, so that it does no harm to compare with more than there is.
+    #[inline(never)]
+    fn sort_many(&mut self) {
+        let count = self.list.len();
+        let bits = count.ilog2().min(PART_BITS);
+        let part_of = |key: u64| (key >> (32 + TIME_BITS - bits)) as usize % (1 << PART_BITS);
+        let mut places = [0u32; 1 << PART_BITS];
+        for key in &self.list {
+            places[part_of(*key)] += 1;
+        }
+        let (mut starts, mut sum, mut most) = ([0u32; 1 << PART_BITS], 0, 0);
+        for (place, start) in places.iter_mut().zip(&mut starts).take(1 << bits) {
+            most = most.max(*place);
+            *start = sum;
+            sum += std::mem::replace(place, sum);
+        }
+        if most as usize > WIDEST || count >= 1 << PLACE_BITS {
+            let sorted = &mut self.sorted[..count];
+            sorted.copy_from_slice(&self.list);
+            sorted.sort_unstable();
+            return;
+        }
+        for key in &self.list {
+            let place = &mut places[part_of(*key)];
+            self.parted[*place as usize] = *key;
+            self.times[*place as usize] = time_and_place(*key, *place as usize);
+            *place += 1;
+        }
+        self.times[count..count + WIDEST].fill(i32::MAX);
+        let starts = |key: u64| starts[part_of(key)] as usize;
+        match most as usize {
+            0..=LANES => self.rank::<LANES>(starts),
+            0..=TWICE => self.rank::<TWICE>(starts),
+            _ => self.rank::<WIDEST>(starts),
+        }
+    }
+
+    /// Puts each key where the start of its part and the number of smaller ones in it say.
+    #[inline(always)]
+    fn rank<const WIDTH: usize>(&mut self, start_of: impl Fn(u64) -> usize) {
+        let Self { list, parted, times, sorted } = self;
+        for (own, key) in times.iter().zip(&parted[..list.len()]) {
+            let start = start_of(*key);
+            sorted[start + smaller::<WIDTH>(&times[start..], *own)] = *key;
+        }
     }
 }
 
@@ -142,7 +158,11 @@ mod tests {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
             let mut expected: Vec<u64> = list.collect();
             let mut keys = Keys::default();
-            expected.iter().for_each(|key| keys.push(key >> 32, *key as u32));
+            keys.extend((0..100).map(|line| (line * 77 % 90, line as u32)));
+            keys.sorted();
+            // What was there before does not matter.
+            keys.clear();
+            expected.chunks(8).for_each(|chunk| keys.extend(chunk.iter().map(|key| (key >> 32, *key as u32))));
             expected.sort_unstable();
             let ties = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
             let (sorted, tied) = keys.sorted();

@@ -3,7 +3,7 @@
 use super::{
     arrivals::Keys,
     domain::{Attachment, Context, Domain, Held, Message, NEAR, Names, POSTING, Window},
-    mailbox::{Envelope, PostOffice, Shelf},
+    mailbox::{PostOffice, Shelf},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     schedule::{ActiveSet, collect},
@@ -133,16 +133,16 @@ pub struct Executor<D: Domain> {
     cells: Box<[UnsafeCell<Cell<D>>]>,
     lookahead: Time,
     slots: usize,
-    ties: TieBreak,
+    pub(super) ties: TieBreak,
     attachments: bool,
 }
 
 // SAFETY: a cell is touched only by the thread whose worker's range holds it; ranges change only between barriers.
 unsafe impl<D: Domain> Sync for Executor<D> {}
 
-struct Shared<'a, D: Domain> {
-    executor: &'a Executor<D>,
-    post: PostOffice<D::Message, D::Attachment>,
+pub(super) struct Shared<'a, D: Domain> {
+    pub(super) executor: &'a Executor<D>,
+    pub(super) post: PostOffice<D::Message, D::Attachment>,
     workers: Box<[UnsafeCell<Worker>]>,
     barrier: Barrier,
     /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
@@ -624,8 +624,11 @@ impl<D: Domain> Shared<'_, D> {
         for from in 0..self.workers.len() {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
-                self.post.visit(from, window.index, index, |line, envelope| {
-                    keys.push((envelope.time - window.start).ps(), line);
+                self.post.visit_chunks(from, window.index, index, |first, chunk| {
+                    let places = chunk.iter().enumerate();
+                    keys.extend(places.map(|(place, envelope)| {
+                        ((envelope.time - window.start).ps(), first + place as u32)
+                    }));
                 });
             }
         }
@@ -634,7 +637,7 @@ impl<D: Domain> Shared<'_, D> {
         }
         let (keys, ties) = keys.sorted();
         if ties {
-            self.break_ties(keys, cell, window);
+            self.break_ties(keys, &cell.names, window);
         }
         let (mut handled, mut messages) = (0, 0);
         let mut sample = cell.domain.next_sample();
@@ -713,31 +716,6 @@ impl<D: Domain> Shared<'_, D> {
             unsafe { self.post.clear(thread, from, window.index, index) };
         }
         (handled, messages, wake.min(cell.queue.next_time()))
-    }
-
-    /// Whether the next message comes before an event of the same instant.
-    #[cold]
-    fn arrives_first(&self, arrivals: &[u64], event: Key, context: &Context<'_, D>) -> bool {
-        arrivals.first().is_some_and(|key| {
-            // SAFETY: visited in this window by this thread.
-            let Envelope { time, entity, .. } = *unsafe { self.post.read(*key as u32) }.0;
-            let tie = self.executor.ties.of(context.names.of(entity), time);
-            Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event
-        })
-    }
-
-    /// Orders messages that arrive at the same instant.
-    #[cold]
-    fn break_ties(&self, keys: &mut [u64], cell: &Cell<D>, window: Window) {
-        for run in keys.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
-            let time = window.start + Time::from_ps(run[0] >> 32);
-            // Few messages tie: hashing them anew for each comparison is cheaper than remembering the hashes.
-            run.sort_unstable_by_key(|key| {
-                // SAFETY: visited in this window by this thread.
-                let entity = unsafe { self.post.read(*key as u32) }.0.entity;
-                (self.executor.ties.of(cell.names.of(entity), time), entity)
-            });
-        }
     }
 }
 
