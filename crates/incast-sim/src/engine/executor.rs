@@ -635,11 +635,9 @@ impl<D: Domain> Shared<'_, D> {
         if self.post.has_attachments() {
             keys.lines().for_each(|line| self.post.prefetch_attachment(line));
         }
-        let (keys, ties) = keys.sorted();
-        if ties {
-            self.break_ties(keys, &cell.names, window);
-        }
-        let (mut handled, mut messages) = (0, 0);
+        let keys = keys.sorted();
+        self.break_ties(keys, &cell.names, window);
+        let (mut others, mut messages) = (0, keys.len() as u64);
         let mut sample = cell.domain.next_sample();
         let mut context = Context {
             now: window.start,
@@ -672,20 +670,19 @@ impl<D: Domain> Shared<'_, D> {
                 sample = cell.domain.next_sample();
             }
             context.now = now;
-            handled += 1;
             if message_first {
                 let Some(key) = arrivals.next() else { break };
                 // SAFETY: visited above. The domain only pushes into lists of later windows.
                 let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
-                messages += 1;
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
                 arrival = time_of(arrivals.as_slice().first());
             } else {
                 context.queue.pop();
+                others += 1;
                 let event = event_key.event();
                 if event.class == D::ARRIVAL {
                     let (_, envelope, attachment) = context.held.take(event.payload);
-                    messages += 1;
+                    (messages, others) = (messages + 1, others - 1);
                     cell.domain.on_message(
                         event.entity,
                         &envelope.message,
@@ -699,6 +696,7 @@ impl<D: Domain> Shared<'_, D> {
                 }
             }
         }
+        messages -= arrivals.len() as u64;
         for key in arrivals {
             // SAFETY: visited above.
             let envelope = unsafe { self.post.read(*key as u32) }.0;
@@ -715,7 +713,7 @@ impl<D: Domain> Shared<'_, D> {
             // SAFETY: the domain has run, and nothing refers to its messages any more.
             unsafe { self.post.clear(thread, from, window.index, index) };
         }
-        (handled, messages, wake.min(cell.queue.next_time()))
+        (messages + others, messages, wake.min(cell.queue.next_time()))
     }
 }
 

@@ -20,23 +20,23 @@ impl<D: Domain> Shared<'_, D> {
         })
     }
 
-    /// Orders messages that arrive at the same instant.
-    #[inline(never)]
+    /// Orders messages that arrive at the same instant, in a list that is sorted by time.
+    #[inline(always)]
     pub(super) fn break_ties(&self, keys: &mut [u64], names: &Names, window: Window) {
-        let mut first = 0;
-        for next in 1..=keys.len() {
-            let time = keys[first] >> 32;
-            if keys.get(next).is_some_and(|key| key >> 32 == time) {
-                continue;
-            }
-            if next - first > 1 {
+        let mut next = 1;
+        while next < keys.len() {
+            let time = keys[next] >> 32;
+            next += 1;
+            if keys[next - 2] >> 32 == time {
+                let first = next - 2;
+                next += keys[next..].iter().take_while(|key| *key >> 32 == time).count();
                 self.break_tie(&mut keys[first..next], window.start + Time::from_ps(time), names);
             }
-            first = next;
         }
     }
 
     /// Orders messages that all arrive at `time`.
+    #[inline(never)]
     fn break_tie(&self, keys: &mut [u64], time: Time, names: &Names) {
         let order = |key: &u64| {
             // SAFETY: visited in this window by this thread.

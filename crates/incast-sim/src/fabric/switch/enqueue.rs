@@ -40,7 +40,8 @@ impl Switch<'_> {
     ) {
         let now = context.now();
         let limit = if WAY != FULL { now + Time::from_ps(1) } else { self.settings.ended_before(now) };
-        if (WAY != FULL || self.lazy) && self.ports[port].waiting != 0 {
+        let out = &self.ports[port];
+        if (WAY != FULL || self.lazy) && out.waiting != 0 && out.link.free_at() < limit {
             self.drain::<WAY>(port, limit, context);
         }
         let out = &mut self.ports[port];

@@ -22,31 +22,16 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if self.way == BARE {
-            self.arrive::<BARE>(port, packet, None, context);
-        } else {
-            self.arrive_otherwise(port, packet, telemetry, context);
+        match self.way {
+            BARE => self.arrive::<BARE>(port, packet, None, context),
+            TRIMS => self.arrive_trimming(port, packet, context),
+            _ => self.arrive::<FULL>(port, packet, telemetry, context),
         }
     }
 
-    /// A packet arrived where it is not only forwarded: apart, so that the other way is in one piece.
+    /// Ingress. For `WAY`, here and on the rest of the way, see [`Switch::way`]. Each is a function of its own, so that none
+    /// saves registers for another.
     #[inline(never)]
-    fn arrive_otherwise(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
-        if self.way == TRIMS {
-            self.arrive_trimming(port, packet, context);
-        } else {
-            self.arrive::<FULL>(port, packet, telemetry, context);
-        }
-    }
-
-    /// Ingress. For `WAY`, here and on the rest of the way, see [`Switch::way`].
-    #[inline]
     fn arrive<const WAY: u8>(
         &mut self,
         port: usize,

@@ -16,7 +16,7 @@ use incast_units::Time;
 impl Switch<'_> {
     /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way is
     /// written only where it comes to lie.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn arrive_trimming(
         &mut self,
         ingress: usize,
@@ -32,7 +32,7 @@ impl Switch<'_> {
         let Some((port, entropy)) = self.way_of(packet) else { return self.lose_unrouted(packet, now) };
         let port = usize::from(port);
         let limit = now + Time::from_ps(1);
-        if self.ports[port].waiting != 0 {
+        if self.ports[port].waiting != 0 && self.ports[port].link.free_at() < limit {
             self.drain::<TRIMS>(port, limit, context);
         }
         let bit = 1u8 << packet.priority;
