@@ -8,9 +8,11 @@ const WIDEST: usize = 4 * LANES;
 /// Bits of relative times.
 const TIME_BITS: u32 = 20;
 /// The most parts that a window is divided into, as bits.
-const PART_BITS: u32 = 8;
-/// Bits of a place: longer lists are not sorted by counting.
+const PART_BITS: u32 = 6;
+/// Bits of a place.
 const PLACE_BITS: u32 = i32::BITS - 1 - TIME_BITS;
+/// The longest list that is sorted by counting.
+const MOST: usize = (1 << PLACE_BITS) - 1;
 
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 #[derive(Default)]
@@ -64,17 +66,18 @@ impl Keys {
         if self.sorted.len() < count {
             self.grow();
         }
-        if count <= LANES {
-            self.sort_few();
-        } else {
-            self.sort_many();
+        match count {
+            0..=LANES => self.sort_few::<LANES>(),
+            0..=TWICE => self.sort_few::<TWICE>(),
+            0..=MOST => self.sort_many(),
+            _ => self.sort_crowded(),
         }
         &mut self.sorted[..count]
     }
 
     #[cold]
     fn grow(&mut self) {
-        let room = self.list.len().next_power_of_two().max(LANES);
+        let room = self.list.len().next_power_of_two().max(TWICE);
         self.parted.resize(room, 0);
         self.sorted.resize(room, 0);
         self.times.resize(room + WIDEST, i32::MAX);
@@ -82,14 +85,14 @@ impl Keys {
 
     /// Puts each key where the number of smaller ones says. Lists are in no order that a processor could guess.
     #[inline(always)]
-    fn sort_few(&mut self) {
-        let mut times = [i32::MAX; LANES];
+    fn sort_few<const WIDTH: usize>(&mut self) {
+        let mut times = [i32::MAX; WIDTH];
         for (place, (time, key)) in times.iter_mut().zip(&self.list).enumerate() {
             *time = time_and_place(*key, place);
         }
-        let sorted = &mut self.sorted[..LANES];
+        let sorted = &mut self.sorted[..WIDTH];
         for (own, key) in times.iter().zip(&self.list) {
-            sorted[smaller::<LANES>(&times, *own) % LANES] = *key;
+            sorted[smaller::<WIDTH>(&times, *own) % WIDTH] = *key;
         }
     }
 
@@ -100,21 +103,18 @@ impl Keys {
         let count = self.list.len();
         let bits = count.ilog2().min(PART_BITS);
         let part_of = |key: u64| (key >> (32 + TIME_BITS - bits)) as usize % (1 << PART_BITS);
-        let mut places = [0u32; 1 << PART_BITS];
+        let mut places = [0u16; 1 << PART_BITS];
         for key in &self.list {
             places[part_of(*key)] += 1;
         }
-        let (mut starts, mut sum, mut most) = ([0u32; 1 << PART_BITS], 0, 0);
+        let (mut starts, mut sum, mut most) = ([0u16; 1 << PART_BITS], 0, 0);
         for (place, start) in places.iter_mut().zip(&mut starts).take(1 << bits) {
             most = most.max(*place);
             *start = sum;
             sum += std::mem::replace(place, sum);
         }
-        if most as usize > WIDEST || count >= 1 << PLACE_BITS {
-            let sorted = &mut self.sorted[..count];
-            sorted.copy_from_slice(&self.list);
-            sorted.sort_unstable();
-            return;
+        if most as usize > WIDEST {
+            return self.sort_crowded();
         }
         for key in &self.list {
             let place = &mut places[part_of(*key)];
@@ -129,6 +129,14 @@ impl Keys {
             0..=TWICE => self.rank::<TWICE>(starts),
             _ => self.rank::<WIDEST>(starts),
         }
+    }
+
+    /// Sorts what is too much, or comes too close together, for counting.
+    #[cold]
+    fn sort_crowded(&mut self) {
+        let sorted = &mut self.sorted[..self.list.len()];
+        sorted.copy_from_slice(&self.list);
+        sorted.sort_unstable();
     }
 
     /// Puts each key where the start of its part and the number of smaller ones in it say.

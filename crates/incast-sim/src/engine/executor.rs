@@ -654,8 +654,17 @@ impl<D: Domain> Shared<'_, D> {
         let time_of =
             |key: Option<&u64>| key.map_or(Time::MAX, |key| window.start + Time::from_ps(key >> 32));
         let mut arrivals = keys.iter();
-        let mut arrival = time_of(arrivals.as_slice().first());
         loop {
+            // Messages that come before anything else.
+            let mut arrival = time_of(arrivals.as_slice().first());
+            while arrival < context.queue.next_time().min(sample).min(limit) {
+                let Some(key) = arrivals.next() else { break };
+                context.now = arrival;
+                // SAFETY: visited above. The domain only pushes into lists of later windows.
+                let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
+                cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
+                arrival = time_of(arrivals.as_slice().first());
+            }
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
             let message_first = arrival < event_time
                 || arrival == event_time
@@ -675,7 +684,6 @@ impl<D: Domain> Shared<'_, D> {
                 // SAFETY: visited above. The domain only pushes into lists of later windows.
                 let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
-                arrival = time_of(arrivals.as_slice().first());
             } else {
                 context.queue.pop();
                 others += 1;

@@ -95,7 +95,10 @@ type Entry = (Time, Key);
 /// in the domain's own memory; timers that are far away, and what more there is, lie in a heap.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// The first `count` are in use, latest first. None of them is later than any in the heap.
+    /// Time of the next event, [`Time::MAX`] without one.
+    next: Time,
+    /// The first `count` are in use, latest first. None of them is later than any in the heap, which is empty if there are
+    /// none.
     near: [Entry; NEAR],
     count: usize,
     heap: BinaryHeap<Reverse<Entry>>,
@@ -103,7 +106,7 @@ pub struct EventQueue {
 
 impl Default for EventQueue {
     fn default() -> Self {
-        Self { near: [(Time::MAX, Key::LAST); NEAR], count: 0, heap: BinaryHeap::new() }
+        Self { next: Time::MAX, near: [(Time::MAX, Key::LAST); NEAR], count: 0, heap: BinaryHeap::new() }
     }
 }
 
@@ -112,48 +115,46 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, time: Time, key: Key) {
         let new = (time, key);
-        // Later than what is near means nothing as long as the heap has nothing earlier.
-        let is_far = self.heap.peek().is_some_and(|first| first.0 < new);
-        if is_far {
-            self.heap.push(Reverse(new));
-            return;
-        }
-        if self.count == NEAR {
-            let latest = self.near[0];
-            if latest < new {
+        if self.count > 0 && new > self.near[0] {
+            let is_far = self.count == NEAR || self.heap.peek().is_some_and(|first| first.0 < new);
+            if is_far {
                 self.heap.push(Reverse(new));
                 return;
             }
-            self.heap.push(Reverse(latest));
+        } else if self.count == NEAR {
+            self.heap.push(Reverse(self.near[0]));
             self.near.copy_within(1.., 0);
             self.count -= 1;
         }
-        let mut place = self.count;
+        let mut place = self.count.min(NEAR - 1);
         while place > 0 && self.near[place - 1] < new {
             self.near[place] = self.near[place - 1];
             place -= 1;
         }
         self.near[place] = new;
         self.count += 1;
+        self.next = self.next.min(time);
     }
 
     /// The next event.
     #[inline]
     pub fn peek(&self) -> Option<Entry> {
-        match self.near[..self.count.min(NEAR)].last() {
-            Some(next) => Some(*next),
-            None => self.heap.peek().map(|next| next.0),
-        }
+        self.near[..self.count.min(NEAR)].last().copied()
     }
 
     /// Removes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry> {
-        if self.count == 0 {
-            return self.heap.pop().map(|next| next.0);
-        }
+        let next = self.peek()?;
         self.count -= 1;
-        self.near.get(self.count).copied()
+        if self.count == 0
+            && let Some(first) = self.heap.pop()
+        {
+            self.near[0] = first.0;
+            self.count = 1;
+        }
+        self.next = self.peek().map_or(Time::MAX, |next| next.0);
+        Some(next)
     }
 
     /// Asks for the memory of the next few events.
@@ -171,7 +172,7 @@ impl EventQueue {
     /// Time of the next event, [`Time::MAX`] without one.
     #[inline]
     pub fn next_time(&self) -> Time {
-        self.peek().map_or(Time::MAX, |(time, _)| time)
+        self.next
     }
 }
 
@@ -204,6 +205,24 @@ mod tests {
             }
             prop_assert!(popped.is_sorted());
             prop_assert_eq!(popped.len(), times.len());
+        }
+
+        /// Against a heap alone, with events that come and go.
+        #[test]
+        fn is_a_heap(steps in proptest::collection::vec(proptest::option::weighted(0.6, 0u64..30), 0..200)) {
+            let (mut queue, mut model) = (EventQueue::default(), BinaryHeap::new());
+            for (payload, step) in (0..).zip(steps) {
+                if let Some(time) = step {
+                    let (time, key) = (Time::from_ps(time), Key::new(Event { class: 1, entity: 0, payload }, 0));
+                    queue.push(time, key);
+                    model.push(Reverse((time, key)));
+                } else {
+                    prop_assert_eq!(queue.pop(), model.pop().map(|next| next.0));
+                }
+                prop_assert_eq!(queue.peek(), model.peek().map(|next| next.0));
+                prop_assert_eq!(queue.next_time(), model.peek().map_or(Time::MAX, |next| next.0.0));
+                prop_assert_eq!(queue.events().count(), model.len());
+            }
         }
     }
 }

@@ -45,7 +45,39 @@ impl Switch<'_> {
             return;
         }
         let (index, wire) = (self.index(port, packet.priority), u64::from(packet.wire));
-        if out.link.is_up()
+        let Self { ports, queues, pool, memory, .. } = self;
+        let (out, queue) = (&mut ports[port], &mut queues[index]);
+        let limit = self.trimming.as_ref().map(|trimming| trimming.limit(packet.priority));
+        let has_room = limit.is_none_or(|limit| limit.admits(wire, queue.packets(), queue.bytes()))
+            && memory.admits(wire, queue.bytes(), out.waiting_bytes);
+        if !has_room || packet.ecn_capable() || self.most.is_some() || !out.link.is_up() {
+            return self.wait_or_make_do(port, packet, entropy, context);
+        }
+        // As in `append`, with less to ask.
+        memory.enter(wire, queue.bytes());
+        pool.push(queue, packet, false, None);
+        pool.set_entropy(queue, entropy);
+        if !out.departure {
+            out.departure = true;
+            self.busy.push(port as u16);
+        }
+        out.waiting |= bit;
+        out.waiting_bytes += wire;
+        let length = out.waiting_bytes + out.link.in_service_any(now);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+    }
+
+    /// A packet has to wait, and there is more to ask than whether there is room in its queue, or there is none.
+    #[inline(never)]
+    fn wait_or_make_do(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        entropy: u32,
+        context: &mut impl NodeContext,
+    ) {
+        let (index, wire) = (self.index(port, packet.priority), u64::from(packet.wire));
+        if self.ports[port].link.is_up()
             && self.has_place(port, index, packet)
             && self.admit_by_queue(port, index, wire, context)
         {
