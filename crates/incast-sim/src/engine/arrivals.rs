@@ -17,9 +17,10 @@ const MOST: usize = (1 << PLACE_BITS) - 1;
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 #[derive(Default)]
 pub(super) struct Keys {
-    /// As they came.
+    count: usize,
+    /// As they came, and at least [`LANES`] places more.
     list: Vec<u64>,
-    /// By parts of the window. This and the following are never shorter than any list before.
+    /// By parts of the window.
     parted: Vec<u64>,
     /// Relative times and places of those, then at least [`WIDEST`] that are later.
     times: Vec<i32>,
@@ -39,36 +40,71 @@ fn smaller<const WIDTH: usize>(times: &[i32], own: i32) -> usize {
     times.iter().map(|other| i32::from(*other < own)).sum::<i32>() as usize
 }
 
+/// Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming, volume 3,
+/// section 5.3.4).
+const NETWORK_OF_FOUR: [(usize, usize); 5] = [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)];
+const NETWORK_OF_EIGHT: [(usize, usize); 19] = [
+    (0, 2),
+    (1, 3),
+    (4, 6),
+    (5, 7),
+    (0, 4),
+    (1, 5),
+    (2, 6),
+    (3, 7),
+    (0, 1),
+    (2, 3),
+    (4, 5),
+    (6, 7),
+    (2, 4),
+    (3, 5),
+    (1, 4),
+    (3, 6),
+    (1, 2),
+    (3, 4),
+    (5, 6),
+];
+
+#[inline(always)]
+fn exchange(keys: &mut [u64; LANES], (low, high): (usize, usize)) {
+    (keys[low], keys[high]) = (keys[low].min(keys[high]), keys[low].max(keys[high]));
+}
+
 impl Keys {
     #[inline]
     pub fn clear(&mut self) {
-        self.list.clear();
+        self.count = 0;
     }
 
     /// Adds arrivals: relative times, below 2^20, and lines.
     #[inline(always)]
     pub fn extend(&mut self, arrivals: impl ExactSizeIterator<Item = (u64, u32)>) {
-        self.list.extend(arrivals.map(|(time, line)| time << 32 | u64::from(line)));
+        let end = self.count + arrivals.len();
+        if end + LANES > self.list.len() {
+            self.grow(end);
+        }
+        for (place, (time, line)) in self.list[self.count..end].iter_mut().zip(arrivals) {
+            *place = time << 32 | u64::from(line);
+        }
+        self.count = end;
     }
 
     /// The lines, in any order.
     pub fn lines(&self) -> impl Iterator<Item = u32> {
-        self.list.iter().map(|key| *key as u32)
+        self.list[..self.count].iter().map(|key| *key as u32)
     }
 
     /// The keys by time.
     #[inline]
     pub fn sorted(&mut self) -> &mut [u64] {
-        let count = self.list.len();
-        if count < 2 {
-            return &mut self.list;
-        }
-        if self.sorted.len() < count {
-            self.grow();
-        }
+        let count = self.count;
         match count {
-            0..=LANES => self.sort_few::<LANES>(),
-            0..=TWICE => self.sort_few::<TWICE>(),
+            0..2 => return &mut self.list[..count],
+            2..=LANES => {
+                self.sort_few();
+                return &mut self.list[..count];
+            }
+            0..=TWICE => self.sort_some(),
             0..=MOST => self.sort_many(),
             _ => self.sort_crowded(),
         }
@@ -76,23 +112,41 @@ impl Keys {
     }
 
     #[cold]
-    fn grow(&mut self) {
-        let room = self.list.len().next_power_of_two().max(TWICE);
+    fn grow(&mut self, count: usize) {
+        let room = count.next_power_of_two().max(TWICE);
+        self.list.resize(room + LANES, 0);
         self.parted.resize(room, 0);
         self.sorted.resize(room, 0);
         self.times.resize(room + WIDEST, i32::MAX);
     }
 
-    /// Puts each key where the number of smaller ones says. Lists are in no order that a processor could guess.
+    /// Most lists are short and in no order that a processor could guess: these are compared and exchanged in an order that does
+    /// not depend on what they are.
     #[inline(always)]
-    fn sort_few<const WIDTH: usize>(&mut self) {
-        let mut times = [i32::MAX; WIDTH];
-        for (place, (time, key)) in times.iter_mut().zip(&self.list).enumerate() {
+    fn sort_few(&mut self) {
+        // What fills up is later than all.
+        self.list[self.count..][..LANES].fill(u64::MAX);
+        let Some(keys) = self.list.first_chunk_mut::<LANES>() else { return };
+        let mut exchanged = *keys;
+        if self.count <= 4 {
+            NETWORK_OF_FOUR.iter().for_each(|pair| exchange(&mut exchanged, *pair));
+        } else {
+            NETWORK_OF_EIGHT.iter().for_each(|pair| exchange(&mut exchanged, *pair));
+        }
+        *keys = exchanged;
+    }
+
+    /// Puts each key where the number of smaller ones says.
+    #[inline(always)]
+    fn sort_some(&mut self) {
+        let keys = &self.list[..self.count];
+        let mut times = [i32::MAX; TWICE];
+        for (place, (time, key)) in times.iter_mut().zip(keys).enumerate() {
             *time = time_and_place(*key, place);
         }
-        let sorted = &mut self.sorted[..WIDTH];
-        for (own, key) in times.iter().zip(&self.list) {
-            sorted[smaller::<WIDTH>(&times, *own) % WIDTH] = *key;
+        let sorted = &mut self.sorted[..TWICE];
+        for (own, key) in times.iter().zip(keys) {
+            sorted[smaller::<TWICE>(&times, *own) % TWICE] = *key;
         }
     }
 
@@ -100,11 +154,11 @@ impl Keys {
     /// later than all of it, so that it does no harm to compare with more than there is.
     #[inline(never)]
     fn sort_many(&mut self) {
-        let count = self.list.len();
+        let count = self.count;
         let bits = count.ilog2().min(PART_BITS);
         let part_of = |key: u64| (key >> (32 + TIME_BITS - bits)) as usize % (1 << PART_BITS);
         let mut places = [0u16; 1 << PART_BITS];
-        for key in &self.list {
+        for key in &self.list[..count] {
             places[part_of(*key)] += 1;
         }
         let (mut starts, mut sum, mut most) = ([0u16; 1 << PART_BITS], 0, 0);
@@ -116,7 +170,7 @@ impl Keys {
         if most as usize > WIDEST {
             return self.sort_crowded();
         }
-        for key in &self.list {
+        for key in &self.list[..count] {
             let place = &mut places[part_of(*key)];
             self.parted[*place as usize] = *key;
             self.times[*place as usize] = time_and_place(*key, *place as usize);
@@ -134,16 +188,16 @@ impl Keys {
     /// Sorts what is too much, or comes too close together, for counting.
     #[cold]
     fn sort_crowded(&mut self) {
-        let sorted = &mut self.sorted[..self.list.len()];
-        sorted.copy_from_slice(&self.list);
+        let sorted = &mut self.sorted[..self.count];
+        sorted.copy_from_slice(&self.list[..self.count]);
         sorted.sort_unstable();
     }
 
     /// Puts each key where the start of its part and the number of smaller ones in it say.
     #[inline(always)]
     fn rank<const WIDTH: usize>(&mut self, start_of: impl Fn(u64) -> usize) {
-        let Self { list, parted, times, sorted } = self;
-        for (own, key) in times.iter().zip(&parted[..list.len()]) {
+        let Self { count, parted, times, sorted, .. } = self;
+        for (own, key) in times.iter().zip(&parted[..*count]) {
             let start = start_of(*key);
             sorted[start + smaller::<WIDTH>(&times[start..], *own)] = *key;
         }
