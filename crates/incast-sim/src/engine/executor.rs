@@ -36,7 +36,8 @@ pub fn slots(lookahead: Time, longest: Time) -> usize {
 /// Windows between two looks at the observer.
 const OBSERVE_EVERY: u64 = 256;
 
-/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand.
+/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics of less than
+/// twice as many only while they are busy, as a few domains that run again and again stay in it.
 const LARGE: usize = 512;
 
 /// From this many domains on, what the state points to is worth it too. Asking costs about 20 ns per message, more
@@ -528,7 +529,9 @@ impl<D: Domain> Shared<'_, D> {
             collect(&sets[..=self.workers.len()], worker.range.start, worker.range.end, &mut active);
         }
         worker.near[slot].clear();
-        let (large, huge) = (self.executor.cells.len() >= LARGE, self.executor.cells.len() >= HUGE);
+        let domains = self.executor.cells.len();
+        let large = domains >= 2 * LARGE || domains >= LARGE && active.len() >= LARGE / 2;
+        let huge = domains >= HUGE;
         let shelves = std::array::from_fn(|ahead| self.post.shelf(thread, window.index + ahead as u64));
         for (turn, domain) in active.iter().enumerate() {
             if large {
