@@ -215,7 +215,7 @@ mod tests {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
             let mut expected: Vec<u64> = list.collect();
             let mut keys = Keys::default();
-            keys.extend((0..100).map(|line| (line * 77 % 90, line as u32)));
+            keys.extend((0..100).map(|line: u32| (u64::from(line * 77 % 90), line)));
             keys.sorted();
             // What was there before does not matter.
             keys.clear();
