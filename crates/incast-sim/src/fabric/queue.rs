@@ -45,6 +45,9 @@ pub struct Queue {
 /// One packet more in [`Queue::load`].
 const PACKET: u64 = 1 << 40;
 
+/// A queue that is limited in packets holds less than this, so that it knows how many they are.
+pub const MOST_COUNTED: u32 = 1 << 24;
+
 impl Default for Queue {
     fn default() -> Self {
         Self { head: NONE, tail: NONE, load: 0 }
@@ -58,7 +61,7 @@ impl Queue {
         self.load & (PACKET - 1)
     }
 
-    /// Packets that wait, modulo 2^24. A queue that is limited in packets never holds as many.
+    /// Packets that wait, modulo [`MOST_COUNTED`].
     #[inline]
     pub fn packets(&self) -> u32 {
         (self.load / PACKET) as u32
