@@ -104,8 +104,8 @@ impl Keys {
                 self.sort_few();
                 return &mut self.list[..count];
             }
-            0..=TWICE => self.sort_some(),
-            0..=MOST => self.sort_many(),
+            count if count <= TWICE => self.sort_some(),
+            count if count <= MOST => self.sort_many(),
             _ => self.sort_crowded(),
         }
         &mut self.sorted[..count]
@@ -180,7 +180,7 @@ impl Keys {
         let starts = |key: u64| starts[part_of(key)] as usize;
         match most as usize {
             0..=LANES => self.rank::<LANES>(starts),
-            0..=TWICE => self.rank::<TWICE>(starts),
+            most if most <= TWICE => self.rank::<TWICE>(starts),
             _ => self.rank::<WIDEST>(starts),
         }
     }
