@@ -19,7 +19,12 @@ pub struct ConstantHold {
 impl ConstantHold {
     /// Each flow by itself, with reports of its own, unseen by the flow's law.
     pub fn of(hold: Time) -> Self {
-        let arrangement = Arrangement { scope: Scope::Flow, reports: Reports::Own, rtt_with_hold: false };
+        let arrangement = Arrangement {
+            scope: Scope::Flow,
+            reports: Reports::Own,
+            rtt_with_hold: false,
+            backlog: u32::MAX,
+        };
         Self { hold, arrangement }
     }
 }

@@ -62,6 +62,8 @@ pub struct Arrangement {
     pub reports: Reports,
     /// The round-trip times that the flow's law and its timers see include the time that packets were held.
     pub rtt_with_hold: bool,
+    /// Packets of a flow that may wait: what its law allows beyond stays with the flow.
+    pub backlog: u32,
 }
 
 /// The packet that would go next.

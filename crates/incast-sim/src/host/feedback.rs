@@ -1,6 +1,6 @@
 //! Sender: an acknowledgement or another answer arrived, for the law and for reliability.
 
-use super::{Host, order::Order, reliability::Acked, sending::SendFlow};
+use super::{Host, order::Order, reliability::Acked, sending::SendFlow, underlay::clock_error};
 use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet, Telemetry},
@@ -27,7 +27,7 @@ impl Host<'_> {
             return;
         }
         let (before, sent) = (flow.send.acked(), packet.echo(now));
-        let handed_over = flow.handed_over(sent);
+        let handed_over = flow.handed_over(sent, &mut self.stages);
         let nothing_to_send = flow.send.next().is_none();
         if let Some(share) = packet.share() {
             flow.share = Some(share);
@@ -41,8 +41,7 @@ impl Host<'_> {
         let rtt = now - if with_hold { handed_over } else { sent };
         flow.rtt.sample(rtt);
         let (packets, marked) = packet.report();
-        let one_way_delay =
-            i64::from(packet.delay_ns) * 1000 - self.clock.as_ref().map_or(0, |clock| clock.error(sent));
+        let one_way_delay = i64::from(packet.delay_ns) * 1000 - clock_error(self.clock.as_deref(), sent);
         let feedback = Feedback {
             now,
             acked_bytes: payload_of(&acked, flow, mtu),
@@ -63,12 +62,15 @@ impl Host<'_> {
         flow.law.on_ack(&feedback);
         flow.report_loss(now, &acked, mtu);
         flow.refresh(settings);
+        let mut is_reported = None;
         if flow.watched {
             flow.report_arrival(packet);
-            if let (Some(stage), Some(Reports::Acknowledgements)) =
-                (&flow.stage, class.arrangement.map(|arrangement| arrangement.reports))
+            if let (Some(waiting), Some(Reports::Acknowledgements)) =
+                (&flow.waiting, class.arrangement.map(|arrangement| arrangement.reports))
             {
-                self.decisions.on_report(stage.decision, now, sent, one_way_delay);
+                let stage = waiting.stage;
+                self.stages.at(stage).on_report(now, sent, one_way_delay);
+                is_reported = Some(stage);
             }
         }
         if flow.send.is_done() {
@@ -80,6 +82,9 @@ impl Host<'_> {
                 flow.restart_timer(now, settings);
             }
             self.offer(slot, context);
+        }
+        if let Some(stage) = is_reported {
+            self.offer_first(stage, context);
         }
         self.pump(context);
     }

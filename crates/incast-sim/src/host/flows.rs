@@ -50,8 +50,8 @@ impl Host<'_> {
         }
         let class = &self.settings.classes[usize::from(spec.class)];
         let rate = self.nic.link.rate();
-        let decision = self.decisions.of(class, spec.class as u8, rate, spec.destination, context.now());
-        let mut flow = SendFlow::new(self.settings, class, rate, spec, sequence, decision);
+        let stage = self.stages.of(class, spec.class as u8, rate, spec.destination, context.now());
+        let mut flow = SendFlow::new(self.settings, class, rate, spec, sequence, stage);
         flow.restart_timer(context.now(), self.settings);
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -79,6 +79,9 @@ impl Host<'_> {
             bytes: flow.spec.bytes,
         };
         self.sent.push(summary(&flow, context.now(), Some(context.now())));
+        if let Some(waiting) = &flow.waiting {
+            self.offer_first(waiting.stage, context);
+        }
         if let Some(mut application) = self.application.take() {
             application.on_acked(context.now(), &info, &mut |spec| self.open(spec, context));
             self.application = Some(application);
@@ -92,8 +95,8 @@ impl Host<'_> {
         if flow.queued {
             self.leave_line(slot, &flow);
         }
-        if let Some(stage) = &flow.stage {
-            self.decisions.forget(&self.settings.classes[usize::from(flow.class)], stage.decision);
+        if let Some(waiting) = &flow.waiting {
+            self.stages.forget(&self.settings.classes[usize::from(flow.class)], waiting.stage, slot);
         }
         Some(flow)
     }
@@ -103,6 +106,9 @@ impl Host<'_> {
     pub(super) fn abandon(&mut self, slot: u32, context: &mut impl NodeContext) {
         let Some(flow) = self.remove(slot) else { return };
         self.sent.push(summary(&flow, context.now(), None));
+        if let Some(waiting) = &flow.waiting {
+            self.offer_first(waiting.stage, context);
+        }
         let mut packet = Packet::new(Kind::Abandon, self.node, flow.spec.destination, flow.sequence, slot);
         (packet.entropy, packet.class) = (flow.entropy, flow.class);
         self.push_farewell(packet);
@@ -134,6 +140,6 @@ pub(super) fn summary(flow: &SendFlow, now: Time, acked: Option<Time>) -> Sent {
         acked,
         retransmitted_bytes: flow.retransmitted_bytes,
         timeouts: flow.timeouts,
-        held: flow.stage.as_ref().map_or(Time::ZERO, |stage| stage.held(now)),
+        held: flow.waiting.as_ref().map_or(Time::ZERO, |waiting| waiting.held(now)),
     }
 }

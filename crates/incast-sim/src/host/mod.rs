@@ -30,7 +30,7 @@ mod underlay;
 pub use self::sending::entropy;
 use self::{
     answering::Answers, app::Application, clock::Clock, flows::summary, nic::Nic, paths::Lots,
-    receiving::Receiving, sending::SendFlow, underlay::Decisions,
+    receiving::Receiving, sending::SendFlow, underlay::Stages,
 };
 use crate::{
     config::{FlowSpec, HostClock},
@@ -74,8 +74,8 @@ pub struct Host<'a> {
     receiving: Receiving,
     /// Answers in the NIC, if it ever had some that took time.
     answers: Option<Box<Answers>>,
-    /// What decides about packets that are held.
-    decisions: Decisions,
+    /// Packets that an underlay holds.
+    stages: Stages,
     /// Where it is not perfect.
     clock: Option<Box<Clock>>,
     /// With the time of the pending event of each.
@@ -130,7 +130,7 @@ impl<'a> Host<'a> {
             free: Vec::new(),
             receiving: Receiving::default(),
             answers: None,
-            decisions: Decisions::default(),
+            stages: Stages::default(),
             clock: settings
                 .clocks
                 .get(node as usize)

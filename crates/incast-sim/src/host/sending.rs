@@ -5,7 +5,7 @@ use super::{
     reliability::{Acked, Send},
     rtt::RoundTrip,
     tokens::Tokens,
-    underlay::{Decisions, Stage},
+    underlay::{Stages, Waiting},
 };
 use crate::{
     config::FlowSpec,
@@ -83,8 +83,8 @@ pub struct SendFlow {
     pub law: Law,
     /// The ways of its packets, where it chooses them.
     pub paths: Option<Box<Paths>>,
-    /// Packets held by the underlay, where there is one.
-    pub stage: Option<Box<Stage>>,
+    /// What waits of it in the underlay's stage, where there is one.
+    pub waiting: Option<Box<Waiting>>,
     /// Class index.
     pub class: u8,
     /// Flow number at this host.
@@ -128,14 +128,14 @@ fn through(window: u64, path: &Path) -> f64 {
 const FLOW_STREAM: u64 = 0x464c_4f57;
 
 impl SendFlow {
-    /// A flow that starts now, from a host of this rate; `decision` is made about packets that are held, where they are.
+    /// A flow that starts now, from a host of this rate; packets go through `stage`, where there is one.
     pub fn new(
         settings: &Settings,
         class: &Class,
         rate: Rate,
         spec: FlowSpec,
         sequence: u32,
-        decision: Option<u32>,
+        stage: Option<u32>,
     ) -> Self {
         let mtu = u64::from(settings.host.mtu);
         let packets = spec.bytes.div_ceil(mtu) as u32;
@@ -174,7 +174,7 @@ impl SendFlow {
                 .ways
                 .is_some()
                 .then(|| Box::new(Paths::new(settings, spec.source, spec.destination, sequence, packets))),
-            stage: decision.map(|decision| Box::new(Stage::new(decision, settings.wire.gap))),
+            waiting: stage.map(|stage| Box::new(Waiting::new(stage))),
             class: spec.class as u8,
             sequence,
             packets,
@@ -426,16 +426,16 @@ impl SendFlow {
         host: u32,
         slot: u32,
         settings: &Settings,
-        decisions: &mut Decisions,
+        stages: &mut Stages,
     ) -> Turn {
-        if self.stage.is_none() {
+        if self.waiting.is_none() {
             return self.permission(now, settings.host.mtu);
         }
-        self.turn_of_held(now, host, slot, settings, decisions)
+        self.turn_of_held(now, host, slot, settings, stages)
     }
 
     /// While nothing is held, a packet is made when the NIC takes it, as without a stage. Otherwise what the law allows goes
-    /// into the stage, whose first packet is then asked for.
+    /// into the stage, which lets the first packet go that it has of any flow.
     #[inline(never)]
     fn turn_of_held(
         &mut self,
@@ -443,33 +443,42 @@ impl SendFlow {
         host: u32,
         slot: u32,
         settings: &Settings,
-        decisions: &mut Decisions,
+        stages: &mut Stages,
     ) -> Turn {
-        if !self.has_held() {
+        let Some(place) = self.waiting.as_ref().map(|waiting| waiting.stage) else { return Turn::Blocked };
+        let stage = stages.at(place);
+        if stage.is_empty() {
             match self.permission(now, settings.host.mtu) {
                 Turn::Ready => {}
                 turn => return turn,
             }
-            let wire = self.next_wire(settings);
-            if self.stage.as_mut().is_some_and(|stage| stage.passes(now, wire, decisions)) {
+            if stage.passes(now, self.next_wire(settings)) {
                 return Turn::Ready;
             }
         }
-        let paced = loop {
+        let arrangement = settings.classes[usize::from(self.class)].arrangement;
+        let backlog = arrangement.map_or(0, |arrangement| arrangement.backlog);
+        let mut next = Time::MAX;
+        while self.waiting.as_ref().is_some_and(|waiting| waiting.packets < backlog) {
             match self.permission(now, settings.host.mtu) {
                 Turn::Ready => {
                     let packet = self.emit(now, host, slot, settings);
-                    if let Some(stage) = &mut self.stage {
-                        stage.push(now, packet);
-                    }
+                    stage.push(now, packet);
+                    self.waiting.iter_mut().for_each(|waiting| waiting.packets += 1);
                 }
-                Turn::At(time) => break time,
-                Turn::Blocked => break Time::MAX,
+                Turn::At(time) => {
+                    next = time;
+                    break;
+                }
+                Turn::Blocked => break,
             }
-        };
-        let Some(stage) = &mut self.stage else { return Turn::Blocked };
-        let release = stage.release(now, decisions);
-        match release.min(paced) {
+        }
+        let is_first = stage.first().is_some_and(|packet| packet.slot == slot);
+        let release = if is_first { stage.release(now, settings.wire.gap) } else { Time::MAX };
+        if let Some(waiting) = &mut self.waiting {
+            waiting.note(now, release > now && waiting.packets > 0);
+        }
+        match release.min(next) {
             _ if release <= now => Turn::Ready,
             Time::MAX => Turn::Blocked,
             time => Turn::At(time),
@@ -484,36 +493,63 @@ impl SendFlow {
         host: u32,
         slot: u32,
         settings: &Settings,
-        decisions: &mut Decisions,
+        stages: &mut Stages,
     ) -> Option<Packet> {
-        match &mut self.stage {
-            None => Some(self.emit(now, host, slot, settings)),
-            Some(stage) if !stage.is_empty() => stage.pop(now, self.send.in_flight(), decisions),
-            Some(_) => {
-                let packet = self.emit(now, host, slot, settings);
-                let in_flight = self.send.in_flight();
-                self.stage.as_mut().map(|stage| stage.pass(now, packet, in_flight, decisions))
-            }
+        if self.waiting.is_none() {
+            return Some(self.emit(now, host, slot, settings));
         }
+        self.take_of_held(now, host, slot, settings, stages)
     }
 
-    /// Bytes of the next packet's frame.
+    #[inline(never)]
+    fn take_of_held(
+        &mut self,
+        now: Time,
+        host: u32,
+        slot: u32,
+        settings: &Settings,
+        stages: &mut Stages,
+    ) -> Option<Packet> {
+        let stage = stages.at(self.waiting.as_ref()?.stage);
+        if stage.is_empty() {
+            let packet = self.emit(now, host, slot, settings);
+            stage.pass(now, u32::from(packet.wire) + settings.wire.gap);
+            return Some(packet);
+        }
+        let packet = stage.pop(now, self.send.in_flight(), settings.wire.gap)?;
+        let waiting = self.waiting.as_mut()?;
+        waiting.packets -= 1;
+        if waiting.packets == 0 {
+            // From here on the network may lose it.
+            self.restart_timer(now, settings);
+        }
+        Some(packet)
+    }
+
+    /// Bytes of the next packet on the link.
     fn next_wire(&self, settings: &Settings) -> u32 {
         let (packet, _) = self.send.next().unwrap_or((0, true));
         let class = &settings.classes[usize::from(self.class)];
-        class.format.data(self.payload(packet, settings.host.mtu))
+        class.format.data(self.payload(packet, settings.host.mtu)) + settings.wire.gap
     }
 
     /// When a packet that reached the NIC at `sent` was handed over: to the NIC, or to the stage before it.
     #[inline]
-    pub fn handed_over(&self, sent: Time) -> Time {
-        self.stage.as_ref().map_or(sent, |stage| stage.handed_over(sent))
+    pub fn handed_over(&self, sent: Time, stages: &mut Stages) -> Time {
+        self.waiting.as_ref().map_or(sent, |waiting| stages.at(waiting.stage).handed_over(sent))
     }
 
     /// Packets wait in the underlay's stage.
     #[inline]
     pub fn has_held(&self) -> bool {
-        self.stage.as_ref().is_some_and(|stage| !stage.is_empty())
+        self.waiting.as_ref().is_some_and(|waiting| waiting.packets > 0)
+    }
+
+    /// The packet that has been missing for longest has not left this host.
+    pub fn holds_oldest(&self, slot: u32, stages: &mut Stages) -> bool {
+        let oldest = self.send.acked();
+        let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);
+        waiting.is_some_and(|waiting| stages.at(waiting.stage).holds(slot, oldest))
     }
 
     /// A packet was acknowledged: its way is good.
@@ -534,8 +570,9 @@ impl SendFlow {
     }
 
     /// The priority of the next packet that it has for the NIC.
-    pub fn next_priority(&self, mtu: u32) -> u8 {
-        if let Some(packet) = self.stage.as_ref().and_then(|stage| stage.front()) {
+    pub fn next_priority(&self, slot: u32, mtu: u32, stages: &mut Stages) -> u8 {
+        let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);
+        if let Some(packet) = waiting.and_then(|waiting| stages.at(waiting.stage).first_of(slot)) {
             return packet.priority;
         }
         let next = self.send.next().filter(|_| self.driven);

@@ -26,8 +26,8 @@ impl Host<'_> {
             plan_timer(flow, slot, self.base, context);
             return;
         }
-        if flow.has_held() {
-            // What has not left this host cannot be missing: as Linux has it for what waits in a queueing discipline.
+        if flow.holds_oldest(slot, &mut self.stages) {
+            // What has not left this host is not lost: as Linux has it for what waits in a queueing discipline.
             flow.restart_timer(now, settings);
             self.offer(slot, context);
             self.pump(context);

@@ -4,6 +4,7 @@ use super::{
     Host,
     sending::{SendFlow, Turn},
     timeout::plan_timer,
+    underlay::clock_error,
 };
 use crate::{
     engine::Event,
@@ -34,7 +35,7 @@ impl Host<'_> {
             return;
         }
         // Asking may hand packets to the underlay, which starts the timer.
-        let turn = flow.turn(context.now(), self.node, slot, settings, &mut self.decisions);
+        let turn = flow.turn(context.now(), self.node, slot, settings, &mut self.stages);
         plan_timer(flow, slot, self.base, context);
         match turn {
             Turn::Ready => {
@@ -59,7 +60,7 @@ impl Host<'_> {
     fn stand_in_line(&mut self, slot: u32) {
         let settings = self.settings;
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        flow.line = flow.next_priority(settings.host.mtu);
+        flow.line = flow.next_priority(slot, settings.host.mtu, &mut self.stages);
         match settings.classes[usize::from(flow.class)].transport.order {
             SendOrder::Turns => self.nic.push_flow(slot, flow.line),
             SendOrder::ShortestRemaining => {
@@ -74,7 +75,7 @@ impl Host<'_> {
     pub(super) fn change_line(&mut self, slot: u32) {
         let settings = self.settings;
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        if !flow.queued || flow.next_priority(settings.host.mtu) == flow.line {
+        if !flow.queued || flow.next_priority(slot, settings.host.mtu, &mut self.stages) == flow.line {
             return;
         }
         match settings.classes[usize::from(flow.class)].transport.order {
@@ -118,7 +119,9 @@ impl Host<'_> {
                 self.nic.answered = true;
                 self.injected += 1;
                 if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-                    packet.set_endpoint_delay(packet.since_arrival(now, self.clock_error(now)));
+                    packet.set_endpoint_delay(
+                        packet.since_arrival(now, clock_error(self.clock.as_deref(), now)),
+                    );
                 }
                 let telemetry = self.nic.telemetry(&packet);
                 if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
@@ -153,8 +156,8 @@ impl Host<'_> {
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return false };
         flow.queued = false;
         let mut sent = false;
-        if flow.turn(now, self.node, slot, settings, &mut self.decisions) == Turn::Ready
-            && let Some(packet) = flow.take(now, self.node, slot, settings, &mut self.decisions)
+        if flow.turn(now, self.node, slot, settings, &mut self.stages) == Turn::Ready
+            && let Some(packet) = flow.take(now, self.node, slot, settings, &mut self.stages)
         {
             debug_assert!(
                 self.nic.permission.allowed(1 << packet.priority) != 0,
@@ -167,10 +170,14 @@ impl Host<'_> {
             }
             sent = true;
         }
+        let shared = flow.waiting.as_ref().map(|waiting| waiting.stage);
         if self.schedules {
             self.say(slot, context);
         }
         self.offer(slot, context);
+        if let Some(stage) = shared {
+            self.offer_first(stage, context);
+        }
         sent
     }
 

@@ -1,7 +1,7 @@
 //! Underlay: at the sender, packets that are held between their flow and the NIC; at the receiver, reports of how long data
 //! took one way. Flows know nothing of it, and what it decides is up to [`incast_cc::underlay`].
 
-use super::{Host, table::FlowTable};
+use super::{Host, clock::Clock, table::FlowTable};
 use crate::{
     fabric::{
         node::NodeContext,
@@ -13,31 +13,31 @@ use incast_cc::underlay::{Head, Scope, Underlay};
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;
 
-/// What decides about the stages of a host.
+/// All stages of a host.
 #[derive(Debug, Default)]
-pub struct Decisions {
-    list: Vec<Underlay>,
+pub struct Stages {
+    list: Vec<Stage>,
     free: Vec<u32>,
     /// Those that flows share, by destination and class.
     shared: FlowTable,
 }
 
-impl Decisions {
-    /// What decides about a flow that starts now at a host of this rate; `None` where nothing is held.
+impl Stages {
+    /// The stage of a flow that starts now at a host of this rate; `None` where nothing is held.
     pub fn of(&mut self, class: &Class, index: u8, rate: Rate, destination: u32, now: Time) -> Option<u32> {
         let shares = class.arrangement?.scope == Scope::Destination;
         if let (true, Some(known)) = (shares, self.shared.find(destination, index.into())) {
             return Some(known);
         }
         let path = incast_cc::Path { rate, ..class.path };
-        let decision = class.underlay.start(&path, now)?;
+        let stage = Stage::new(class.underlay.start(&path, now)?);
         let place = match self.free.pop() {
             Some(place) => {
-                self.list[place as usize] = decision;
+                self.list[place as usize] = stage;
                 place
             }
             None => {
-                self.list.push(decision);
+                self.list.push(stage);
                 self.list.len() as u32 - 1
             }
         };
@@ -47,49 +47,36 @@ impl Decisions {
         Some(place)
     }
 
-    /// How long a packet took that went at `sent`.
-    pub fn on_report(&mut self, decision: u32, now: Time, sent: Time, one_way_delay: i64) {
-        self.list[decision as usize].on_report(now, sent, one_way_delay);
+    /// A stage.
+    pub fn at(&mut self, place: u32) -> &mut Stage {
+        &mut self.list[place as usize]
     }
 
-    /// The flow is gone; what it shared with others stays.
-    pub fn forget(&mut self, class: &Class, decision: u32) {
+    /// The flow in a slot is gone, and so is what is held of it; what it shared with others stays.
+    pub fn forget(&mut self, class: &Class, place: u32, slot: u32) {
+        self.at(place).queue.retain(|(packet, _)| packet.slot != slot);
         if class.arrangement.is_some_and(|arrangement| arrangement.scope == Scope::Flow) {
-            self.free.push(decision);
+            self.free.push(place);
         }
     }
 }
 
-/// The packets of one flow that are held.
+/// Packets for which one decision is made, of one flow or of several, in the order in which they were handed over.
 #[derive(Debug)]
 pub struct Stage {
-    /// Its place in the decisions of the host.
-    pub decision: u32,
-    /// Packets and when they were handed over, in order.
+    decision: Underlay,
+    /// Packets and when they were handed over.
     queue: VecDeque<(Packet, Time)>,
-    /// Of packets that may still be heard of: when they went, and when they had been handed over. Both rise.
+    /// Of packets that were held and may still be heard of: when they went, and when they had been handed over. Both rise.
     gone: VecDeque<(Time, Time)>,
-    /// Since when the first packet may not go.
-    held_since: Option<Time>,
-    /// For how long that was so before.
-    held: Time,
-    gap: u32,
 }
 
-/// Packets beyond those in flight of which it is known when they had been handed over.
+/// Packets that were held, beyond those in flight, of which it is known when they had been handed over.
 const REMEMBERED: usize = 64;
 
 impl Stage {
-    /// An empty one; `gap` bytes on the link belong to no frame.
-    pub fn new(decision: u32, gap: u32) -> Self {
-        Self {
-            decision,
-            queue: VecDeque::new(),
-            gone: VecDeque::new(),
-            held_since: None,
-            held: Time::ZERO,
-            gap,
-        }
+    fn new(decision: Underlay) -> Self {
+        Self { decision, queue: VecDeque::new(), gone: VecDeque::new() }
     }
 
     /// Nothing is held.
@@ -97,9 +84,9 @@ impl Stage {
         self.queue.is_empty()
     }
 
-    /// Time in which it had a packet that was not let go, until `now`.
-    pub fn held(&self, now: Time) -> Time {
-        self.held + self.held_since.map_or(Time::ZERO, |since| now.saturating_sub(since))
+    /// The packet at some position of the flow in a slot is held.
+    pub fn holds(&self, slot: u32, position: u32) -> bool {
+        self.queue.iter().any(|(packet, _)| packet.slot == slot && packet.position == position)
     }
 
     /// Takes a packet.
@@ -108,57 +95,47 @@ impl Stage {
     }
 
     /// The first packet.
-    pub fn front(&self) -> Option<&Packet> {
+    pub fn first(&self) -> Option<&Packet> {
         self.queue.front().map(|(packet, _)| packet)
     }
 
-    fn head(&self) -> Option<Head> {
+    /// The first packet of the flow in a slot.
+    pub fn first_of(&self, slot: u32) -> Option<&Packet> {
+        self.queue.iter().map(|(packet, _)| packet).find(|packet| packet.slot == slot)
+    }
+
+    fn head(&self, gap: u32) -> Option<Head> {
         let (packet, queued) = self.queue.front()?;
-        Some(Head { queued: *queued, wire: u32::from(packet.wire) + self.gap })
+        Some(Head { queued: *queued, wire: u32::from(packet.wire) + gap })
     }
 
-    /// When the first packet may go; [`Time::MAX`] without one.
-    pub fn release(&mut self, now: Time, decisions: &mut Decisions) -> Time {
-        let time = match self.head() {
-            Some(head) => decisions.list[self.decision as usize].release(now, &head),
-            None => Time::MAX,
-        };
-        if time > now && !self.queue.is_empty() {
-            self.held_since.get_or_insert(now);
-        } else if let Some(since) = self.held_since.take() {
-            self.held += now - since;
-        }
-        time
+    /// When the first packet may go; [`Time::MAX`] without one. `gap` bytes on the link belong to no frame.
+    pub fn release(&mut self, now: Time, gap: u32) -> Time {
+        self.head(gap).map_or(Time::MAX, |head| self.decision.release(now, &head))
     }
 
-    /// Nothing is held, and a packet with a frame of so many bytes need not be, either.
-    pub fn passes(&mut self, now: Time, wire: u32, decisions: &mut Decisions) -> bool {
-        let head = Head { queued: now, wire: wire + self.gap };
-        decisions.list[self.decision as usize].release(now, &head) <= now
+    /// Nothing is held, and a packet with so many bytes on the link need not be, either.
+    pub fn passes(&mut self, now: Time, wire: u32) -> bool {
+        self.decision.release(now, &Head { queued: now, wire }) <= now
     }
 
-    /// A packet passes.
-    pub fn pass(&mut self, now: Time, packet: Packet, in_flight: u32, decisions: &mut Decisions) -> Packet {
-        let head = Head { queued: now, wire: u32::from(packet.wire) + self.gap };
-        self.note(now, &head, in_flight, decisions);
-        packet
-    }
-
-    /// A packet goes.
-    fn note(&mut self, now: Time, head: &Head, in_flight: u32, decisions: &mut Decisions) {
-        decisions.list[self.decision as usize].on_release(now, head);
-        while self.gone.len() >= in_flight as usize + REMEMBERED {
-            self.gone.pop_front();
-        }
-        self.gone.push_back((now, head.queued));
+    /// A packet with so many bytes on the link passes.
+    pub fn pass(&mut self, now: Time, wire: u32) {
+        self.decision.on_release(now, &Head { queued: now, wire });
     }
 
     /// The first packet goes; `in_flight` others of its flow are held or on their way.
-    pub fn pop(&mut self, now: Time, in_flight: u32, decisions: &mut Decisions) -> Option<Packet> {
-        let head = self.head()?;
+    pub fn pop(&mut self, now: Time, in_flight: u32, gap: u32) -> Option<Packet> {
+        let head = self.head(gap)?;
         let (mut packet, _) = self.queue.pop_front()?;
         packet.restamp(now);
-        self.note(now, &head, in_flight, decisions);
+        self.decision.on_release(now, &head);
+        while self.gone.len() >= in_flight as usize + REMEMBERED {
+            self.gone.pop_front();
+        }
+        if head.queued < now {
+            self.gone.push_back((now, head.queued));
+        }
         Some(packet)
     }
 
@@ -167,21 +144,60 @@ impl Stage {
         let place = self.gone.partition_point(|(went, _)| *went < sent);
         self.gone.get(place).filter(|(went, _)| *went == sent).map_or(sent, |(_, queued)| *queued)
     }
+
+    /// How long a packet took that went at `sent`.
+    pub fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64) {
+        self.decision.on_report(now, sent, one_way_delay);
+    }
+}
+
+/// A flow's part of a stage.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The stage, in those of the host.
+    pub stage: u32,
+    /// Packets of the flow that are held.
+    pub packets: u32,
+    /// Since when some are that may not go.
+    since: Option<Time>,
+    /// For how long that was so before.
+    before: Time,
+}
+
+impl Waiting {
+    /// Nothing of the flow is held yet.
+    pub fn new(stage: u32) -> Self {
+        Self { stage, packets: 0, since: None, before: Time::ZERO }
+    }
+
+    /// Time in which packets of the flow were not let go, until `now`.
+    pub fn held(&self, now: Time) -> Time {
+        self.before + self.since.map_or(Time::ZERO, |since| now.saturating_sub(since))
+    }
+
+    /// Whether packets of the flow may not go, from `now` on.
+    pub fn note(&mut self, now: Time, is_held: bool) {
+        if is_held {
+            self.since.get_or_insert(now);
+        } else if let Some(since) = self.since.take() {
+            self.before += now - since;
+        }
+    }
+}
+
+/// How far a host's clock is ahead at `time`, in picoseconds.
+#[inline]
+pub fn clock_error(clock: Option<&Clock>, time: Time) -> i64 {
+    clock.map_or(0, |clock| clock.error(time))
 }
 
 impl Host<'_> {
-    /// How far this host's clock is ahead at `time`, in picoseconds.
-    #[inline]
-    pub(super) fn clock_error(&self, time: Time) -> i64 {
-        self.clock.as_ref().map_or(0, |clock| clock.error(time))
-    }
-
     /// Receiver: from when data was sent, by the simulation's time, until this host's clock showed that it arrived, in
     /// nanoseconds. Its sender knows how wrong its own clock was.
     #[inline]
     pub(super) fn delay_of(&self, sent: Time, arrived: Time) -> i32 {
         let true_delay = arrived.saturating_sub(sent).ps() as i64;
-        let ns = (true_delay + self.clock_error(arrived)).div_euclid(1000);
+        let ns = (true_delay + clock_error(self.clock.as_deref(), arrived)).div_euclid(1000);
         ns.clamp(i32::MIN.into(), i32::MAX.into()) as i32
     }
 
@@ -202,21 +218,26 @@ impl Host<'_> {
         self.push_answer(report, None, context);
     }
 
-    /// Sender: a report arrived. Where flows share a decision, that of one which is gone counts, too.
+    /// Sender: a report arrived. Where flows share a stage, that of one which is gone counts, too.
     #[inline(never)]
     pub(super) fn on_report(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         let sent = packet.echo(now);
-        let delay = i64::from(packet.delay_ns) * 1000 - self.clock_error(sent);
+        let delay = i64::from(packet.delay_ns) * 1000 - clock_error(self.clock.as_deref(), sent);
         let tenant = self.flows.get(packet.slot as usize).and_then(Option::as_ref);
         let flow = tenant.filter(|flow| flow.sequence == packet.sequence);
-        let of_flow = flow.and_then(|flow| flow.stage.as_ref()).map(|stage| stage.decision);
-        let shared = || self.decisions.shared.find(packet.source, packet.class.into());
-        let Some(decision) = of_flow.or_else(shared) else { return };
-        self.decisions.on_report(decision, now, sent, delay);
-        if of_flow.is_some() {
-            self.offer(packet.slot, context);
-            self.pump(context);
+        let of_flow = flow.and_then(|flow| flow.waiting.as_ref()).map(|waiting| waiting.stage);
+        let shared = || self.stages.shared.find(packet.source, packet.class.into());
+        let Some(stage) = of_flow.or_else(shared) else { return };
+        self.stages.at(stage).on_report(now, sent, delay);
+        self.offer_first(stage, context);
+        self.pump(context);
+    }
+
+    /// Sender: what may have kept the first packet of a stage is gone.
+    pub(super) fn offer_first(&mut self, stage: u32, context: &mut impl NodeContext) {
+        if let Some(slot) = self.stages.at(stage).first().map(|packet| packet.slot) {
+            self.offer(slot, context);
         }
     }
 }

@@ -124,6 +124,8 @@ crate::parameters! {
         small_quantum: Time = "quantum / 8", |path| Time::from_ps(scaled_threshold(path).ps() / 8), "1ns to quantum", lasts, "ours: as above";
         /// Longest time that a packet is held once it is the first; after twice as long without a report none is.
         max_hold: Time = "max(rto_min / 2, 1us)", longest_hold, "1ns to 1s", lasts, "ours: no timeout for a hold alone";
+        /// Packets of a flow that may wait. What its law allows beyond that is not handed over yet.
+        backlog: u64 = "1000", |_| 1000, "1 to 4294967295", |backlog| (1..=u64::from(u32::MAX)).contains(backlog), "ours: as many as Linux lets wait at a device";
         /// For what one decision is made.
         scope: Scope = "\"flow\"", |_| Scope::Flow, "\"flow\" or \"destination\"", |_| true, "On-Ramp, figure 7: a queue per flow";
         /// How one-way delays come back.
@@ -232,8 +234,9 @@ impl UnderlayStage for OnRamp {
         constants.parameters.values()
     }
     fn arrangement(constants: &Arc<Constants>) -> Arrangement {
-        let Parameters { scope, reports, rtt, .. } = constants.parameters;
-        Arrangement { scope, reports, rtt_with_hold: rtt == Rtt::Stack }
+        let Parameters { scope, reports, rtt, backlog, .. } = constants.parameters;
+        let backlog = u32::try_from(backlog).unwrap_or(u32::MAX);
+        Arrangement { scope, reports, rtt_with_hold: rtt == Rtt::Stack, backlog }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, _now: Time) -> Self {
         Self { decision: constants.start }
