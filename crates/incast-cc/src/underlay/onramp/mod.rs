@@ -113,13 +113,13 @@ crate::parameters! {
         /// How what has piled up during a pause leaves.
         release: Release = "\"paced\"", |_| Release::Paced, "\"burst\", \"paced\", \"quantised\" or \"clocked\"", |_| true, "measured, see docs/onramp.md";
         /// Of "paced": time between packets as a share of the time between their arrivals.
-        pace: f64 = "0.9", |_| 0.9, "in (0, 1]", |pace| *pace >= 0.001 && *pace <= 1.0, "ours: see docs/onramp.md";
+        pace: f64 = "0.9", |_| 0.9, "in [0.001, 1]", |pace| *pace >= 0.001 && *pace <= 1.0, "ours: see docs/onramp.md";
         /// Of "paced" and "clocked": packets added per round trip, so that flows come to have equal shares.
         step: f64 = "0.5", |_| 0.5, "in [0, 1]", |step| (0.0..=1.0).contains(step), "ours: see docs/onramp.md";
         /// Of "clocked": share of what delays lack to the threshold that is filled per round trip.
-        gain: f64 = "0.25", |_| 0.25, "in (0, 1]", |gain| *gain >= 0.001 && *gain <= 1.0, "ours: see docs/onramp.md";
+        gain: f64 = "0.25", |_| 0.25, "in [0.001, 1]", |gain| *gain >= 0.001 && *gain <= 1.0, "ours: see docs/onramp.md";
         /// Of "quantised": time between packets while the pause has more than the threshold to go.
-        quantum: Time = "threshold", scaled_threshold, "1ns to 1s", lasts, "ours: US patent 12,368,675 names two quanta and prints neither";
+        quantum: Time = "threshold", scaled_threshold, "1ns to 1s", lasts, "ours: after the abstract of US patent 12,368,675, which has two quanta";
         /// Of "quantised": time between packets after that.
         small_quantum: Time = "quantum / 8", |path| Time::from_ps(scaled_threshold(path).ps() / 8), "1ns to quantum", lasts, "ours: as above";
         /// Longest time that a packet is held once it is the first; after twice as long without a report none is.
