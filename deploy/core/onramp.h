@@ -399,10 +399,14 @@ static inline onramp_u32 onramp_gap(const struct onramp_config *c,
 	onramp_u32 shift = round < (1u << 26) ? 6 : 0;
 	onramp_u32 packets = (flight << 4) +
 			     (c->step >> 12);
+	onramp_u32 gap;
 
 	if (packets == 0)
 		return 0;
-	return onramp_times((round << shift) / packets, c->pace) << 4 >> shift;
+	gap = onramp_times((round << shift) / packets, c->pace);
+	if (shift)
+		return gap >> 2;
+	return gap > ONRAMP_SPAN_MAX >> 4 ? ONRAMP_SPAN_MAX : gap << 4;
 }
 
 /*

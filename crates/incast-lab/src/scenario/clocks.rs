@@ -4,9 +4,10 @@ use super::{
     document::host::{Clock, Sync},
     error::Problem,
 };
-use crate::clocks::{Method, NoiseShape, SyncSettings, residuals};
+use crate::clocks::{Method, NoiseShape, Residual, SyncSettings, residuals};
 use incast_sim::{config::HostClock, engine::random::Stream};
 use incast_units::Time;
+use std::sync::{Mutex, PoisonError};
 
 /// Purpose of the stream of which each host draws its clock.
 const CLOCKS: u32 = 0x434c_4b53;
@@ -63,10 +64,7 @@ fn synchronisation(clock: &Clock, seed: u64, hosts: u32) -> Option<(SyncSettings
 pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, String> {
     let noise = clock.noise.0;
     if let Some((settings, method)) = synchronisation(clock, seed, hosts) {
-        let left = residuals(&settings, method).map_err(|error| error.to_string())?;
-        let clocks =
-            left.iter().map(|left| HostClock { offset_ps: left.offset_ps, drift_ppm: left.drift_ppm, noise });
-        return Ok(clocks.collect());
+        return synchronised(settings, method);
     }
     if *clock == Clock::default() {
         return Ok(Vec::new());
@@ -81,6 +79,23 @@ pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, Stri
         }
     };
     Ok((0..hosts).map(draw).collect())
+}
+
+/// What was synchronised already: all schemes of a scenario have the same clocks, and a model of many hosts takes seconds.
+static KNOWN: Mutex<Vec<(SyncSettings, Method, Vec<HostClock>)>> = Mutex::new(Vec::new());
+
+fn synchronised(settings: SyncSettings, method: Method) -> Result<Vec<HostClock>, String> {
+    // What a panic left is whole: entries are pushed in one piece.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((.., clocks)) = known.iter().find(|entry| entry.0 == settings && entry.1 == method) {
+        return Ok(clocks.clone());
+    }
+    let noise = settings.noise;
+    let left = residuals(&settings, method).map_err(|error| error.to_string())?;
+    let clock = |left: &Residual| HostClock { offset_ps: left.offset_ps, drift_ppm: left.drift_ppm, noise };
+    let clocks: Vec<HostClock> = left.iter().map(clock).collect();
+    known.push((settings, method, clocks.clone()));
+    Ok(clocks)
 }
 
 #[cfg(test)]

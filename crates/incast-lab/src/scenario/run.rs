@@ -83,7 +83,7 @@ impl Run {
     }
 
     fn fault(&self, what: String) -> ScenarioError {
-        let file = PathBuf::from(&self.point.document.name);
+        let file = PathBuf::from(format!("scenario {}", self.point.document.name));
         let (line, column, argument, allowed, nearest) = (None, None, None, None, None);
         let key = "host.clock.sync".to_owned();
         Fault { file, line, column, argument, key, what, allowed, nearest }.into()

@@ -7,8 +7,11 @@ use super::{
 };
 use incast_cc::{
     Path,
-    underlay::{UNDERLAYS, UnderlayParameters},
+    parameters::Setting,
+    sender::Acknowledges,
+    underlay::{Reports, UNDERLAYS, UnderlayParameters},
 };
+use incast_units::Time;
 
 /// The underlay with its parameters resolved. Faults are those of `underlay`.
 pub fn resolve(underlay: &Underlay, path: &Path, files: &mut Files) -> Result<UnderlayParameters, Problem> {
@@ -30,10 +33,35 @@ pub fn resolve(underlay: &Underlay, path: &Path, files: &mut Files) -> Result<Un
     }
 }
 
-/// Given parameters of underlays that have no effect.
+/// What of underlays has no effect, or one that nobody can want.
 pub fn warnings(scheme: &Resolved, described: &super::super::document::scheme::Scheme) -> Vec<String> {
     let mut warnings = Vec::new();
     for class in &scheme.classes {
+        let Some(arrangement) = class.underlay.arrangement() else { continue };
+        let by_acks = arrangement.reports == Reports::Acknowledgements;
+        if by_acks && class.law.transport().acknowledges == Acknowledges::Flows {
+            let law = class.law.info().name;
+            let warning = format!(
+                "scheme {}: underlay.reports = \"acks\" reports next to nothing, as {law} acknowledges flows, not packets",
+                scheme.name
+            );
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        let threshold = class.underlay.values().into_iter().find(|(key, _)| *key == "threshold");
+        let threshold = threshold.and_then(|(_, raw)| <Time as Setting>::read(&raw).ok());
+        // Half of the longest way there and back: data takes more than half of it.
+        let alone = Time::from_ps(scheme.path.base_rtt.ps() / 2);
+        if let Some(threshold) = threshold.filter(|threshold| *threshold < alone) {
+            let warning = format!(
+                "scheme {}: underlay.threshold = \"{threshold}\" is below half of the base RTT, {alone}: the longest paths are held without a queue",
+                scheme.name
+            );
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         let refinement = described.by_class.iter().find(|(name, _)| *name == class.name);
         let own = refinement.and_then(|(_, refinement)| refinement.underlay.as_ref());
         let given = &own.unwrap_or(&described.underlay).parameters;
