@@ -62,8 +62,8 @@ enum onramp_release {
 /**
  * struct onramp_config - parameters, shared by flows
  * @threshold: T, bound of one-way delays (ns)
- * @max_hold: longest time that a packet is kept once it is the first, and the
- *	time without reports after which nothing is (ns)
+ * @max_hold: longest time that a packet is kept once it is the first; after
+ *	twice as long without a report nothing is kept (ns)
  * @quantum: of ONRAMP_QUANTISED while the pause has more than T to go (ns)
  * @small_quantum: after that (ns)
  * @beta: share of the time paused by which the delay is taken to have fallen
@@ -303,12 +303,15 @@ static inline void onramp_log(struct onramp *o, onramp_u64 now,
 	o->lengths[0] = onramp_min(o->lengths[0] + length, ONRAMP_SPAN_MAX);
 }
 
-/* Whether reports have stopped, or have not begun. */
+/*
+ * Whether reports have stopped, or have not begun. Packets that leave at least
+ * every max_hold are not reported much less often than that.
+ */
 static inline int onramp_silent(const struct onramp *o,
 				const struct onramp_config *c, onramp_u64 now)
 {
 	return !(o->flags & ONRAMP_REPORTED) ||
-	       now >= onramp_after(o->reported, c->max_hold);
+	       now >= onramp_after(o->reported, 2 * c->max_hold);
 }
 
 /**
@@ -318,8 +321,8 @@ static inline int onramp_silent(const struct onramp *o,
  * @now: the time
  * @queued: when that packet was handed over
  *
- * The answer holds until the next report and the next release. A packet is kept for at most
- * max_hold from when it became the first, whatever was reported.
+ * The answer holds until the next report and the next release. A packet is kept
+ * for at most max_hold from when it became the first, whatever was reported.
  *
  * Return: that time; @now or earlier for at once.
  */
@@ -327,11 +330,11 @@ static inline onramp_u64 onramp_release(const struct onramp *o,
 					const struct onramp_config *c,
 					onramp_u64 now, onramp_u64 queued)
 {
-	onramp_u64 time = queued, first = queued;
+	onramp_u64 first = queued;
 	onramp_u64 wait;
 
 	if (!(o->flags & ONRAMP_HELD) || onramp_silent(o, c, now))
-		return time;
+		return queued;
 	if (o->flags & ONRAMP_RELEASED)
 		first = onramp_later(first, o->released);
 	wait = o->pause_until;
@@ -347,8 +350,9 @@ static inline onramp_u64 onramp_release(const struct onramp *o,
 	} else if (c->release == ONRAMP_CLOCKED && o->outstanding >= o->limit) {
 		wait = onramp_after(o->reported, c->max_hold);
 	}
-	time = onramp_later(time, wait);
-	return onramp_sooner(time, onramp_after(first, c->max_hold));
+	wait = onramp_sooner(wait, onramp_after(o->reported, 2 * c->max_hold));
+	wait = onramp_sooner(wait, onramp_after(first, c->max_hold));
+	return onramp_later(queued, wait);
 }
 
 /**

@@ -117,6 +117,7 @@ impl Case {
             flows: self.flows.iter().map(flow).collect(),
             applications: Vec::new(),
             link_events,
+            clocks: Vec::new(),
             probes: Probes { events: true, ..Probes::default() },
             seed: self.seed,
             end: self.end,

@@ -191,6 +191,12 @@ fn what_cannot_be_is_refused() {
     );
     let no_places = |config: &mut Config| config.switch.buffer = Buffer::PerPortPackets { packets: 0 };
     assert!(refused(&no_places).contains("at least 1"));
+    let too_many = |config: &mut Config| config.switch.buffer = Buffer::PerPortPackets { packets: 1 << 24 };
+    assert!(refused(&too_many).contains("below 2^24"));
+    assert!(
+        refused(&|config| trim(config, Trim { queue: Limit::Packets(u32::MAX), ..ndp() }))
+            .contains("below 2^24")
+    );
     let pfc = |config: &mut Config| {
         let threshold = incast_sim::config::Threshold::Static { xoff: Size::Bytes(20_000), xon: None };
         config.switch.pfc = Some(incast_sim::config::Pfc::new(threshold));

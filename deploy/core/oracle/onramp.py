@@ -62,7 +62,7 @@ class Flow:
         self.credit = 0
 
     def silent(self, now):
-        return self.last_report is None or now >= min(END, self.last_report + self.c["max_hold"])
+        return self.last_report is None or now >= min(END, self.last_report + 2 * self.c["max_hold"])
 
     # Questions
 
@@ -80,7 +80,7 @@ class Flow:
             free = min(free, head + c[quantum])
         elif kind == CLOCKED and self.outstanding >= self.limit:
             free = self.last_report + c["max_hold"]
-        return min(max(queued, free), head + c["max_hold"], END)
+        return max(queued, min(free, head + c["max_hold"], self.last_report + 2 * c["max_hold"], END))
 
     # Events
 
@@ -179,7 +179,7 @@ def q16(number):
 
 
 USUAL = dict(
-    threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.5), pace=q16(0.9),
+    threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.75), pace=q16(0.9),
     gain=q16(0.25), step=q16(0.5), variant=PAPER, release=PACED,
 )
 
@@ -299,7 +299,7 @@ def vectors():
         writer.ask(now, 0)
         writer.leave(now, 0)
     writer.report(100_000, 4_000, 90_000)
-    for now in (100_000, 130_000, 300_000, 599_999, 600_000, 10_000_000):
+    for now in (100_000, 130_000, 300_000, 599_999, 600_000, 1_099_999, 1_100_000):
         writer.ask(now, 50_000)
     writer.fresh()
     storm(writer, rng, 60, END - 200_000)

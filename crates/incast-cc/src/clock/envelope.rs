@@ -52,8 +52,9 @@ pub fn envelope(upper: &[Point], lower: &[Point], soft: f64) -> Option<Envelope>
     }
     let mut above = Edge::new(upper, 1.0, soft)?;
     let mut below = Edge::new(lower, -1.0, soft)?;
-    let mut look = |slope: f64| Tangent::new(slope, above.at(slope), below.at(slope));
-    let (mut left, mut right) = (look(-STEEPEST), look(STEEPEST));
+    let mut left = Tangent::new(-STEEPEST, &mut above, &mut below);
+    let mut right = Tangent::new(STEEPEST, &mut above, &mut below);
+    let mut width = right.slope - left.slope;
     // Bracketed: φ rises at the left end and falls at the right one.
     if left.slope_of_margin <= 0.0 || right.slope_of_margin >= 0.0 {
         return None;
@@ -64,7 +65,7 @@ pub fn envelope(upper: &[Point], lower: &[Point], soft: f64) -> Option<Envelope>
         if !(crossing > left.slope && crossing < right.slope) {
             break;
         }
-        let middle = look(crossing);
+        let middle = Tangent::new(crossing, &mut above, &mut below);
         if middle.margin > best.margin {
             best = middle;
         }
@@ -81,6 +82,11 @@ pub fn envelope(upper: &[Point], lower: &[Point], soft: f64) -> Option<Envelope>
         } else {
             break;
         }
+        if right.slope - left.slope < 0.1 * width {
+            width = right.slope - left.slope;
+            above.narrow(left.slope, right.slope);
+            below.narrow(left.slope, right.slope);
+        }
     }
     Some(Envelope { line: Line { offset_ns: best.offset_ns, rate: best.slope }, margin_ns: best.margin })
 }
@@ -95,8 +101,8 @@ struct Tangent {
 }
 
 impl Tangent {
-    /// From the mean points of the innermost share of either cloud.
-    fn new(slope: f64, above: Point, below: Point) -> Self {
+    fn new(slope: f64, above: &mut Edge, below: &mut Edge) -> Self {
+        let (above, below) = (above.at(slope), below.at(slope));
         let (high, low) = (above.ahead_ns - slope * above.at_ns, below.ahead_ns - slope * below.at_ns);
         Self {
             slope,
@@ -113,8 +119,9 @@ impl Tangent {
 }
 
 /// The inner edge of a cloud.
-struct Edge<'a> {
-    points: &'a [Point],
+struct Edge {
+    /// Those that can still be among the innermost.
+    points: Vec<Point>,
     /// 1 for the upper cloud, whose edge is its lowest points; −1 for the lower one.
     sign: f64,
     count: usize,
@@ -122,39 +129,50 @@ struct Edge<'a> {
     keys: Vec<(f64, usize)>,
 }
 
-impl<'a> Edge<'a> {
-    fn new(points: &'a [Point], sign: f64, soft: f64) -> Option<Self> {
+impl Edge {
+    fn new(points: &[Point], sign: f64, soft: f64) -> Option<Self> {
         let first = points.first()?;
         if points.iter().all(|point| point.at_ns == first.at_ns) {
             return None;
         }
         let count = (soft.clamp(0.0, 1.0) * points.len() as f64).round() as usize;
-        Some(Self {
-            points,
-            sign,
-            count: count.clamp(1, points.len()),
-            keys: Vec::with_capacity(points.len()),
-        })
+        let count = count.clamp(1, points.len());
+        Some(Self { points: points.to_vec(), sign, count, keys: Vec::new() })
+    }
+
+    fn key(&self, point: &Point, slope: f64) -> f64 {
+        self.sign * (point.ahead_ns - slope * point.at_ns)
     }
 
     /// The mean of the innermost points as a line of this slope sees them.
     fn at(&mut self, slope: f64) -> Point {
-        self.keys.clear();
-        let key = |point: &Point| self.sign * (point.ahead_ns - slope * point.at_ns);
-        self.keys.extend(self.points.iter().enumerate().map(|(index, point)| (key(point), index)));
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        keys.extend(self.points.iter().enumerate().map(|(index, point)| (self.key(point, slope), index)));
         let compare = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-        let (_, last, _) = self.keys.select_nth_unstable_by(self.count - 1, compare);
-        let last = *last;
+        let last = *keys.select_nth_unstable_by(self.count - 1, compare).1;
         // Summed in the order of the points: the selection's order is none to rely on.
         let (mut at, mut ahead) = (0.0, 0.0);
         for (index, point) in self.points.iter().enumerate() {
-            if compare(&(key(point), index), &last).is_le() {
+            if compare(&(self.key(point, slope), index), &last).is_le() {
                 at += point.at_ns;
                 ahead += point.ahead_ns;
             }
         }
+        self.keys = keys;
         let count = self.count as f64;
         Point { at_ns: at / count, ahead_ns: ahead / count }
+    }
+
+    /// Forgets points that are among the innermost for no slope between `left` and `right`: as many as are needed are
+    /// further in at both ends, so everywhere between, than the point is at its better end.
+    fn narrow(&mut self, left: f64, right: f64) {
+        let ends = |point: &Point| (self.key(point, left), self.key(point, right));
+        let mut worse: Vec<f64> = self.points.iter().map(|p| ends(p).0.max(ends(p).1)).collect();
+        let limit = *worse.select_nth_unstable_by(self.count - 1, f64::total_cmp).1;
+        let stays: Vec<Point> =
+            self.points.iter().copied().filter(|p| ends(p).0.min(ends(p).1) <= limit).collect();
+        self.points = stays;
     }
 }
 

@@ -270,9 +270,8 @@ mod tests {
             right.swap(column, pivot);
             for row in column + 1..n {
                 let factor = matrix[row][column] / matrix[column][column];
-                for k in column..n {
-                    matrix[row][k] -= factor * matrix[column][k];
-                }
+                let pivot = matrix[column].clone();
+                matrix[row].iter_mut().zip(&pivot).for_each(|(own, other)| *own -= factor * other);
                 right[row] -= factor * right[column];
             }
         }

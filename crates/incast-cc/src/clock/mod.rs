@@ -4,10 +4,10 @@
 //! for Scalable, Fine-grained Clock Synchronization", NSDI 2018; D. Mills et al., RFC 5905 (NTP).
 //!
 //! - [`coded`]: accepts pairs of probes that kept their distance on the way.
-//! - [`envelope`]: the line between what one direction says at least and the other at most, by a support vector machine.
+//! - [`mod@envelope`]: the line between what one direction says at least and the other at most, by a support vector machine.
 //! - [`two_way`]: the same line by averaging exchanges, or by the fastest of them.
 //! - [`graph`]: clocks that agree as well as they can with the estimates of all edges.
-//! - [`asymmetry`]: the edge whose estimate the others contradict.
+//! - [`mod@asymmetry`]: the edge whose estimate the others contradict.
 //!
 //! Estimators see readings of clocks alone. How much clock B is ahead of clock A while A reads `x` is a line,
 //! [`Line`]: the clocks run at constant rates within a window.

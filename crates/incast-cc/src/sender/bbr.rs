@@ -32,7 +32,10 @@ use crate::{
     parameters::{ParameterError, Raw},
 };
 use incast_units::{Bytes, Rate, Time};
-use std::sync::Arc;
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 /// 2/ln 2, the least gain with which the rate doubles in a round (section 4.3.2.1).
 pub const HIGH_GAIN: f64 = 2.0 * std::f64::consts::LOG2_E;
@@ -107,9 +110,26 @@ enum State {
     },
 }
 
+/// State of a flow under this law. It lies apart from the flow, as it is larger than that of the other laws.
+#[derive(Clone, Debug)]
+pub struct Bbr(Box<Flow>);
+
+impl Deref for Bbr {
+    type Target = Flow;
+    fn deref(&self) -> &Flow {
+        &self.0
+    }
+}
+
+impl DerefMut for Bbr {
+    fn deref_mut(&mut self) -> &mut Flow {
+        &mut self.0
+    }
+}
+
 /// State of a flow. Windows are in bytes, bandwidths in bytes of payload per second.
 #[derive(Clone, Debug)]
-pub struct Bbr {
+pub struct Flow {
     state: State,
     delivery: DeliveryRate,
     /// BtlBw, over rounds.
@@ -170,7 +190,7 @@ pub(super) fn draw(state: &mut u32, below: u32) -> u32 {
     ((u64::from(mixed) * u64::from(below)) >> 32) as u32
 }
 
-impl Bbr {
+impl Flow {
     /// BtlBw.
     fn bandwidth(&self) -> f64 {
         self.bandwidth.max()
@@ -394,7 +414,7 @@ impl SenderLaw for Bbr {
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, random: u32) -> Self {
         let parameters = &constants.parameters;
         let nominal = constants.initial_window as f64 / parameters.initial_rtt.as_secs_f64();
-        Self {
+        Self(Box::new(Flow {
             state: State::Startup,
             delivery: DeliveryRate::new(now),
             bandwidth: WindowedMax::default(),
@@ -417,79 +437,76 @@ impl SenderLaw for Bbr {
             aggregation: AckAggregation::new(now),
             random,
             constants: Arc::clone(constants),
-        }
+        }))
     }
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        let prior_in_flight = self.delivery.in_flight();
-        let least_rtt = self.rtprop.min(feedback.rtt);
-        let sample = self.delivery.on_ack(feedback, self.window, least_rtt);
+        let law = &mut *self.0;
+        let prior_in_flight = law.delivery.in_flight();
+        let least_rtt = law.rtprop.min(feedback.rtt);
+        let sample = law.delivery.on_ack(feedback, law.window, least_rtt);
         let sample = sample.as_ref();
-        self.last_acked = feedback.acked_bytes;
-        self.update_round(sample);
-        self.update_bandwidth(sample);
-        if self.constants.parameters.ack_aggregation {
-            let (bandwidth, window) = (self.bandwidth(), self.window);
+        law.last_acked = feedback.acked_bytes;
+        law.update_round(sample);
+        law.update_bandwidth(sample);
+        if law.constants.parameters.ack_aggregation {
+            let (bandwidth, window) = (law.bandwidth(), law.window);
             let rounds = EXTRA_ACKED_ROUNDS;
-            self.aggregation.update(
-                feedback.now,
-                feedback.acked_bytes,
-                bandwidth,
-                window,
-                self.round,
-                rounds,
-            );
+            law.aggregation.update(feedback.now, feedback.acked_bytes, bandwidth, window, law.round, rounds);
         }
-        self.check_cycle_phase(feedback.now, prior_in_flight);
-        self.check_full_pipe(sample);
-        self.check_drain(feedback.now);
-        self.probe_rtt(feedback);
-        self.losses = false;
-        if self.recovery_end.is_some_and(|end| feedback.acked >= end) {
-            (self.recovery_end, self.packet_conservation) = (None, false);
-            self.restore_window();
+        law.check_cycle_phase(feedback.now, prior_in_flight);
+        law.check_full_pipe(sample);
+        law.check_drain(feedback.now);
+        law.probe_rtt(feedback);
+        law.losses = false;
+        if law.recovery_end.is_some_and(|end| feedback.acked >= end) {
+            (law.recovery_end, law.packet_conservation) = (None, false);
+            law.restore_window();
         }
-        self.set_pace(self.pacing_gain());
-        self.set_window(feedback.acked_bytes);
+        law.set_pace(law.pacing_gain());
+        law.set_window(feedback.acked_bytes);
     }
 
     /// Recovery (section 4.2.3.4): what was lost leaves the window, and in the first round no more is sent than arrives.
     fn on_loss(&mut self, loss: &Loss) {
-        self.delivery.on_loss(loss);
-        self.losses = true;
-        if self.recovery_end.is_none() {
-            self.save_window();
-            self.recovery_end = Some(loss.next);
-            self.packet_conservation = true;
-            self.next_round = self.delivery.delivered();
-            self.window = loss.in_flight.saturating_add(self.last_acked.max(self.constants.mss));
+        let law = &mut *self.0;
+        law.delivery.on_loss(loss);
+        law.losses = true;
+        if law.recovery_end.is_none() {
+            law.save_window();
+            law.recovery_end = Some(loss.next);
+            law.packet_conservation = true;
+            law.next_round = law.delivery.delivered();
+            law.window = loss.in_flight.saturating_add(law.last_acked.max(law.constants.mss));
         } else {
-            self.window = self.window.saturating_sub(loss.lost_bytes).max(self.constants.mss);
-            if self.packet_conservation {
-                self.conserve_packets(self.last_acked);
+            law.window = law.window.saturating_sub(loss.lost_bytes).max(law.constants.mss);
+            if law.packet_conservation {
+                law.conserve_packets(law.last_acked);
             }
         }
-        self.limit_in_probe_rtt();
+        law.limit_in_probe_rtt();
     }
 
     /// One packet, until something is heard (section 4.2.3.4).
     fn on_timeout(&mut self, _now: Time, next: u64) {
-        self.delivery.on_timeout();
-        self.save_window();
-        (self.recovery_end, self.packet_conservation) = (Some(next), false);
-        self.window = self.window.min(self.constants.mss);
+        let law = &mut *self.0;
+        law.delivery.on_timeout();
+        law.save_window();
+        (law.recovery_end, law.packet_conservation) = (Some(next), false);
+        law.window = law.window.min(law.constants.mss);
     }
 
     /// BBRHandleRestartFromIdle (section 4.3.4.4).
     fn on_sent(&mut self, now: Time, bytes: u32) {
-        if self.delivery.in_flight() == 0 && self.delivery.is_app_limited() {
-            self.idle_restart = true;
-            self.aggregation.restart(now);
-            if matches!(self.state, State::ProbeBw { .. }) {
-                self.set_pace(1.0);
+        let law = &mut *self.0;
+        if law.delivery.in_flight() == 0 && law.delivery.is_app_limited() {
+            law.idle_restart = true;
+            law.aggregation.restart(now);
+            if matches!(law.state, State::ProbeBw { .. }) {
+                law.set_pace(1.0);
             }
         }
-        self.delivery.on_sent(now, bytes);
+        law.delivery.on_sent(now, bytes);
     }
 
     fn window(&self) -> u64 {

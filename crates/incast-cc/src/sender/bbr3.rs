@@ -36,7 +36,10 @@ use crate::{
     parameters::{ParameterError, Raw},
 };
 use incast_units::{Bytes, Rate, Time};
-use std::sync::Arc;
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 crate::parameters! {
     /// Parameters of BBR, version 3.
@@ -206,9 +209,26 @@ struct Probe {
     cycle: u64,
 }
 
+/// State of a flow under this law. It lies apart from the flow, as it is larger than that of the other laws.
+#[derive(Clone, Debug)]
+pub struct Bbr3(Box<Flow>);
+
+impl Deref for Bbr3 {
+    type Target = Flow;
+    fn deref(&self) -> &Flow {
+        &self.0
+    }
+}
+
+impl DerefMut for Bbr3 {
+    fn deref_mut(&mut self) -> &mut Flow {
+        &mut self.0
+    }
+}
+
 /// State of a flow. Windows are in bytes, bandwidths in bytes of payload per second.
 #[derive(Clone, Debug)]
-pub struct Bbr3 {
+pub struct Flow {
     state: State,
     delivery: DeliveryRate,
     /// max_bw, over probing cycles.
@@ -248,7 +268,7 @@ pub struct Bbr3 {
     constants: Arc<Constants>,
 }
 
-impl Bbr3 {
+impl Flow {
     /// max_bw.
     fn max_bandwidth(&self) -> f64 {
         self.max_bandwidth.max()
@@ -540,7 +560,7 @@ impl SenderLaw for Bbr3 {
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, random: u32) -> Self {
         let parameters = &constants.parameters;
         let nominal = constants.initial_window as f64 / parameters.initial_rtt.as_secs_f64();
-        Self {
+        Self(Box::new(Flow {
             state: State::Startup,
             delivery: DeliveryRate::new(now),
             max_bandwidth: WindowedMax::default(),
@@ -591,91 +611,88 @@ impl SenderLaw for Bbr3 {
             aggregation: AckAggregation::new(now),
             random,
             constants: Arc::clone(constants),
-        }
+        }))
     }
 
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        let least_rtt = self.min_rtt.min(feedback.rtt);
-        let sample = self.delivery.on_ack(feedback, self.window, least_rtt);
+        let law = &mut *self.0;
+        let least_rtt = law.min_rtt.min(feedback.rtt);
+        let sample = law.delivery.on_ack(feedback, law.window, least_rtt);
         let sample = sample.as_ref();
-        self.last_acked = feedback.acked_bytes;
-        self.last_packet = sample.map_or(self.last_packet, |sample| Some(sample.packet));
-        self.update_latest_signals(sample);
-        self.update_round(sample);
-        self.update_max_bandwidth(sample);
-        self.update_marks(feedback.marked > 0);
-        self.adapt_shortterm();
-        if self.constants.parameters.ack_aggregation {
-            let rounds = if self.full_pipe.reached { EXTRA_ACKED_ROUNDS } else { 1 };
-            let (bandwidth, window) = (self.bandwidth, self.window);
-            self.aggregation.update(
-                feedback.now,
-                feedback.acked_bytes,
-                bandwidth,
-                window,
-                self.round,
-                rounds,
-            );
+        law.last_acked = feedback.acked_bytes;
+        law.last_packet = sample.map_or(law.last_packet, |sample| Some(sample.packet));
+        law.update_latest_signals(sample);
+        law.update_round(sample);
+        law.update_max_bandwidth(sample);
+        law.update_marks(feedback.marked > 0);
+        law.adapt_shortterm();
+        if law.constants.parameters.ack_aggregation {
+            let rounds = if law.full_pipe.reached { EXTRA_ACKED_ROUNDS } else { 1 };
+            let (bandwidth, window) = (law.bandwidth, law.window);
+            law.aggregation.update(feedback.now, feedback.acked_bytes, bandwidth, window, law.round, rounds);
         }
-        self.check_full_pipe(sample);
-        self.check_startup(sample);
-        self.check_drain(feedback.now);
-        self.update_probe(feedback.now, feedback.acked_bytes, sample);
-        self.probe_rtt(feedback, sample.is_some());
-        self.advance_latest_signals(sample);
-        self.bandwidth = self.max_bandwidth().min(self.bandwidth_shortterm);
-        if self.recovery_end.is_some_and(|end| feedback.acked >= end) {
-            (self.recovery_end, self.packet_conservation) = (None, false);
-            self.window = self.window.max(self.prior_window);
+        law.check_full_pipe(sample);
+        law.check_startup(sample);
+        law.check_drain(feedback.now);
+        law.update_probe(feedback.now, feedback.acked_bytes, sample);
+        law.probe_rtt(feedback, sample.is_some());
+        law.advance_latest_signals(sample);
+        law.bandwidth = law.max_bandwidth().min(law.bandwidth_shortterm);
+        if law.recovery_end.is_some_and(|end| feedback.acked >= end) {
+            (law.recovery_end, law.packet_conservation) = (None, false);
+            law.window = law.window.max(law.prior_window);
         }
-        self.set_pace(self.pacing_gain());
-        self.set_window(feedback.acked_bytes);
+        law.set_pace(law.pacing_gain());
+        law.set_window(feedback.acked_bytes);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        let lost_before = self.delivery.lost();
-        self.delivery.on_loss(loss);
-        if self.recovery_end.is_none() {
-            self.save_window();
-            self.recovery_end = Some(loss.next);
-            if self.constants.parameters.packet_conservation {
-                self.packet_conservation = true;
-                self.start_round();
-                self.window = loss.in_flight.saturating_add(self.last_acked.max(self.constants.mss));
+        let law = &mut *self.0;
+        let lost_before = law.delivery.lost();
+        law.delivery.on_loss(loss);
+        if law.recovery_end.is_none() {
+            law.save_window();
+            law.recovery_end = Some(loss.next);
+            if law.constants.parameters.packet_conservation {
+                law.packet_conservation = true;
+                law.start_round();
+                law.window = loss.in_flight.saturating_add(law.last_acked.max(law.constants.mss));
             }
-        } else if self.constants.parameters.packet_conservation {
-            self.window = self.window.saturating_sub(loss.lost_bytes).max(self.constants.mss);
-            if self.packet_conservation {
-                self.conserve_packets(self.last_acked);
+        } else if law.constants.parameters.packet_conservation {
+            law.window = law.window.saturating_sub(loss.lost_bytes).max(law.constants.mss);
+            if law.packet_conservation {
+                law.conserve_packets(law.last_acked);
             }
         }
-        self.note_loss(loss);
-        self.judge_loss(loss, lost_before);
-        self.bound_window();
+        law.note_loss(loss);
+        law.judge_loss(loss, lost_before);
+        law.bound_window();
     }
 
     /// One packet, until something is heard (section 5.6.4.4).
     fn on_timeout(&mut self, _now: Time, next: u64) {
-        self.delivery.on_timeout();
-        self.save_window();
-        (self.recovery_end, self.packet_conservation) = (Some(next), false);
-        self.window = self.window.min(self.constants.mss);
+        let law = &mut *self.0;
+        law.delivery.on_timeout();
+        law.save_window();
+        (law.recovery_end, law.packet_conservation) = (Some(next), false);
+        law.window = law.window.min(law.constants.mss);
     }
 
     /// BBRHandleRestartFromIdle (section 5.4.1).
     fn on_sent(&mut self, now: Time, bytes: u32) {
-        if self.delivery.in_flight() == 0 && self.delivery.is_app_limited() {
-            self.idle_restart = true;
-            self.aggregation.restart(now);
-            match self.state {
-                State::ProbeRtt { .. } => self.check_probe_rtt_done(now),
-                state if state.is_probe_bw() => self.set_pace(1.0),
+        let law = &mut *self.0;
+        if law.delivery.in_flight() == 0 && law.delivery.is_app_limited() {
+            law.idle_restart = true;
+            law.aggregation.restart(now);
+            match law.state {
+                State::ProbeRtt { .. } => law.check_probe_rtt_done(now),
+                state if state.is_probe_bw() => law.set_pace(1.0),
                 _ => {}
             }
         }
-        self.delivery.on_sent(now, bytes);
-        if self.delivery.in_flight().saturating_add(self.constants.mss) > self.window {
-            self.limited_until = self.delivery.delivered().saturating_add(self.delivery.in_flight());
+        law.delivery.on_sent(now, bytes);
+        if law.delivery.in_flight().saturating_add(law.constants.mss) > law.window {
+            law.limited_until = law.delivery.delivered().saturating_add(law.delivery.in_flight());
         }
     }
 

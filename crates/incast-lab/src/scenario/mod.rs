@@ -4,6 +4,7 @@
 //! change the tree; the config structs of [`document`] are read from it; `resolve` checks them against one another
 //! and builds what the simulator wants. A fault anywhere is a path of keys, and the tree gives it its line.
 
+mod clocks;
 mod de;
 pub mod document;
 mod effective;

@@ -1,22 +1,17 @@
 //! One simulation of a scenario.
 
 use super::{
-    Form, SizeRange,
-    document::host::Clock,
-    effective,
-    error::ScenarioError,
+    Form, SizeRange, clocks, effective,
+    error::{Fault, ScenarioError},
     resolve::{Point, pfc, scheme::Resolved},
 };
 use crate::{
     results::{fct_txt::FctTxt, pfc_txt},
     workload::rpc::Several,
 };
-use incast_sim::{
-    Config, Demand, Fabric, MemoryEstimate, config::HostClock, engine::random::Stream, estimate_memory,
-    probe::EventRecord,
-};
+use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, probe::EventRecord};
 use incast_units::Time;
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 /// One scheme at one grid point with one seed.
 #[derive(Clone, Debug)]
@@ -47,7 +42,8 @@ impl Run {
     /// Everything that the simulator needs, with `threads` threads: the fabric and the flows are made here.
     ///
     /// # Errors
-    /// None at present: whatever can be wrong with a scenario is found when it is loaded.
+    /// Clocks that cannot be synchronised with what their probes tell. Whatever else can be wrong with a scenario is found when
+    /// it is loaded.
     pub fn config(&self, threads: usize) -> Result<Config, ScenarioError> {
         let point = &*self.point;
         let mut flows = Vec::new();
@@ -67,11 +63,12 @@ impl Run {
         while applications.last().is_some_and(Option::is_none) {
             applications.pop();
         }
+        let clocks = clocks::draw(&self.resolved.merged.1.clock, self.seed, point.topology.hosts);
         Ok(Config {
             topology: (*point.topology).clone(),
             switch: self.resolved.switch.clone(),
             host: self.resolved.host.clone(),
-            clocks: clocks(&self.resolved.merged.1.clock, self.seed, point.topology.hosts),
+            clocks: clocks.map_err(|what| self.fault(what))?,
             classes: self.resolved.classes.clone(),
             flows,
             applications,
@@ -83,6 +80,13 @@ impl Run {
             ties: self.resolved.ties,
             wire: self.resolved.wire,
         })
+    }
+
+    fn fault(&self, what: String) -> ScenarioError {
+        let file = PathBuf::from(&self.point.document.name);
+        let (line, column, argument, allowed, nearest) = (None, None, None, None, None);
+        let key = "host.clock.sync".to_owned();
+        Fault { file, line, column, argument, key, what, allowed, nearest }.into()
     }
 
     /// Sizes of flows that have rows of their own.
@@ -193,24 +197,4 @@ impl Run {
         }
         table
     }
-}
-
-/// Purpose of the stream of which each host draws its clock.
-const CLOCKS: u32 = 0x434c_4b53;
-
-/// The clocks of all hosts; none if they are perfect.
-fn clocks(clock: &Clock, seed: u64, hosts: u32) -> Vec<HostClock> {
-    if *clock == Clock::default() {
-        return Vec::new();
-    }
-    let draw = |host: u32| {
-        let mut stream = Stream::new(seed, CLOCKS, host.into());
-        let mut either_way = || 2.0 * stream.uniform() - 1.0;
-        HostClock {
-            offset_ps: (either_way() * clock.offset.0.ps() as f64) as i64,
-            drift_ppm: either_way() * clock.drift_ppm,
-            noise: clock.noise.0,
-        }
-    };
-    (0..hosts).map(draw).collect()
 }

@@ -383,7 +383,7 @@ fn bad_values_are_refused_where_they_are() {
         ("total = \"4MB\", alpha = 1.0", "per_port_packets = 0", "1 packet or more"),
         ("total = \"4MB\", alpha = 1.0", "per_port_packets = 9, reserve = \"1KB\"", "`total` bytes"),
         ("priority = 2", "priority = 8", "0 to 7"),
-        ("drift_ppm = 0", "drift_ppm = 3000", "0 to 1000"),
+        ("drift_ppm = 0", "drift_ppm = 300", "0 to 200"),
         ("mtu = \"4096B\"", "mtu = \"63B\"", "64B to 9216B"),
         ("p = 0.2", "p = 1.2", "above 0 and at most 1"),
         ("min = \"400KB\"", "min = \"2MB\"", "at most max"),

@@ -1,20 +1,73 @@
 //! The arrivals of a domain in one window, in their order.
 
-/// Lists up to this length are sorted by counting.
-const SHORT: usize = 32;
+/// Lanes that are compared at a time.
+const LANES: usize = 8;
+const TWICE: usize = 2 * LANES;
+/// The most arrivals in a part of the window that are still sorted by counting.
+const WIDEST: usize = 4 * LANES;
+/// Bits of relative times.
+const TIME_BITS: u32 = 20;
+/// The most parts that a window is divided into, as bits.
+const PART_BITS: u32 = 6;
+/// Bits of a place.
+const PLACE_BITS: u32 = i32::BITS - 1 - TIME_BITS;
+/// The longest list that is sorted by counting.
+const MOST: usize = (1 << PLACE_BITS) - 1;
 
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 #[derive(Default)]
 pub(super) struct Keys {
     count: usize,
-    /// The first ones as they came.
-    short: [u64; SHORT],
-    /// Their relative times and places.
-    times: [i32; SHORT],
-    /// All of them sorted, where there are no more than [`SHORT`].
-    ranked: [u64; SHORT],
-    /// All of them, where there are more.
-    long: Vec<u64>,
+    /// As they came, and at least [`LANES`] places more.
+    list: Vec<u64>,
+    /// By parts of the window.
+    parted: Vec<u64>,
+    /// Relative times and places of those, then at least [`WIDEST`] that are later.
+    times: Vec<i32>,
+    sorted: Vec<u64>,
+}
+
+/// What is compared for a key at a place: relative time, then place.
+#[inline(always)]
+fn time_and_place(key: u64, place: usize) -> i32 {
+    ((key >> 32) << PLACE_BITS) as i32 | place as i32
+}
+
+/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once.
+#[inline(always)]
+fn smaller<const WIDTH: usize>(times: &[i32], own: i32) -> usize {
+    let times = times.first_chunk::<WIDTH>().map_or(&[i32::MAX; WIDTH], |times| times);
+    times.iter().map(|other| i32::from(*other < own)).sum::<i32>() as usize
+}
+
+/// Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming, volume 3,
+/// section 5.3.4).
+const NETWORK_OF_FOUR: [(usize, usize); 5] = [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)];
+const NETWORK_OF_EIGHT: [(usize, usize); 19] = [
+    (0, 2),
+    (1, 3),
+    (4, 6),
+    (5, 7),
+    (0, 4),
+    (1, 5),
+    (2, 6),
+    (3, 7),
+    (0, 1),
+    (2, 3),
+    (4, 5),
+    (6, 7),
+    (2, 4),
+    (3, 5),
+    (1, 4),
+    (3, 6),
+    (1, 2),
+    (3, 4),
+    (5, 6),
+];
+
+#[inline(always)]
+fn exchange(keys: &mut [u64; LANES], (low, high): (usize, usize)) {
+    (keys[low], keys[high]) = (keys[low].min(keys[high]), keys[low].max(keys[high]));
 }
 
 impl Keys {
@@ -23,67 +76,130 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds an arrival.
-    #[inline]
-    pub fn push(&mut self, time: u64, line: u32) {
-        let key = time << 32 | u64::from(line);
-        if self.count < SHORT {
-            self.short[self.count] = key;
-            // Relative times have 20 bits, so time and place fit an i32.
-            self.times[self.count] = (time as i32) << 5 | self.count as i32;
-        } else {
-            self.push_long(key);
+    /// Adds arrivals: relative times, below 2^20, and lines.
+    #[inline(always)]
+    pub fn extend(&mut self, arrivals: impl ExactSizeIterator<Item = (u64, u32)>) {
+        let end = self.count + arrivals.len();
+        if end + LANES > self.list.len() {
+            self.grow(end);
         }
-        self.count += 1;
-    }
-
-    #[inline(never)]
-    fn push_long(&mut self, key: u64) {
-        if self.count == SHORT {
-            self.long.clear();
-            self.long.extend(self.short);
+        for (place, (time, line)) in self.list[self.count..end].iter_mut().zip(arrivals) {
+            *place = time << 32 | u64::from(line);
         }
-        self.long.push(key);
+        self.count = end;
     }
 
     /// The lines, in any order.
     pub fn lines(&self) -> impl Iterator<Item = u32> {
-        let keys = if self.count <= SHORT { &self.short[..self.count] } else { &self.long };
-        keys.iter().map(|key| *key as u32)
+        self.list[..self.count].iter().map(|key| *key as u32)
     }
 
-    /// The keys by time, and whether two of them have the same.
+    /// The keys by time.
     #[inline]
-    pub fn sorted(&mut self) -> (&mut [u64], bool) {
-        let keys = match self.count {
-            count @ 0..2 => return (&mut self.short[..count], false),
-            count @ 2..=SHORT => {
-                self.rank(count);
-                &mut self.ranked[..count]
+    pub fn sorted(&mut self) -> &mut [u64] {
+        let count = self.count;
+        match count {
+            0..2 => return &mut self.list[..count],
+            2..=LANES => {
+                self.sort_few();
+                return &mut self.list[..count];
             }
-            _ => {
-                self.long.sort_unstable();
-                &mut self.long[..]
-            }
-        };
-        let mut ties = false;
-        for pair in keys.windows(2) {
-            ties |= pair[0] >> 32 == pair[1] >> 32;
+            count if count <= TWICE => self.sort_some(),
+            count if count <= MOST => self.sort_many(),
+            _ => self.sort_crowded(),
         }
-        (keys, ties)
+        &mut self.sorted[..count]
     }
 
-    /// Puts each key where the number of smaller ones says. Most lists are short and in no order that a processor
-    /// could guess; this has no branch to guess wrong, and the counting is done four at a time.
-    #[inline]
-    fn rank(&mut self, count: usize) {
-        let Self { short, times, ranked, .. } = self;
-        let padded = count.next_multiple_of(4).min(SHORT);
-        times[count..padded].fill(i32::MAX);
-        for (own, key) in times[..count].iter().zip(&short[..count]) {
-            let smaller: i32 = times[..padded].iter().map(|other| i32::from(*other < *own)).sum();
-            // There are fewer than SHORT smaller ones.
-            ranked[smaller as usize % SHORT] = *key;
+    #[cold]
+    fn grow(&mut self, count: usize) {
+        let room = count.next_power_of_two().max(TWICE);
+        self.list.resize(room + LANES, 0);
+        self.parted.resize(room, 0);
+        self.sorted.resize(room, 0);
+        self.times.resize(room + WIDEST, i32::MAX);
+    }
+
+    /// Most lists are short and in no order that a processor could guess: these are compared and exchanged in an order that does
+    /// not depend on what they are.
+    #[inline(always)]
+    fn sort_few(&mut self) {
+        // What fills up is later than all.
+        self.list[self.count..][..LANES].fill(u64::MAX);
+        let Some(keys) = self.list.first_chunk_mut::<LANES>() else { return };
+        let mut exchanged = *keys;
+        if self.count <= 4 {
+            NETWORK_OF_FOUR.iter().for_each(|pair| exchange(&mut exchanged, *pair));
+        } else {
+            NETWORK_OF_EIGHT.iter().for_each(|pair| exchange(&mut exchanged, *pair));
+        }
+        *keys = exchanged;
+    }
+
+    /// Puts each key where the number of smaller ones says.
+    #[inline(always)]
+    fn sort_some(&mut self) {
+        let keys = &self.list[..self.count];
+        let mut times = [i32::MAX; TWICE];
+        for (place, (time, key)) in times.iter_mut().zip(keys).enumerate() {
+            *time = time_and_place(*key, place);
+        }
+        let sorted = &mut self.sorted[..TWICE];
+        for (own, key) in times.iter().zip(keys) {
+            sorted[smaller::<TWICE>(&times, *own) % TWICE] = *key;
+        }
+    }
+
+    /// Divides a longer list by parts of the window, of few keys each, and goes on as with few. What comes after a part is
+    /// later than all of it, so that it does no harm to compare with more than there is.
+    #[inline(never)]
+    fn sort_many(&mut self) {
+        let count = self.count;
+        let bits = count.ilog2().min(PART_BITS);
+        let part_of = |key: u64| (key >> (32 + TIME_BITS - bits)) as usize % (1 << PART_BITS);
+        let mut places = [0u16; 1 << PART_BITS];
+        for key in &self.list[..count] {
+            places[part_of(*key)] += 1;
+        }
+        let (mut starts, mut sum, mut most) = ([0u16; 1 << PART_BITS], 0, 0);
+        for (place, start) in places.iter_mut().zip(&mut starts).take(1 << bits) {
+            most = most.max(*place);
+            *start = sum;
+            sum += std::mem::replace(place, sum);
+        }
+        if most as usize > WIDEST {
+            return self.sort_crowded();
+        }
+        for key in &self.list[..count] {
+            let place = &mut places[part_of(*key)];
+            self.parted[*place as usize] = *key;
+            self.times[*place as usize] = time_and_place(*key, *place as usize);
+            *place += 1;
+        }
+        self.times[count..count + WIDEST].fill(i32::MAX);
+        let starts = |key: u64| starts[part_of(key)] as usize;
+        match most as usize {
+            0..=LANES => self.rank::<LANES>(starts),
+            most if most <= TWICE => self.rank::<TWICE>(starts),
+            _ => self.rank::<WIDEST>(starts),
+        }
+    }
+
+    /// Sorts what is too much, or comes too close together, for counting.
+    #[cold]
+    fn sort_crowded(&mut self) {
+        let sorted = &mut self.sorted[..self.count];
+        sorted.copy_from_slice(&self.list[..self.count]);
+        sorted.sort_unstable();
+    }
+
+    /// Puts each key where the start of its part and the number of smaller ones in it say.
+    #[inline(always)]
+    fn rank<const WIDTH: usize>(&mut self, start_of: impl Fn(u64) -> usize) {
+        let Self { count, parted, times, sorted, .. } = self;
+        for (own, key) in times.iter().zip(&parted[..*count]) {
+            let start = start_of(*key);
+            sorted[start + smaller::<WIDTH>(&times[start..], *own)] = *key;
         }
     }
 }
@@ -95,15 +211,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sorts_by_time_and_sees_ties(times in proptest::collection::vec(0u64..1 << 20, 0..80), spread in 1u64..1 << 20) {
+        fn sorts_by_time(times in proptest::collection::vec(0u64..1 << 20, 0..300), spread in 1u64..1 << 20) {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
             let mut expected: Vec<u64> = list.collect();
             let mut keys = Keys::default();
-            expected.iter().for_each(|key| keys.push(key >> 32, *key as u32));
+            keys.extend((0..100).map(|line: u32| (u64::from(line * 77 % 90), line)));
+            keys.sorted();
+            // What was there before does not matter.
+            keys.clear();
+            expected.chunks(8).for_each(|chunk| keys.extend(chunk.iter().map(|key| (key >> 32, *key as u32))));
             expected.sort_unstable();
-            let ties = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
-            let (sorted, tied) = keys.sorted();
-            prop_assert_eq!((&*sorted, tied), (&expected[..], ties));
+            prop_assert_eq!(&*keys.sorted(), &expected[..]);
         }
     }
 }

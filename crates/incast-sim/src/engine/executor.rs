@@ -3,7 +3,7 @@
 use super::{
     arrivals::Keys,
     domain::{Attachment, Context, Domain, Held, Message, NEAR, Names, POSTING, Window},
-    mailbox::{Envelope, PostOffice, Shelf},
+    mailbox::{PostOffice, Shelf},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     schedule::{ActiveSet, collect},
@@ -36,7 +36,8 @@ pub fn slots(lookahead: Time, longest: Time) -> usize {
 /// Windows between two looks at the observer.
 const OBSERVE_EVERY: u64 = 256;
 
-/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand.
+/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics of less than
+/// twice as many only while they are busy, as a few domains that run again and again stay in it.
 const LARGE: usize = 512;
 
 /// From this many domains on, what the state points to is worth it too. Asking costs about 20 ns per message, more
@@ -133,16 +134,16 @@ pub struct Executor<D: Domain> {
     cells: Box<[UnsafeCell<Cell<D>>]>,
     lookahead: Time,
     slots: usize,
-    ties: TieBreak,
+    pub(super) ties: TieBreak,
     attachments: bool,
 }
 
 // SAFETY: a cell is touched only by the thread whose worker's range holds it; ranges change only between barriers.
 unsafe impl<D: Domain> Sync for Executor<D> {}
 
-struct Shared<'a, D: Domain> {
-    executor: &'a Executor<D>,
-    post: PostOffice<D::Message, D::Attachment>,
+pub(super) struct Shared<'a, D: Domain> {
+    pub(super) executor: &'a Executor<D>,
+    pub(super) post: PostOffice<D::Message, D::Attachment>,
     workers: Box<[UnsafeCell<Worker>]>,
     barrier: Barrier,
     /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
@@ -528,7 +529,9 @@ impl<D: Domain> Shared<'_, D> {
             collect(&sets[..=self.workers.len()], worker.range.start, worker.range.end, &mut active);
         }
         worker.near[slot].clear();
-        let (large, huge) = (self.executor.cells.len() >= LARGE, self.executor.cells.len() >= HUGE);
+        let domains = self.executor.cells.len();
+        let large = domains >= 2 * LARGE || domains >= LARGE && active.len() >= LARGE / 2;
+        let huge = domains >= HUGE;
         let shelves = std::array::from_fn(|ahead| self.post.shelf(thread, window.index + ahead as u64));
         for (turn, domain) in active.iter().enumerate() {
             if large {
@@ -624,19 +627,20 @@ impl<D: Domain> Shared<'_, D> {
         for from in 0..self.workers.len() {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
-                self.post.visit(from, window.index, index, |line, envelope| {
-                    keys.push((envelope.time - window.start).ps(), line);
+                self.post.visit_chunks(from, window.index, index, |first, chunk| {
+                    let places = chunk.iter().enumerate();
+                    keys.extend(places.map(|(place, envelope)| {
+                        ((envelope.time - window.start).ps(), first + place as u32)
+                    }));
                 });
             }
         }
         if self.post.has_attachments() {
             keys.lines().for_each(|line| self.post.prefetch_attachment(line));
         }
-        let (keys, ties) = keys.sorted();
-        if ties {
-            self.break_ties(keys, cell, window);
-        }
-        let (mut handled, mut messages) = (0, 0);
+        let keys = keys.sorted();
+        self.break_ties(keys, &cell.names, window);
+        let (mut others, mut messages) = (0, keys.len() as u64);
         let mut sample = cell.domain.next_sample();
         let mut context = Context {
             now: window.start,
@@ -653,8 +657,17 @@ impl<D: Domain> Shared<'_, D> {
         let time_of =
             |key: Option<&u64>| key.map_or(Time::MAX, |key| window.start + Time::from_ps(key >> 32));
         let mut arrivals = keys.iter();
-        let mut arrival = time_of(arrivals.as_slice().first());
         loop {
+            // Messages that come before anything else.
+            let mut arrival = time_of(arrivals.as_slice().first());
+            while arrival < context.queue.next_time().min(sample).min(limit) {
+                let Some(key) = arrivals.next() else { break };
+                context.now = arrival;
+                // SAFETY: visited above. The domain only pushes into lists of later windows.
+                let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
+                cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
+                arrival = time_of(arrivals.as_slice().first());
+            }
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
             let message_first = arrival < event_time
                 || arrival == event_time
@@ -669,20 +682,18 @@ impl<D: Domain> Shared<'_, D> {
                 sample = cell.domain.next_sample();
             }
             context.now = now;
-            handled += 1;
             if message_first {
                 let Some(key) = arrivals.next() else { break };
                 // SAFETY: visited above. The domain only pushes into lists of later windows.
                 let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
-                messages += 1;
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
-                arrival = time_of(arrivals.as_slice().first());
             } else {
                 context.queue.pop();
+                others += 1;
                 let event = event_key.event();
                 if event.class == D::ARRIVAL {
                     let (_, envelope, attachment) = context.held.take(event.payload);
-                    messages += 1;
+                    (messages, others) = (messages + 1, others - 1);
                     cell.domain.on_message(
                         event.entity,
                         &envelope.message,
@@ -696,6 +707,7 @@ impl<D: Domain> Shared<'_, D> {
                 }
             }
         }
+        messages -= arrivals.len() as u64;
         for key in arrivals {
             // SAFETY: visited above.
             let envelope = unsafe { self.post.read(*key as u32) }.0;
@@ -712,32 +724,7 @@ impl<D: Domain> Shared<'_, D> {
             // SAFETY: the domain has run, and nothing refers to its messages any more.
             unsafe { self.post.clear(thread, from, window.index, index) };
         }
-        (handled, messages, wake.min(cell.queue.next_time()))
-    }
-
-    /// Whether the next message comes before an event of the same instant.
-    #[cold]
-    fn arrives_first(&self, arrivals: &[u64], event: Key, context: &Context<'_, D>) -> bool {
-        arrivals.first().is_some_and(|key| {
-            // SAFETY: visited in this window by this thread.
-            let Envelope { time, entity, .. } = *unsafe { self.post.read(*key as u32) }.0;
-            let tie = self.executor.ties.of(context.names.of(entity), time);
-            Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event
-        })
-    }
-
-    /// Orders messages that arrive at the same instant.
-    #[cold]
-    fn break_ties(&self, keys: &mut [u64], cell: &Cell<D>, window: Window) {
-        for run in keys.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
-            let time = window.start + Time::from_ps(run[0] >> 32);
-            // Few messages tie: hashing them anew for each comparison is cheaper than remembering the hashes.
-            run.sort_unstable_by_key(|key| {
-                // SAFETY: visited in this window by this thread.
-                let entity = unsafe { self.post.read(*key as u32) }.0.entity;
-                (self.executor.ties.of(cell.names.of(entity), time), entity)
-            });
-        }
+        (messages + others, messages, wake.min(cell.queue.next_time()))
     }
 }
 

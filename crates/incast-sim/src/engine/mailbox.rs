@@ -23,7 +23,7 @@ use std::{
     alloc::{self, Layout},
     cell::UnsafeCell,
     mem::MaybeUninit,
-    ptr,
+    ptr, slice,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicPtr, Ordering},
@@ -346,6 +346,26 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         domain: u32,
         mut each: impl FnMut(u32, &Envelope<M>),
     ) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.visit_chunks(thread, window, domain, |first, chunk| {
+                chunk.iter().zip(first..).for_each(|(envelope, line)| each(line, envelope));
+            });
+        }
+    }
+
+    /// Calls `each` with the first line and the envelopes of every chunk of messages from `thread` to `domain` for `window`.
+    ///
+    /// # Safety
+    /// The caller runs `domain` in `window`.
+    #[inline]
+    pub unsafe fn visit_chunks(
+        &self,
+        thread: usize,
+        window: u64,
+        domain: u32,
+        mut each: impl FnMut(u32, &[Envelope<M>]),
+    ) {
         // SAFETY: rule 2, promised by the caller.
         let List { first, last } = unsafe { *self.list(thread, window, domain) };
         if last == NONE {
@@ -356,10 +376,8 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             let base = self.lines.at(chunk * CHUNK).cast_const();
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            for offset in 0..lines {
-                // SAFETY: rule 2: the list's lines up to the last one are written, and a chunk lies in one segment.
-                each(chunk * CHUNK + offset, unsafe { &*base.add(offset as usize) });
-            }
+            // SAFETY: rule 2: the list's lines up to the last one are written, and a chunk lies in one segment.
+            each(chunk * CHUNK, unsafe { slice::from_raw_parts(base, lines as usize) });
             if is_last {
                 return;
             }

@@ -18,6 +18,7 @@ pub mod queue;
 pub mod random;
 mod schedule;
 mod sync;
+mod ties;
 
 pub use domain::{Attachment, Context, Domain, Message};
 pub use executor::{Executor, Reached, Statistics};

@@ -83,29 +83,78 @@ impl TieBreak {
 /// Spreads names over 64 bits before they meet the time (the golden ratio).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Pending events that are next, at the most.
+const NEAR: usize = 4;
+
+/// An event with its time.
+type Entry = (Time, Key);
+
 /// Pending events of a domain.
-#[derive(Debug, Default)]
+///
+/// Most domains have few, and those come and go: the end of a transmission, a turn of a pacer. The next ones stand in order
+/// in the domain's own memory; timers that are far away, and what more there is, lie in a heap.
+#[derive(Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, Key)>>,
+    /// Time of the next event, [`Time::MAX`] without one.
+    next: Time,
+    /// The first `count` are in use, latest first. None of them is later than any in the heap, which is empty if there are
+    /// none.
+    near: [Entry; NEAR],
+    count: usize,
+    heap: BinaryHeap<Reverse<Entry>>,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { next: Time::MAX, near: [(Time::MAX, Key::LAST); NEAR], count: 0, heap: BinaryHeap::new() }
+    }
 }
 
 impl EventQueue {
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, time: Time, key: Key) {
-        self.heap.push(Reverse((time, key)));
+        let new = (time, key);
+        if self.count > 0 && new > self.near[0] {
+            let is_far = self.count == NEAR || self.heap.peek().is_some_and(|first| first.0 < new);
+            if is_far {
+                self.heap.push(Reverse(new));
+                return;
+            }
+        } else if self.count == NEAR {
+            self.heap.push(Reverse(self.near[0]));
+            self.near.copy_within(1.., 0);
+            self.count -= 1;
+        }
+        let mut place = self.count.min(NEAR - 1);
+        while place > 0 && self.near[place - 1] < new {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = new;
+        self.count += 1;
+        self.next = self.next.min(time);
     }
 
     /// The next event.
     #[inline]
-    pub fn peek(&self) -> Option<(Time, Key)> {
-        self.heap.peek().map(|next| next.0)
+    pub fn peek(&self) -> Option<Entry> {
+        self.near[..self.count.min(NEAR)].last().copied()
     }
 
     /// Removes the next event.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, Key)> {
-        self.heap.pop().map(|next| next.0)
+    pub fn pop(&mut self) -> Option<Entry> {
+        let next = self.peek()?;
+        self.count -= 1;
+        if self.count == 0
+            && let Some(first) = self.heap.pop()
+        {
+            self.near[0] = first.0;
+            self.count = 1;
+        }
+        self.next = self.peek().map_or(Time::MAX, |next| next.0);
+        Some(next)
     }
 
     /// Asks for the memory of the next few events.
@@ -116,13 +165,14 @@ impl EventQueue {
 
     /// All pending events, in no order.
     pub fn events(&self) -> impl Iterator<Item = Event> {
-        self.heap.iter().map(|entry| entry.0.1.event())
+        let near = self.near[..self.count].iter();
+        near.chain(self.heap.iter().map(|entry| &entry.0)).map(|entry| entry.1.event())
     }
 
     /// Time of the next event, [`Time::MAX`] without one.
     #[inline]
     pub fn next_time(&self) -> Time {
-        self.peek().map_or(Time::MAX, |(time, _)| time)
+        self.next
     }
 }
 
@@ -155,6 +205,24 @@ mod tests {
             }
             prop_assert!(popped.is_sorted());
             prop_assert_eq!(popped.len(), times.len());
+        }
+
+        /// Against a heap alone, with events that come and go.
+        #[test]
+        fn is_a_heap(steps in proptest::collection::vec(proptest::option::weighted(0.6, 0u64..30), 0..200)) {
+            let (mut queue, mut model) = (EventQueue::default(), BinaryHeap::new());
+            for (payload, step) in (0..).zip(steps) {
+                if let Some(time) = step {
+                    let (time, key) = (Time::from_ps(time), Key::new(Event { class: 1, entity: 0, payload }, 0));
+                    queue.push(time, key);
+                    model.push(Reverse((time, key)));
+                } else {
+                    prop_assert_eq!(queue.pop(), model.pop().map(|next| next.0));
+                }
+                prop_assert_eq!(queue.peek(), model.peek().map(|next| next.0));
+                prop_assert_eq!(queue.next_time(), model.peek().map_or(Time::MAX, |next| next.0.0));
+                prop_assert_eq!(queue.events().count(), model.len());
+            }
         }
     }
 }

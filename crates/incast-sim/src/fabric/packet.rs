@@ -189,14 +189,26 @@ impl Packet {
         reverse_entropy(self.entropy)
     }
     /// The way that its sender chose, as far as it is still ahead; see [`super::routing::Pinned`].
+    #[inline]
     pub fn pinned_way(&self) -> u16 {
         (self.entropy ^ self.disguise()) as u16
     }
     /// Sets it.
     pub fn set_pinned_way(&mut self, way: u16) {
-        self.entropy = (self.entropy & 0xffff_0000) | ((u32::from(way) ^ self.disguise()) & 0xffff);
+        self.entropy = self.entropy_of_way(way);
+    }
+    /// The entropy that it would have with this way.
+    #[inline]
+    pub fn entropy_of_way(&self, way: u16) -> u32 {
+        (self.entropy & 0xffff_0000) | ((u32::from(way) ^ self.disguise()) & 0xffff)
+    }
+    /// The same with another entropy.
+    #[inline]
+    pub fn with_entropy(&self, entropy: u32) -> Self {
+        Self { entropy, ..*self }
     }
     /// What [`reverse_entropy`] added.
+    #[inline]
     fn disguise(&self) -> u32 {
         if self.kind.is_of_sender() { 0 } else { ANSWERS }
     }

@@ -38,17 +38,45 @@ pub struct Pool {
 pub struct Queue {
     head: u32,
     tail: u32,
-    /// Frame bytes that wait.
-    pub bytes: u64,
+    /// Frame bytes that wait, and above them how many packets, modulo 2^24: one addition counts both.
+    load: u64,
 }
+
+/// One packet more in [`Queue::load`].
+const PACKET: u64 = 1 << 40;
+
+/// A queue that is limited in packets holds less than this, so that it knows how many they are.
+pub const MOST_COUNTED: u32 = 1 << 24;
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { head: NONE, tail: NONE, bytes: 0 }
+        Self { head: NONE, tail: NONE, load: 0 }
     }
 }
 
 impl Queue {
+    /// Frame bytes that wait, less than 2^40.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.load & (PACKET - 1)
+    }
+
+    /// Packets that wait, modulo [`MOST_COUNTED`].
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        (self.load / PACKET) as u32
+    }
+
+    #[inline]
+    fn enter(&mut self, wire: u16) {
+        self.load = self.load.wrapping_add(PACKET + u64::from(wire));
+    }
+
+    #[inline]
+    fn leave(&mut self, wire: u16) {
+        self.load = self.load.wrapping_sub(PACKET + u64::from(wire));
+    }
+
     /// Nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -114,17 +142,22 @@ impl Pool {
             self.next[queue.tail as usize] = index;
         }
         queue.tail = index;
-        queue.bytes += u64::from(packet.wire);
+        queue.enter(packet.wire);
     }
 
     /// Removes the head of a queue.
     #[inline(always)]
     pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
-        if queue.head == NONE {
-            return None;
-        }
+        self.pop_in_place(queue).copied()
+    }
+
+    /// Removes the head of a queue, without a copy of it.
+    #[inline(always)]
+    pub fn pop_in_place(&mut self, queue: &mut Queue) -> Option<&Packet> {
         let index = queue.head;
-        let (packet, next) = (self.entries[index as usize].packet, self.next[index as usize]);
+        // NONE is the place of no entry.
+        let packet = &self.entries.get(index as usize)?.packet;
+        let next = self.next[index as usize];
         if next != NONE {
             // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
             prefetch(&raw const self.entries[next as usize], 1);
@@ -133,9 +166,23 @@ impl Pool {
         if next == NONE {
             queue.tail = NONE;
         }
-        queue.bytes -= u64::from(packet.wire);
+        queue.leave(packet.wire);
         self.free.push(index);
         Some(packet)
+    }
+
+    /// The packet that was just removed is marked.
+    pub fn mark_removed(&mut self) -> Option<&Packet> {
+        let index = *self.free.last()?;
+        let packet = &mut self.entries[index as usize].packet;
+        packet.mark();
+        Some(packet)
+    }
+
+    /// The packet that was just appended to a queue goes on with another entropy than it came with.
+    #[inline(always)]
+    pub fn set_entropy(&mut self, queue: &Queue, entropy: u32) {
+        self.entries[queue.tail as usize].packet.entropy = entropy;
     }
 
     /// The packet at the end of a queue.
@@ -154,7 +201,8 @@ impl Pool {
     ) {
         let index = queue.tail;
         let Some(entry) = self.entries.get_mut(index as usize) else { return };
-        queue.bytes = queue.bytes - u64::from(entry.packet.wire) + u64::from(packet.wire);
+        queue.leave(entry.packet.wire);
+        queue.enter(packet.wire);
         entry.packet = *packet;
         entry.packet.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
         if mark {
@@ -213,7 +261,7 @@ impl Pool {
         if queue.tail == index {
             queue.tail = before;
         }
-        queue.bytes -= u64::from(packet.wire);
+        queue.leave(packet.wire);
         self.free.push(index);
         Some(packet)
     }
@@ -259,7 +307,8 @@ mod tests {
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {
-                    prop_assert_eq!(queue.bytes, model.iter().map(|(wire, _)| u64::from(*wire)).sum::<u64>());
+                    prop_assert_eq!(queue.packets() as usize, model.len());
+                    prop_assert_eq!(queue.bytes(), model.iter().map(|(wire, _)| u64::from(*wire)).sum::<u64>());
                     prop_assert_eq!(queue.is_empty(), model.is_empty());
                 }
             }

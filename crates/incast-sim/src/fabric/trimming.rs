@@ -89,50 +89,6 @@ impl Trimming {
     }
 }
 
-/// How many packets wait, where that matters.
-#[derive(Clone, Debug)]
-pub struct Counts {
-    /// By queue: by priority, then port.
-    queues: Vec<u32>,
-    /// By port.
-    ports: Vec<u32>,
-    /// Packets that may wait at a port.
-    most: u32,
-}
-
-impl Counts {
-    /// Nothing waits. `most` packets may at each port.
-    pub fn new(queues: usize, ports: usize, most: Option<u32>) -> Self {
-        Self { queues: vec![0; queues], ports: vec![0; ports], most: most.unwrap_or(u32::MAX) }
-    }
-
-    /// Packets of a queue.
-    #[inline]
-    pub fn of(&self, queue: usize) -> u32 {
-        self.queues[queue]
-    }
-
-    /// The port has a place left.
-    #[inline]
-    pub fn has_place(&self, port: usize) -> bool {
-        self.most == u32::MAX || self.ports[port] < self.most
-    }
-
-    /// A packet begins to wait.
-    #[inline]
-    pub fn enter(&mut self, port: usize, queue: usize) {
-        self.queues[queue] += 1;
-        self.ports[port] += 1;
-    }
-
-    /// A packet waits no longer.
-    #[inline]
-    pub fn leave(&mut self, port: usize, queue: usize) {
-        self.queues[queue] -= 1;
-        self.ports[port] -= 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,16 +137,5 @@ mod tests {
         let mut trimming = trimming(Victim::Either, None);
         assert!((0..100).all(|_| trimming.next(0, 0b101) == 0));
         assert_eq!(trimming.next(0, 0b100), 2);
-    }
-
-    #[test]
-    fn counts_follow_queues_and_ports() {
-        let mut counts = Counts::new(4, 2, Some(2));
-        counts.enter(1, 1);
-        counts.enter(1, 3);
-        assert_eq!([0, 1, 2, 3].map(|queue| counts.of(queue)), [0, 1, 0, 1]);
-        assert_eq!([0, 1].map(|port| counts.has_place(port)), [true, false]);
-        counts.leave(1, 3);
-        assert!(counts.has_place(1) && counts.of(3) == 0);
     }
 }

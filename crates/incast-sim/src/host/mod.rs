@@ -164,7 +164,7 @@ impl<'a> Host<'a> {
     }
 
     /// A packet arrived.
-    #[inline]
+    #[inline(never)]
     pub fn on_packet(
         &mut self,
         packet: &Packet,

@@ -190,6 +190,6 @@ impl Nic {
 
     /// Frame bytes of control packets that wait.
     pub fn waiting_bytes(&self) -> u64 {
-        self.control.bytes
+        self.control.bytes()
     }
 }

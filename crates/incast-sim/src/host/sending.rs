@@ -274,11 +274,11 @@ impl SendFlow {
         }
     }
 
-    /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and no underlay holds
-    /// packets that are counted as sent. With tokens it is the receiver's business to ask for what is missing.
+    /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and the underlay holds
+    /// no packets, which are counted as sent. With tokens it is the receiver's business to ask for what is missing.
     #[inline]
     pub fn may_probe(&mut self) -> bool {
-        let is_free = self.stage.is_none() && self.tokens.is_none();
+        let is_free = self.tokens.is_none() && !self.has_held();
         !self.probed && self.backoff == 0 && is_free && self.send.prober().is_some()
     }
 
@@ -434,7 +434,8 @@ impl SendFlow {
         self.turn_of_held(now, host, slot, settings, decisions)
     }
 
-    /// What the law allows goes into the stage, whose first packet is then asked for.
+    /// While nothing is held, a packet is made when the NIC takes it, as without a stage. Otherwise what the law allows goes
+    /// into the stage, whose first packet is then asked for.
     #[inline(never)]
     fn turn_of_held(
         &mut self,
@@ -444,6 +445,16 @@ impl SendFlow {
         settings: &Settings,
         decisions: &mut Decisions,
     ) -> Turn {
+        if !self.has_held() {
+            match self.permission(now, settings.host.mtu) {
+                Turn::Ready => {}
+                turn => return turn,
+            }
+            let wire = self.next_wire(settings);
+            if self.stage.as_mut().is_some_and(|stage| stage.passes(now, wire, decisions)) {
+                return Turn::Ready;
+            }
+        }
         let paced = loop {
             match self.permission(now, settings.host.mtu) {
                 Turn::Ready => {
@@ -477,8 +488,20 @@ impl SendFlow {
     ) -> Option<Packet> {
         match &mut self.stage {
             None => Some(self.emit(now, host, slot, settings)),
-            Some(stage) => stage.pop(now, self.send.in_flight(), decisions),
+            Some(stage) if !stage.is_empty() => stage.pop(now, self.send.in_flight(), decisions),
+            Some(_) => {
+                let packet = self.emit(now, host, slot, settings);
+                let in_flight = self.send.in_flight();
+                self.stage.as_mut().map(|stage| stage.pass(now, packet, in_flight, decisions))
+            }
         }
+    }
+
+    /// Bytes of the next packet's frame.
+    fn next_wire(&self, settings: &Settings) -> u32 {
+        let (packet, _) = self.send.next().unwrap_or((0, true));
+        let class = &settings.classes[usize::from(self.class)];
+        class.format.data(self.payload(packet, settings.host.mtu))
     }
 
     /// When a packet that reached the NIC at `sent` was handed over: to the NIC, or to the stage before it.

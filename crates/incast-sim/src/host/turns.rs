@@ -97,8 +97,11 @@ impl Host<'_> {
     /// NIC: sends the next packet if the link is free, and sees to it that it is looked at again.
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
-        let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
-        self.pump_if(idle, context);
+        // Otherwise the event of the departure that is pending sees to it.
+        if !self.nic.departure {
+            let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
+            self.pump_if(idle, context);
+        }
     }
 
     /// The same where it is known whether the link is free.

@@ -131,16 +131,34 @@ impl Stage {
         time
     }
 
-    /// The first packet goes; `in_flight` others of its flow are held or on their way.
-    pub fn pop(&mut self, now: Time, in_flight: u32, decisions: &mut Decisions) -> Option<Packet> {
-        let head = self.head()?;
-        let (mut packet, queued) = self.queue.pop_front()?;
-        packet.restamp(now);
-        decisions.list[self.decision as usize].on_release(now, &head);
+    /// Nothing is held, and a packet with a frame of so many bytes need not be, either.
+    pub fn passes(&mut self, now: Time, wire: u32, decisions: &mut Decisions) -> bool {
+        let head = Head { queued: now, wire: wire + self.gap };
+        decisions.list[self.decision as usize].release(now, &head) <= now
+    }
+
+    /// A packet passes.
+    pub fn pass(&mut self, now: Time, packet: Packet, in_flight: u32, decisions: &mut Decisions) -> Packet {
+        let head = Head { queued: now, wire: u32::from(packet.wire) + self.gap };
+        self.note(now, &head, in_flight, decisions);
+        packet
+    }
+
+    /// A packet goes.
+    fn note(&mut self, now: Time, head: &Head, in_flight: u32, decisions: &mut Decisions) {
+        decisions.list[self.decision as usize].on_release(now, head);
         while self.gone.len() >= in_flight as usize + REMEMBERED {
             self.gone.pop_front();
         }
-        self.gone.push_back((now, queued));
+        self.gone.push_back((now, head.queued));
+    }
+
+    /// The first packet goes; `in_flight` others of its flow are held or on their way.
+    pub fn pop(&mut self, now: Time, in_flight: u32, decisions: &mut Decisions) -> Option<Packet> {
+        let head = self.head()?;
+        let (mut packet, _) = self.queue.pop_front()?;
+        packet.restamp(now);
+        self.note(now, &head, in_flight, decisions);
         Some(packet)
     }
 

@@ -16,6 +16,7 @@ use crate::{
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
+        queue::MOST_COUNTED,
         routing::{self, Rule, Ways},
         switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
         topology::{Ports, Topology},
@@ -127,6 +128,9 @@ fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
     if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
         return Err(refuse("switch.buffer", "0 packets for each port", "at least 1"));
     }
+    if let Buffer::PerPortPackets { packets: packets @ MOST_COUNTED.. } = switch.buffer {
+        return Err(refuse("switch.buffer", packets, "below 2^24 packets for each port"));
+    }
     let Some(trim) = &switch.trim else { return Ok(()) };
     if switch.priorities < 2 {
         let allowed = "at least 2 where switches trim: 0 is that of headers, data has the others";
@@ -135,6 +139,9 @@ fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
     for (what, limit) in [("switch.trim.queue", trim.queue), ("switch.trim.header_queue", trim.headers)] {
         if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
             return Err(refuse(what, 0, "above zero"));
+        }
+        if let Limit::Packets(packets @ MOST_COUNTED..) = limit {
+            return Err(refuse(what, packets, "below 2^24 packets"));
         }
     }
     if trim.header_weight == Some(0) {

@@ -221,7 +221,11 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
         LoadBalancing::Ecmp | LoadBalancing::Spray => {
             rule.pick(destination, routing::entropy(packet.entropy, switch::salt(settings.seed, node)))
         }
-        LoadBalancing::Pinned | LoadBalancing::Permuted => rule.pick_pinned(&mut packet),
+        LoadBalancing::Pinned | LoadBalancing::Permuted => {
+            let (port, entropy) = rule.pick_pinned(&packet)?;
+            packet.entropy = entropy;
+            Some(port)
+        }
     };
     let (ports, rules) = (&plan.ports, &topology.rules);
     let hops = ideal::path_by(topology, ports, rules, &mut choose, source, destination)?;

@@ -68,20 +68,18 @@ pub enum Domain<'a> {
 }
 
 /// The engine's context as nodes see it.
-struct Bridge<'c, 'x, 'a>(&'c mut Context<'x, Domain<'a>>);
-
-impl NodeContext for Bridge<'_, '_, '_> {
+impl<'a> NodeContext for Context<'_, Domain<'a>> {
     #[inline]
     fn now(&self) -> Time {
-        self.0.now()
+        Context::now(self)
     }
     #[inline]
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>) {
-        self.0.send(peer.domain, peer.entity, arrival, packet, telemetry);
+        Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }
     #[inline]
     fn schedule(&mut self, time: Time, event: Event) {
-        self.0.schedule(time, event);
+        Context::schedule(self, time, event);
     }
 }
 
@@ -105,7 +103,6 @@ impl<'a> engine::Domain for Domain<'a> {
                 (&mut nodes[node as usize], port)
             }
         };
-        let context = &mut Bridge(context);
         match node {
             Node::Switch(switch) => switch.on_packet(port as usize, packet, telemetry, context),
             Node::Host(host) => host.on_packet(packet, telemetry, context),
@@ -118,7 +115,6 @@ impl<'a> engine::Domain for Domain<'a> {
             Self::Single(node) => node,
             Self::Cluster { nodes, places } => &mut nodes[places[event.entity as usize].0 as usize],
         };
-        let context = &mut Bridge(context);
         match node {
             Node::Switch(switch) => switch.on_event(event, context),
             Node::Host(host) => host.on_event(event, context),
@@ -135,7 +131,6 @@ impl<'a> engine::Domain for Domain<'a> {
 
     fn sample(&mut self, context: &mut Context<'_, Self>) {
         let due = self.next_sample();
-        let context = &mut Bridge(context);
         match self {
             Self::Single(node) => node.sample(context),
             Self::Cluster { nodes, .. } => {
@@ -150,7 +145,7 @@ impl<'a> engine::Domain for Domain<'a> {
     #[inline]
     fn finish_window(&mut self, limit: Time, context: &mut Context<'_, Self>) -> Time {
         match self {
-            Self::Single(Node::Switch(switch)) => switch.finish_window(limit, &mut Bridge(context)),
+            Self::Single(Node::Switch(switch)) => switch.finish_window(limit, context),
             // The switches of a cluster have an event for each departure.
             Self::Single(Node::Host(_)) | Self::Cluster { .. } => Time::MAX,
         }

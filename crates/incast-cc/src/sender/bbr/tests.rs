@@ -228,7 +228,8 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     law.set_window(3 * MSS);
     assert_eq!(law.window(), 88 * MSS);
     // The first round is over: the window grows to its target again.
-    law.update_round(Some(&sample(1e9, law.next_round, false)));
+    let next = sample(1e9, law.next_round, false);
+    law.update_round(Some(&next));
     law.set_window(MSS);
     assert_eq!(law.window(), 89 * MSS);
     lose(&mut law, Time::from_us(300), 5, 50 * MSS);

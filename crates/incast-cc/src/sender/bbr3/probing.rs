@@ -1,7 +1,7 @@
 //! ProbeBW, and the bounds that losses and marks set: for the long term by what a probe met, for the short term by what comes
 //! between probes.
 
-use super::{AckPhase, Bbr3, State, draw};
+use super::{AckPhase, Flow, State, draw};
 use crate::{
     Loss,
     sender::delivery_rate::{RateSample, Sent},
@@ -20,7 +20,7 @@ pub(super) fn inflight_at_loss(inflight: f64, lost: f64, size: f64, threshold: f
     inflight_before + prefix
 }
 
-impl Bbr3 {
+impl Flow {
     /// BBRUpdateLatestDeliverySignals (section 5.5.10.3).
     pub(super) fn update_latest_signals(&mut self, sample: Option<&RateSample>) {
         let signals = &mut self.signals;
@@ -173,18 +173,15 @@ impl Bbr3 {
             return;
         }
         self.adapt_longterm(now, acked, sample);
-        match self.state {
+        let state = self.state;
+        match state {
             State::Down | State::Cruise if self.is_time_to_probe(now) => self.start_refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Refill if self.round_start => {
                 self.probe.samples = true;
                 self.start_up(sample);
             }
-            State::Up => {
-                if self.is_time_to_go_down(sample) {
-                    self.start_down(now);
-                }
-            }
+            State::Up if self.is_time_to_go_down(sample) => self.start_down(now),
             _ => {}
         }
     }

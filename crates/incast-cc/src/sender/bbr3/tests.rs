@@ -74,7 +74,8 @@ fn gains_are_those_of_the_state() {
     assert_eq!(gains(State::Up), (1.25, 2.25));
     assert_eq!(gains(State::ProbeRtt { done: None, round_done: false }), (1.0, 0.5));
     let mut up = law(State::Up);
-    up.set_pace(up.pacing_gain());
+    let gain = up.pacing_gain();
+    up.set_pace(gain);
     close(up.pace, 0.99 * 1.25e9);
     assert_eq!((up.inflight(1.0), law(State::Cruise).inflight(1.0)), (102 * MSS, 100 * MSS));
 }

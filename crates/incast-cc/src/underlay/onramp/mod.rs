@@ -109,7 +109,7 @@ crate::parameters! {
         /// How long a delay above the threshold pauses a flow.
         variant: Variant = "\"paper\"", |_| Variant::Paper, "\"strawman\", \"paper\" or \"committed\"", |_| true, "measured, see docs/onramp.md";
         /// Share of the time paused by which the queue is taken to have fallen since.
-        beta: f64 = "0.5", |_| 0.5, "in [0, 1]", |beta| (0.0..=1.0).contains(beta), "ours: fitted to figure 1; the paper's value is not public here";
+        beta: f64 = "0.75", |_| 0.75, "in [0, 1]", |beta| (0.0..=1.0).contains(beta), "measured, see docs/onramp.md; the paper's value is not public here";
         /// How what has piled up during a pause leaves.
         release: Release = "\"paced\"", |_| Release::Paced, "\"burst\", \"paced\", \"quantised\" or \"clocked\"", |_| true, "measured, see docs/onramp.md";
         /// Of "paced": time between packets as a share of the time between their arrivals.
@@ -122,7 +122,7 @@ crate::parameters! {
         quantum: Time = "threshold", scaled_threshold, "1ns to 1s", lasts, "ours: US patent 12,368,675 names two quanta and prints neither";
         /// Of "quantised": time between packets after that.
         small_quantum: Time = "quantum / 8", |path| Time::from_ps(scaled_threshold(path).ps() / 8), "1ns to quantum", lasts, "ours: as above";
-        /// Longest time that a packet is held once it is the first, and the time without reports after which none is.
+        /// Longest time that a packet is held once it is the first; after twice as long without a report none is.
         max_hold: Time = "max(rto_min / 2, 1us)", longest_hold, "1ns to 1s", lasts, "ours: no timeout for a hold alone";
         /// For what one decision is made.
         scope: Scope = "\"flow\"", |_| Scope::Flow, "\"flow\" or \"destination\"", |_| true, "On-Ramp, figure 7: a queue per flow";

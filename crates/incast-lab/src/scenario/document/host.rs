@@ -104,17 +104,41 @@ pub struct Clock {
     /// Largest offset of a host's clock either way, at most 1 s: uniform.
     #[serde(default = "no_time")]
     pub offset: Duration,
-    /// Largest drift either way in parts per million, 0 to 1,000: uniform.
+    /// Largest drift either way in parts per million, 0 to 200: uniform.
     #[serde(default)]
     pub drift_ppm: f64,
     /// Largest error of a reading either way, at most 100 ms: uniform, each reading by itself.
     #[serde(default = "no_time")]
     pub noise: Duration,
+    /// How the clocks were synchronised before the run. What that leaves takes the place of offset and drift; noise stays.
+    #[serde(default, skip_serializing_if = "Sync::is_none")]
+    pub sync: Sync,
+}
+
+/// How clocks were synchronised, in a model of probes alone over 2 s with 10 peers for each host (`incast clock-sync`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sync {
+    /// Not at all.
+    #[default]
+    None,
+    /// Huygens: coded probes, envelopes, loop correction.
+    Huygens,
+    /// As NTP: mean of all two-way exchanges.
+    TwoWayAverage,
+    /// The fastest two-way exchange of each eighth of the window.
+    TwoWayMinimum,
+}
+
+impl Sync {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { offset: no_time(), drift_ppm: 0.0, noise: no_time() }
+        Self { offset: no_time(), drift_ppm: 0.0, noise: no_time(), sync: Sync::None }
     }
 }
 

@@ -1,7 +1,8 @@
 //! `[host]` to what the simulator wants.
 
 use super::super::{
-    document::host::{self as described, Clock, Host},
+    clocks,
+    document::host::{self as described, Host},
     error::Problem,
     tree::keys,
 };
@@ -18,11 +19,16 @@ pub fn mtu(host: &Host) -> Result<u32, Problem> {
 }
 
 /// Checks and converts.
-pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<HostConfig, Problem> {
+pub fn resolve(
+    host: &Host,
+    balancing: LoadBalancing,
+    network: &Path,
+    hosts: u32,
+) -> Result<HostConfig, Problem> {
     let at = |key: &str, found: &dyn std::fmt::Display, allowed: &str| {
         Err(Problem::value(found, allowed).at(&keys!["host", key]))
     };
-    check_clock(&host.clock)?;
+    clocks::check(&host.clock, hosts).map_err(|problem| problem.at(&keys!["host", "clock"]))?;
     if host.rto_min.0 == Time::ZERO {
         return at("rto_min", &host.rto_min, "a time above 0");
     }
@@ -49,25 +55,6 @@ pub fn resolve(host: &Host, balancing: LoadBalancing, network: &Path) -> Result<
         gate: None,
         path_penalty: host.path_penalty.unwrap_or(true),
     })
-}
-
-/// Clocks may be wrong by so much: what packets carry of one-way delays has room for 2.1 s either way.
-const MOST_OFF: Time = Time::from_ms(1000);
-
-fn check_clock(clock: &Clock) -> Result<(), Problem> {
-    let at = |key: &str, found: &dyn std::fmt::Display, allowed: &str| {
-        Err(Problem::value(found, allowed).at(&keys!["host", "clock", key]))
-    };
-    if clock.offset.0 > MOST_OFF {
-        return at("offset", &clock.offset, "at most 1s");
-    }
-    if clock.noise.0 > Time::from_ms(100) {
-        return at("noise", &clock.noise, "at most 100ms");
-    }
-    if !(0.0..=1000.0).contains(&clock.drift_ppm) {
-        return at("drift_ppm", &clock.drift_ppm, "0 to 1000");
-    }
-    Ok(())
 }
 
 /// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.

@@ -100,7 +100,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let network = Path { rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
     let switch =
         switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
-    let mut host = host::resolve(&host_table, switch.load_balancing, &network).map_err(place)?;
+    let hosts = context.topology.hosts;
+    let mut host = host::resolve(&host_table, switch.load_balancing, &network, hosts).map_err(place)?;
 
     for (class, _) in &scheme.by_class {
         if !context.traffic.classes.contains(class) {

@@ -28,17 +28,23 @@ impl Pinned {
 }
 
 impl Rule {
-    /// The port that the sender chose for a packet; its next choice is for the next switch.
-    #[inline]
-    pub fn pick_pinned(&self, packet: &mut Packet) -> Option<u16> {
+    /// The port that the sender chose for a packet, and the entropy with which the packet goes on: its next choice is for the
+    /// next switch.
+    #[inline(always)]
+    pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
         let candidates = self.candidates(packet.destination);
         let ways = candidates.count();
         if ways < 2 {
-            return candidates.nth(0);
+            return Some((candidates.nth(0)?, packet.entropy));
         }
         let way = packet.pinned_way();
-        packet.set_pinned_way(way / ways);
-        candidates.nth(way % ways)
+        // Most switches have a power of two: a shift instead of a division.
+        let (ahead, choice) = if ways.is_power_of_two() {
+            (way >> ways.trailing_zeros(), way & (ways - 1))
+        } else {
+            (way / ways, way % ways)
+        };
+        Some((candidates.nth(choice)?, packet.entropy_of_way(ahead)))
     }
 
     /// The same, without taking the step.
@@ -117,7 +123,8 @@ mod tests {
         while node >= topology.hosts {
             nodes.push(node);
             let rule = &topology.rules[(node - topology.hosts) as usize];
-            let port = rule.pick_pinned(&mut packet).expect("a route");
+            let (port, entropy) = rule.pick_pinned(&packet).expect("a route");
+            packet.entropy = entropy;
             node = ports.end(node, port).expect("a port").peer;
         }
         nodes.push(node);

@@ -176,7 +176,7 @@ impl Switch<'_> {
             now,
             port: port as u16,
             priority,
-            queue_bytes: self.queues[self.index(port, priority)].bytes,
+            queue_bytes: self.queues[self.index(port, priority)].bytes(),
             rate: self.ports[port].link.rate(),
             stream: self.lots[port],
         }
@@ -209,7 +209,7 @@ impl SwitchView for Beside<'_> {
         self.priorities
     }
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
-        self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes
+        self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes()
     }
     fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView> {
         let queue = &self.queues[usize::from(priority) * self.ports.len() + usize::from(port)];

@@ -26,7 +26,7 @@ impl Switch<'_> {
         self.report_edges(port, resumed, EventKind::Resume, context);
         let out = &self.ports[port];
         if out.link.idle(now) && out.permission.allowed(out.waiting) != 0 {
-            self.depart::<FULL>(port, now, context);
+            self.depart(port, now, context);
         }
         if !self.lazy {
             self.plan_departure(port, context);
@@ -86,10 +86,7 @@ impl Switch<'_> {
             let index = self.index(port, priority as u8);
             while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
                 self.ingress = self.pool.ingress();
-                self.release(self.ingress, &packet, self.queues[index].bytes);
-                if let Some(counts) = &mut self.counts {
-                    counts.leave(port, index);
-                }
+                self.release(self.ingress, &packet, self.queues[index].bytes());
                 self.lose(port, &packet, context);
                 self.reconsider(self.ingress, packet.priority, context);
             }

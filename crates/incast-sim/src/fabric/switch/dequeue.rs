@@ -61,7 +61,43 @@ impl Switch<'_> {
             if at >= limit || out.permission.allowed(out.waiting) == 0 {
                 return;
             }
-            self.depart::<WAY>(port, at, context);
+            if WAY == FULL {
+                self.depart(port, at, context);
+            } else {
+                self.pass_on::<WAY>(port, at, context);
+            }
+        }
+    }
+
+    /// Dequeue where nobody has to be asked: the packet goes straight from its place in the queue to the link.
+    #[inline(always)]
+    fn pass_on<const WAY: u8>(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
+        let ports = self.ports.len();
+        let out = &mut self.ports[port];
+        let allowed = out.permission.allowed(out.waiting);
+        let priority = match &mut self.trimming {
+            Some(trimming) if WAY == TRIMS && !allowed.is_power_of_two() => trimming.next(port, allowed),
+            _ => allowed.trailing_zeros() as u8,
+        };
+        let queue = &mut self.queues[usize::from(priority) * ports + port];
+        let Some(mut packet) = self.pool.pop_in_place(queue) else { return };
+        let left = queue.bytes();
+        out.waiting_bytes -= u64::from(packet.wire);
+        if queue.is_empty() {
+            out.waiting &= !(1 << priority);
+        }
+        self.memory.leave(u64::from(packet.wire), left);
+        if self.settings.switch.mark_at == MarkAt::Dequeue
+            && packet.ecn_capable()
+            && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
+        {
+            let unmarked = *packet;
+            self.count_mark(port, &unmarked, now);
+            let Some(marked) = self.pool.mark_removed() else { return };
+            packet = marked;
+        }
+        if !self.ports[port].link.send(now, packet, None, context) {
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
         }
     }
 
@@ -90,7 +126,7 @@ impl Switch<'_> {
             if out.notice {
                 self.send_waiting_notice(port, context);
             } else if out.permission.allowed(out.waiting) != 0 {
-                self.depart::<FULL>(port, now, context);
+                self.depart(port, now, context);
             }
         }
         self.plan_departure(port, context);
@@ -99,26 +135,22 @@ impl Switch<'_> {
 
     /// Dequeue: the link is free at `now`, the highest waiting priority that may send goes.
     #[inline]
-    pub(super) fn depart<const WAY: u8>(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
+    pub(super) fn depart(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
         let out = &mut self.ports[port];
         let allowed = out.permission.allowed(out.waiting);
         let priority = match &mut self.trimming {
-            Some(trimming) if WAY != BARE => trimming.next(port, allowed),
+            Some(trimming) => trimming.next(port, allowed),
             _ => allowed.trailing_zeros() as u8,
         };
         let index = usize::from(priority) * self.ports.len() + port;
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
-        let left = queue.bytes;
-        let ingress =
-            if WAY != FULL || self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
-        if WAY != FULL || self.pfc.is_none() {
+        let left = queue.bytes();
+        let ingress = if self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
+        if self.pfc.is_none() {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
             self.release(ingress, &packet, left);
-        }
-        if let (true, Some(counts)) = (WAY != BARE, &mut self.counts) {
-            counts.leave(port, index);
         }
         let out = &mut self.ports[port];
         out.waiting_bytes -= u64::from(packet.wire);
@@ -132,12 +164,8 @@ impl Switch<'_> {
             self.count_mark(port, &packet, now);
             packet.mark();
         }
-        if WAY != FULL {
-            self.transmit::<WAY>(port, now, ingress, &packet, None, context);
-            return;
-        }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit::<WAY>(port, now, ingress, &packet, telemetry.as_ref(), context);
+        self.transmit(port, now, ingress, &packet, telemetry.as_ref(), context);
         if self.pfc.is_some() && !self.lazy {
             self.reconsider(ingress, packet.priority, context);
         }
@@ -145,7 +173,7 @@ impl Switch<'_> {
 
     /// The packet leaves: agents first, then the link.
     #[inline(always)]
-    pub(super) fn transmit<const WAY: u8>(
+    pub(super) fn transmit(
         &mut self,
         port: usize,
         now: Time,
@@ -154,8 +182,8 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if WAY != FULL || self.plain || self.is_indifferent(port, 0) {
-            return self.put_on_link::<WAY>(port, now, packet, telemetry, context);
+        if self.plain || self.is_indifferent(port, 0) {
+            return self.put_on_link::<FULL>(port, now, packet, telemetry, context);
         }
         let verdict = self.consult_dequeue(port, now, ingress, packet, context);
         if verdict.is_nothing() {

@@ -1,6 +1,6 @@
 //! Egress: straight to an idle link, or into a queue. Admission to the memory, marks.
 
-use super::{BARE, FULL, Switch, TRIMS};
+use super::{FULL, Switch};
 use crate::{
     config::MarkAt,
     fabric::{
@@ -40,7 +40,8 @@ impl Switch<'_> {
     ) {
         let now = context.now();
         let limit = if WAY != FULL { now + Time::from_ps(1) } else { self.settings.ended_before(now) };
-        if (WAY != FULL || self.lazy) && self.ports[port].waiting != 0 {
+        let out = &self.ports[port];
+        if (WAY != FULL || self.lazy) && out.waiting != 0 && out.link.free_at() < limit {
             self.drain::<WAY>(port, limit, context);
         }
         let out = &mut self.ports[port];
@@ -53,12 +54,12 @@ impl Switch<'_> {
             } else if WAY != FULL || self.by_port {
                 self.put_on_link::<WAY>(port, now, packet, telemetry, context);
             } else {
-                self.transmit::<WAY>(port, now, self.ingress, packet, telemetry, context);
+                self.transmit(port, now, self.ingress, packet, telemetry, context);
             }
             return;
         }
         if WAY == FULL && self.by_port {
-            let queued = self.queues[self.index(port, packet.priority)].bytes;
+            let queued = self.queues[self.index(port, packet.priority)].bytes();
             if !self.is_indifferent(port, queued) {
                 let verdict = self.consult_enqueue(port, packet, context);
                 if !verdict.is_nothing() {
@@ -83,7 +84,7 @@ impl Switch<'_> {
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.obey(port, &mut packet, now, &verdict, context);
         if self.ports[port].link.free_at() < self.settings.ended_before(now) {
-            self.transmit::<FULL>(port, now, ingress, &packet, telemetry, context);
+            self.transmit(port, now, ingress, &packet, telemetry, context);
         } else {
             // A notification took the same way, as it may after routes have changed.
             self.ingress = ingress;
@@ -122,8 +123,8 @@ impl Switch<'_> {
             self.lose(port, packet, context);
             return;
         }
-        if WAY == TRIMS || WAY == FULL && self.counts.is_some() {
-            return self.wait_counted::<WAY>(port, packet, telemetry, context);
+        if WAY == FULL && self.limited {
+            return self.wait_counted(port, packet, telemetry, context);
         }
         if self.admit::<WAY>(port, index, packet, context) {
             self.append::<WAY>(port, packet, telemetry, context);
@@ -170,10 +171,7 @@ impl Switch<'_> {
         let now = context.now();
         let index = self.index(port, packet.priority);
         let (wire, bit) = (u64::from(packet.wire), 1u8 << packet.priority);
-        let mark = self.marks_entering(port, packet, self.queues[index].bytes, now);
-        if let (true, Some(counts)) = (WAY != BARE, &mut self.counts) {
-            counts.enter(port, index);
-        }
+        let mark = self.marks_entering(port, packet, self.queues[index].bytes(), now);
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
         if WAY == FULL && (self.pfc.is_some() || !self.plain) {
@@ -217,7 +215,7 @@ impl Switch<'_> {
         wire: u64,
         context: &mut impl NodeContext,
     ) -> bool {
-        let queued = self.queues[queue].bytes;
+        let queued = self.queues[queue].bytes();
         let room = self.memory.admits(wire, queued, self.ports[port].waiting_bytes)
             || self.admits_after_all(port, queue, wire, context);
         if room {
@@ -239,7 +237,7 @@ impl Switch<'_> {
             return false;
         }
         self.catch_up(context);
-        self.memory.admits(wire, self.queues[queue].bytes, self.ports[port].waiting_bytes)
+        self.memory.admits(wire, self.queues[queue].bytes(), self.ports[port].waiting_bytes)
     }
 
     /// A packet is about to be marked: counts it, unless it is already.

@@ -22,31 +22,16 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if self.way == BARE {
-            self.arrive::<BARE>(port, packet, None, context);
-        } else {
-            self.arrive_otherwise(port, packet, telemetry, context);
+        match self.way {
+            BARE => self.arrive::<BARE>(port, packet, None, context),
+            TRIMS => self.arrive_trimming(port, packet, context),
+            _ => self.arrive::<FULL>(port, packet, telemetry, context),
         }
     }
 
-    /// A packet arrived where it is not only forwarded: apart, so that the other way is in one piece.
+    /// Ingress. For `WAY`, here and on the rest of the way, see [`Switch::way`]. Each is a function of its own, so that none
+    /// saves registers for another.
     #[inline(never)]
-    fn arrive_otherwise(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        telemetry: Option<&Telemetry>,
-        context: &mut impl NodeContext,
-    ) {
-        if self.way == TRIMS {
-            self.arrive::<TRIMS>(port, packet, None, context);
-        } else {
-            self.arrive::<FULL>(port, packet, telemetry, context);
-        }
-    }
-
-    /// Ingress. For `WAY`, here and on the rest of the way, see [`Switch::way`].
-    #[inline]
     fn arrive<const WAY: u8>(
         &mut self,
         port: usize,
@@ -83,26 +68,34 @@ impl Switch<'_> {
         if WAY == FULL {
             self.ingress = ingress;
         }
-        let entropy = match self.settings.switch.load_balancing {
-            LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
-            LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned | LoadBalancing::Permuted => {
-                return self.forward_pinned::<WAY>(*packet, telemetry, context);
+        match self.way_of(packet) {
+            Some((port, entropy)) if entropy != packet.entropy => {
+                self.forward_changed(port, packet.with_entropy(entropy), telemetry, context);
             }
-        };
-        let port = self.rule.pick(packet.destination, entropy);
-        self.forward_by::<WAY>(port, packet, telemetry, context);
+            way => self.forward_by::<WAY>(way.map(|(port, _)| port), packet, telemetry, context),
+        }
     }
 
     #[inline(never)]
-    fn forward_pinned<const WAY: u8>(
+    fn forward_changed(
         &mut self,
-        mut packet: Packet,
+        port: u16,
+        packet: Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let port = self.rule.pick_pinned(&mut packet);
-        self.forward_by::<WAY>(port, &packet, telemetry, context);
+        self.forward_by::<FULL>(Some(port), &packet, telemetry, context);
+    }
+
+    /// The port that a packet takes, and the entropy with which it goes on.
+    #[inline(always)]
+    pub(super) fn way_of(&mut self, packet: &Packet) -> Option<(u16, u32)> {
+        let entropy = match self.settings.switch.load_balancing {
+            LoadBalancing::Pinned | LoadBalancing::Permuted => return self.rule.pick_pinned(packet),
+            LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
+            LoadBalancing::Spray => self.spray.next_u32(),
+        };
+        Some((self.rule.pick(packet.destination, entropy)?, packet.entropy))
     }
 
     #[inline(always)]
@@ -124,7 +117,7 @@ impl Switch<'_> {
 
     /// A packet has nowhere to go. The agent has not heard of it.
     #[cold]
-    fn lose_unrouted(&mut self, packet: &Packet, now: Time) {
+    pub(super) fn lose_unrouted(&mut self, packet: &Packet, now: Time) {
         self.counters.lost.0 += 1;
         self.counters.lost.1 += u64::from(packet.wire);
         self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);

@@ -20,7 +20,7 @@ use super::{
     pfc::Accounts,
     queue::{MADE_HERE, Pool, Queue},
     routing::{self, Rule},
-    trimming::{Counts, Trimming},
+    trimming::Trimming,
 };
 use crate::{
     config::{Buffer, Ecn, LoadBalancing},
@@ -127,9 +127,11 @@ pub struct Switch<'a> {
     ingress: u16,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
-    /// How many packets wait, where queues or memory are limited in packets.
-    counts: Option<Box<Counts>>,
-    /// Packet trimming; not without counts.
+    /// Queues or memory are limited in packets.
+    limited: bool,
+    /// Packets that may wait at each port, if there is a limit.
+    most: Option<u32>,
+    /// Packet trimming.
     trimming: Option<Box<Trimming>>,
     /// Pending event of the agent's timer.
     agent_event: Time,
@@ -245,8 +247,7 @@ impl<'a> Switch<'a> {
         };
         let trim = settings.switch.trim.as_ref();
         let trimming = trim.map(|rules| Box::new(Trimming::new(rules, settings.seed, node, ports.len())));
-        let counts =
-            (most.is_some() || trim.is_some()).then(|| Box::new(Counts::new(queues, ports.len(), most)));
+        let limited = most.is_some() || trim.is_some();
         let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
         let plain = lazy
@@ -256,7 +257,7 @@ impl<'a> Switch<'a> {
             && !settings.switch.telemetry
             && !settings.arrivals_first;
         let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
-        let way = match (plain, trim.is_some() || most.is_some()) {
+        let way = match (plain, limited) {
             (true, true) => TRIMS,
             (true, false) if hashes => BARE,
             _ => FULL,
@@ -285,7 +286,8 @@ impl<'a> Switch<'a> {
             agent,
             ingress: MADE_HERE,
             pfc,
-            counts,
+            limited,
+            most,
             trimming,
             agent_event: Time::MAX,
             lots,

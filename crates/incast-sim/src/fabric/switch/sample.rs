@@ -28,7 +28,7 @@ impl Switch<'_> {
             let (out, pauses) = (&self.ports[usize::from(*port)], &self.pauses[usize::from(*port)]);
             for priority in 0..self.priorities {
                 let index = priority * self.ports.len() + usize::from(*port);
-                let queue_bytes = self.queues[index].bytes + out.link.in_service(now, priority as u8);
+                let queue_bytes = self.queues[index].bytes() + out.link.in_service(now, priority as u8);
                 if priority == 0 || queue_bytes > 0 || self.sent_by_priority[index] > 0 {
                     probe.samples.push(PortSample {
                         time: now,

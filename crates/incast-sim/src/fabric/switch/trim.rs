@@ -1,6 +1,6 @@
 //! Egress where queues are limited in packets: trimming, and memories of so many packets.
 
-use super::{FULL, Switch};
+use super::{FULL, Switch, TRIMS};
 use crate::{
     config::Buffer,
     fabric::{
@@ -11,11 +11,87 @@ use crate::{
     },
     probe::EventKind,
 };
+use incast_units::Time;
 
 impl Switch<'_> {
+    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way is
+    /// written only where it comes to lie.
+    #[inline(never)]
+    pub(super) fn arrive_trimming(
+        &mut self,
+        ingress: usize,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        self.counters.arrived += 1;
+        if !self.inputs[ingress].accept(now, packet, &self.ports[ingress].link) {
+            self.recorder.packet(now, self.node, ingress as u16, EventKind::Lost, packet);
+            return;
+        }
+        let Some((port, entropy)) = self.way_of(packet) else { return self.lose_unrouted(packet, now) };
+        let port = usize::from(port);
+        let limit = now + Time::from_ps(1);
+        if self.ports[port].waiting != 0 && self.ports[port].link.free_at() < limit {
+            self.drain::<TRIMS>(port, limit, context);
+        }
+        let bit = 1u8 << packet.priority;
+        let out = &self.ports[port];
+        let may_go = out.permission.allowed(out.waiting | bit) == bit;
+        if out.link.free_at() < limit && may_go && out.link.is_up() {
+            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
+            let packet = packet.with_entropy(entropy);
+            self.put_on_link::<TRIMS>(port, now, &packet, None, context);
+            return;
+        }
+        let (index, wire) = (self.index(port, packet.priority), u64::from(packet.wire));
+        let Self { ports, queues, pool, memory, .. } = self;
+        let (out, queue) = (&mut ports[port], &mut queues[index]);
+        let limit = self.trimming.as_ref().map(|trimming| trimming.limit(packet.priority));
+        let has_room = limit.is_none_or(|limit| limit.admits(wire, queue.packets(), queue.bytes()))
+            && memory.admits(wire, queue.bytes(), out.waiting_bytes);
+        if !has_room || packet.ecn_capable() || self.most.is_some() || !out.link.is_up() {
+            return self.wait_or_make_do(port, packet, entropy, context);
+        }
+        // As in `append`, with less to ask.
+        memory.enter(wire, queue.bytes());
+        pool.push(queue, packet, false, None);
+        pool.set_entropy(queue, entropy);
+        if !out.departure {
+            out.departure = true;
+            self.busy.push(port as u16);
+        }
+        out.waiting |= bit;
+        out.waiting_bytes += wire;
+        let length = out.waiting_bytes + out.link.in_service_any(now);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+    }
+
+    /// A packet has to wait, and there is more to ask than whether there is room in its queue, or there is none.
+    #[inline(never)]
+    fn wait_or_make_do(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        entropy: u32,
+        context: &mut impl NodeContext,
+    ) {
+        let (index, wire) = (self.index(port, packet.priority), u64::from(packet.wire));
+        if self.ports[port].link.is_up()
+            && self.has_place(port, index, packet)
+            && self.admit_by_queue(port, index, wire, context)
+        {
+            self.append::<TRIMS>(port, packet, None, context);
+            self.pool.set_entropy(&self.queues[index], entropy);
+        } else {
+            let packet = packet.with_entropy(entropy);
+            self.make_do(port, &packet, None, context);
+        }
+    }
+
     /// A packet has to wait: where it has no room, it or another one is trimmed, sent back, or dropped.
     #[inline(never)]
-    pub(super) fn wait_counted<const WAY: u8>(
+    pub(super) fn wait_counted(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -25,7 +101,23 @@ impl Switch<'_> {
         let index = self.index(port, packet.priority);
         let wire = u64::from(packet.wire);
         if self.has_place(port, index, packet) && self.admit_by_queue(port, index, wire, context) {
-            self.append::<WAY>(port, packet, telemetry, context);
+            self.append::<FULL>(port, packet, telemetry, context);
+        } else {
+            self.make_do(port, packet, telemetry, context);
+        }
+    }
+
+    /// A packet has no room as it is.
+    #[inline(never)]
+    fn make_do(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        if !self.ports[port].link.is_up() {
+            self.lose(port, packet, context);
         } else if packet.is_trimmed() && self.trimming.as_ref().is_some_and(|trimming| trimming.returns()) {
             self.bounce(port, packet, context);
         } else if packet.priority == HEADERS || !self.may_be_trimmed(packet) {
@@ -38,10 +130,15 @@ impl Switch<'_> {
     /// The limits of queue and port let a packet in, apart from the memory.
     #[inline(always)]
     fn has_place(&self, port: usize, queue: usize, packet: &Packet) -> bool {
-        let Some(counts) = &self.counts else { return true };
         let limit = self.trimming.as_ref().map(|trimming| trimming.limit(packet.priority));
-        let (wire, waiting) = (u64::from(packet.wire), self.queues[queue].bytes);
-        counts.has_place(port) && limit.is_none_or(|limit| limit.admits(wire, counts.of(queue), waiting))
+        let (wire, waiting) = (u64::from(packet.wire), &self.queues[queue]);
+        limit.is_none_or(|limit| limit.admits(wire, waiting.packets(), waiting.bytes()))
+            && self.most.is_none_or(|most| self.packets_at(port) < most)
+    }
+
+    /// Packets that wait at a port.
+    fn packets_at(&self, port: usize) -> u32 {
+        (0..self.priorities).map(|priority| self.queues[self.index(port, priority as u8)].packets()).sum()
     }
 
     fn may_be_trimmed(&self, packet: &Packet) -> bool {
@@ -71,7 +168,7 @@ impl Switch<'_> {
         let (old, new) = (self.pool.tail(&self.queues[index]).copied(), u64::from(packet.wire));
         let Some(old) = old else { return };
         let old_telemetry = self.pool.telemetry(&old);
-        let before = self.queues[index].bytes - u64::from(old.wire);
+        let before = self.queues[index].bytes() - u64::from(old.wire);
         self.memory.leave(u64::from(old.wire), before);
         self.memory.enter(new, before);
         self.ports[port].waiting_bytes = self.ports[port].waiting_bytes - u64::from(old.wire) + new;
@@ -88,12 +185,12 @@ impl Switch<'_> {
         let Some(tail) = self.pool.tail(&self.queues[queue]).filter(|tail| self.may_be_trimmed(tail)) else {
             return false;
         };
-        let (Some(counts), Some(trimming)) = (&self.counts, &self.trimming) else { return false };
+        let Some(trimming) = &self.trimming else { return false };
         let (freed, wire) = (u64::from(tail.wire), u64::from(packet.wire));
-        let before = self.queues[queue].bytes - freed;
+        let before = self.queues[queue].bytes() - freed;
         let mut memory = self.memory;
         memory.leave(freed, before);
-        trimming.limit(packet.priority).admits(wire, counts.of(queue) - 1, before)
+        trimming.limit(packet.priority).admits(wire, self.queues[queue].packets() - 1, before)
             && memory.admits(wire, before, self.ports[port].waiting_bytes - freed)
     }
 

@@ -1,0 +1,126 @@
+//! `host.clock` to the clocks of a run.
+
+use super::{
+    document::host::{Clock, Sync},
+    error::Problem,
+};
+use crate::clocks::{Method, NoiseShape, SyncSettings, residuals};
+use incast_sim::{config::HostClock, engine::random::Stream};
+use incast_units::Time;
+
+/// Purpose of the stream of which each host draws its clock.
+const CLOCKS: u32 = 0x434c_4b53;
+
+/// Clocks may be wrong by so much: what packets carry of one-way delays has room for 2.1 s either way.
+const MOST_OFF: Time = Time::from_ms(1000);
+const MOST_NOISE: Time = Time::from_ms(100);
+
+/// Peers of each host in the model of synchronisation.
+const PEERS: usize = 10;
+
+/// Refuses what no host's clock can be; faults are those of `host.clock`.
+pub fn check(clock: &Clock, hosts: u32) -> Result<(), Problem> {
+    if clock.offset.0 > MOST_OFF {
+        return Err(Problem::value(clock.offset, "at most 1s").under("offset"));
+    }
+    if clock.noise.0 > MOST_NOISE {
+        return Err(Problem::value(clock.noise, "at most 100ms").under("noise"));
+    }
+    if !(0.0..=200.0).contains(&clock.drift_ppm) {
+        return Err(Problem::value(clock.drift_ppm, "0 to 200").under("drift_ppm"));
+    }
+    let Some((settings, _)) = synchronisation(clock, 0, hosts) else { return Ok(()) };
+    settings.check().map_err(|error| Problem::new(error.to_string()).under("sync"))
+}
+
+/// The model before a run, and the method; `None` if clocks are not synchronised.
+fn synchronisation(clock: &Clock, seed: u64, hosts: u32) -> Option<(SyncSettings, Method)> {
+    let method = match clock.sync {
+        Sync::None => return None,
+        Sync::Huygens => Method::Huygens,
+        Sync::TwoWayAverage => Method::TwoWayAverage,
+        Sync::TwoWayMinimum => Method::TwoWayMinimum,
+    };
+    let settings = SyncSettings {
+        hosts: hosts as usize,
+        peers: PEERS.min((hosts as usize).saturating_sub(1)),
+        offset: clock.offset.0,
+        drift_ppm: clock.drift_ppm,
+        noise: clock.noise.0,
+        // As in the run that follows.
+        noise_shape: NoiseShape::Uniform,
+        windows: 1,
+        seed,
+        ..SyncSettings::default()
+    };
+    Some((settings, method))
+}
+
+/// The clocks of all hosts; none if they are perfect.
+///
+/// # Errors
+/// The probes of some host tell nothing.
+pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, String> {
+    let noise = clock.noise.0;
+    if let Some((settings, method)) = synchronisation(clock, seed, hosts) {
+        let left = residuals(&settings, method).map_err(|error| error.to_string())?;
+        let clocks =
+            left.iter().map(|left| HostClock { offset_ps: left.offset_ps, drift_ppm: left.drift_ppm, noise });
+        return Ok(clocks.collect());
+    }
+    if *clock == Clock::default() {
+        return Ok(Vec::new());
+    }
+    let draw = |host: u32| {
+        let mut stream = Stream::new(seed, CLOCKS, host.into());
+        let mut either_way = || 2.0 * stream.uniform() - 1.0;
+        HostClock {
+            offset_ps: (either_way() * clock.offset.0.ps() as f64) as i64,
+            drift_ppm: either_way() * clock.drift_ppm,
+            noise,
+        }
+    };
+    Ok((0..hosts).map(draw).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::quantity::Duration;
+
+    fn clock(sync: Sync) -> Clock {
+        let duration = |ns| Duration(Time::from_ns(ns));
+        Clock { offset: duration(50_000), drift_ppm: 8.0, noise: duration(200), sync }
+    }
+
+    #[test]
+    fn each_host_draws_its_own_within_bounds() {
+        let clocks = draw(&clock(Sync::None), 3, 64).expect("clocks");
+        assert_eq!(clocks, draw(&clock(Sync::None), 3, 64).expect("clocks"));
+        assert_ne!(clocks, draw(&clock(Sync::None), 4, 64).expect("clocks"));
+        let most = clocks.iter().map(|clock| clock.offset_ps.abs()).max();
+        assert!(most.is_some_and(|most| (45_000_000..50_000_000).contains(&most)), "{most:?}");
+        assert!(clocks.iter().all(|clock| clock.drift_ppm.abs() <= 8.0));
+        assert_eq!(draw(&Clock::default(), 3, 64), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn synchronised_clocks_differ_by_what_their_method_leaves() {
+        let worst = |sync| {
+            let clocks = draw(&clock(sync), 3, 16).expect("clocks");
+            clocks.iter().map(|clock| clock.offset_ps.abs()).max().unwrap_or(0)
+        };
+        // Nanoseconds against the 50 us before; queues on the way blur plain averages.
+        assert!(worst(Sync::Huygens) < 100_000, "{} ps", worst(Sync::Huygens));
+        assert!(worst(Sync::TwoWayAverage) > worst(Sync::Huygens));
+    }
+
+    #[test]
+    fn impossible_clocks_are_refused() {
+        let of = |clock: &Clock, hosts| check(clock, hosts).map_err(|problem| problem.path.len());
+        assert_eq!(of(&clock(Sync::Huygens), 32), Ok(()));
+        assert_eq!(of(&clock(Sync::Huygens), 2_000), Err(1));
+        assert_eq!(of(&Clock { drift_ppm: f64::NAN, ..clock(Sync::None) }, 32), Err(1));
+        assert_eq!(of(&Clock { offset: Duration(Time::from_ms(1001)), ..clock(Sync::None) }, 32), Err(1));
+    }
+}

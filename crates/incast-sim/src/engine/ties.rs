@@ -1,0 +1,56 @@
+//! What happens at one instant: messages that arrive together, or together with an event.
+
+use super::{
+    domain::{Context, Domain, Names, Window},
+    executor::Shared,
+    mailbox::Envelope,
+    queue::{Event, Key},
+};
+use incast_units::Time;
+
+impl<D: Domain> Shared<'_, D> {
+    /// Whether the next message comes before an event of the same instant.
+    #[cold]
+    pub(super) fn arrives_first(&self, arrivals: &[u64], event: Key, context: &Context<'_, D>) -> bool {
+        arrivals.first().is_some_and(|key| {
+            // SAFETY: visited in this window by this thread.
+            let Envelope { time, entity, .. } = *unsafe { self.post.read(*key as u32) }.0;
+            let tie = self.executor.ties.of(context.names.of(entity), time);
+            Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event
+        })
+    }
+
+    /// Orders messages that arrive at the same instant, in a list that is sorted by time.
+    #[inline(always)]
+    pub(super) fn break_ties(&self, keys: &mut [u64], names: &Names, window: Window) {
+        let mut next = 1;
+        while next < keys.len() {
+            let time = keys[next] >> 32;
+            next += 1;
+            if keys[next - 2] >> 32 == time {
+                let first = next - 2;
+                next += keys[next..].iter().take_while(|key| *key >> 32 == time).count();
+                self.break_tie(&mut keys[first..next], window.start + Time::from_ps(time), names);
+            }
+        }
+    }
+
+    /// Orders messages that all arrive at `time`.
+    #[inline(never)]
+    fn break_tie(&self, keys: &mut [u64], time: Time, names: &Names) {
+        let order = |key: &u64| {
+            // SAFETY: visited in this window by this thread.
+            let entity = unsafe { self.post.read(*key as u32) }.0.entity;
+            (self.executor.ties.of(names.of(entity), time), entity)
+        };
+        match keys {
+            [one, other] => {
+                if order(other) < order(one) {
+                    std::mem::swap(one, other);
+                }
+            }
+            // Few messages tie: hashing them anew for each comparison is cheaper than remembering the hashes.
+            _ => keys.sort_unstable_by_key(order),
+        }
+    }
+}
