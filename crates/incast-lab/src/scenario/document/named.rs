@@ -112,6 +112,15 @@ impl<C: Catalogue> Named<C> {
     }
 }
 
+/// A name that exists: a type of its own, so that a fault is one of the key `kind`.
+struct Kind<C>(&'static str, PhantomData<C>);
+
+impl<'de, C: Catalogue> Deserialize<'de> for Kind<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Named::<C>::known(&String::deserialize(deserializer)?).map(|kind| Self(kind, PhantomData))
+    }
+}
+
 impl<'de, C: Catalogue> Deserialize<'de> for Named<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any<C>(PhantomData<C>);
@@ -132,7 +141,7 @@ impl<'de, C: Catalogue> Deserialize<'de> for Named<C> {
                 let mut parameters = Parameters::new();
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
-                        "kind" => kind = Some(Named::<C>::known(&map.next_value::<String>()?)?),
+                        "kind" => kind = Some(map.next_value::<Kind<C>>()?.0),
                         _ => parameters.push((key, map.next_value::<Parameter>()?.0)),
                     }
                 }

@@ -238,3 +238,27 @@ fn options_that_do_nothing_are_warned_of() {
     let profiled = ("duration = \"20ms\"", "profile = \"hpcc-lineage\"\nduration = \"20ms\"");
     assert!(about(warnings(pacc, profiled)).is_empty());
 }
+
+#[test]
+fn underlays_are_named_like_agents() {
+    let from = "law = \"cubic\"";
+    let to = |value: &str| format!("{from}\nunderlay = {value}");
+    for (value, expected) in [
+        ("{ kind = \"onrmp\" }", "underlay.kind: found \"onrmp\", allowed is \"none\" or \"onramp\""),
+        ("\"onrmp\"", "(did you mean \"onramp\"?)"),
+        ("{ kind = \"onramp\", treshold = \"1us\" }", "threshold"),
+        ("{ kind = \"onramp\", threshold = \"2s\" }", "at most 1s"),
+    ] {
+        refused(from, &to(value), expected);
+    }
+    let text = GOOD.replacen(from, &to("{ kind = \"onramp\", threshold = \"30us\" }"), 1);
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
+    let underlays = |scenario: &Scenario| -> Vec<_> {
+        let runs = scenario.runs();
+        runs.iter().flat_map(|run| run.resolved.classes.iter().map(|class| class.underlay.values())).collect()
+    };
+    assert_eq!(underlays(&scenario), underlays(&again));
+    assert!(underlays(&scenario).iter().any(|values| !values.is_empty()));
+    assert!(underlays(&scenario).iter().any(Vec::is_empty), "other schemes have none");
+}
