@@ -211,7 +211,9 @@ impl UnderlayStage for OnRamp {
             Profile::Scaled => scaled_threshold(path),
             Profile::Paper => Time::from_us(30),
         };
-        let quantum = chosen("quantum", chosen("threshold", threshold, given)?.max(Time::from_ns(1)), given)?;
+        // A threshold that is refused is so by its own name.
+        let whole = chosen("threshold", threshold, given)?.clamp(Time::from_ns(1), Time::from_ms(1000));
+        let quantum = chosen("quantum", whole, given)?;
         let small = Time::from_ps(quantum.ps() / 8).max(Time::from_ns(1));
         let defaults = [
             ("threshold", threshold.write()),
