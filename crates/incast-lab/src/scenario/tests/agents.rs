@@ -251,7 +251,8 @@ fn underlays_are_named_like_agents() {
     ] {
         refused(from, &to(value), expected);
     }
-    let text = GOOD.replacen(from, &to("{ kind = \"onramp\", threshold = \"30us\" }"), 1);
+    // What follows from the timeout is given, as the timeout differs along the grid.
+    let text = GOOD.replacen(from, &to("{ kind = \"onramp\", threshold = \"30us\", max_hold = \"1ms\" }"), 1);
     let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
     let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
     let underlays = |scenario: &Scenario| -> Vec<_> {
