@@ -41,9 +41,9 @@ mod tests {
         let errors = (0..10_000u64).map(|ns| clock.error(Time::from_ms(1) + Time::from_ns(ns)) - 13_000);
         let errors: Vec<i64> = errors.collect();
         let (least, most) = (errors.iter().min(), errors.iter().max());
-        assert!(least.is_some_and(|least| (-3_000..-2_990).contains(least)), "{least:?}");
+        assert!(least.is_some_and(|least| (-3_000..-2_900).contains(least)), "{least:?}");
         // The drift goes on for 10 us: 0.2 ns.
-        assert!(most.is_some_and(|most| (2_990..3_200).contains(most)), "{most:?}");
+        assert!(most.is_some_and(|most| (2_900..3_200).contains(most)), "{most:?}");
         let mean = errors.iter().sum::<i64>() / 10_000;
         assert!((0..200).contains(&mean), "{mean}");
     }
