@@ -59,6 +59,17 @@ enum onramp_release {
 	ONRAMP_CLOCKED = 3,
 };
 
+/* How paced flows go on while delays are far below the threshold. */
+enum onramp_ramp {
+	/* As ever: by what pace and step add per round trip. */
+	ONRAMP_STEADY = 0,
+	/*
+	 * Twice as fast per round trip that ends with a delay of less than half
+	 * of T, as others have left or were paused for too long.
+	 */
+	ONRAMP_DOUBLING = 1,
+};
+
 /**
  * struct onramp_config - parameters, shared by flows
  * @threshold: T, bound of one-way delays (ns)
@@ -76,6 +87,7 @@ enum onramp_release {
  *	have the same share (Q16, at most 1)
  * @variant: enum onramp_variant
  * @release: enum onramp_release
+ * @ramp: of ONRAMP_PACED: enum onramp_ramp
  * @reserved: zero
  */
 struct onramp_config {
@@ -89,7 +101,8 @@ struct onramp_config {
 	onramp_u32 step;
 	onramp_u8 variant;
 	onramp_u8 release;
-	onramp_u8 reserved[2];
+	onramp_u8 ramp;
+	onramp_u8 reserved;
 };
 
 /* Bits of struct onramp.flags. */
@@ -190,8 +203,8 @@ static inline int onramp_config_valid(const struct onramp_config *c)
 	       c->pace > 0 && c->pace <= ONRAMP_ONE && c->gain > 0 &&
 	       c->gain <= ONRAMP_ONE && c->step <= ONRAMP_ONE &&
 	       c->variant <= ONRAMP_COMMITTED &&
-	       c->release <= ONRAMP_CLOCKED &&
-	       c->reserved[0] == 0 && c->reserved[1] == 0;
+	       c->release <= ONRAMP_CLOCKED && c->ramp <= ONRAMP_DOUBLING &&
+	       c->reserved == 0;
 }
 
 /**
@@ -417,7 +430,8 @@ static inline onramp_u32 onramp_gap(const struct onramp_config *c,
  */
 static inline void onramp_close_round(struct onramp *o,
 				      const struct onramp_config *c,
-				      onramp_u64 now, onramp_u32 round)
+				      onramp_u64 now, onramp_u32 round,
+				      onramp_u32 took)
 {
 	if (o->flags & ONRAMP_FRESH)
 		o->gap = 0;
@@ -425,6 +439,8 @@ static inline void onramp_close_round(struct onramp *o,
 		o->gap = onramp_min(onramp_gap(c, onramp_span(o->marker, now),
 					       o->flight),
 				    round);
+	if (c->ramp == ONRAMP_DOUBLING && took < c->threshold / 2)
+		o->gap /= 2;
 	o->flags &= (onramp_u8)~ONRAMP_FRESH;
 	o->outstanding = o->since;
 	o->flight = o->since;
@@ -505,7 +521,7 @@ static inline void onramp_on_report(struct onramp *o,
 	o->reported = now;
 	o->flags |= ONRAMP_REPORTED;
 	if (sent >= o->marker) {
-		onramp_close_round(o, c, now, round);
+		onramp_close_round(o, c, now, round, took);
 		step = c->step;
 	}
 	if (o->outstanding > 0)

@@ -25,9 +25,10 @@ SECOND = (1 << 30) - 1
 MOST = (1 << 24) - 1
 END = (1 << 64) - 1
 
-FIELDS = ["threshold", "max_hold", "quantum", "small_quantum", "beta", "pace", "gain", "step", "variant", "release"]
+FIELDS = ["threshold", "max_hold", "quantum", "small_quantum", "beta", "pace", "gain", "step", "variant", "release", "ramp"]
 STRAWMAN, PAPER, COMMITTED = range(3)
 BURST, PACED, QUANTISED, CLOCKED = range(4)
+STEADY, DOUBLING = range(2)
 
 
 def clip(span):
@@ -97,7 +98,7 @@ class Flow:
         self.outstanding = min(self.outstanding + 1, MOST)
         self.since = min(self.since + 1, MOST)
 
-    def end_round(self, now, trip):
+    def end_round(self, now, trip, delay):
         """Packets per round trip: what arrived, and a step more, over the share that is left of the time."""
         if self.fresh:
             self.gap = 0
@@ -107,6 +108,8 @@ class Flow:
             sixteenths = 16 * self.flight + self.c["step"] // 4096
             gap = share(span * fine // sixteenths, self.c["pace"]) * 16 // fine if sixteenths else 0
             self.gap = min(gap, trip)
+            if self.c["ramp"] == DOUBLING and delay < self.c["threshold"] // 2:
+                self.gap //= 2
         self.fresh = False
         self.outstanding = self.flight = self.since
         self.mark, self.since = now, 0
@@ -127,7 +130,7 @@ class Flow:
         self.last_report = now
         step = 0
         if sent >= self.mark:
-            self.end_round(now, trip)
+            self.end_round(now, trip, clip(delay))
             step = c["step"]
         self.outstanding = max(self.outstanding - 1, 0)
 
@@ -180,7 +183,7 @@ def q16(number):
 
 USUAL = dict(
     threshold=30_000, max_hold=500_000, quantum=30_000, small_quantum=3_000, beta=q16(0.75), pace=q16(0.9),
-    gain=q16(0.25), step=q16(0.5), variant=PAPER, release=PACED,
+    gain=q16(0.25), step=q16(0.5), variant=PAPER, release=PACED, ramp=STEADY,
 )
 
 
@@ -287,6 +290,11 @@ def vectors():
             fabric(writer, 1_000, 20, 20, 0)
             writer.fresh()
             fabric(writer, (1 << 32) - 60_000, 110, 40, 11)
+    # Rates that double while delays are short: alone from the start, and once others have left.
+    for variant in range(3):
+        writer.config(dict(USUAL, variant=variant, ramp=DOUBLING))
+        at = fabric(writer, 1_000, 60, 20, 11)
+        fabric(writer, at, 120, 20, 0)
     # Idle for seconds, then again: what is old is forgotten.
     for release in (PACED, CLOCKED):
         writer.config(dict(USUAL, release=release, variant=COMMITTED))
@@ -310,7 +318,7 @@ def vectors():
             quantum=rng.choice([3_000, 30_000, SECOND]), small_quantum=rng.choice([1, 3_000]),
             beta=rng.choice([0, q16(0.5), ONE, rng.randrange(ONE)]), pace=rng.choice([1, q16(0.9), ONE]),
             gain=rng.choice([1, q16(0.25), ONE]), step=rng.choice([0, q16(0.5), ONE]), variant=number % 3,
-            release=number // 3 % 4,
+            release=number // 3 % 4, ramp=number // 12 % 2,
         ))
         storm(writer, rng, 50, rng.choice([0, (1 << 32) - 3_000_000, 1 << 40]))
     return "\n".join(writer.lines) + "\n"

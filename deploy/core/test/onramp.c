@@ -86,6 +86,7 @@ __attribute__((used)) void run(void)
 			config.step = number(0);
 			config.variant = (onramp_u8)number(0);
 			config.release = (onramp_u8)number(0);
+			config.ramp = (onramp_u8)number(0);
 			if (!onramp_config_valid(&config))
 				leave("this configuration is refused");
 			continue;

@@ -24,7 +24,8 @@ pub struct Config {
     pub step: u32,
     pub variant: u8,
     pub release: u8,
-    pub reserved: [u8; 2],
+    pub ramp: u8,
+    pub reserved: u8,
 }
 
 /// `struct onramp`: state of one decision.

@@ -69,6 +69,16 @@ crate::choice! {
 }
 
 crate::choice! {
+    /// How paced flows go on while delays are far below the threshold.
+    pub enum Ramp {
+        /// As ever: by what `pace` and `step` add.
+        Steady = "steady",
+        /// Twice as fast after each round trip that ends with a delay of less than half the threshold.
+        Doubling = "doubling",
+    }
+}
+
+crate::choice! {
     /// Which round-trip times the flow's law sees.
     pub enum Rtt {
         /// From the NIC on, as a NIC's timestamps have it.
@@ -116,6 +126,8 @@ crate::parameters! {
         pace: f64 = "0.9", |_| 0.9, "in [0.001, 1]", |pace| *pace >= 0.001 && *pace <= 1.0, "ours: see docs/onramp.md";
         /// Of "paced" and "clocked": packets added per round trip, so that flows come to have equal shares.
         step: f64 = "0.5", |_| 0.5, "in [0, 1]", |step| (0.0..=1.0).contains(step), "ours: see docs/onramp.md";
+        /// Of "paced": how flows go on while delays are below half the threshold.
+        ramp: Ramp = "\"doubling\"", |_| Ramp::Doubling, "\"steady\" or \"doubling\"", |_| true, "measured, see docs/onramp.md";
         /// Of "clocked": share of what delays lack to the threshold that is filled per round trip.
         gain: f64 = "0.25", |_| 0.25, "in [0.001, 1]", |gain| *gain >= 0.001 && *gain <= 1.0, "ours: see docs/onramp.md";
         /// Of "quantised": time between packets while the pause has more than the threshold to go.
@@ -185,7 +197,11 @@ fn config(parameters: &Parameters) -> Config {
             Release::Quantised => 2,
             Release::Clocked => 3,
         },
-        reserved: [0; 2],
+        ramp: match parameters.ramp {
+            Ramp::Steady => 0,
+            Ramp::Doubling => 1,
+        },
+        reserved: 0,
     }
 }
 
@@ -200,6 +216,7 @@ impl UnderlayStage for OnRamp {
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("beta", "variant", &["paper", "committed"]),
         Condition::new("pace", "release", &["paced"]),
+        Condition::new("ramp", "release", &["paced"]),
         Condition::new("step", "release", &["paced", "clocked"]),
         Condition::new("gain", "release", &["clocked"]),
         Condition::new("quantum", "release", &["quantised"]),

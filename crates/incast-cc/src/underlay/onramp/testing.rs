@@ -329,7 +329,8 @@ fn config(variant: u8, release: u8) -> Config {
         step: 0,
         variant,
         release,
-        reserved: [0; 2],
+        ramp: 0,
+        reserved: 0,
     }
 }
 
@@ -412,6 +413,27 @@ fn paced_packets_keep_the_distance_of_their_predecessors() {
     let gap = u64::from(flow.state().gap);
     assert!((950..=1050).contains(&gap), "{gap}");
     assert_eq!(flow.release(112_000, 103_000), 112_000 + gap);
+}
+
+#[test]
+fn the_pace_doubles_while_delays_are_below_half_of_the_threshold() {
+    let gap_after = |ramp, delay| {
+        let config = Config { ramp, pace: ONE - ONE / 10, ..config(1, 1) };
+        let mut flow = Decision::new(config).expect("sound");
+        for packet in 0..130 {
+            flow.on_release(packet * 1000, packet * 1000);
+            if packet >= 50 {
+                flow.on_report(packet * 1000, (packet - 50) * 1000, delay);
+            }
+        }
+        flow.state().gap
+    };
+    let steady = gap_after(0, 14_999);
+    assert!((880..=920).contains(&steady), "{steady}");
+    assert_eq!(gap_after(1, 14_999), steady / 2);
+    for delay in [15_000, 29_999, 60_000] {
+        assert_eq!(gap_after(1, delay), gap_after(0, delay), "{delay}");
+    }
 }
 
 #[test]
@@ -500,8 +522,8 @@ fn any_delay() -> impl Strategy<Value = i64> {
 
 fn any_config() -> impl Strategy<Value = Config> {
     let spans = (0..200_000_u32, 1..1_000_000_u32, 1..50_000_u32);
-    (spans, 0..=ONE, 1..=ONE, 0..=ONE, 0..3_u8, 0..4_u8).prop_map(
-        |((threshold, max_hold, small_quantum), beta, share, step, variant, release)| Config {
+    (spans, 0..=ONE, 1..=ONE, 0..=ONE, 0..3_u8, 0..4_u8, 0..2_u8).prop_map(
+        |((threshold, max_hold, small_quantum), beta, share, step, variant, release, ramp)| Config {
             threshold,
             max_hold,
             quantum: small_quantum * 10,
@@ -512,7 +534,8 @@ fn any_config() -> impl Strategy<Value = Config> {
             step,
             variant,
             release,
-            reserved: [0; 2],
+            ramp,
+            reserved: 0,
         },
     )
 }
@@ -624,5 +647,6 @@ fn golden() {
     for release in ["burst", "quantised", "clocked"] {
         insta::assert_snapshot!(release, trajectory(WINDOW, &[("release", text(release))]));
     }
+    insta::assert_snapshot!("steady", trajectory(WINDOW, &[("ramp", text("steady"))]));
     insta::assert_snapshot!("rates", trajectory(overload(12, 15), &[]));
 }

@@ -17,7 +17,8 @@ fn config(fields: &[u32]) -> Config {
         step: fields[7],
         variant: byte(8),
         release: byte(9),
-        reserved: [0; 2],
+        ramp: byte(10),
+        reserved: 0,
     }
 }
 
