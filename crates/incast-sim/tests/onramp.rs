@@ -11,7 +11,7 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
-    config::{Buffer, Ecn, HostClock, Size},
+    config::{Buffer, Ecn, HostClock, LinkEvent, Pfc, Size, Threshold},
     fabric::topology::{LeafSpine, Topology, file::parse},
 };
 use incast_units::Time;
@@ -140,6 +140,46 @@ fn lost_reports_and_lost_data_keep_nobody() {
                 hold(&mut config, &[("threshold", text("9us")), ("scope", text(scope))]);
                 delivered(&common::run(config));
             }
+        }
+    }
+}
+
+#[test]
+fn what_is_held_is_not_lost_under_flow_control() {
+    for law in ["dctcp", "dcqcn", "constant-window", "homa"] {
+        for scope in ["flow", "destination"] {
+            let mut config = incast(star(9), law);
+            config.switch.buffer = Buffer::Shared { total: 8_000_000, alpha: (1, 1), reserve: 0 };
+            let threshold = Threshold::Static { xoff: Size::Bytes(30_000), xon: None };
+            config.switch.pfc = Some(Pfc::new(threshold));
+            hold(&mut config, &[("threshold", text("9us")), ("scope", text(scope))]);
+            let outcome = common::run(config);
+            delivered(&outcome);
+            assert_eq!(outcome.totals.drops, 0, "{law}, {scope}");
+            assert!(law == "homa" || outcome.totals.pauses > 0, "{law}, {scope}");
+            assert!(law == "homa" || held(&outcome) > Time::ZERO, "{law}, {scope}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_goes_down_under_held_packets_keeps_nobody() {
+    // Reports stop with it, for ten times the longest hold, and what is on its way is lost.
+    for law in ["dctcp", "cubic", "dcqcn", "constant-window", "ndp", "phost"] {
+        for scope in ["flow", "destination"] {
+            let mut config = incast(star(9), law);
+            config.host.rto_min = Time::from_us(200);
+            hold(
+                &mut config,
+                &[("threshold", text("9us")), ("scope", text(scope)), ("max_hold", text("50us"))],
+            );
+            for (at, up) in [(60, false), (560, true)] {
+                config.link_events.push(LinkEvent { at: Time::from_us(at), cable: 0, up });
+            }
+            let outcome = common::run(config);
+            delivered(&outcome);
+            assert!(outcome.flows.iter().any(|flow| flow.timeouts > 0), "{law}, {scope}");
+            assert!(outcome.ended_at > Time::from_us(560), "{law}, {scope}");
         }
     }
 }
