@@ -208,10 +208,11 @@ fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>
             .filter(|row| row.scheme == scheme && row.class == claim.class && row.grid == *target.grid)
             .collect()
     };
-    let value = |row: &Row| {
-        let value = row.number(&claim.metric)?;
-        Some(if is_sum(&claim.metric) { value / row.runs.max(1) as f64 } else { value })
+    let value_of = |row: &Row, metric: &str| {
+        let value = row.number(metric)?;
+        Some(if is_sum(metric) { value / row.runs.max(1) as f64 } else { value })
     };
+    let value = |row: &Row| value_of(row, &claim.metric);
     let ours = find(&claim.scheme);
     let base = target.base.map(find);
     let from: Option<Vec<&Row>> = (!claim.ratio_at.is_empty()).then(|| {
@@ -232,7 +233,13 @@ fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Interval>
             let (own, other) = (value(row)?, paired(from, row)?);
             (other != 0.0).then_some(own / other)
         }
-        (None, None) => value(row),
+        (None, None) => match &claim.ratio_to_metric {
+            Some(other) => {
+                let other = value_of(row, other)?;
+                if other == 0.0 { None } else { Some(value(row)? / other) }
+            }
+            None => value(row),
+        },
     };
     let pooled = ours.iter().find(|row| row.is_pooled()).and_then(|row| of(row));
     let by_seed: Vec<Option<f64>> = ours.iter().filter(|row| !row.is_pooled()).map(|row| of(row)).collect();
@@ -260,12 +267,13 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         (Some(base), 0 | 1) => format!("{base} / "),
         (Some(base), several) => format!("{base} (most of {several}) / "),
     };
+    let over = claim.ratio_to_metric.as_ref().map_or(String::new(), |other| format!(" / {other}"));
     let growth: String =
         claim.ratio_at.iter().map(|(path, value)| format!(", over that at {path} = {value}")).collect();
     let class =
         if claim.class == super::summary::ALL { String::new() } else { format!(" of {}", claim.class) };
     Judgement {
-        claim: format!("{}{class}: {ratio}{}{growth}", claim.metric, claim.scheme),
+        claim: format!("{}{over}{class}: {ratio}{}{growth}", claim.metric, claim.scheme),
         metric: claim.metric.clone(),
         class: claim.class.clone(),
         scheme: claim.scheme.clone(),
@@ -289,7 +297,7 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
 
 /// The number compares two measurements.
 fn is_ratio(claim: &Claim) -> bool {
-    claim.ratio_to.is_some() || !claim.ratio_at.is_empty()
+    claim.ratio_to.is_some() || claim.ratio_to_metric.is_some() || !claim.ratio_at.is_empty()
 }
 
 /// The status, and why; what our confidence interval leaves open is said, but changes no status.
@@ -405,6 +413,7 @@ fn ordering(
             && a.class == b.class
             && a.ratio_to == b.ratio_to
             && a.ratio_at == b.ratio_at
+            && a.ratio_to_metric == b.ratio_to_metric
             && other.relation == target.relation
             && same_point != same_scheme
             && other.value != target.value
@@ -643,6 +652,23 @@ pub(super) mod tests {
             ]
         );
         assert!(judged[0].claim.ends_with("over that at load = 0.2"), "{}", judged[0].claim);
+    }
+
+    #[test]
+    fn one_number_may_be_measured_by_another() {
+        // Four drops in each row.
+        let over = |value| Claim {
+            ratio_to_metric: Some("drops".into()),
+            value: Some(value),
+            ..claim("a", Some(0.4))
+        };
+        let judged = judge(&[over(50.0), over(2.0), over(0.5)], &rows());
+        let found: Vec<_> = judged.iter().map(|judgement| (judgement.measured, judgement.status)).collect();
+        let statuses = [Status::Reproduced, Status::SameDirection, Status::NotReproduced];
+        assert_eq!(found, statuses.map(|status| (Some(50.0), status)));
+        assert!(judged[0].claim.starts_with("fct_us.p99 / drops"), "{}", judged[0].claim);
+        let none = Claim { ratio_to_metric: Some("timeouts".into()), ..over(1.0) };
+        assert_eq!(judge(&[none], &rows())[0].measured, None);
     }
 
     #[test]

@@ -120,6 +120,15 @@ pub struct Row {
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts of counted flows.
     pub timeouts: u64,
+    /// Data packets of counted flows that arrived with CE: of those, what senders hear of.
+    #[serde(default)]
+    pub marked_packets: u64,
+    /// Data packets of counted flows that arrived after one with a later position.
+    #[serde(default)]
+    pub reordered_packets: u64,
+    /// Deflections of data packets of counted flows that arrived.
+    #[serde(default)]
+    pub deflections: u64,
     /// Pause edges.
     pub pfc_pauses: Option<u64>,
     /// Time ports were paused, added up, in microseconds.
@@ -168,6 +177,9 @@ const SUMS: [&str; 14] = [
     "marks.fabric",
     "retransmitted_bytes",
     "timeouts",
+    "marked_packets",
+    "reordered_packets",
+    "deflections",
     "pfc_pauses",
     "pfc_paused_us",
     "pfc_cycles",
@@ -206,6 +218,9 @@ impl Row {
                 ("marks.fabric", count(self.marks.map(|marks| marks.fabric))),
                 ("retransmitted_bytes", count(Some(self.retransmitted_bytes))),
                 ("timeouts", count(Some(self.timeouts))),
+                ("marked_packets", count(Some(self.marked_packets))),
+                ("reordered_packets", count(Some(self.reordered_packets))),
+                ("deflections", count(Some(self.deflections))),
                 ("pfc_pauses", count(self.pfc_pauses)),
                 ("pfc_paused_us", self.pfc_paused_us),
                 ("pfc_cycles", count(self.pfc_cycles)),
@@ -424,6 +439,9 @@ pub fn rows_of_run(key: &Key, seed: u64, outcome: &Outcome, requests: &[Request]
                 mean(&long.iter().map(|flow| rate_gbps(flow, outcome.ended_at)).collect::<Vec<_>>());
             row.retransmitted_bytes = counted.iter().map(|flow| flow.retransmitted_bytes).sum();
             row.timeouts = counted.iter().map(|flow| u64::from(flow.timeouts)).sum();
+            row.marked_packets = counted.iter().map(|flow| u64::from(flow.marked_packets)).sum();
+            row.reordered_packets = counted.iter().map(|flow| u64::from(flow.reordered_packets)).sum();
+            row.deflections = counted.iter().map(|flow| u64::from(flow.deflections)).sum();
             if let Some(every) = key.sampled_every {
                 let (from, until) = (key.counted_from, key.counted_until);
                 let sampling = Sampling { every, from, until };
@@ -467,6 +485,9 @@ fn row(
         marks: fabric.map(|totals| Marks { edge: totals.marks_edge, fabric: totals.marks_fabric }),
         retransmitted_bytes: 0,
         timeouts: 0,
+        marked_packets: 0,
+        reordered_packets: 0,
+        deflections: 0,
         pfc_pauses: fabric.map(|totals| totals.pauses),
         pfc_paused_us: fabric.map(|totals| totals.paused.as_us_f64()),
         pfc_cycles: fabric.map(|totals| totals.pfc_cycles),
@@ -557,6 +578,9 @@ fn pooled_row(key: &Key, of: Of<'_>, name: &str, single: &[&Row], flows: &[RunFl
     pooled.marks = edge.zip(fabric).map(|(edge, fabric)| Marks { edge, fabric });
     pooled.retransmitted_bytes = single.iter().map(|row| row.retransmitted_bytes).sum();
     pooled.timeouts = single.iter().map(|row| row.timeouts).sum();
+    pooled.marked_packets = single.iter().map(|row| row.marked_packets).sum();
+    pooled.reordered_packets = single.iter().map(|row| row.reordered_packets).sum();
+    pooled.deflections = single.iter().map(|row| row.deflections).sum();
     pooled.pfc_pauses = summed(|row| row.pfc_pauses);
     pooled.pfc_paused_us = summed_real(|row| row.pfc_paused_us);
     pooled.pfc_cycles = summed(|row| row.pfc_cycles);

@@ -87,6 +87,9 @@ pub struct Claim {
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub ratio_at: toml::Table,
+    /// The numbers are ratios to this other metric of the same scheme and class: `metric` divided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_to_metric: Option<String>,
     /// The number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
@@ -136,6 +139,9 @@ const SINGLES: &[&str] = &[
     "marks.fabric",
     "retransmitted_bytes",
     "timeouts",
+    "marked_packets",
+    "reordered_packets",
+    "deflections",
     "pfc_pauses",
     "pfc_paused_us",
     "pfc_cycles",

@@ -24,13 +24,12 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
         .collect();
     for (index, claim) in document.paper.claim.iter().enumerate() {
         let at = |key: &str, problem: Problem| Err(problem.at(&keys!["paper", "claim", index, key]));
-        if !metrics.contains(&claim.metric) {
-            let problem = Problem::unknown(
-                format!("found {:?}", claim.metric),
-                &claim.metric,
-                metrics.iter().map(String::as_str),
-            );
-            return at("metric", problem);
+        let named = [("metric", Some(&claim.metric)), ("ratio_to_metric", claim.ratio_to_metric.as_ref())];
+        for (key, metric) in named {
+            if let Some(metric) = metric.filter(|metric| !metrics.contains(metric)) {
+                let all = metrics.iter().map(String::as_str);
+                return at(key, Problem::unknown(format!("found {metric:?}"), metric, all));
+            }
         }
         let sizes = || document.measure.sizes.iter().map(|sizes| sizes.name.as_str());
         let classes = || traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes());
@@ -90,10 +89,14 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
             let problem = Problem::new("only a bound, `at_most` or `at_least`, can be ours".to_owned());
             return at("ours", problem);
         }
-        if claim.ratio_to.is_some() && !claim.ratio_at.is_empty() {
-            let problem =
-                Problem::new("a ratio is either to another scheme or to another grid point".to_owned());
-            return at("ratio_at", problem);
+        let ratios = [
+            ("ratio_to", claim.ratio_to.is_some()),
+            ("ratio_at", !claim.ratio_at.is_empty()),
+            ("ratio_to_metric", claim.ratio_to_metric.is_some()),
+        ];
+        if let Some((second, _)) = ratios.into_iter().filter(|(_, given)| *given).nth(1) {
+            let what = "a ratio is to another scheme, to another grid point or to another metric";
+            return at(second, Problem::new(what.to_owned()));
         }
         for (table, point) in [("grid", &claim.grid), ("ratio_at", &claim.ratio_at)] {
             grid_point(document, &axes, point, index, table)?;
