@@ -576,7 +576,10 @@ impl SendFlow {
             return packet.priority;
         }
         let next = self.send.next().filter(|_| self.driven);
-        let own = next.and_then(|(packet, _)| self.law.priority(self.position(packet, mtu)));
+        let own = next.and_then(|(packet, again)| match again {
+            false => self.law.priority(self.position(packet, mtu)),
+            true => self.law.resend_priority(self.position(packet, mtu)),
+        });
         own.unwrap_or(self.priority)
     }
 
