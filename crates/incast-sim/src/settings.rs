@@ -2,7 +2,7 @@
 
 use crate::{
     config::{HostClock, HostConfig, SwitchConfig, Wire},
-    fabric::{node::class, pfc::Rules, routing::Ways},
+    fabric::{credit, node::class, pfc::Rules, routing::Ways},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -23,6 +23,8 @@ pub struct Settings {
     pub switch: SwitchConfig,
     /// Priority flow control, resolved.
     pub pfc: Option<Rules>,
+    /// Credit-based flow control, resolved.
+    pub credits: Option<credit::Rules>,
     /// All hosts.
     pub host: HostConfig,
     /// Where senders choose the ways of their packets: how many there are.

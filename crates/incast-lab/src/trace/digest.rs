@@ -42,10 +42,10 @@ pub fn render(traced: &Traced) -> String {
         }
     }
     if traced.flow.is_none() {
-        // Pause frames belong to no flow.
+        // Frames of flow control belong to no flow.
         let packets = traced.outcome.packets.iter().map(|record| &record.packet);
-        let flows: BTreeSet<_> =
-            packets.filter(|packet| packet.kind != Kind::Pause).map(PacketFacts::flow).collect();
+        let of_flows = packets.filter(|packet| !matches!(packet.kind, Kind::Pause | Kind::FlowControl));
+        let flows: BTreeSet<_> = of_flows.map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }
     let _ = writeln!(text, "{}", table(traced));

@@ -36,6 +36,8 @@ pub enum Kind {
     Bounced,
     /// Underlay: how long data took one way, for the underlay of its sender. See `host/underlay.rs`.
     Report,
+    /// Credits, from one end of a link to the other. See `fabric/credit.rs`.
+    FlowControl,
 }
 
 impl Kind {

@@ -219,6 +219,7 @@ mod tests {
             seed: 1,
             switch: SwitchConfig::plain(),
             pfc: None,
+            credits: None,
             host: HostConfig {
                 schedulers: vec![Scheduler::PacedTokens(PacedTokens::new(
                     Time::from_us(1),

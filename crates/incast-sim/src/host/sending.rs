@@ -569,6 +569,15 @@ impl SendFlow {
         }
     }
 
+    /// Frame bytes of the next packet that it has for the NIC.
+    pub fn next_frame(&self, slot: u32, settings: &Settings, stages: &mut Stages) -> u32 {
+        let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);
+        match waiting.and_then(|waiting| stages.at(waiting.stage).first_of(slot)) {
+            Some(packet) => u32::from(packet.wire),
+            None => self.next_wire(settings) - settings.wire.gap,
+        }
+    }
+
     /// The priority of the next packet that it has for the NIC.
     pub fn next_priority(&self, slot: u32, mtu: u32, stages: &mut Stages) -> u8 {
         let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);

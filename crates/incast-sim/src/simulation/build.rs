@@ -1,7 +1,7 @@
 //! From a configuration to domains that are ready to run.
 
 use super::{
-    base_path_of,
+    base_path_of, credits,
     domain::{Domain, Node},
     lossless,
     partition::Partition,
@@ -120,7 +120,8 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse(what, "zero", "at least 1ps"));
         }
     }
-    lossless::check_pfc(config.into())
+    lossless::check_pfc(config.into())?;
+    credits::check_credits(config.into())
 }
 
 /// What limits queues in packets.
@@ -228,6 +229,7 @@ impl Plan {
         Settings {
             seed: config.seed,
             pfc: lossless::pfc_rules(config.into()),
+            credits: credits::credit_rules(config.into()),
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             clocks: config.clocks.clone(),

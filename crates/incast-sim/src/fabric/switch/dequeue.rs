@@ -146,8 +146,8 @@ impl Switch<'_> {
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes();
-        let ingress = if self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
-        if self.pfc.is_none() {
+        let ingress = if !self.by_ingress && self.plain { MADE_HERE } else { self.pool.ingress() };
+        if !self.by_ingress {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
             self.release(ingress, &packet, left);
@@ -166,7 +166,7 @@ impl Switch<'_> {
         }
         let telemetry = self.pool.telemetry(&packet);
         self.transmit(port, now, ingress, &packet, telemetry.as_ref(), context);
-        if self.pfc.is_some() && !self.lazy {
+        if self.by_ingress && !self.lazy {
             self.reconsider(ingress, packet.priority, context);
         }
     }
@@ -182,6 +182,7 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
+        self.spend(port, packet, context);
         if self.plain || self.is_indifferent(port, 0) {
             return self.put_on_link::<FULL>(port, now, packet, telemetry, context);
         }

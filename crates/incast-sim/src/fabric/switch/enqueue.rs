@@ -44,14 +44,20 @@ impl Switch<'_> {
         if (WAY != FULL || self.lazy) && out.waiting != 0 && out.link.free_at() < limit {
             self.drain::<WAY>(port, limit, context);
         }
-        let out = &mut self.ports[port];
+        let out = &self.ports[port];
         let bit = 1u8 << packet.priority;
-        if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
+        if out.link.free_at() < limit
+            && out.permission.allowed(out.waiting | bit) == bit
+            && out.link.is_up()
+            && (WAY != FULL || self.may_spend(port, packet))
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
             if WAY == FULL && self.by_port && !self.is_indifferent(port, 0) {
                 self.pass_consulted(port, *packet, telemetry, context);
             } else if WAY != FULL || self.by_port {
+                if WAY == FULL {
+                    self.spend(port, packet, context);
+                }
                 self.put_on_link::<WAY>(port, now, packet, telemetry, context);
             } else {
                 self.transmit(port, now, self.ingress, packet, telemetry, context);
@@ -83,7 +89,8 @@ impl Switch<'_> {
         let verdict = self.consult_enqueue(port, &packet, context);
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.obey(port, &mut packet, now, &verdict, context);
-        if self.ports[port].link.free_at() < self.settings.ended_before(now) {
+        if self.ports[port].link.free_at() < self.settings.ended_before(now) && self.may_spend(port, &packet)
+        {
             self.transmit(port, now, ingress, &packet, telemetry, context);
         } else {
             // A notification took the same way, as it may after routes have changed.
@@ -174,7 +181,7 @@ impl Switch<'_> {
         let mark = self.marks_entering(port, packet, self.queues[index].bytes(), now);
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
-        if WAY == FULL && (self.pfc.is_some() || !self.plain) {
+        if WAY == FULL && (self.by_ingress || !self.plain) {
             self.pool.set_ingress(&self.queues[index], self.ingress);
         }
         if (WAY != FULL || self.lazy) && !out.departure {
@@ -187,6 +194,7 @@ impl Switch<'_> {
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
         if WAY == FULL && !self.lazy {
             self.recorder.queued(now, port as u16, length - wire, packet, mark);
+            self.block_head(port, packet.priority, context);
             self.plan_departure(port, context);
         }
     }
@@ -200,7 +208,7 @@ impl Switch<'_> {
         packet: &Packet,
         context: &mut impl NodeContext,
     ) -> bool {
-        if WAY == FULL && self.pfc.is_some() {
+        if WAY == FULL && self.by_ingress {
             return self.admit_counted(port, queue, packet, context);
         }
         self.admit_by_queue(port, queue, u64::from(packet.wire), context)

@@ -6,6 +6,7 @@ use crate::{
     fabric::{
         node::NodeContext,
         packet::{Kind, Packet, Telemetry},
+        pause::NO_QUEUE,
         routing,
     },
     probe::EventKind,
@@ -41,11 +42,21 @@ impl Switch<'_> {
     ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            if WAY == FULL && packet.kind == Kind::Pause {
-                self.on_notice(port, packet, context);
+            if WAY == FULL && packet.priority == NO_QUEUE {
+                match packet.kind {
+                    Kind::Pause => self.on_notice(port, packet, context),
+                    _ => self.on_update(port, packet, context),
+                }
                 return;
             }
+            let has_credits = WAY == FULL && self.credits.is_some();
+            if has_credits {
+                self.receive_credits(port, packet);
+            }
             self.forward::<WAY>(port as u16, packet, telemetry, context);
+            if has_credits {
+                self.tell_credits(port as u16, packet.priority, context);
+            }
         } else {
             self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
         }

@@ -4,6 +4,7 @@
 
 mod agent;
 mod change;
+mod credits;
 mod dequeue;
 mod enqueue;
 mod ingress;
@@ -44,7 +45,7 @@ struct Port {
     /// Priorities with something waiting, one bit each.
     waiting: u8,
     permission: Permission,
-    /// A pause frame waits for the link; never where departures are lazy.
+    /// A frame of flow control waits for the link; never where departures are lazy.
     notice: bool,
     /// A departure event is pending, or the port is in the list of busy ones.
     departure: bool,
@@ -74,7 +75,7 @@ pub struct Counters {
     pub arrived: u64,
     /// Bytes of control packets made here.
     pub created_bytes: u64,
-    /// Bytes of pause frames that ended here.
+    /// Bytes of flow control's frames that ended here.
     pub consumed_bytes: u64,
     /// Packets and bytes without room.
     pub dropped: (u64, u64),
@@ -127,6 +128,10 @@ pub struct Switch<'a> {
     ingress: u16,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
+    /// Credit-based flow control.
+    credits: Option<Box<credits::Control>>,
+    /// There is flow control: packets are counted by the port by which they came in.
+    by_ingress: bool,
     /// Queues or memory are limited in packets.
     limited: bool,
     /// Packets that may wait at each port, if there is a limit.
@@ -234,12 +239,19 @@ impl<'a> Switch<'a> {
         let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
         let buffer = settings.switch.buffer;
         let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
+        let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let mut memory = Memory::new(buffer, queues as u64 - ports.len() as u64 * lossless);
         let pfc = settings.pfc.as_ref().map(|rules| {
             let links: Vec<(Rate, Time)> =
                 ports.iter().map(|port| (port.link.rate(), port.link.delay())).collect();
             let accounts = Accounts::new(rules, &links, buffer, &mut memory);
             Box::new(pfc::Control::new(rules, accounts, links.len()))
+        });
+        let credits = settings.credits.as_ref().map(|rules| {
+            let links = ports.iter().map(|port| (port.link.rate(), port.link.delay(), port.link.is_lossy()));
+            let control = credits::Control::new(rules, links);
+            memory.set_aside(control.own());
+            Box::new(control)
         });
         let most = match buffer {
             Buffer::PerPortPackets { packets } => Some(packets),
@@ -248,7 +260,10 @@ impl<'a> Switch<'a> {
         let trim = settings.switch.trim.as_ref();
         let trimming = trim.map(|rules| Box::new(Trimming::new(rules, settings.seed, node, ports.len())));
         let limited = most.is_some() || trim.is_some();
-        let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
+        let lazy = alone
+            && agent_info.is_none_or(|info| info.by_port)
+            && recorder.trace.is_none()
+            && settings.credits.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
         let plain = lazy
             && agent_info.is_none()
@@ -285,7 +300,9 @@ impl<'a> Switch<'a> {
             by_port: agent_info.is_some_and(|info| info.by_port),
             agent,
             ingress: MADE_HERE,
+            by_ingress: pfc.is_some() || credits.is_some(),
             pfc,
+            credits,
             limited,
             most,
             trimming,
@@ -358,6 +375,7 @@ impl<'a> Switch<'a> {
         let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes()).sum();
         let counters = &self.counters;
         self.memory.used() == self.waiting_bytes()
+            && self.credits_add_up()
             && received + counters.created_bytes
                 == sent
                     + self.waiting_bytes()

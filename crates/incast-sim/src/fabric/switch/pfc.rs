@@ -79,6 +79,9 @@ impl Switch<'_> {
         packet: &Packet,
         context: &mut impl NodeContext,
     ) -> bool {
+        if self.credits.is_some() {
+            return self.admit_by_credits(port, queue, packet, context);
+        }
         let (wire, priority, ingress) = (u64::from(packet.wire), packet.priority, self.ingress);
         if !self.counts(ingress, priority) {
             return self.admit_by_queue(port, queue, wire, context);
@@ -153,6 +156,9 @@ impl Switch<'_> {
 
     /// A packet has left the memory that it was admitted to; its queue now holds `left` bytes.
     pub(super) fn release(&mut self, ingress: u16, packet: &Packet, left: u64) {
+        if self.credits.is_some() {
+            return self.release_credits(ingress, packet, left);
+        }
         let wire = u64::from(packet.wire);
         let counts = self.counts(ingress, packet.priority);
         match &mut self.pfc {
@@ -165,6 +171,9 @@ impl Switch<'_> {
 
     /// A packet of this ingress has left: it may go on if it holds little enough.
     pub(super) fn reconsider(&mut self, ingress: u16, priority: u8, context: &mut impl NodeContext) {
+        if self.credits.is_some() {
+            return self.tell_credits(ingress, priority, context);
+        }
         if !self.counts(ingress, priority) {
             return;
         }
@@ -198,6 +207,9 @@ impl Switch<'_> {
     #[cold]
     pub(super) fn send_waiting_notice(&mut self, port: usize, context: &mut impl NodeContext) {
         self.ports[port].notice = false;
+        if self.credits.is_some() {
+            return self.send_update(port, context.now(), context);
+        }
         self.send_notice(port, context.now(), context);
     }
 
@@ -265,6 +277,9 @@ impl Switch<'_> {
     /// An event of flow control has come.
     #[cold]
     pub(super) fn on_pause_event(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
+        if self.credits.is_some() {
+            return self.on_reminder(port, context);
+        }
         let now = context.now();
         match payload {
             pause::EFFECT => {
@@ -295,6 +310,9 @@ impl Switch<'_> {
 
     /// The cable at a port went down or came up. What was said over it is forgotten.
     pub(super) fn reset_notices(&mut self, port: usize, up: bool, context: &mut impl NodeContext) {
+        if self.credits.is_some() {
+            return self.reset_credits(port, up, context);
+        }
         let Some(control) = &mut self.pfc else { return };
         control.heard[port].forget();
         control.change(port, |asked| (asked.told, asked.refresh) = (0, Time::ZERO));
@@ -306,12 +324,13 @@ impl Switch<'_> {
         }
     }
 
-    /// Paused priorities of ports: port, priority, and since when.
+    /// Paused priorities of ports, and those without credits: port, priority, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u16, u8, Time)> {
         let ports = self.pfc.iter().flat_map(|control| control.heard.iter().enumerate());
-        ports.flat_map(|(port, heard)| {
+        let paused = ports.flat_map(|(port, heard)| {
             (0..8u8).filter_map(move |priority| Some((port as u16, priority, heard.since(priority)?)))
-        })
+        });
+        paused.chain(self.blocked())
     }
 
     /// Queues that hold something and are paused: port, priority, and since when.
@@ -322,10 +341,11 @@ impl Switch<'_> {
 
     /// Whether the neighbour at a port is kept from sending for a reason: it ought to pause, and packets of it wait here.
     pub fn keeps_paused(&self, port: u16, priority: u8) -> bool {
-        self.pfc.as_ref().is_some_and(|control| {
+        let asks = self.pfc.as_ref().is_some_and(|control| {
             control.ports[usize::from(port)].wanted & 1 << priority != 0
                 && control.accounts.bytes(port, priority) > 0
-        })
+        });
+        asks || self.holds_credits(port, priority)
     }
 
     /// Which ingress, with which priority, has packets in the queue of which egress.
