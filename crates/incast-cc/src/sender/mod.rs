@@ -28,6 +28,7 @@ registry::senders! {
     timely::Timely,
     dcqcn::Dcqcn,
     hpcc::Hpcc,
+    ibcc::Ibcc,
     constant_window::ConstantWindow,
     constant_rate::ConstantRate,
     credit::Credit,
@@ -48,6 +49,8 @@ pub enum Framing {
     RoceV2,
     /// The same with the in-band telemetry (INT) header of HPCC in data packets and their acknowledgements.
     RoceV2Int,
+    /// InfiniBand's own: local route header, transport, both CRCs.
+    InfiniBand,
 }
 
 /// How a law's transport recovers from loss unless the scenario says otherwise.

@@ -408,6 +408,16 @@ mod golden {
     }
 
     #[test]
+    fn ibcc() {
+        insta::assert_snapshot!("ibcc", trajectory("ibcc", &[], marking(), Time::from_us(100)));
+        let geometric = [("fill", Raw::Text("geometric".into())), ("becn", Raw::Text("ack".into()))];
+        insta::assert_snapshot!(
+            "ibcc_geometric",
+            trajectory("ibcc", &geometric, marking(), Time::from_us(100))
+        );
+    }
+
+    #[test]
     fn hpcc() {
         let scenario = Scenario::datacenter();
         insta::assert_snapshot!("hpcc", trajectory("hpcc", &[], scenario, Time::from_us(20)));
