@@ -23,6 +23,7 @@ use incast_units::{Rate, Time};
 use red::Marking;
 
 registry::agents! {
+    ibcc::Ibcc,
     mercury::Mercury,
     pacc::Pacc,
     tcd::Tcd,
