@@ -1,6 +1,7 @@
 //! The scenario file as types: the single source of parser, JSON schema and reference page.
 
 pub mod claim;
+pub mod credits;
 pub mod event;
 pub mod grid;
 pub mod host;

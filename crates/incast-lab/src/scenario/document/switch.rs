@@ -2,6 +2,7 @@
 
 use super::{
     super::quantity::{Depth, Duration, Size, Speed},
+    credits::FlowControl,
     named::Agent,
     trim::Trimming,
 };
@@ -33,6 +34,10 @@ pub struct Switch {
     /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
     pub pfc: Pfc,
+    /// Credit-based flow control, as InfiniBand has it: `true`, a table such as `{ buffer = "64KB" }`, or `false`. Not together
+    /// with `pfc` or `trim`. With it `buffer` may be left out: then what credits stand for is all there is.
+    #[serde(default)]
+    pub credits: FlowControl,
     /// Packet trimming: `true` for NDP's defaults, a table such as `{ queue = 8, victim = "either" }`, or `false`. Not
     /// together with `pfc` or `agent`.
     #[serde(default)]
@@ -59,6 +64,7 @@ impl Default for Switch {
             ecn: Ecn::Off,
             ecn_at: EcnAt::Enqueue,
             pfc: Pfc::Off,
+            credits: FlowControl::Off,
             trim: Trimming::Off,
             agent: Agent::default(),
             priorities: eight(),

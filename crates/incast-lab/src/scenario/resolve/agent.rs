@@ -104,9 +104,9 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     if effects.reads_thresholds && table.ecn == Ecn::Off {
         warnings.push(format!("{agent} goes by the thresholds of switch.ecn, which is off"));
     }
-    if effects.reads_pauses && switch.pfc.is_none() {
+    if effects.reads_pauses && switch.pfc.is_none() && switch.credits.is_none() {
         warnings.push(format!(
-            "without switch.pfc nothing is paused, and what {agent} does about pauses has no effect"
+            "without switch.pfc or switch.credits nothing is paused, and what {agent} does about pauses has no effect"
         ));
     }
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };

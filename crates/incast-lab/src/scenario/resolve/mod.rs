@@ -2,6 +2,7 @@
 
 mod agent;
 mod claims;
+pub mod credits;
 mod fabric;
 pub mod files;
 mod host;

@@ -14,7 +14,7 @@ use super::{
         profile::HPCC_LINEAGE,
         tree::{Node, Step, Value, inline, keys},
     },
-    agent,
+    agent, credits,
     files::Files,
     host, pfc, switch,
     traffic::Traffic,
@@ -128,6 +128,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let beside = join_priorities(scheme, &mut classes);
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
+    credits::check(fabric).map_err(place)?;
     let mut footnotes = footnotes(written, context.root);
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     footnotes.extend(beside);

@@ -3,13 +3,14 @@
 use super::{
     super::{
         document::{
+            credits::FlowControl,
             switch::{self as described, Switch},
             trim::Trimming,
         },
         error::Problem,
         tree::keys,
     },
-    agent,
+    agent, credits,
     files::Files,
     pfc, trim,
 };
@@ -36,6 +37,7 @@ pub fn resolve(
         .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
     let pfc = pfc::resolve(&switch.pfc, switch.priorities)?;
     let trim = trim::resolve(&switch.trim, switch.priorities, full_frame, pfc.as_ref(), !agent.is_none())?;
+    let credits = credits::resolve(&switch.credits, pfc.as_ref(), trim.as_ref())?;
     Ok(SwitchConfig {
         buffer: buffer(switch, topology, path.wire_mss)?,
         ecn: ecn(&switch.ecn, topology, path.base_rtt)?,
@@ -55,13 +57,14 @@ pub fn resolve(
         gate: None,
         pfc,
         trim,
+        credits,
     })
 }
 
 fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer, Problem> {
     let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "buffer", key]);
     let Some(buffer) = &switch.buffer else {
-        if switch.trim != Trimming::Off {
+        if switch.trim != Trimming::Off || switch.credits != FlowControl::Off {
             return Ok(Buffer::Unlimited);
         }
         return Err(Problem {

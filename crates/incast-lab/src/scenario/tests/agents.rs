@@ -118,7 +118,7 @@ fn what_an_agent_does_in_vain_is_a_warning() {
         |kind: &str| format!("switch.agent {kind:?} goes by the thresholds of switch.ecn, which is off");
     let pauses = |kind: &str| {
         format!(
-            "without switch.pfc nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
+            "without switch.pfc or switch.credits nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
         )
     };
     let unread = "goes by no notification of switch.agent \"mercury\"";
