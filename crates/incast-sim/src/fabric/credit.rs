@@ -173,6 +173,8 @@ struct Lane {
 pub struct End {
     lanes: [Lane; LANES],
     limits: Limits,
+    /// Lanes in use, one bit each.
+    used: u8,
     /// Packets can be lost on the link.
     is_lossy: bool,
     /// Lanes of which something is to be said, one bit each.
@@ -185,10 +187,10 @@ pub struct End {
 
 impl End {
     /// Of a link that is up, its two ends having told each other what they have.
-    pub fn new(limits: Limits, is_lossy: bool) -> Self {
+    pub fn new(limits: Limits, used: u8, is_lossy: bool) -> Self {
         let (limit, told) = (limits.buffer, limits.buffer);
         let lane = Lane { sent: 0, limit, received: 0, held: 0, told, needs: 0, blocked: Time::MAX };
-        Self { lanes: [lane; LANES], limits, is_lossy, pending: 0, asking: 0, reminder: false }
+        Self { lanes: [lane; LANES], limits, used, is_lossy, pending: 0, asking: 0, reminder: false }
     }
 
     /// What it goes by.
@@ -326,22 +328,22 @@ impl End {
         let buffer = self.limits.buffer;
         let lanes = self.lanes.iter().enumerate();
         let missing = lanes.filter(|(_, lane)| lane.limit.wrapping_sub(lane.sent) != buffer);
-        missing.fold(0, |mask, (index, _)| mask | 1 << index)
+        missing.fold(0, |mask, (index, _)| mask | 1 << index) & self.used
     }
 
     /// Lanes that miss credits ask.
-    pub fn ask(&mut self, lanes: u8) {
-        self.asking |= self.missing() & lanes;
+    pub fn ask(&mut self) {
+        self.asking |= self.missing();
         self.pending |= self.asking;
     }
 
     /// The link went down or came up. Both ends count from zero; what is still here from before takes room. Nothing may be sent
     /// until the other end has said what it has.
-    pub fn reset(&mut self, up: bool, lanes: u8) {
+    pub fn reset(&mut self, up: bool) {
         for lane in &mut self.lanes {
             *lane = Lane { sent: 0, limit: 0, received: 0, told: 0, needs: 0, blocked: Time::MAX, ..*lane };
         }
-        self.pending = if up { lanes } else { 0 };
+        self.pending = if up { self.used } else { 0 };
         self.asking = 0;
     }
 }
@@ -394,7 +396,7 @@ mod tests {
     /// Two ends, whose limits are given in blocks.
     fn ends(buffer: u32, update: u32, largest: u32) -> (End, End) {
         let limits = Limits { buffer, update, largest, refresh: Time::from_us(1) };
-        (End::new(limits, true), End::new(limits, true))
+        (End::new(limits, 0b1111, true), End::new(limits, 0b1111, true))
     }
 
     #[test]
@@ -437,7 +439,7 @@ mod tests {
         receiver.plan(0);
         receiver.take_update();
         assert!(!receiver.is_due(0));
-        sender.ask(0b1001);
+        sender.ask();
         for _ in 0..2 {
             let question = sender.take_update().expect("it asks");
             assert!(question.asks && question.sent == 10);
@@ -458,11 +460,14 @@ mod tests {
         assert!(receiver.hold(1, 6));
         sender.block(1, Time::from_us(3), 5);
         for up in [false, true] {
-            sender.reset(up, 0b10);
-            receiver.reset(up, 0b10);
+            sender.reset(up);
+            receiver.reset(up);
         }
         assert_eq!((sender.blocked().count(), sender.may_send(1, 1)), (0, false));
-        sender.hear(receiver.take_update().expect("it says what it has"));
+        while let Some(update) = receiver.take_update() {
+            sender.hear(update);
+        }
+        assert!(!sender.may_send(5, 1), "a lane that is not in use");
         assert!(sender.may_send(1, 4) && !sender.may_send(1, 5));
         receiver.free(1, 6);
         assert!(receiver.is_due(1));
@@ -514,7 +519,7 @@ mod tests {
             }
             // All that is on its way is lost; what is here goes on.
             here.drain(..).for_each(|blocks| receiver.free(2, blocks));
-            sender.ask(u8::MAX);
+            sender.ask();
             while let Some(question) = sender.take_update() {
                 receiver.hear(question);
                 while let Some(answer) = receiver.take_update() {

@@ -14,6 +14,7 @@ use crate::{
     },
     probe::EventKind,
 };
+use incast_cc::sender::SendOrder;
 
 impl Host<'_> {
     /// As `pump_if`, where there are credits.
@@ -79,7 +80,6 @@ impl Host<'_> {
 
     /// A flow that was taken from its line stays the first there.
     fn put_back(&mut self, slot: u32, lane: u8) {
-        use incast_cc::sender::SendOrder;
         let Some(Some(flow)) = self.flows.get(slot as usize) else { return };
         let transport = &self.settings.classes[usize::from(flow.class)].transport;
         match transport.order {
@@ -136,11 +136,10 @@ impl Host<'_> {
 
     /// The time to ask has come.
     pub(super) fn on_reminder(&mut self, context: &mut impl NodeContext) {
-        let lanes = self.lanes();
         let Some(end) = &mut self.nic.credits else { return };
         end.reminder = false;
         if self.nic.link.is_up() && end.misses_credits() {
-            end.ask(lanes);
+            end.ask();
             self.plan_reminder(context);
             self.pump(context);
         }
@@ -148,9 +147,8 @@ impl Host<'_> {
 
     /// The NIC's link went down or came up: nothing may be sent until the switch has said what it has room for.
     pub(super) fn reset_credits(&mut self, up: bool, context: &mut impl NodeContext) {
-        let lanes = self.lanes();
         let Some(end) = &mut self.nic.credits else { return };
-        end.reset(up, lanes);
+        end.reset(up);
         let reminds = up && !end.reminder && end.misses_credits();
         let resumed = self.nic.permission.resume(context.now(), u8::MAX, &mut self.nic.pauses);
         self.recorder.edges(context.now(), self.node, 0, resumed, EventKind::Resume);

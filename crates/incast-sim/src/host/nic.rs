@@ -51,8 +51,9 @@ pub struct Nic {
 impl Nic {
     /// A NIC with its link.
     pub fn new(settings: &Settings, link: Transmitter, input: Receiver) -> Self {
-        let end =
-            |rules: &Rules| Box::new(End::new(rules.limits(link.rate(), link.delay()), link.is_lossy()));
+        let end = |rules: &Rules| {
+            Box::new(End::new(rules.limits(link.rate(), link.delay()), rules.lanes, link.is_lossy()))
+        };
         Self {
             credits: settings.credits.as_ref().map(end),
             link,

@@ -145,6 +145,23 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             vec!["dctcp-rate uses ECN, but with switch.agent \"mercury\" no packet is marked".to_owned()],
         ),
         ("dctcp-rate", "{ kind = \"mercury\", marks = \"determined\" }", true, true, vec![]),
+        ("ibcc", "\"ibcc\"", true, true, vec![]),
+        ("ibcc", "\"ibcc\"", true, false, vec![pauses("ibcc")]),
+        ("ibcc", "{ kind = \"ibcc\", victim_mask = true }", true, false, vec![]),
+        (
+            "ibcc",
+            "{ kind = \"ibcc\", victim_mask = true, has_credits = \"throughout\" }",
+            true,
+            false,
+            vec!["switch.agent.has_credits has no effect with victim_mask = true".to_owned()],
+        ),
+        (
+            "timely",
+            "\"ibcc\"",
+            true,
+            true,
+            vec!["timely does not use ECN, so its flows do not react to switch.agent \"ibcc\"".to_owned()],
+        ),
         ("dcqcn", "\"pacc\"", true, false, vec![]),
         (
             "timely",

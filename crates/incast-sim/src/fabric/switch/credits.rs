@@ -29,7 +29,7 @@ pub(super) struct Control {
 impl Control {
     /// Of a switch with these ports: rate, delay, and whether the link loses packets.
     pub fn new(rules: &Rules, ports: impl Iterator<Item = (Rate, Time, bool)>) -> Self {
-        let end = |(rate, delay, is_lossy)| End::new(rules.limits(rate, delay), is_lossy);
+        let end = |(rate, delay, is_lossy)| End::new(rules.limits(rate, delay), rules.lanes, is_lossy);
         Self { ends: ports.map(end).collect(), lanes: rules.lanes, frame: rules.credits.frame }
     }
 
@@ -187,10 +187,10 @@ impl Switch<'_> {
     /// The time to ask has come.
     pub(super) fn on_reminder(&mut self, port: usize, context: &mut impl NodeContext) {
         let Some(control) = &mut self.credits else { return };
-        let (lanes, end) = (control.lanes, &mut control.ends[port]);
+        let end = &mut control.ends[port];
         end.reminder = false;
         if self.ports[port].link.is_up() && end.misses_credits() {
-            end.ask(lanes);
+            end.ask();
             self.plan_reminder(port, context);
             self.say_credits(port, context.now(), context);
         }
@@ -200,8 +200,8 @@ impl Switch<'_> {
     /// room.
     pub(super) fn reset_credits(&mut self, port: usize, up: bool, context: &mut impl NodeContext) {
         let Some(control) = &mut self.credits else { return };
-        let (lanes, end) = (control.lanes, &mut control.ends[port]);
-        end.reset(up, lanes);
+        let end = &mut control.ends[port];
+        end.reset(up);
         let reminds = up && !end.reminder && end.misses_credits();
         self.ports[port].notice = false;
         self.resume(port, u8::MAX, context);
