@@ -315,6 +315,12 @@ fn bad_values_are_refused_where_they_are() {
         ("load = 0.4", "load = inf", "a finite number"),
         ("fan_in = 31", "fan_in = 32", "1 to 31"),
         ("fan_in = 31", "fan_in = 0", "1 to 31"),
+        ("jitter = \"10us\"", "stagger = \"lnk\"", "found \"lnk\", allowed is \"link\", or a rate"),
+        (
+            "jitter = \"10us\"",
+            "stagger = \"1Mbps\"",
+            "the last sender of a group starts 30.72s after the first",
+        ),
         ("sizes = \"websearch\"", "sizes = \"missing.csv\"", "cannot be read"),
         ("size = \"128KB\"", "size = \"-128KB\"", "found \"-128KB\", allowed is a size"),
         ("size = \"128KB\"", "size = \"0B\"", "at least 1B"),
@@ -489,6 +495,11 @@ fn arguments_replace_values_and_are_named_in_messages() {
 fn what_has_no_effect_is_a_warning() {
     for (from, to, expected) in [
         ("jitter = \"10us\"", "jitter = \"2ms\"", "groups overlap"),
+        (
+            "jitter = \"10us\"",
+            "stagger = \"20Gbps\"",
+            "starts 1.536ms after the first, and the next group 1ms after it",
+        ),
         (
             "pfc = false",
             "pfc = { xoff = \"9KB\", lossless = [3] }",

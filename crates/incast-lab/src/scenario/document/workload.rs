@@ -1,6 +1,6 @@
 //! `[[workload]]`.
 
-use super::super::quantity::{Duration, Size};
+use super::super::quantity::{Duration, Size, Spacing};
 use super::no_time;
 use schemars::JsonSchema;
 use serde::{
@@ -110,6 +110,10 @@ pub struct Incast {
     /// Each flow starts up to this much after its group.
     #[serde(default = "no_time")]
     pub jitter: Duration,
+    /// The application sends the messages of a group one after the other: each sender, in a random order, starts when the one before it has
+    /// had the time of its message on the receiver's link (`"link"`, payload alone), or at a rate such as `"50Gbps"`. Default: all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stagger: Option<Spacing>,
     /// `"rotate"` (each host in turn), `"random"`, or a host.
     #[serde(default = "rotate")]
     pub receiver: String,

@@ -7,6 +7,7 @@ use super::{
             workload::{self as described, LoadOf, Workload},
         },
         error::Problem,
+        quantity::Spacing,
         tree::{Step, keys},
     },
     files::Files,
@@ -349,12 +350,29 @@ impl Builder<'_> {
                 return Err(Problem::exactly_one(&[("every", every.is_some()), ("load", load.is_some())]));
             }
         };
-        if incast.jitter.0 >= until - start {
-            let allowed = format!("a time below {}: flows start from {start} until {until}", until - start);
-            return Err(Problem::value(incast.jitter, allowed).under("jitter"));
+        let stagger: Vec<Time> = match incast.stagger {
+            None => Vec::new(),
+            Some(Spacing(rate)) => {
+                let links = self.topology.cables.iter().take(hosts as usize).map(|cable| cable.link.rate);
+                links.map(|link| rate.unwrap_or(link).time_of(Bytes::new(size))).collect()
+            }
+        };
+        let last = Incast::last_turn(&stagger, incast.fan_in);
+        let allowed = |rest: Time| format!("a time below {rest}: flows start from {start} until {until}");
+        if last >= until - start {
+            let problem = format!("the last sender of a group starts {last} after the first");
+            return Err(
+                Problem { allowed: Some(allowed(until - start)), ..Problem::new(problem) }.under("stagger")
+            );
+        }
+        if incast.jitter.0 >= until - start - last {
+            return Err(Problem::value(incast.jitter, allowed(until - start - last)).under("jitter"));
         }
         if incast.jitter.0 > every {
             self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
+        }
+        if last > every {
+            self.warn(format!("class {name}: the last sender of a group starts {last} after the first, and the next group {every} after it, so groups overlap"));
         }
         let average = group_bits / every.as_secs_f64();
         let may_send: Vec<u32> = match receiver {
@@ -374,6 +392,7 @@ impl Builder<'_> {
             size,
             every,
             jitter: incast.jitter.0,
+            stagger,
             receiver,
             start,
             until,
