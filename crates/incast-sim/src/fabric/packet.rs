@@ -3,7 +3,7 @@
 use crate::engine;
 use incast_cc::{
     feedback::{Cnp, HopTelemetry},
-    receiver::{Share, TokenName},
+    receiver::{Share, TokenName, Word},
     switch::Codepoint,
 };
 use incast_units::Time;
@@ -70,7 +70,7 @@ pub struct Packet {
     /// Data: links passed. Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
     pub delay_ns: i32,
     attachment: u32,
-    /// Data: when the NIC began to send it, perhaps with the name of a token. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
+    /// Data: when the NIC began to send it, perhaps with the name of a token or a word to the receiver. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
     /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime.
     stamp: [u32; 2],
     /// Bytes of the frame, without preamble and gap.
@@ -157,6 +157,15 @@ impl Packet {
     /// Sets it, once there is a stamp.
     pub fn set_token(&mut self, name: TokenName) {
         self.set_value(self.value() & ECHO_MASK | u64::from(name.bits()) << ECHO_BITS);
+    }
+    /// Data of a receiver-driven flow without tokens: what its sender tells, in the place of a token's name.
+    #[inline]
+    pub fn word(&self) -> Option<Word> {
+        Word::from_bits((self.value() >> ECHO_BITS) as u16)
+    }
+    /// Sets it, once there is a stamp.
+    pub fn set_word(&mut self, word: Word) {
+        self.set_value(self.value() & ECHO_MASK | u64::from(word.bits()) << ECHO_BITS);
     }
     /// Acknowledgement: the echoed stamp. Of it 48 bits travel: it is less than 281 s before `now`.
     #[inline]
@@ -255,7 +264,8 @@ impl Packet {
     pub fn mark(&mut self) {
         self.flags |= MARKED;
     }
-    /// UE: a queue was passed of which its switch did not know whether it was congested (TCD).
+    /// UE: a queue was passed of which its switch did not know whether it was congested (TCD). Of classes that tell marks apart by
+    /// their place: congestion was experienced at the port that leads to the receiver ([`crate::settings::Class::tells_edge_marks`]).
     #[inline]
     pub fn undetermined(&self) -> bool {
         self.flags & UNDETERMINED != 0
@@ -269,6 +279,15 @@ impl Packet {
             Codepoint::UndeterminedExperienced
         } else {
             Codepoint::None
+        }
+    }
+    /// Marks it with a codepoint.
+    #[inline]
+    pub fn mark_as(&mut self, codepoint: Codepoint) {
+        match codepoint {
+            Codepoint::None => {}
+            Codepoint::UndeterminedExperienced => self.mark_undetermined(),
+            Codepoint::CongestionExperienced => self.mark(),
         }
     }
     /// Declares that an undetermined queue was passed.

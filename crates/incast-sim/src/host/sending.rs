@@ -189,6 +189,8 @@ impl SendFlow {
         };
         if flow.driven {
             flow.law.on_open(spec.bytes);
+            let (receiver, degree) = settings.peers.of(&spec, rate);
+            flow.law.on_peer(receiver, degree);
         }
         flow.refresh(settings);
         flow
@@ -594,6 +596,9 @@ impl SendFlow {
         let priority = if again { self.law.resend_priority(place) } else { self.law.priority(place) };
         if let Some(priority) = priority {
             packet.priority = priority;
+        }
+        if let Some(word) = self.law.word() {
+            packet.set_word(word);
         }
         if !self.is_free(position, again, mtu)
             && let Some(tokens) = &mut self.tokens

@@ -23,7 +23,7 @@ use crate::{
     },
     host::Host,
     probe::PacketTrace,
-    settings::{Class, Settings},
+    settings::{Class, Peers, Settings},
 };
 use incast_cc::{
     Path,
@@ -213,6 +213,7 @@ impl Plan {
                     .is_some_and(ReceiverScheduler::uses_tokens),
                 ecn_capable: class.law.ecn_capable(),
                 notification_interval: class.law.notification_interval(),
+                tells_edge_marks: class.law.tells_edge_marks(),
                 repaces: class.law.repaces(),
                 format: class.format,
                 trimmable: class.trimmable,
@@ -231,6 +232,7 @@ impl Plan {
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             clocks: config.clocks.clone(),
+            peers: peers(config),
             ways: (config.switch.load_balancing == LoadBalancing::Permuted)
                 .then(|| Ways::new(&config.topology)),
             wire: config.wire,
@@ -242,6 +244,23 @@ impl Plan {
             packets: config.probes.packets.clone(),
         }
     }
+}
+
+/// What senders know of their peers.
+fn peers(config: &Config) -> Peers {
+    let mut peers = Peers::default();
+    if config.topology.host_rates().len() > 1 {
+        let cables = config.topology.cables.iter().take(config.topology.hosts as usize);
+        peers.rates = cables.map(|cable| cable.link.rate).collect();
+    }
+    let wants = |flow: &&FlowSpec| {
+        let is_one_of_several = flow.request < FlowSpec::OWN_REQUEST;
+        is_one_of_several && config.classes[usize::from(flow.class)].law.wants_degree()
+    };
+    for flow in config.flows.iter().filter(wants) {
+        *peers.degrees.entry((flow.request, flow.destination)).or_default() += 1;
+    }
+    peers
 }
 
 /// Routing rules of each epoch: one set for each time at which links change.
