@@ -33,9 +33,9 @@ pub enum Seed {
 /// Packets marked, by where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
-    /// By switches that have hosts.
+    /// At ports that lead to hosts.
     pub edge: u64,
-    /// By the others.
+    /// At the others.
     pub fabric: u64,
 }
 

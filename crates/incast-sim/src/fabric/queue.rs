@@ -5,6 +5,7 @@ use crate::engine::{
     Message,
     prefetch::{prefetch, prefetch_for_writing},
 };
+use incast_cc::switch::Codepoint;
 
 const NONE: u32 = u32::MAX;
 /// Packets that a switch of a busy fabric queues in a window, more or less.
@@ -112,9 +113,15 @@ impl Pool {
         }
     }
 
-    /// Appends a packet to a queue, marked if `mark` says so.
+    /// Appends a packet to a queue, marked as `mark` says.
     #[inline(always)]
-    pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: bool, telemetry: Option<&Telemetry>) {
+    pub fn push(
+        &mut self,
+        queue: &mut Queue,
+        packet: &Packet,
+        mark: Codepoint,
+        telemetry: Option<&Telemetry>,
+    ) {
         let index = if let Some(index) = self.free.pop() {
             self.entries[index as usize].packet = *packet;
             self.next[index as usize] = NONE;
@@ -127,8 +134,8 @@ impl Pool {
         // What differs is changed in place: reading back in one piece what was just written in parts would stall.
         let place = &mut self.entries[index as usize].packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
-        if mark {
-            place.mark();
+        if mark != Codepoint::None {
+            place.mark_as(mark);
         }
         if let Some(telemetry) = telemetry {
             if self.telemetry.len() <= index as usize {
@@ -172,10 +179,10 @@ impl Pool {
     }
 
     /// The packet that was just removed is marked.
-    pub fn mark_removed(&mut self) -> Option<&Packet> {
+    pub fn mark_removed(&mut self, mark: Codepoint) -> Option<&Packet> {
         let index = *self.free.last()?;
         let packet = &mut self.entries[index as usize].packet;
-        packet.mark();
+        packet.mark_as(mark);
         Some(packet)
     }
 
@@ -196,7 +203,7 @@ impl Pool {
         &mut self,
         queue: &mut Queue,
         packet: &Packet,
-        mark: bool,
+        mark: Codepoint,
         telemetry: Option<&Telemetry>,
     ) {
         let index = queue.tail;
@@ -205,9 +212,7 @@ impl Pool {
         queue.enter(packet.wire);
         entry.packet = *packet;
         entry.packet.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
-        if mark {
-            entry.packet.mark();
-        }
+        entry.packet.mark_as(mark);
         if let Some(telemetry) = telemetry {
             self.telemetry[index as usize].assign(telemetry);
         }
@@ -290,7 +295,7 @@ mod tests {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
-                    pool.push(&mut queues[which], &packet, false, None);
+                    pool.push(&mut queues[which], &packet, Codepoint::None, None);
                     pool.set_ingress(&queues[which], wire ^ 1);
                     model[which].push_back((wire, wire ^ 1));
                 } else if every > 1 {

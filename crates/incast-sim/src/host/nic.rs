@@ -7,6 +7,7 @@ use crate::fabric::{
     permission::{PauseRecord, Permission},
     queue::{Pool, Queue},
 };
+use incast_cc::switch::Codepoint;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Strict priorities of data.
@@ -82,7 +83,7 @@ impl Nic {
     /// Queues a control packet.
     #[inline]
     pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
-        self.pool.push(&mut self.control, packet, false, telemetry);
+        self.pool.push(&mut self.control, packet, Codepoint::None, telemetry);
     }
 
     /// The next control packet that may go.

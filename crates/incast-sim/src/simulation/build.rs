@@ -340,7 +340,8 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 here.dedup();
                 (!here.is_empty()).then_some((*every, here))
             });
-            Some(Node::Switch(Switch::new(settings, node, base, ends(node), rules, probe, alone)))
+            let to_hosts = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
+            Some(Node::Switch(Switch::new(settings, node, base, ends(node), to_hosts, rules, probe, alone)))
         }
     });
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();

@@ -106,8 +106,8 @@ impl Switch<'_> {
             _ if !packet.ecn_capable() => {}
             Codepoint::UndeterminedExperienced => packet.mark_undetermined(),
             Codepoint::CongestionExperienced => {
-                self.count_mark(port, packet, now);
-                packet.mark();
+                let mark = self.count_mark(port, packet, now);
+                packet.mark_as(mark);
             }
         }
         if let Some(cnp) = verdict.notify {

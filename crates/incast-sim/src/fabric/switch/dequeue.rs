@@ -92,8 +92,8 @@ impl Switch<'_> {
             && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
         {
             let unmarked = *packet;
-            self.count_mark(port, &unmarked, now);
-            let Some(marked) = self.pool.mark_removed() else { return };
+            let mark = self.count_mark(port, &unmarked, now);
+            let Some(marked) = self.pool.mark_removed(mark) else { return };
             packet = marked;
         }
         if !self.ports[port].link.send(now, packet, None, context) {
@@ -161,8 +161,8 @@ impl Switch<'_> {
             && packet.ecn_capable()
             && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
         {
-            self.count_mark(port, &packet, now);
-            packet.mark();
+            let mark = self.count_mark(port, &packet, now);
+            packet.mark_as(mark);
         }
         let telemetry = self.pool.telemetry(&packet);
         self.transmit(port, now, ingress, &packet, telemetry.as_ref(), context);

@@ -9,7 +9,7 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::switch::Verdict;
+use incast_cc::switch::{Codepoint, Verdict};
 use incast_units::Time;
 
 impl Switch<'_> {
@@ -144,19 +144,23 @@ impl Switch<'_> {
         self.report_drop(port, packet, context);
     }
 
-    /// Whether a packet is marked as it enters a queue of so many bytes; counts that.
+    /// How a packet is marked as it enters a queue of so many bytes; counts that.
     #[inline(always)]
-    pub(super) fn marks_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> bool {
-        let mut mark = false;
+    pub(super) fn marks_entering(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        queued: u64,
+        now: Time,
+    ) -> Codepoint {
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
             let out = &self.ports[port];
             let occupancy = queued + out.link.in_service(now, packet.priority);
-            mark = self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform());
-            if mark {
-                self.count_mark(port, packet, now);
+            if self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform()) {
+                return self.count_mark(port, packet, now);
             }
         }
-        mark
+        Codepoint::None
     }
 
     /// Appends a packet to its queue; it has been admitted to the memory.
@@ -240,15 +244,23 @@ impl Switch<'_> {
         self.memory.admits(wire, self.queues[queue].bytes(), self.ports[port].waiting_bytes)
     }
 
-    /// A packet is about to be marked: counts it, unless it is already.
+    /// A packet is about to be marked: counts it, unless it is already, and says with which codepoint.
     #[inline]
-    pub(super) fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) {
-        if !packet.marked() {
+    pub(super) fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) -> Codepoint {
+        let leads_to_host = self.leads_to_host[port];
+        let mark = if leads_to_host && self.settings.classes[usize::from(packet.class)].tells_edge_marks {
+            Codepoint::UndeterminedExperienced
+        } else {
+            Codepoint::CongestionExperienced
+        };
+        if !packet.marked() && packet.codepoint() != mark {
             let index = self.index(port, packet.priority);
             self.records[index].marks += 1;
             self.counters.marks += 1;
+            self.counters.marks_edge += u64::from(leads_to_host);
             self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
         }
+        mark
     }
 
     /// The link of a packet's port is down.

@@ -86,8 +86,10 @@ pub struct Counters {
     pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
-    /// Marked packets.
+    /// Marked packets, and those of them that were marked at ports that lead to hosts.
     pub marks: u64,
+    /// See there.
+    pub marks_edge: u64,
     /// Deflected packets.
     pub deflections: u64,
     /// The longest egress queue, the packet in service included.
@@ -123,6 +125,8 @@ pub struct Switch<'a> {
     plain: bool,
     /// The agent treats each port by itself: see [`incast_cc::switch::AgentInfo::by_port`].
     by_port: bool,
+    /// By port.
+    leads_to_host: Vec<bool>,
     /// By which port the packet at hand came in.
     ingress: u16,
     /// Priority flow control.
@@ -185,13 +189,15 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
 }
 
 impl<'a> Switch<'a> {
-    /// A switch with its links. `rules` are those of the routing epochs in order, at least one; ports to sample are
+    /// A switch with its links, and which of them lead to hosts. `rules` are those of the routing epochs in order, at least one; ports to sample are
     /// given with their period. `alone` says that it shares its domain with no other node.
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         settings: &'a Settings,
         node: u32,
         base: u32,
         links: Vec<(Transmitter, Receiver)>,
+        leads_to_host: Vec<bool>,
         rules: Vec<Rule>,
         probe: Option<(Time, Vec<u16>)>,
         alone: bool,
@@ -284,6 +290,7 @@ impl<'a> Switch<'a> {
             plain: agent.is_none(),
             by_port: agent_info.is_some_and(|info| info.by_port),
             agent,
+            leads_to_host,
             ingress: MADE_HERE,
             pfc,
             limited,
