@@ -122,6 +122,9 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
         } else if !marks && ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
+        } else if effects.undetermined && class.law.tells_edge_marks() {
+            let takes = "takes UE for a mark of the port to its receiver";
+            warnings.push(format!("{law} {takes}: it does nothing about the UE of {agent}", law = law.name));
         } else if effects.undetermined && class.law.notification_interval().is_none() {
             let learns = "learns of marks from acknowledgements, which carry CE but not UE";
             warnings.push(format!("{} {learns}: it does nothing about the UE of {agent}", law.name));

@@ -25,7 +25,7 @@ use incast_cc::{
     Path,
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
-    receiver::Scheduler,
+    receiver::{ReceiverScheduler, Scheduler},
     sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, SizeClass},
 };
 use incast_sim::{
@@ -148,7 +148,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     })
 }
 
-/// The receivers of receiver-driven protocols: classes under one law with the same parameters share them.
+/// The receivers of receiver-driven protocols: classes under one law share them where what receivers go by is the same.
 fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Scheduler> {
     let mut schedulers = Vec::new();
     let mut known: Vec<(&str, Vec<(&str, Raw)>)> = Vec::new();
@@ -156,7 +156,7 @@ fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Sch
         if scheduler.is_none() {
             continue;
         }
-        let law = (class.law.info().name, class.law.values());
+        let law = (class.law.info().name, class.law.receiver_values());
         let index = known.iter().position(|other| *other == law).unwrap_or_else(|| {
             known.push(law);
             schedulers.push(scheduler);
@@ -563,6 +563,18 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
             warn(format!(
                 "scheme {name}: control packets of {law} have priority {control} and wait behind its data, which has {}",
                 class.priority
+            ));
+        }
+        let others =
+            classes.iter().filter(|other| other.law.info().name == law && other.scheduler != class.scheduler);
+        let tells_shares = |other: &&ClassConfig| {
+            let scheduler = other.scheduler.and_then(|index| scheme.host.schedulers.get(usize::from(index)));
+            scheduler.is_some_and(ReceiverScheduler::tells_shares)
+        };
+        if let Some(other) = others.filter(tells_shares).find(|other| other.name > class.name) {
+            warn(format!(
+                "scheme {name}: receivers count the senders of {} and {} apart, as their parameters of {law} differ in what receivers go by",
+                class.name, other.name
             ));
         }
         if transport.trimmable && switch.trim.is_none() {

@@ -173,6 +173,15 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             vec!["timely does not use ECN, so its flows do not react to switch.agent \"tcd\"".to_owned()],
         ),
         (
+            "dasr",
+            tcd,
+            true,
+            true,
+            vec![format!(
+                "dasr takes UE for a mark of the port to its receiver: it does nothing about the UE of switch.agent {tcd}"
+            )],
+        ),
+        (
             "dcqcn",
             "{ kind = \"mercury\", period = \"9us\" }",
             true,
