@@ -22,11 +22,11 @@ fn classes_that_differ_in_what_receivers_do_not_see_share_them() {
     let apart = "receivers count the senders of background and incast apart";
     let warned = |scenario: &Scenario| scenario.warnings.iter().any(|warning| warning.contains(apart));
     for own in ["weight = 4", "fallback = \"off\"", "water_filling = true", "gain = 0.5"] {
-        let scenario = under("dasr", 1, &format!("by_class.incast = {{ {own} }}"));
+        let scenario = under("dasr", 3, &format!("by_class.incast = {{ {own} }}"));
         let both = ["background", "incast"].map(|name| scheduler(&scenario, name));
         assert_eq!((both, warned(&scenario)), ([Some(0); 2], false), "{own}");
     }
-    let scenario = under("dasr", 1, "by_class.incast = { counts = \"flows\" }");
+    let scenario = under("dasr", 3, "by_class.incast = { counts = \"flows\" }");
     assert_ne!(scheduler(&scenario, "background"), scheduler(&scenario, "incast"));
     assert!(warned(&scenario), "{:?}", scenario.warnings);
 }
