@@ -84,6 +84,7 @@ impl<A: SwitchAgent> Given<A> {
             codepoint: Codepoint::None,
             is_data: true,
             deflections: 0,
+            marker: None,
         }
     }
 
