@@ -242,8 +242,10 @@ pub struct SwitchConfig {
     pub ecn: Ecn,
     /// When marking looks.
     pub mark_at: MarkAt,
-    /// Strict priorities, 1 to 8; 0 is the highest.
+    /// Queues of each port, 1 to 8: strict priorities, of which 0 is the highest, or with virtual channels so many for each of them.
     pub priorities: u8,
+    /// Virtual channels of each priority: queues that flow control pauses apart. Classes have [`Self::class_priorities`].
+    pub virtual_channels: u8,
     /// Choice among equal-cost ports.
     pub load_balancing: LoadBalancing,
     /// In-switch algorithm.
@@ -355,6 +357,7 @@ impl SwitchConfig {
             ecn: Ecn::Off,
             mark_at: MarkAt::Enqueue,
             priorities: 1,
+            virtual_channels: 1,
             load_balancing: LoadBalancing::Ecmp,
             agent: AgentParameters::None,
             telemetry: false,
@@ -362,6 +365,11 @@ impl SwitchConfig {
             pfc: None,
             trim: None,
         }
+    }
+
+    /// Priorities that classes can have.
+    pub fn class_priorities(&self) -> u8 {
+        self.priorities / self.virtual_channels.max(1)
     }
 }
 

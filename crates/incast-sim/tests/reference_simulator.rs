@@ -320,6 +320,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             ecn,
             mark_at,
             priorities,
+            virtual_channels: 1,
             load_balancing,
             agent: AgentParameters::None,
             telemetry: false,

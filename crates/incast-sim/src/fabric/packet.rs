@@ -36,13 +36,17 @@ pub enum Kind {
     Bounced,
     /// Underlay: how long data took one way, for the underlay of its sender. See `host/underlay.rs`.
     Report,
+    /// Goes behind data of a flow, on its way, from a switch that holds what comes after. See `switch/hold.rs`.
+    Marker,
+    /// Answer to a marker, from switch to switch.
+    Drained,
 }
 
 impl Kind {
     /// It travels with its flow, from its sender to its receiver; others answer.
     #[inline]
     pub fn is_of_sender(self) -> bool {
-        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed)
+        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed | Self::Marker)
     }
 }
 
@@ -61,7 +65,8 @@ pub struct Packet {
     pub sequence: u32,
     /// Where the data's sender keeps the flow.
     pub slot: u32,
-    /// Data: index of this packet in its flow. Acknowledgement: index of the packet that caused it.
+    /// Data: index of this packet in its flow. Acknowledgement: index of the packet that caused it. Marker: the switch that
+    /// sent it.
     pub position: u32,
     /// Data: number of packets of the flow. Acknowledgement: all packets below this index have arrived.
     pub packets: u32,
@@ -71,7 +76,7 @@ pub struct Packet {
     pub delay_ns: i32,
     attachment: u32,
     /// Data: when the NIC began to send it, perhaps with the name of a token. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
-    /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime.
+    /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime. Marker and its answer: its name.
     stamp: [u32; 2],
     /// Bytes of the frame, without preamble and gap.
     pub wire: u16,

@@ -15,8 +15,22 @@ const PREFETCHED_PLACES: usize = 16;
 #[repr(C, align(64))]
 struct Entry {
     packet: Packet,
-    /// The port by which it came in, where somebody wants to know.
-    ingress: u16,
+    /// How it came in, where somebody wants to know.
+    origin: Origin,
+}
+
+/// How a packet came into a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// By this port.
+    pub port: u16,
+    /// With this priority: on another virtual channel it leaves with another one.
+    pub priority: u8,
+}
+
+impl Origin {
+    /// That of packets that are made where they are queued.
+    pub const HERE: Self = Self { port: MADE_HERE, priority: 0 };
 }
 
 /// The ingress of packets that are made where they are queued.
@@ -120,7 +134,7 @@ impl Pool {
             self.next[index as usize] = NONE;
             index
         } else {
-            self.entries.push(Entry { packet: *packet, ingress: MADE_HERE });
+            self.entries.push(Entry { packet: *packet, origin: Origin::HERE });
             self.next.push(NONE);
             self.entries.len() as u32 - 1
         };
@@ -213,28 +227,27 @@ impl Pool {
         }
     }
 
-    /// The packet that was just appended to a queue came in by this port. Who asks for that of any packet says it of
-    /// all.
-    pub fn set_ingress(&mut self, queue: &Queue, port: u16) {
-        self.entries[queue.tail as usize].ingress = port;
+    /// The packet that was just appended to a queue came in like this. Who asks for that of any packet says it of all.
+    pub fn set_origin(&mut self, queue: &Queue, origin: Origin) {
+        self.entries[queue.tail as usize].origin = origin;
     }
 
-    /// By which port the packet came in that was just removed.
-    pub fn ingress(&self) -> u16 {
-        self.free.last().map_or(MADE_HERE, |index| self.entries[*index as usize].ingress)
+    /// How the packet came in that was just removed.
+    pub fn origin(&self) -> Origin {
+        self.free.last().map_or(Origin::HERE, |index| self.entries[*index as usize].origin)
     }
 
-    /// The packets of a queue in their order, and by which ports they came in.
-    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, u16)> {
+    /// The packets of a queue in their order, and how they came in.
+    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, Origin)> {
         let existing = |index: u32| (index != NONE).then_some(index);
         let indices =
             std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
-        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.ingress))
+        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.origin))
     }
 
-    /// By which ports the packets of a queue came in, and their frame bytes, in their order.
-    pub fn ingresses(&self, queue: &Queue) -> impl Iterator<Item = (u16, u64)> {
-        self.packets(queue).map(|(packet, ingress)| (ingress, u64::from(packet.wire)))
+    /// How the packets of a queue came in, and their frame bytes, in their order.
+    pub fn origins(&self, queue: &Queue) -> impl Iterator<Item = (Origin, u64)> {
+        self.packets(queue).map(|(packet, origin)| (origin, u64::from(packet.wire)))
     }
 
     /// Whether a packet of a queue is `wanted`.
@@ -291,7 +304,7 @@ mod tests {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
                     pool.push(&mut queues[which], &packet, false, None);
-                    pool.set_ingress(&queues[which], wire ^ 1);
+                    pool.set_origin(&queues[which], Origin { port: wire ^ 1, priority: 0 });
                     model[which].push_back((wire, wire ^ 1));
                 } else if every > 1 {
                     // Not always the head.
@@ -299,11 +312,11 @@ mod tests {
                     let place = model[which].iter().position(|(wire, _)| wire.is_multiple_of(every));
                     prop_assert_eq!(pool.any(&queues[which], wanted), place.is_some());
                     let popped = pool.pop_first(&mut queues[which], wanted);
-                    let popped = popped.map(|packet| (packet.wire, pool.ingress()));
+                    let popped = popped.map(|packet| (packet.wire, pool.origin().port));
                     prop_assert_eq!(popped, place.and_then(|place| model[which].remove(place)));
                 } else {
                     let popped = pool.pop(&mut queues[which]);
-                    let popped = popped.map(|packet| (packet.wire, pool.ingress()));
+                    let popped = popped.map(|packet| (packet.wire, pool.origin().port));
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {

@@ -187,6 +187,8 @@ impl<'a> Host<'a> {
             Kind::Trimmed => self.on_header(packet, context),
             Kind::Bounced => self.on_bounced(packet, context),
             Kind::Report => self.on_report(packet, context),
+            // They end at switches.
+            Kind::Marker | Kind::Drained => {}
         }
     }
 

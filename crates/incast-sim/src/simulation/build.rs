@@ -1,13 +1,13 @@
 //! From a configuration to domains that are ready to run.
 
 use super::{
-    base_path_of,
+    base_path_of, channels,
     domain::{Domain, Node},
     lossless,
     partition::Partition,
 };
 use crate::{
-    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LinkEvent, LoadBalancing, SwitchConfig, Ties},
+    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -17,8 +17,8 @@ use crate::{
         link::{Peer, Receiver, Transmitter},
         node::class,
         queue::MOST_COUNTED,
-        routing::{self, Rule, Ways},
-        switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
+        routing::{self, Around, Detours, Order, Rule, Ways},
+        switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Routes, Switch},
         topology::{Ports, Topology},
     },
     host::Host,
@@ -32,6 +32,7 @@ use incast_cc::{
     underlay::Reports,
 };
 use incast_units::{Bytes, Time};
+use std::sync::Arc;
 
 /// The largest payload of a packet.
 const MOST_PAYLOAD: u32 = 60_000;
@@ -53,6 +54,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if !(1..=8).contains(&switch.priorities) {
         return Err(refuse("switch.priorities", switch.priorities, "1 to 8"));
     }
+    channels::check_channels(config.into())?;
     if config.classes.len() > 256 {
         return Err(refuse("the number of flow classes", config.classes.len(), "at most 256"));
     }
@@ -66,11 +68,11 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             ));
         }
         for priority in priorities.into_iter().flatten() {
-            if priority >= switch.priorities {
+            if priority >= switch.class_priorities() {
                 return Err(refuse(
                     &format!("priority of class {}", class.name),
                     priority,
-                    &format!("below the {} priorities of the switches", switch.priorities),
+                    &format!("below the {} priorities of the switches", switch.class_priorities()),
                 ));
             }
         }
@@ -183,12 +185,14 @@ impl Plan {
                 ));
             }
         }
-        let epochs = Epochs::of(&config.topology, &config.link_events)?;
+        let epochs = Epochs::of(config, &ports)?;
         Ok(Self { partition, ports, base, epochs })
     }
 
     /// Resolves what all nodes share.
     pub fn settings(&self, config: &Config) -> Settings {
+        // On the first virtual channel.
+        let queue = |priority: u8| priority * config.switch.virtual_channels;
         let class = |class: &crate::config::ClassConfig| {
             let transport = class.law.transport();
             Class {
@@ -199,9 +203,9 @@ impl Plan {
                     Acknowledges::Packets => class.recovery,
                     Acknowledges::Flows => Recovery::SelectiveRepeat,
                 },
-                priority: class.priority,
-                ack_priority: class.ack_priority.unwrap_or(class.priority),
-                notification_priority: class.notification_priority,
+                priority: queue(class.priority),
+                ack_priority: queue(class.ack_priority.unwrap_or(class.priority)),
+                notification_priority: queue(class.notification_priority),
                 arrangement: class.underlay.arrangement(),
                 reports: class.underlay.arrangement().is_some_and(|it| it.reports == Reports::Own),
                 underlay: class.underlay.clone(),
@@ -249,15 +253,24 @@ struct Epochs {
     starts: Vec<Time>,
     /// By epoch, the first being that before any change; by switch.
     rules: Vec<Vec<Rule>>,
+    /// By epoch, where virtual channels or an agent need them.
+    detours: Vec<Arc<Detours>>,
+    order: Order,
 }
 
 impl Epochs {
-    fn of(topology: &Topology, events: &[LinkEvent]) -> Result<Self, ConfigError> {
+    fn of(config: &Config, ports: &Ports) -> Result<Self, ConfigError> {
+        let (topology, events) = (&config.topology, &config.link_events);
+        let order = Order::new(topology, ports);
+        let around = |at: Time, rules: &[Rule], down: &[bool]| {
+            channels::detours(config, &order, at, rules, &|cable| down[cable])
+        };
         let mut starts: Vec<Time> = events.iter().map(|event| event.at).collect();
         starts.sort_unstable();
         starts.dedup();
         let mut rules = vec![topology.rules.clone()];
         let mut down = vec![false; topology.cables.len()];
+        let mut detours: Vec<_> = around(Time::ZERO, &topology.rules, &down)?.into_iter().collect();
         for start in &starts {
             for event in events.iter().filter(|event| event.at == *start) {
                 down[event.cable] = !event.up;
@@ -269,8 +282,9 @@ impl Epochs {
             } else {
                 topology.rules.clone()
             });
+            detours.extend(around(*start, &rules[rules.len() - 1], &down)?);
         }
-        Ok(Self { starts, rules })
+        Ok(Self { starts, rules, detours, order })
     }
 }
 
@@ -321,7 +335,10 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 here.dedup();
                 (!here.is_empty()).then_some((*every, here))
             });
-            Some(Node::Switch(Switch::new(settings, node, base, ends(node), rules, probe, alone)))
+            let number = node - topology.hosts;
+            let of = |detours| Around::new(detours, &epochs.order, topology.hosts, number);
+            let routes = Routes { rules, around: epochs.detours.iter().map(of).collect() };
+            Some(Node::Switch(Switch::new(settings, node, base, ends(node), routes, probe, alone)))
         }
     });
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();

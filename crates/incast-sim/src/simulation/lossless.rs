@@ -60,14 +60,23 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
     let round_trips =
         classes.iter().map(|class| base_path_of(topology, host.mtu, &class.format, wire.gap).base_rtt);
     let first = topology.cables.first();
+    let lossless = pfc.priorities & used & u8::MAX >> (8 - switch.class_priorities().clamp(1, 8));
     Some(Rules {
-        lossless: pfc.priorities & used & u8::MAX >> (8 - switch.priorities.clamp(1, 8)),
+        lossless: spread(lossless, switch.virtual_channels),
         frame: frames.max().unwrap_or(0).max(u64::from(pfc.frame)),
         pfc,
         gap: u64::from(wire.gap),
         host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
         base_rtt: round_trips.max().unwrap_or(Time::ZERO),
     })
+}
+
+/// The queues of the priorities of `mask`, which have so many virtual channels each.
+fn spread(mask: u8, channels: u8) -> u8 {
+    let channels = u32::from(channels.clamp(1, 8));
+    let of = |priority: u32| (0..channels).map(move |channel| priority * channels + channel);
+    let queues = (0..8).filter(|priority| mask & 1 << priority != 0).flat_map(of);
+    queues.fold(0u8, |mask, queue| mask | 1u8.checked_shl(queue).unwrap_or(0))
 }
 
 /// Refuses flow control that makes no sense, or that could lose packets.

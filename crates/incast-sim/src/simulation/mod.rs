@@ -1,6 +1,7 @@
 //! Puts a simulation together, runs it, and collects what it leaves behind.
 
 mod build;
+mod channels;
 mod collect;
 mod deadlock;
 mod digest;
@@ -20,6 +21,7 @@ use crate::{
 use incast_cc::{Path, sender::Framing};
 use incast_units::{Rate, Time};
 
+pub use channels::check_channels;
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
 

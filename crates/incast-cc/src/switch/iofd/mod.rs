@@ -98,7 +98,7 @@ crate::parameters! {
         repeat: Time = "4 base RTT", |path| path.base_rtt * 4, "above 0", |t| *t > Time::ZERO, "ours: an answer is due after a base RTT and two queues that are `above`";
         /// With markers, or by what the switch sees alone: then a flow changes ports when none of its packets waits here.
         order: Order = "marker", |_| Order::Marker, "\"marker\" or \"local\"", |_| true, "the poster leaves it open; \"local\" reorders";
-        /// With `order = "local"`: and none came for so long.
+        /// With `order = "local"`: and when none has come for so long.
         guard: Time = "0", |_| Time::ZERO, "any time", |_| true, "the longest difference between two ways would be usual";
     }
 }
@@ -191,7 +191,7 @@ impl Iofd {
             match &mut best {
                 Some((least, equals, chosen)) if backlog == *least => {
                     *equals += 1;
-                    if view.random() % *equals == 0 {
+                    if view.random().is_multiple_of(*equals) {
                         *chosen = port;
                     }
                 }
@@ -260,14 +260,14 @@ impl Iofd {
         if self.parameters.order == Order::Local && !self.is_gone(view, packet, known.as_ref(), switch) {
             return None;
         }
-        let entry = Entry {
-            flow: packet.flow,
-            usual: view.port,
-            port: current,
-            change: None,
-            seen: view.now,
-        };
+        let entry =
+            Entry { flow: packet.flow, usual: view.port, port: current, change: None, seen: view.now };
         let place = place.or_else(|| self.table.insert(visit, entry))?;
+        if known.is_none() && self.parameters.order == Order::Local && self.parameters.guard > Time::ZERO {
+            // From here on it is known when its packets come.
+            self.look = self.look.min(view.now + self.period());
+            return None;
+        }
         Some((place, to))
     }
 
@@ -283,7 +283,6 @@ impl Iofd {
         let waits = (0..switch.priorities()).any(|priority| {
             switch.waiting(port, priority).any(|other| other.is_data && other.flow == packet.flow)
         });
-        // Of a flow without an entry the time is not known; nor would it be of one in hardware.
         !waits && entry.is_none_or(|entry| view.now - entry.seen >= self.parameters.guard)
     }
 
@@ -365,12 +364,13 @@ impl SwitchAgent for Iofd {
         let place = self.table.find(&visit);
         let known = place.and_then(|place| self.table.get(place).copied());
         let change = known.and_then(|entry| entry.change);
-        if packet.is_data && change.is_none() {
-            if let Some((place, to)) = self.decide(port, packet, visit, place, switch) {
-                match self.parameters.order {
-                    Order::Marker => self.change(place, to, port.now),
-                    Order::Local => self.switch_over(place, to, port.now),
-                }
+        if packet.is_data
+            && change.is_none()
+            && let Some((place, to)) = self.decide(port, packet, visit, place, switch)
+        {
+            match self.parameters.order {
+                Order::Marker => self.change(place, to, port.now),
+                Order::Local => self.switch_over(place, to, port.now),
             }
         }
         let Some(place) = self.table.find(&visit) else { return };
@@ -411,14 +411,10 @@ impl SwitchAgent for Iofd {
     fn on_pause(&mut self, _port: &PortView) {}
     fn on_resume(&mut self, _port: &PortView) {}
 
-    fn on_timer(
-        &mut self,
-        now: Time,
-        switch: &impl SwitchView,
-        _send: &mut dyn FnMut(super::Notification),
-    ) {
+    fn on_timer(&mut self, now: Time, switch: &impl SwitchView, _send: &mut dyn FnMut(super::Notification)) {
         for place in 0..self.table.places() {
-            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry)) else {
+            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry))
+            else {
                 continue;
             };
             let has_room = || switch.has_room(entry.port, visit.priority, MARKER);

@@ -19,7 +19,8 @@ impl Visit {
     /// Two rounds of 2^64 over the golden ratio (Knuth, TAOCP 3, section 6.4); the high bits count.
     fn hash(&self) -> u64 {
         let flow = u64::from(self.source) << 32 | u64::from(self.sequence);
-        let rest = u64::from(self.ingress) << 16 | u64::from(self.deflections) << 8 | u64::from(self.priority);
+        let rest =
+            u64::from(self.ingress) << 16 | u64::from(self.deflections) << 8 | u64::from(self.priority);
         (flow.wrapping_mul(FACTOR) ^ flow >> 29 ^ rest).wrapping_mul(FACTOR)
     }
 }
@@ -104,7 +105,9 @@ impl<E> Table<E> {
 
     /// Forgets the entry in a place, if there is one.
     pub fn remove(&mut self, place: u16) {
-        let Some(mut hole) = self.visit(place).copied().and_then(|visit| self.slot(&visit).ok()) else { return };
+        let Some(mut hole) = self.visit(place).copied().and_then(|visit| self.slot(&visit).ok()) else {
+            return;
+        };
         self.places[usize::from(place)] = None;
         self.free.push(place);
         self.used -= 1;

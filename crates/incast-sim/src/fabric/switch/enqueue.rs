@@ -22,11 +22,19 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let ingress = self.ingress;
+        let origin = self.origin;
         let verdict = self.consult_enqueue(port, &packet, context);
         let port = self.redirect(port, &mut packet, &verdict, context);
-        self.ingress = ingress;
-        self.enqueue::<FULL>(port, &packet, telemetry, context);
+        self.origin = origin;
+        if verdict.answer {
+            self.answer(&packet, context);
+        } else if let Some(hold) = verdict.hold {
+            self.hold(hold, &packet, telemetry, context);
+        } else {
+            self.choose_channel(port, &mut packet);
+            self.enqueue::<FULL>(port, &packet, telemetry, context);
+        }
+        self.carry_out(context);
     }
 
     /// Egress: straight to an idle link, or into a queue.
@@ -54,7 +62,7 @@ impl Switch<'_> {
             } else if WAY != FULL || self.by_port {
                 self.put_on_link::<WAY>(port, now, packet, telemetry, context);
             } else {
-                self.transmit(port, now, self.ingress, packet, telemetry, context);
+                self.transmit(port, now, self.origin.port, packet, telemetry, context);
             }
             return;
         }
@@ -79,15 +87,15 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let (now, ingress) = (context.now(), self.ingress);
+        let (now, origin) = (context.now(), self.origin);
         let verdict = self.consult_enqueue(port, &packet, context);
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.obey(port, &mut packet, now, &verdict, context);
         if self.ports[port].link.free_at() < self.settings.ended_before(now) {
-            self.transmit(port, now, ingress, &packet, telemetry, context);
+            self.transmit(port, now, origin.port, &packet, telemetry, context);
         } else {
             // A notification took the same way, as it may after routes have changed.
-            self.ingress = ingress;
+            self.origin = origin;
             self.wait::<FULL>(port, &packet, telemetry, context);
         }
     }
@@ -103,9 +111,9 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
-        let ingress = self.ingress;
+        let origin = self.origin;
         self.obey(port, &mut packet, context.now(), verdict, context);
-        self.ingress = ingress;
+        self.origin = origin;
         self.wait::<FULL>(port, &packet, telemetry, context);
     }
 
@@ -175,7 +183,7 @@ impl Switch<'_> {
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
         if WAY == FULL && (self.pfc.is_some() || !self.plain) {
-            self.pool.set_ingress(&self.queues[index], self.ingress);
+            self.pool.set_origin(&self.queues[index], self.origin);
         }
         if (WAY != FULL || self.lazy) && !out.departure {
             out.departure = true;

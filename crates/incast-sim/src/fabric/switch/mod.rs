@@ -4,8 +4,10 @@
 
 mod agent;
 mod change;
+mod channels;
 mod dequeue;
 mod enqueue;
+mod hold;
 mod ingress;
 mod pfc;
 mod prefetch;
@@ -18,8 +20,8 @@ use super::{
     node::{NodeContext, class},
     permission::{PauseRecord, Permission},
     pfc::Accounts,
-    queue::{MADE_HERE, Pool, Queue},
-    routing::{self, Rule},
+    queue::{Origin, Pool, Queue},
+    routing::{self, Around, Rule},
     trimming::Trimming,
 };
 use crate::{
@@ -46,6 +48,8 @@ struct Port {
     permission: Permission,
     /// A pause frame waits for the link; never where departures are lazy.
     notice: bool,
+    /// Answers to markers wait for the link; never where departures are lazy.
+    answers: bool,
     /// A departure event is pending, or the port is in the list of busy ones.
     departure: bool,
     /// Index into the switch's list of marking rules, of which there are no more than ports.
@@ -94,6 +98,15 @@ pub struct Counters {
     pub max_queue_bytes: u64,
 }
 
+/// The routes of a switch, by routing epoch in order.
+#[derive(Debug)]
+pub struct Routes {
+    /// At least one.
+    pub rules: Vec<Rule>,
+    /// As many where virtual channels or the agent need them, else none.
+    pub around: Vec<Around>,
+}
+
 /// A switch.
 #[derive(Debug)]
 pub struct Switch<'a> {
@@ -123,10 +136,14 @@ pub struct Switch<'a> {
     plain: bool,
     /// The agent treats each port by itself: see [`incast_cc::switch::AgentInfo::by_port`].
     by_port: bool,
-    /// By which port the packet at hand came in.
-    ingress: u16,
+    /// How the packet at hand came in.
+    origin: Origin,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
+    /// Virtual channels.
+    channels: Option<Box<channels::Channels>>,
+    /// What is held for an agent that does so.
+    holding: Option<Box<hold::Holding>>,
     /// Queues or memory are limited in packets.
     limited: bool,
     /// Packets that may wait at each port, if there is a limit.
@@ -185,14 +202,14 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
 }
 
 impl<'a> Switch<'a> {
-    /// A switch with its links. `rules` are those of the routing epochs in order, at least one; ports to sample are
-    /// given with their period. `alone` says that it shares its domain with no other node.
+    /// A switch with its links. Ports to sample are given with their period. `alone` says that it shares its domain with no
+    /// other node.
     pub fn new(
         settings: &'a Settings,
         node: u32,
         base: u32,
         links: Vec<(Transmitter, Receiver)>,
-        rules: Vec<Rule>,
+        routes: Routes,
         probe: Option<(Time, Vec<u16>)>,
         alone: bool,
     ) -> Self {
@@ -217,6 +234,7 @@ impl<'a> Switch<'a> {
                 waiting: 0,
                 permission: Permission::default(),
                 notice: false,
+                answers: false,
                 departure: false,
                 marking: known as u16,
             });
@@ -228,6 +246,7 @@ impl<'a> Switch<'a> {
         } else {
             Vec::new()
         };
+        let Routes { rules, around } = routes;
         let mut later_rules = rules;
         later_rules.reverse();
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
@@ -250,7 +269,12 @@ impl<'a> Switch<'a> {
         let limited = most.is_some() || trim.is_some();
         let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
+        let channels = around.first().filter(|_| settings.switch.virtual_channels > 1);
+        let channels = channels
+            .map(|around| Box::new(channels::Channels::new(settings.switch.virtual_channels, around)));
+        let holding = settings.switch.agent.holds().then(|| Box::new(hold::Holding::new(around, settings)));
         let plain = lazy
+            && channels.is_none()
             && agent_info.is_none()
             && settings.pfc.is_none()
             && probe.is_none()
@@ -284,8 +308,10 @@ impl<'a> Switch<'a> {
             plain: agent.is_none(),
             by_port: agent_info.is_some_and(|info| info.by_port),
             agent,
-            ingress: MADE_HERE,
+            origin: Origin::HERE,
             pfc,
+            channels,
+            holding,
             limited,
             most,
             trimming,
