@@ -286,8 +286,8 @@ pub trait SwitchView {
     fn has_channels(&self, _ingress: u16, _port: u16, _priority: u8, _destination: u32) -> bool {
         true
     }
-    /// A packet of so many bytes that is made here could enter a queue now.
-    fn has_room(&self, _port: u16, _priority: u8, _bytes: u32) -> bool {
+    /// A marker of so many bytes could enter a queue of a port now.
+    fn has_room(&self, _port: u16, _bytes: u32) -> bool {
         true
     }
     /// Bytes that are held for a port.

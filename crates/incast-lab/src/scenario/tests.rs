@@ -2,6 +2,7 @@
 
 mod agents;
 mod by_traffic;
+mod deflection;
 mod mixed;
 mod receiver_driven;
 

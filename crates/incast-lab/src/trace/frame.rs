@@ -256,7 +256,7 @@ fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
     frame.extend(crc.to_le_bytes());
 }
 
-/// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6) or report of an underlay (7) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
+/// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6), report of an underlay (7), marker (8) or answer to one (9) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
 fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
     let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
     let length = 8 + room;
@@ -269,6 +269,8 @@ fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) ->
         Kind::Bounced => 5,
         Kind::Signal => 6,
         Kind::Report => 7,
+        Kind::Marker => 8,
+        Kind::Drained => 9,
         _ => 1,
     };
     frame.extend(ports(packet).1.to_be_bytes());
@@ -332,6 +334,7 @@ pub(super) mod tests {
             packets: 10,
             wire: 1518,
             payload: 1448,
+            deflections: 0,
             report: (0, 0),
             delay_ns: 0,
             value: 5_000_000,

@@ -203,8 +203,8 @@ impl Iofd {
     }
 
     /// A flow may leave a port: not too many do, and its marker has room there.
-    fn may_leave(&self, port: u16, priority: u8, switch: &impl SwitchView) -> bool {
-        self.moves[usize::from(port)].from < self.parameters.moves && switch.has_room(port, priority, MARKER)
+    fn may_leave(&self, port: u16, switch: &impl SwitchView) -> bool {
+        self.moves[usize::from(port)].from < self.parameters.moves && switch.has_room(port, MARKER)
     }
 
     /// Begins to change the port of the visit in a place.
@@ -254,7 +254,7 @@ impl Iofd {
         let known = place.and_then(|place| self.table.get(place).copied());
         let current = known.map_or(view.port, |entry| entry.port);
         let to = self.better(view, packet, current, switch)?;
-        if !self.may_leave(current, view.priority, switch) {
+        if !self.may_leave(current, switch) {
             return None;
         }
         if self.parameters.order == Order::Local && !self.is_gone(view, packet, known.as_ref(), switch) {
@@ -417,7 +417,7 @@ impl SwitchAgent for Iofd {
             else {
                 continue;
             };
-            let has_room = || switch.has_room(entry.port, visit.priority, MARKER);
+            let has_room = || switch.has_room(entry.port, MARKER);
             if let Some(change) = entry.change {
                 if !change.waits && change.again <= now && has_room() {
                     self.mark(place);
@@ -427,7 +427,8 @@ impl SwitchAgent for Iofd {
             let is_idle = now - entry.seen >= self.parameters.idle;
             let may_return = || {
                 let port = usize::from(entry.port);
-                switch.longer_ways(entry.flow.destination).any(|longer| longer == entry.port)
+                self.parameters.longer
+                    && switch.longer_ways(entry.flow.destination).any(|longer| longer == entry.port)
                     && self.moves[port].from < self.parameters.moves
                     && switch.may_send(entry.usual, visit.priority)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.below

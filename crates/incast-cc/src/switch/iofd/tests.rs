@@ -53,7 +53,7 @@ impl SwitchView for Ports {
     fn has_channels(&self, _ingress: u16, port: u16, _priority: u8, _destination: u32) -> bool {
         !self.without_channel.contains(&port)
     }
-    fn has_room(&self, _port: u16, _priority: u8, _bytes: u32) -> bool {
+    fn has_room(&self, _port: u16, _bytes: u32) -> bool {
         !self.full
     }
     fn held_bytes(&self, port: u16) -> u64 {

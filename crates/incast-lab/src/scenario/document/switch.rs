@@ -40,9 +40,15 @@ pub struct Switch {
     /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
     #[serde(default)]
     pub agent: Agent,
-    /// Strict priorities of each port, 1 to 8; 0 is the highest.
+    /// Queues of each port, 1 to 8: strict priorities of which 0 is the highest, or with `virtual_channels` so many for each
+    /// priority.
     #[serde(default = "eight")]
     pub priorities: u8,
+    /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes up after it has
+    /// come down, so that routes with circles, those of a ring, cannot lock up. Schemes have `priorities` / `virtual_channels`
+    /// priorities.
+    #[serde(default = "one")]
+    pub virtual_channels: u8,
     /// How a packet's port is chosen among equal-cost ones.
     #[serde(default)]
     pub load_balancing: LoadBalancing,
@@ -62,6 +68,7 @@ impl Default for Switch {
             trim: Trimming::Off,
             agent: Agent::default(),
             priorities: eight(),
+            virtual_channels: one(),
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
         }
@@ -70,6 +77,10 @@ impl Default for Switch {
 
 fn eight() -> u8 {
     8
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// Memory of a switch. One of `total`, `per_port` and `per_port_packets`.
@@ -188,6 +199,9 @@ pub enum LoadBalancing {
     /// By a hash of the flow.
     #[default]
     Ecmp,
+    /// By a hash of the flow, and by the in-switch algorithm `iofd`, which deflects flows from congested ports and keeps them in
+    /// order: as `agent = "iofd"`.
+    Iofd,
     /// For each packet anew.
     Spray,
     /// By the flow's own choice, which a trace gives; flows without one choose by a hash.

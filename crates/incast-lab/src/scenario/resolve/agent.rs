@@ -2,8 +2,13 @@
 
 use super::{
     super::{
-        document::{named::Agent, scheme::Scheme, switch::Ecn},
+        document::{
+            named::Agent,
+            scheme::Scheme,
+            switch::{Ecn, LoadBalancing, Switch},
+        },
         error::Problem,
+        tree::keys,
     },
     files::Files,
     scheme::{Resolved, given_parameters, parameter_problem, void_parameters},
@@ -15,7 +20,43 @@ use incast_cc::{
     sender::{LawInfo, grant},
     switch::{AGENTS, AgentParameters},
 };
-use incast_sim::config::ClassConfig;
+use incast_sim::{
+    config::ClassConfig,
+    fabric::{routing::Rule, topology::Topology},
+};
+
+/// The agent of a table of switches: that which is named, or that which the choice of ports stands for.
+pub fn of(switch: &Switch) -> Result<Agent, Problem> {
+    let (agent, balancing) = (&switch.agent, switch.load_balancing);
+    let refuse = |allowed: &str| {
+        let found = format!("{:?} with agent {:?}", text(balancing), agent.kind);
+        Err(Problem::value(found, allowed).at(&keys!["switch", "load_balancing"]))
+    };
+    match balancing {
+        LoadBalancing::Iofd if agent.is_none() => Ok(Agent::plain(IOFD)),
+        LoadBalancing::Iofd if agent.kind != IOFD => {
+            refuse("\"ecmp\" with that agent, or \"iofd\" alone: a switch has one agent")
+        }
+        LoadBalancing::Spray | LoadBalancing::Pinned | LoadBalancing::Permuted if agent.kind == IOFD => {
+            refuse("\"ecmp\" or \"iofd\": the others reorder flows, or leave their ways to senders")
+        }
+        _ => Ok(agent.clone()),
+    }
+}
+
+/// The agent that deflects flows.
+const IOFD: &str = "iofd";
+
+/// The name of a choice.
+fn text(balancing: LoadBalancing) -> &'static str {
+    match balancing {
+        LoadBalancing::Ecmp => "ecmp",
+        LoadBalancing::Iofd => IOFD,
+        LoadBalancing::Spray => "spray",
+        LoadBalancing::Pinned => "pinned",
+        LoadBalancing::Permuted => "permuted",
+    }
+}
 
 /// The agent with its parameters resolved. Faults are those of `switch.agent`.
 pub fn resolve(agent: &Agent, path: &Path, files: &mut Files) -> Result<AgentParameters, Problem> {
@@ -93,6 +134,23 @@ pub fn ungranted(scheme: &Resolved, given: impl Fn(&str) -> bool) -> Vec<&'stati
         return Vec::new();
     }
     grant::PARAMETERS.iter().copied().filter(|key| given(key)).collect()
+}
+
+/// Deflection and virtual channels where there is nothing for them to do.
+pub fn idle(topology: &Topology, scheme: &Resolved) -> Vec<String> {
+    let Resolved { name, switch, .. } = scheme;
+    let mut warnings = Vec::new();
+    let wants_longer = switch.agent.values().contains(&("longer", Raw::Flag(true)));
+    let has_choice = |rule: &Rule| (0..topology.hosts).any(|host| rule.alternatives(host).nth(1).is_some());
+    if switch.agent.holds() && !wants_longer && !topology.rules.iter().any(has_choice) {
+        warnings.push(format!(
+            "scheme {name}: {IOFD} has no effect, as no switch has two ports of equal cost to a host"
+        ));
+    }
+    if switch.virtual_channels > 1 && switch.pfc.is_none() {
+        warnings.push(format!("scheme {name}: switch.virtual_channels have no effect without switch.pfc"));
+    }
+    warnings
 }
 
 /// What an agent does in vain.

@@ -128,6 +128,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let beside = join_priorities(scheme, &mut classes);
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
+    pfc::check_channels(fabric).map_err(place)?;
     let mut footnotes = footnotes(written, context.root);
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     footnotes.extend(beside);
@@ -258,10 +259,10 @@ fn class_config(
     let resolved = |rate| resolved(rate, &given);
     let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
     let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
-    let highest = switch.priorities.saturating_sub(1);
+    let highest = switch.class_priorities().saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
-            let allowed = format!("0 to {highest}: switches have {} priorities", switch.priorities);
+            let allowed = format!("0 to {highest}: switches have {} priorities", switch.class_priorities());
             Err(Problem::value(priority, allowed).under(key))
         }
         given => Ok(given),
@@ -283,9 +284,11 @@ fn class_config(
     if data > highest {
         let needed = format!(
             "law {} sends data at priority {data}, and switches have {}",
-            info.name, switch.priorities
+            info.name,
+            switch.class_priorities()
         );
-        let allowed = format!("switch.priorities = {} or more, or a lower `priority`", data + 1);
+        let least = (u32::from(data) + 1) * u32::from(switch.virtual_channels);
+        let allowed = format!("switch.priorities = {least} or more, or a lower `priority`");
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
     }
     let receiver = law.receiver(&path);
@@ -411,6 +414,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
         }
         warnings.extend(agent::warnings(scheme));
+        warnings.extend(agent::idle(context.topology, scheme));
         warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
         warnings.extend(without_effect(scheme, described));

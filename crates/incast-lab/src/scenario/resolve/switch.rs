@@ -32,9 +32,13 @@ pub fn resolve(
     if !(1..=8).contains(&switch.priorities) {
         return Err(Problem::value(switch.priorities, "1 to 8").at(&keys!["switch", "priorities"]));
     }
-    let agent = agent::resolve(&switch.agent, path, files)
+    if !(1..=switch.priorities).contains(&switch.virtual_channels) {
+        let allowed = format!("1 to {}: switch.priorities are the queues of a port", switch.priorities);
+        return Err(Problem::value(switch.virtual_channels, allowed).at(&keys!["switch", "virtual_channels"]));
+    }
+    let agent = agent::resolve(&agent::of(switch)?, path, files)
         .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
-    let pfc = pfc::resolve(&switch.pfc, switch.priorities)?;
+    let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
     let trim = trim::resolve(&switch.trim, switch.priorities, full_frame, pfc.as_ref(), !agent.is_none())?;
     Ok(SwitchConfig {
         buffer: buffer(switch, topology, path.wire_mss)?,
@@ -44,8 +48,9 @@ pub fn resolve(
             described::EcnAt::Dequeue => MarkAt::Dequeue,
         },
         priorities: switch.priorities,
+        virtual_channels: switch.virtual_channels,
         load_balancing: match switch.load_balancing {
-            described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
+            described::LoadBalancing::Ecmp | described::LoadBalancing::Iofd => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
             described::LoadBalancing::Pinned => LoadBalancing::Pinned,
             described::LoadBalancing::Permuted => LoadBalancing::Permuted,

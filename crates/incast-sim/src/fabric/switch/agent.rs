@@ -260,11 +260,9 @@ impl SwitchView for Beside<'_> {
             .needs(ingress, port, destination)
             .is_some_and(|needs| channel + needs < self.channels())
     }
-    fn has_room(&self, port: u16, priority: u8, bytes: u32) -> bool {
-        let (out, group) = (&self.ports[usize::from(port)], priority / self.channels());
-        let queues = (0..self.priorities).filter(|other| other / self.channels() == group);
-        let longest = queues.map(|priority| self.queue_bytes(port, priority)).max().unwrap_or(0);
-        out.link.is_up() && self.memory.admits(u64::from(bytes), longest, out.waiting_bytes)
+    fn has_room(&self, port: u16, bytes: u32) -> bool {
+        let out = &self.ports[usize::from(port)];
+        out.link.is_up() && self.memory.admits_beside(u64::from(bytes), 0, out.waiting_bytes)
     }
     fn held_bytes(&self, port: u16) -> u64 {
         self.holding.map_or(0, |holding| holding.bytes[usize::from(port)])

@@ -89,6 +89,12 @@ impl Switch<'_> {
         self.channels.as_ref().map_or(origin.priority, |channels| channels.of(origin, port))
     }
 
+    /// Bytes that wait on all channels of a priority: marking does not tell them apart.
+    #[inline(never)]
+    pub(super) fn bytes_of_group(&self, port: usize, priority: u8) -> u64 {
+        self.group_of(priority).map(|priority| self.queues[self.index(port, priority)].bytes()).sum()
+    }
+
     /// The priorities that are channels of one with this one.
     pub(super) fn group_of(&self, priority: u8) -> std::ops::Range<u8> {
         let count = self.channels.as_ref().map_or(1, |channels| channels.count);

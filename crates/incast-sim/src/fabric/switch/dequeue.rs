@@ -162,12 +162,13 @@ impl Switch<'_> {
         if self.queues[index].is_empty() {
             out.waiting &= !(1 << priority);
         }
-        if self.settings.switch.mark_at == MarkAt::Dequeue
-            && packet.ecn_capable()
-            && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
-        {
-            self.count_mark(port, &packet, now);
-            packet.mark();
+        if self.settings.switch.mark_at == MarkAt::Dequeue && packet.ecn_capable() {
+            let marking = usize::from(out.marking);
+            let left = if self.channels.is_some() { self.bytes_of_group(port, priority) } else { left };
+            if self.markings[marking].mark(left, || self.red[port].uniform()) {
+                self.count_mark(port, &packet, now);
+                packet.mark();
+            }
         }
         let telemetry = self.pool.telemetry(&packet);
         self.transmit(port, now, origin.port, &packet, telemetry.as_ref(), context);

@@ -179,7 +179,12 @@ impl Switch<'_> {
         let now = context.now();
         let index = self.index(port, packet.priority);
         let (wire, bit) = (u64::from(packet.wire), 1u8 << packet.priority);
-        let mark = self.marks_entering(port, packet, self.queues[index].bytes(), now);
+        let queued = if WAY == FULL && self.channels.is_some() {
+            self.bytes_of_group(port, packet.priority)
+        } else {
+            self.queues[index].bytes()
+        };
+        let mark = self.marks_entering(port, packet, queued, now);
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
         if WAY == FULL && (self.pfc.is_some() || !self.plain) {

@@ -1,10 +1,11 @@
 //! What an agent holds: places for packets beside the queues, markers, and the answers to them.
 //!
 //! A held packet takes memory as one that waits, is counted for flow control by how it came in, and counts as waiting at the port that it
-//! will probably take. Markers stand in the queues of data, admitted like any packet that is made here. Answers are frames of
+//! will probably take. Markers stand in the queues of data and are admitted as long as any memory is left: the queues that they are for are
+//! long. Answers are frames of
 //! single links, as pause frames are: they stand in no queue, no pause concerns them, and each switch makes them anew.
 
-use super::Switch;
+use super::{FULL, Switch};
 use crate::{
     fabric::{
         node::NodeContext,
@@ -134,7 +135,15 @@ impl Switch<'_> {
         (0..deflections).for_each(|_| packet.deflect());
         self.counters.created_bytes += u64::from(packet.wire);
         self.origin = Origin { port: MADE_HERE, priority: packet.priority };
-        self.enqueue::<{ super::FULL }>(usize::from(port), &packet, None, context);
+        let (port, wire) = (usize::from(port), u64::from(packet.wire));
+        let (out, queue) = (&self.ports[port], self.index(port, packet.priority));
+        let waits = out.waiting != 0 || !out.link.idle(context.now());
+        if waits && out.link.is_up() && self.memory.admits_beside(wire, 0, out.waiting_bytes) {
+            self.memory.enter(wire, self.queues[queue].bytes());
+            self.append::<FULL>(port, &packet, None, context);
+        } else {
+            self.enqueue::<FULL>(port, &packet, None, context);
+        }
     }
 
     /// What is held in a place goes on, ahead of all that comes after.
@@ -171,7 +180,7 @@ impl Switch<'_> {
                         let queue = self.index(port, packet.priority);
                         self.memory.enter(wire, self.queues[queue].bytes());
                     }
-                    self.append::<{ super::FULL }>(port, &packet, telemetry.as_ref(), context);
+                    self.append::<FULL>(port, &packet, telemetry.as_ref(), context);
                     last = Some(port);
                 }
                 (None, Some(port)) => self.lose(usize::from(port), &packet, context),
