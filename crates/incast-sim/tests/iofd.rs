@@ -9,7 +9,7 @@ use common::{config, delivered, flow, link, link_event, text, unlimited};
 use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
     Config, ConfigError, FlowSpec, Outcome, base_path,
-    config::{Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},
+    config::{Alpha, Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},
     fabric::{
         packet::Kind,
         topology::{FatTree, LeafSpine, Ring, Topology, file::parse},
@@ -168,12 +168,19 @@ fn no_packet_overtakes_another_where_nothing_is_lost() {
         let mut config = random(topology.clone(), "constant-window", 105_000, 40, seed);
         config.switch.agent = iofd(topology, &given);
         config.switch.pfc = Some(pfc());
+        if seed >= 4 {
+            // A memory that all ports share, thresholds that follow what is free of it, and little of that.
+            let threshold =
+                Threshold::Dynamic { alpha: Alpha::Fixed(1, 8), reserve: 4096, resume_offset: 3072 };
+            config.switch.pfc = Some(Pfc { threshold, ..pfc() });
+            config.switch.buffer = Buffer::Shared { total: 1_200_000, alpha: (1, 1), reserve: 0 };
+        }
         (config.switch.priorities, config.switch.virtual_channels) = (2, 2);
         let outcome = common::run(watched(config));
         delivered(&outcome);
         assert_eq!((outcome.totals.drops, outcome.totals.lossless_drops, &outcome.deadlock), (0, 0, &None));
         assert_eq!((reordered(&outcome), outcome.totals.pfc_stranded), (0, 0), "seed {seed}");
-        assert!(outcome.totals.pauses > 1_000, "{:?}", outcome.totals);
+        assert!(outcome.totals.pauses > 100, "{:?}", outcome.totals);
         let deflections: u32 = outcome.flows.iter().map(|flow| flow.deflections).sum();
         assert_eq!(u64::from(deflections), outcome.totals.deflections);
         println!("{} {seed}: {:?} {:?}", topology.kind, outcome.totals.deflections, outcome.ended_at);
