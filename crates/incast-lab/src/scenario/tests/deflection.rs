@@ -45,7 +45,7 @@ fn one_agent_and_one_choice_of_ports() {
         refused(&switch, &format!("found {other:?} with agent \"iofd\", allowed is \"ecmp\" or \"iofd\""));
     }
     refused("load_balancing = \"iofd\"\ntrim = true", "no switch.agent");
-    refused("load_balancing = \"idof\"", "(did you mean \"iofd\"?)");
+    refused("load_balancing = \"idof\"", "allowed is \"ecmp\", \"iofd\", \"spray\"");
     let refused = super::refused(
         "buffer = { total = \"4MB\", alpha = 1.0 }",
         "load_balancing = \"iofd\"\nbuffer = { per_port_packets = 9 }",
@@ -84,7 +84,7 @@ fn a_ring_needs_two_channels() {
         let text = format!(
             "name = \"ring\"\ndescribe = \"d\"\nduration = \"1ms\"\nseeds = [1]\n[topology]\nkind = \"ring\"\nswitches = 5\nhosts_per_switch = 2\n\
              host_link = {{ rate = \"100Gbps\", delay = \"1us\" }}\nfabric_link = {{ rate = \"100Gbps\", delay = \"1us\" }}\n\
-             [switch]\nbuffer = {{ total = \"32MB\", alpha = 1.0 }}\n{switch}\n[[workload]]\nclass = \"all\"\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.1\n\
+             [switch]\nbuffer = {{ total = \"32MB\", alpha = 1.0 }}\n{switch}\n[[workload]]\nclass = \"every\"\nkind = \"poisson\"\nsizes = \"websearch\"\nload = 0.1\n\
              [[scheme]]\nlaw = \"cubic\"\n"
         );
         parse(&text)
