@@ -42,7 +42,7 @@ pub struct Incast {
     pub receiver: Receiver,
     /// When the first group starts.
     pub start: Time,
-    /// Every flow starts before this time.
+    /// Every flow starts before this time; `start` for no groups.
     pub until: Time,
 }
 
@@ -92,6 +92,9 @@ impl Generate for Incast {
     }
 
     fn describe(&self) -> String {
+        if self.groups() == 0 {
+            return format!("{}: no groups", self.name);
+        }
         format!(
             "{}: {} groups of {} × {} B, one every {} from {} on; {} flows",
             self.name,
@@ -142,6 +145,11 @@ mod tests {
         let mut fewer = Vec::new();
         shorter.flows(1, &mut fewer);
         assert_eq!(fewer, flows[..45]);
+        let none = Incast { until: incast.start, every: Time::MAX, ..incast.clone() };
+        let mut no_flows = Vec::new();
+        none.flows(1, &mut no_flows);
+        assert!(no_flows.is_empty() && none.expected().bytes == 0.0);
+        assert_eq!(none.describe(), "incast: no groups");
         let longer = Incast { until: Time::from_ps(910_000_001), ..incast.clone() };
         assert_eq!(longer.expected().flows, 50.0);
         // Some bursts in the middle of a run.

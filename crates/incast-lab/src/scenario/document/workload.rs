@@ -104,7 +104,7 @@ pub struct Incast {
     /// Flows start before this time. Default: the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
-    /// Instead of `every`: payload over the links of all receivers together.
+    /// Instead of `every`: payload over the links of all receivers together; 0 for no groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Each flow starts up to this much after its group.

@@ -169,7 +169,9 @@ impl Builder<'_> {
         }
         let (first, last) = generator.starts();
         let duration = self.document.duration.0.ps();
-        if expected.flows < 0.5 {
+        if matches!(workload, Workload::Incast(incast) if incast.load == Some(0.0)) {
+            // None is wanted.
+        } else if expected.flows < 0.5 {
             self.warn(format!(
                 "class {name}: fewer than one flow is to be expected before {}",
                 self.document.duration
@@ -330,10 +332,13 @@ impl Builder<'_> {
         let (key, every) = match (incast.every, incast.load) {
             (Some(every), None) if every.0 > Time::ZERO => ("every", every.0),
             (Some(every), None) => return Err(Problem::value(every, "a time above 0").under("every")),
+            // No groups: a grid can leave the incast out.
+            (None, Some(0.0)) => ("load", Time::MAX),
             (None, Some(load)) => {
                 if !is_load(load, incast.overload) {
-                    return Err(Problem::value(load, "above 0 and at most 1 (more with overload = true)")
-                        .under("load"));
+                    return Err(
+                        Problem::value(load, "0, or up to 1 (more with overload = true)").under("load")
+                    );
                 }
                 let every = Time::from_secs_f64(group_bits / (load * capacity));
                 if every == Time::ZERO || every == Time::MAX {
@@ -356,7 +361,8 @@ impl Builder<'_> {
         if incast.jitter.0 > every {
             self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
         }
-        let average = group_bits / every.as_secs_f64();
+        let (until, average) =
+            if incast.load == Some(0.0) { (start, 0.0) } else { (until, group_bits / every.as_secs_f64()) };
         let may_send: Vec<u32> = match receiver {
             Receiver::Host(host) => senders.iter().copied().filter(|sender| *sender != host).collect(),
             _ => senders.clone(),
