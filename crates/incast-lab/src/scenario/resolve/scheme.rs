@@ -26,7 +26,7 @@ use incast_cc::{
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
     receiver::Scheduler,
-    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, SizeClass},
+    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, Recovery, SizeClass},
 };
 use incast_sim::{
     Fabric,
@@ -415,6 +415,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         warnings.extend(lossy(context, scheme));
         warnings.extend(without_effect(scheme, described));
         warnings.extend(receiver_driven(scheme));
+        warnings.extend(reordered(context, scheme));
         warnings.extend(underlay::warnings(scheme, described));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
@@ -546,13 +547,8 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
     };
     for class in classes {
         let (law, transport) = (class.law.info().name, class.law.transport());
-        let reordered = match switch.load_balancing {
-            config::LoadBalancing::Spray => Some("spray"),
-            config::LoadBalancing::Permuted => Some("permuted"),
-            _ => None,
-        };
         let gaps_are_losses = class.law.values().contains(&("recovery1", Raw::Flag(true)));
-        if let Some(by) = reordered.filter(|_| law == "polo" && gaps_are_losses) {
+        if let Some(by) = reorders(switch).filter(|_| law == "polo" && gaps_are_losses) {
             warn(format!(
                 "scheme {name}: recovery 1 of polo takes a gap for a loss, and load_balancing = {by:?} reorders packets"
             ));
@@ -570,6 +566,26 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// How packets of a flow come to overtake one another, if they do.
+fn reorders(switch: &SwitchConfig) -> Option<&'static str> {
+    match switch.load_balancing {
+        config::LoadBalancing::Spray => Some("spray"),
+        config::LoadBalancing::Permuted => Some("permuted"),
+        _ => None,
+    }
+}
+
+/// Receivers that take packets in order only, in a fabric of several ways that does not keep it.
+fn reordered(context: &Context<'_>, scheme: &Resolved) -> Option<String> {
+    let by = reorders(&scheme.switch).filter(|_| context.topology.most_switches() > 1)?;
+    let in_order = scheme.classes.iter().find(|class| class.recovery == Recovery::GoBackN)?;
+    Some(format!(
+        "scheme {}: {} goes back N for each packet out of order, and load_balancing = {by:?} reorders packets",
+        scheme.name,
+        in_order.law.info().name
+    ))
 }
 
 /// Flow control that protects none of the packets, or not those of some classes.
