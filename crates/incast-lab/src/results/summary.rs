@@ -235,6 +235,18 @@ impl Row {
         self.numbers().into_iter().find(|(name, _)| name == metric)?.1
     }
 
+    /// The lower bound of a metric that is unknown as flows did not finish.
+    pub fn bound(&self, metric: &str) -> Option<f64> {
+        let (group, statistic) = metric.split_once('.')?;
+        let distribution = match group {
+            "fct_us" => &self.fct_us,
+            "slowdown" => &self.slowdown,
+            "rct_us" => &self.rct_us,
+            _ => return None,
+        };
+        distribution.bounds().into_iter().find(|(known, _)| *known == statistic)?.1
+    }
+
     /// The confidence interval of a metric in a pooled row.
     pub fn interval(&self, metric: &str) -> Option<Interval> {
         *self.ci95.as_ref()?.get(metric)?

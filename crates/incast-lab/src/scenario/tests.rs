@@ -390,6 +390,7 @@ fn bad_values_are_refused_where_they_are() {
         ("kind = \"poisson\"", "kind = \"collective\"", "later version"),
         ("class = \"incast\"", "class = \"background\"", "two classes"),
         ("every = \"1ms\"", "every = \"1ms\"\nload = 0.1", "exactly one"),
+        ("every = \"1ms\"", "load = -0.1", "0, or up to 1"),
         ("every = \"1ms\"", "every = \"0ms\"", "above 0"),
         ("every = \"1ms\"", "every = \"1ps\"", "at most 100000000"),
         ("every = \"1ms\"", "every = \"5us\"", "at most 1 on every link"),
@@ -404,6 +405,12 @@ fn bad_values_are_refused_where_they_are() {
         ("at = \"2ms\"\nlink_down", "at = \"2ms\"\nlink_up = \"leaf0-spine0\"\nlink_down", "exactly one"),
         ("\"leaf0->h0\"", "\"leaf0->h9\"", "matches no port"),
         ("value = 640", "value = 640\nat_most = 700", "exactly one"),
+        ("[measure]", "[table]\ncolumns = [{ metric = \"slowdown.p98\" }]\n[measure]", "\"slowdown.p95\"?"),
+        (
+            "[measure]",
+            "[table]\ncolumns = [{ class = \"incats\", metric = \"drops\" }]\n[measure]",
+            "table.columns[0].class: there is no class \"incats\"",
+        ),
         ("law = \"cubic\"", "law = \"cubic\"\nunderlay = { kind = \"offramp\" }", "offramp"),
         (
             "law = \"cubic\"",
@@ -517,6 +524,11 @@ fn what_has_no_effect_is_a_warning() {
         ),
         ("law = \"cubic\"", "law = \"cubic\"\nnotification_priority = 1", "send no notifications"),
         (
+            "law = \"cubic\"",
+            "law = \"hpcc\"\nname = \"cubic\"\nswitch.load_balancing = \"spray\"",
+            "scheme cubic: hpcc goes back N for each packet out of order, and load_balancing = \"spray\"",
+        ),
+        (
             "rates = { every = \"10us\" }",
             "traces = false\n[[paper.claim]]\nmetric = \"assigned_gbps.min\"\nscheme = \"dctcp\"\nvalue = 4",
             "assigned_gbps.min of dctcp needs [measure] rates",
@@ -601,6 +613,24 @@ fn loads_refer_to_what_they_name() {
     // Of what 16 hosts send, 16/31 crosses; each direction carries 1.6 Tbps.
     let bisection = 1600e9 / (1600e9 * 16.0 / 31.0);
     assert!((per_second(flows("bisection")) / host - bisection).abs() < 1e-3);
+}
+
+#[test]
+fn a_grid_can_leave_the_incast_out() {
+    let text = GOOD.replacen("every = \"1ms\"", "load = 0", 1);
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert!(!scenario.warnings.iter().any(|warning| warning.contains("incast")), "{:?}", scenario.warnings);
+    let runs = scenario.runs();
+    assert!(runs[0].describe_workloads().contains(&"incast: no groups".to_owned()));
+    // The class stays, and so do the flows of the others.
+    let flows = |run: &Run| {
+        let config = run.config(1).expect("flows");
+        config.flows.into_iter().filter(|flow| run.classes[usize::from(flow.class)] != "incast").collect()
+    };
+    let (with, without): (Vec<_>, Vec<_>) =
+        (flows(&parse(GOOD).expect("a scenario").runs()[0]), flows(&runs[0]));
+    assert_eq!(with, without);
+    assert_eq!(runs[0].config(1).expect("flows").flows.len(), without.len());
 }
 
 /// A mutation of a text: a slice is removed, doubled, or replaced by something nasty.

@@ -9,6 +9,7 @@ pub mod named;
 pub mod scheme;
 pub mod short;
 pub mod switch;
+pub mod table;
 pub mod topology;
 pub mod trim;
 pub mod wire;
@@ -78,6 +79,9 @@ pub struct Document {
     /// What is sampled.
     #[serde(default)]
     pub measure: measure::Measure,
+    /// What the printed comparison shows.
+    #[serde(default, skip_serializing_if = "table::Table::is_empty")]
+    pub table: table::Table,
     /// Published numbers.
     #[serde(default, skip_serializing_if = "claim::Paper::is_empty")]
     pub paper: claim::Paper,
