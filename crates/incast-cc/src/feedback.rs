@@ -1,5 +1,6 @@
 //! What the network tells a sender.
 
+use crate::receiver::Share;
 use incast_units::Time;
 
 /// One acknowledgement as a law sees it. Parts that a fabric does not provide are absent.
@@ -37,8 +38,8 @@ pub struct Feedback<'a> {
     pub one_way_delay: Option<i64>,
     /// In-band telemetry, one record per hop in path order; empty if the fabric has none.
     pub telemetry: &'a [HopTelemetry],
-    /// Number of senders that the receiver currently serves.
-    pub sender_count: Option<u16>,
+    /// The flow's share of its receiver, as that last said.
+    pub share: Option<Share>,
 }
 
 /// What one switch port writes into a passing packet (INT).

@@ -242,8 +242,10 @@ pub struct SwitchConfig {
     pub ecn: Ecn,
     /// When marking looks.
     pub mark_at: MarkAt,
-    /// Strict priorities, 1 to 8; 0 is the highest.
+    /// Queues of each port, 1 to 8: strict priorities, of which 0 is the highest, or with virtual channels so many for each of them.
     pub priorities: u8,
+    /// Virtual channels of each priority: queues that flow control pauses apart. Classes have [`Self::class_priorities`].
+    pub virtual_channels: u8,
     /// Choice among equal-cost ports.
     pub load_balancing: LoadBalancing,
     /// In-switch algorithm.
@@ -254,8 +256,35 @@ pub struct SwitchConfig {
     pub gate: Option<Gate>,
     /// Priority flow control.
     pub pfc: Option<Pfc>,
-    /// Packet trimming; not together with priority flow control or an in-switch algorithm.
+    /// Packet trimming; not together with flow control or an in-switch algorithm.
     pub trim: Option<Trim>,
+    /// Credit-based flow control; not together with priority flow control.
+    pub credits: Option<Credits>,
+}
+
+/// Credit-based flow control of all links (InfiniBand volume 1, section 7.9), for each priority, which is a virtual lane: a packet is
+/// sent only if the other end has said that it has room for it. See `fabric/credit.rs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credits {
+    /// Bytes of memory of each port and lane, of which whole blocks of 64 count; `None` for what keeps a link busy: see
+    /// [`crate::fabric::credit::Rules::packets_out`].
+    pub buffer: Option<u64>,
+    /// So many bytes that have become free are told of together; `None` for a quarter of the memory.
+    pub update: Option<u64>,
+    /// Bytes of a flow control packet.
+    pub frame: u16,
+    /// On links that lose packets, who misses credits asks for them after this time; `None` for 65,536 symbol times on four
+    /// lanes.
+    pub refresh: Option<Time>,
+    /// A cycle of ports that all wait for each other for this long ends the run; `None` for never.
+    pub deadlock_after: Option<Time>,
+}
+
+impl Default for Credits {
+    /// Packets of 6 bytes, as IBA has them, a deadlock after 10 ms, the rest as computed.
+    fn default() -> Self {
+        Self { buffer: None, update: None, frame: 6, refresh: None, deadlock_after: Some(Time::from_ms(10)) }
+    }
 }
 
 /// Priority flow control (IEEE 802.1Qbb): a switch asks a neighbour to pause before it has no more room for its packets.
@@ -355,13 +384,20 @@ impl SwitchConfig {
             ecn: Ecn::Off,
             mark_at: MarkAt::Enqueue,
             priorities: 1,
+            virtual_channels: 1,
             load_balancing: LoadBalancing::Ecmp,
             agent: AgentParameters::None,
             telemetry: false,
             gate: None,
             pfc: None,
             trim: None,
+            credits: None,
         }
+    }
+
+    /// Priorities that classes can have.
+    pub fn class_priorities(&self) -> u8 {
+        self.priorities / self.virtual_channels.max(1)
     }
 }
 

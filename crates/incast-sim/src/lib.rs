@@ -19,6 +19,6 @@ mod simulation;
 pub use config::{Config, ConfigError, FlowSpec};
 pub use outcome::Outcome;
 pub use simulation::{
-    Demand, Fabric, MemoryEstimate, Progress, base_path, base_path_of, check_pfc, estimate_memory, pfc_rules,
-    simulate, simulate_observed,
+    Demand, Fabric, MemoryEstimate, Progress, base_path, base_path_of, check_channels, check_credits,
+    check_pfc, credit_rules, estimate_memory, pfc_rules, simulate, simulate_observed,
 };

@@ -98,9 +98,9 @@ pub struct Totals {
     pub lost: u64,
     /// Bytes of those that were on a link or in a switch.
     pub lost_bytes: u64,
-    /// Packets marked by switches that have hosts.
+    /// Packets marked at ports that lead to hosts.
     pub marks_edge: u64,
-    /// Packets marked by the other switches.
+    /// Packets marked at the other ports of switches.
     pub marks_fabric: u64,
     /// Pause edges.
     pub pauses: u64,

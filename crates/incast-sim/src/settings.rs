@@ -1,8 +1,8 @@
 //! What all nodes of a simulation share, resolved once.
 
 use crate::{
-    config::{HostClock, HostConfig, SwitchConfig, Wire},
-    fabric::{node::class, pfc::Rules, routing::Ways},
+    config::{FlowSpec, HostClock, HostConfig, SwitchConfig, Wire},
+    fabric::{credit, node::class, pfc::Rules, routing::Ways},
     host::format::Format,
     probe::PacketFilter,
 };
@@ -13,6 +13,7 @@ use incast_cc::{
     underlay::{Arrangement, UnderlayParameters},
 };
 use incast_units::{Rate, Time};
+use std::collections::BTreeMap;
 
 /// Read-only during a run.
 #[derive(Debug)]
@@ -23,10 +24,14 @@ pub struct Settings {
     pub switch: SwitchConfig,
     /// Priority flow control, resolved.
     pub pfc: Option<Rules>,
+    /// Credit-based flow control, resolved.
+    pub credits: Option<credit::Rules>,
     /// All hosts.
     pub host: HostConfig,
     /// Where senders choose the ways of their packets: how many there are.
     pub ways: Option<Ways>,
+    /// What senders know of their peers.
+    pub peers: Peers,
     /// Clocks of hosts, by host; those beyond are perfect.
     pub clocks: Vec<HostClock>,
     /// All links.
@@ -90,6 +95,25 @@ impl Settings {
     }
 }
 
+/// What the senders of receiver-driven flows know of the other end.
+#[derive(Debug, Default)]
+pub struct Peers {
+    /// Rate of each host's link; empty where all are the same.
+    pub rates: Vec<Rate>,
+    /// How many flows of a request go to one host, by both; empty where nobody wants to know.
+    pub degrees: BTreeMap<(u64, u32), u32>,
+}
+
+impl Peers {
+    /// Rate of the receiver's link, and the flow's incast degree; 0 if it is not known. Links have the sender's `rate` unless they
+    /// differ.
+    pub fn of(&self, flow: &FlowSpec, rate: Rate) -> (Rate, u32) {
+        let receiver = self.rates.get(flow.destination as usize).copied().unwrap_or(rate);
+        let degree = self.degrees.get(&(flow.request, flow.destination)).copied().unwrap_or(0);
+        (receiver, degree)
+    }
+}
+
 /// A flow class, resolved.
 #[derive(Debug)]
 pub struct Class {
@@ -121,6 +145,8 @@ pub struct Class {
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
     pub notification_interval: Option<Time>,
+    /// Ports that lead to hosts mark its packets with a codepoint of their own, of which its receivers do not notify.
+    pub tells_edge_marks: bool,
     /// A new pace changes the gap that is under way, too.
     pub repaces: bool,
     /// Sizes on the wire.

@@ -187,7 +187,7 @@ fn version_3_listens_to_marks_if_wanted() {
         let outcome = common::run(config);
         let (from, to) = (Time::from_ms(10), Time::from_ms(30));
         let (used, queue) = (used(&outcome, from, to), queue(&outcome, from, to));
-        let marks = outcome.totals.marks_edge;
+        let marks = outcome.totals.marks_fabric;
         println!("ecn {ecn}: used {used:.4}, queue {:.2} BDP, {marks} marks", mean(&queue) / bdp());
         assert_eq!(marks > 0, ecn, "only ECN-capable packets are marked");
         assert!(used > 0.95, "{used}");

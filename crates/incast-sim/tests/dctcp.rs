@@ -79,7 +79,7 @@ fn one_flow_fills_the_link() {
     assert!(path.base_rtt.ps().abs_diff(Time::from_us(10).ps()) < 50_000, "{}", path.base_rtt);
     let outcome = common::run(dctcp(1, Time::from_ms(20)));
     assert!(utilisation(&outcome) >= 0.98, "{}", utilisation(&outcome));
-    assert!(outcome.totals.marks_edge > 0, "the marks must be what holds it");
+    assert!(outcome.totals.marks_fabric > 0, "the marks must be what holds it");
     assert_eq!(outcome.totals.drops, 0);
 }
 

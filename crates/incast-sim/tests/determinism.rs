@@ -105,6 +105,29 @@ fn threads_change_nothing_on_any_topology_under_any_law() {
     }
 }
 
+/// What senders tell their receivers, shares that are told apart from acknowledgements, and marks by the place where they were set.
+#[test]
+fn threads_change_nothing_with_words_and_shares() {
+    for topology in every_topology() {
+        let make = || {
+            let mut config = busy(topology.clone(), "dasr", 5);
+            let on = Raw::Flag(true);
+            let looks = [("look_ahead", on.clone()), ("water_filling", on), ("weight", Raw::Integer(3))];
+            let mut class = common::class(&topology, common::MTU, "dasr", &looks);
+            class.scheduler = Some(0);
+            config.classes.push(class);
+            for (index, flow) in config.flows.iter_mut().enumerate() {
+                (flow.class, flow.request) = ((index % 2) as u16, 9);
+                flow.bytes *= 5;
+            }
+            config.probes.rates = Some((Time::from_us(5), 1));
+            config
+        };
+        let outcome = on_threads(make, &format!("words on {}", topology.kind));
+        assert!(outcome.rates.iter().any(|sample| sample.estimate > Some(2.0)), "{}", topology.kind);
+    }
+}
+
 #[test]
 fn the_seed_changes_the_run() {
     let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");

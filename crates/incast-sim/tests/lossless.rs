@@ -6,8 +6,9 @@
 mod common;
 
 use common::{class, conserved, text};
+use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
-    Config, Fabric, FlowSpec,
+    Config, Fabric, FlowSpec, base_path,
     config::{
         Alpha, Buffer, ClassConfig, Ecn, Expiry, Headroom, HostConfig, LoadBalancing, MarkAt, Pfc, Probes,
         Size, SwitchConfig, Threshold, Ties, Wire,
@@ -126,25 +127,47 @@ struct Rest {
     /// 0: shared; 1: by port; 2: without limit.
     buffer: u8,
     spray: bool,
+    /// Flows are deflected, perhaps to longer ways; then there are virtual channels where there is more than one priority.
+    deflect: Option<bool>,
     seed: u64,
+}
+
+impl Rest {
+    /// Virtual channels of each priority, and whether that is enough to deflect flows.
+    fn channels(&self, topology: &Topology) -> (u8, bool) {
+        let wants = self.deflect.is_some() && !self.spray;
+        let channels = if wants && self.priorities > 1 { 2 } else { 1 };
+        (channels, wants && (channels > 1 || topology.kind != "ring"))
+    }
 }
 
 fn rest() -> impl Strategy<Value = Rest> {
     let spare = prop_oneof![2 => Just(0u64), 3 => 0u64..500_000];
     let mtu = prop_oneof![Just(1000u32), Just(4096), Just(9000)];
     let buffer = prop_oneof![4 => Just(0u8), 1 => Just(1u8), 1 => Just(2u8)];
-    (1u8..9, mtu, spare, buffer, proptest::bool::weighted(0.2), any::<u64>()).prop_map(
-        |(priorities, mtu, spare, buffer, spray, seed)| Rest { priorities, mtu, spare, buffer, spray, seed },
+    let deflect = prop_oneof![2 => Just(None), 1 => any::<bool>().prop_map(Some)];
+    (1u8..9, mtu, spare, buffer, proptest::bool::weighted(0.2), deflect, any::<u64>()).prop_map(
+        |(priorities, mtu, spare, buffer, spray, deflect, seed)| Rest {
+            priorities,
+            mtu,
+            spare,
+            buffer,
+            spray,
+            deflect,
+            seed,
+        },
     )
 }
 
 fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], rest: &Rest) -> Config {
     let hosts = topology.hosts;
+    let (virtual_channels, deflects) = rest.channels(topology);
+    let priorities = rest.priorities / virtual_channels;
     let class = |(law, priority, ack): &Kind| {
         let parameters = if *law == "constant-window" { vec![("window", text("1GB"))] } else { Vec::new() };
         ClassConfig {
-            priority: priority % rest.priorities,
-            ack_priority: ack.map(|priority| priority % rest.priorities),
+            priority: priority % priorities,
+            ack_priority: ack.map(|priority| priority % priorities),
             ..class(topology, rest.mtu, law, &parameters)
         }
     };
@@ -157,6 +180,8 @@ fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], re
         topology: topology.clone(),
         switch: SwitchConfig {
             priorities: rest.priorities,
+            virtual_channels,
+            agent: if deflects { deflection(topology, rest) } else { AgentParameters::None },
             ecn: Ecn::Red { min: Size::Bytes(20_000), max: Size::Bytes(80_000), p: 0.2 },
             mark_at: MarkAt::Dequeue,
             load_balancing: if rest.spray { LoadBalancing::Spray } else { LoadBalancing::Ecmp },
@@ -178,6 +203,20 @@ fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], re
     };
     config.switch.buffer = buffer(&config, rest);
     config
+}
+
+/// Deflection at every opportunity.
+fn deflection(topology: &Topology, rest: &Rest) -> AgentParameters {
+    let path = base_path(topology, rest.mtu, common::info("constant-window").framing);
+    let given = [
+        ("above", text("500ns")),
+        ("below", text("400ns")),
+        ("moves", Raw::Integer(8)),
+        ("idle", text("20us")),
+        ("longer", Raw::Flag(rest.deflect == Some(true))),
+    ];
+    let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
+    AgentParameters::resolve("iofd", &path, &given).expect("an agent").expect("good parameters")
 }
 
 /// Just enough memory, and the spare.
@@ -208,6 +247,7 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
     let kinds = proptest::collection::vec(kind(), 1..4);
     let flows = proptest::collection::vec(flow(), 2..25);
     let (paused, stuck) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    let deflected = std::cell::Cell::new(0u32);
     let result =
         runner.run(&(topology(), pfc(), kinds, flows, rest()), |(topology, pfc, kinds, flows, rest)| {
             let config = |threads| Config { threads, ..config(&topology, &pfc, &kinds, &flows, &rest) };
@@ -219,6 +259,14 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
             );
             paused.set(paused.get() + u32::from(outcome.totals.pauses > 0));
             stuck.set(stuck.get() + u32::from(outcome.deadlock.is_some()));
+            if rest.channels(&topology).1 {
+                deflected.set(deflected.get() + u32::from(outcome.totals.deflections > 0));
+                // With channels enough nothing locks up, and who sends nothing again sees flows in order.
+                prop_assert_eq!(&outcome.deadlock, &None);
+                for flow in outcome.flows.iter().filter(|flow| flow.retransmitted_bytes == 0) {
+                    prop_assert_eq!(flow.reordered_packets, 0);
+                }
+            }
             // One in four, as it takes longer: where packets are recorded, each departure is an event from the
             // beginning to the end.
             if rest.seed % 4 != 0 {
@@ -241,8 +289,12 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
     if let Err(error) = result {
         panic!("{error}");
     }
-    println!("{pauses} of {cases} fabrics paused somewhere, {deadlocks} came to a halt");
+    let deflected = deflected.get();
+    println!(
+        "{pauses} of {cases} fabrics paused somewhere, {deadlocks} came to a halt, {deflected} deflected flows"
+    );
     assert!(pauses >= cases / 2, "{pauses} of {cases} fabrics paused anything");
+    assert!(deflected >= cases / 50, "{deflected} of {cases} fabrics deflected anything");
 }
 
 /// The same fabrics with less headroom than is needed do lose packets: the test above could fail.
@@ -252,7 +304,7 @@ fn less_headroom_than_needed_is_too_little() {
     let topology = SingleSwitch { hosts: 9, link }.build().expect("a good topology");
     let pfc = Pfc::new(Threshold::Static { xoff: Size::Bytes(20_000), xon: None });
     let flows: Vec<FlowSpec> = (1..9).map(|host| common::flow(host, 0, 400_000)).collect();
-    let rest = Rest { priorities: 1, mtu: 1000, spare: 0, buffer: 0, spray: false, seed: 1 };
+    let rest = Rest { priorities: 1, mtu: 1000, spare: 0, buffer: 0, spray: false, deflect: None, seed: 1 };
     let with = |headroom, strict| {
         let pfc = Pfc { headroom, strict, ..pfc.clone() };
         simulate(config(&topology, &pfc, &[("constant-window", 0, None)], &flows, &rest)).expect("a good run")
@@ -324,8 +376,15 @@ fn a_refresh_that_waits_is_not_forgotten() {
         (0, 19, 0, 4_022, 1),
     ]
     .map(flow);
-    let rest =
-        Rest { priorities: 4, mtu: 4096, spare: 0, buffer: 0, spray: false, seed: 407_107_701_358_820_975 };
+    let rest = Rest {
+        priorities: 4,
+        mtu: 4096,
+        spare: 0,
+        buffer: 0,
+        spray: false,
+        deflect: None,
+        seed: 407_107_701_358_820_975,
+    };
     let outcome = simulate(config(&topology, &pfc, &kinds, &flows, &rest)).expect("a good run");
     assert_eq!((outcome.totals.drops, outcome.complete), (0, true));
 }

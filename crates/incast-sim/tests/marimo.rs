@@ -93,7 +93,7 @@ fn one_flow_fills_the_link_and_keeps_the_queue_near_the_threshold() {
         println!("{name}: {used:.4} used, longest queue {queue:.1} packets, K {:.1}", threshold(payload));
         assert!(used >= least, "{name}: {used}");
         assert!(queue <= threshold(payload) + above, "{name}: {queue}, K {}", threshold(payload));
-        assert!(outcome.totals.marks_edge > 0, "the marks must be what holds it");
+        assert!(outcome.totals.marks_fabric > 0, "the marks must be what holds it");
     }
 }
 

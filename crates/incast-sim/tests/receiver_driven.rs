@@ -11,7 +11,7 @@ use incast_sim::{
 };
 use incast_units::Time;
 
-const LAWS: [&str; 4] = ["ndp", "phost", "homa", "polo"];
+const LAWS: [&str; 5] = ["ndp", "phost", "homa", "polo", "dasr"];
 
 /// Switches trim for those that need it.
 fn with_trimming(config: &mut Config) {

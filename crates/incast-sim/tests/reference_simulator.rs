@@ -320,6 +320,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             ecn,
             mark_at,
             priorities,
+            virtual_channels: 1,
             load_balancing,
             agent: AgentParameters::None,
             telemetry: false,
@@ -327,6 +328,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             // What is paused is not trimmed, and headers have a priority of their own.
             trim: trim.filter(|_| pfc.is_none() && priorities > 1),
             pfc,
+            credits: None,
         },
     )
 }
@@ -507,7 +509,7 @@ proptest! {
     #[test]
     fn agrees_on_the_base_round_trip(Fabric(topology) in fabric(), mtu in 64u32..9000) {
         use incast_cc::sender::Framing;
-        for framing in [Framing::Tcp, Framing::RoceV2, Framing::RoceV2Int] {
+        for framing in [Framing::Tcp, Framing::RoceV2, Framing::RoceV2Int, Framing::InfiniBand] {
             let format = Format::of(framing);
             let path = base_path(&topology, mtu, framing);
             let (data, control) = (format.data(mtu) + 20, format.control() + 20);

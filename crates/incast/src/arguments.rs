@@ -1,7 +1,7 @@
 //! What can be typed.
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use incast_lab::clocks::AsymmetricLink;
+use incast_lab::{clocks::AsymmetricLink, results::compact::parse_column, scenario::Column};
 use incast_units::{Rate, Time, UnitError};
 use std::{num::NonZeroUsize, path::PathBuf};
 
@@ -25,6 +25,8 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Write one self-contained HTML file about the results of a scenario
     Report(Report),
+    /// Print chosen numbers of a scenario's results, one line for each scheme; or write such tables into pages
+    Table(Table),
     /// List schemes, workloads, topologies or bundled scenarios
     List(List),
     /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
@@ -152,6 +154,35 @@ pub struct Report {
     /// Open it in a browser
     #[arg(long)]
     pub open: bool,
+}
+
+/// Arguments of `table`.
+#[derive(Debug, Args)]
+pub struct Table {
+    /// Folder of a scenario's results, which `run` prints as "results"
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// What it shows.
+    #[command(flatten)]
+    pub style: TableStyle,
+    /// As Markdown
+    #[arg(long, conflicts_with = "update")]
+    pub markdown: bool,
+    /// Rewrite the tables of these results in Markdown pages, each between <!-- incast table NAME [options] --> and
+    /// <!-- end of table -->
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number"])]
+    pub update: Vec<PathBuf>,
+}
+
+/// What a table shows.
+#[derive(Clone, Debug, Args)]
+pub struct TableStyle {
+    /// Numbers, each as CLASS:METRIC or METRIC of all flows: small:slowdown.p99,drops [default: those of the scenario's [table]]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_column)]
+    pub columns: Vec<Column>,
+    /// A table for each number, with a column for each grid point, in place of one for each grid point
+    #[arg(long)]
+    pub by_number: bool,
 }
 
 /// Arguments of `check`.

@@ -16,6 +16,7 @@ mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod table;
 mod trace;
 mod validate;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Table(arguments) => table::table(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),

@@ -12,7 +12,7 @@
 //! | NDP | [`Control::Pull`], paced by a timer; [`Control::Resend`] for the NACK of a header without its payload |
 //! | pHost | [`Signal::Request`] for an RTS; [`Control::Token`] with the packet that is wanted and a lifetime, [`ReceiverScheduler::on_token_used`] |
 //! | Polo | [`Signal::Adjoint`] and [`Control::Answer`] for the ping-pong; [`Control::Token`] for a driving packet, with the packet that is wanted for a loss packet |
-//! | Blitz DART (DASR) | [`ReceiverScheduler::share`] with each acknowledgement, [`Control::Share`] when it changes |
+//! | Blitz (DASR) | [`ReceiverScheduler::share`] with each acknowledgement, [`Control::Share`] when it changes, [`Word`]s of the senders |
 //!
 //! Credit is a position up to which the sender may go, and is never taken back. A token is for one packet, and may
 //! expire. A scheduler that hands out tokens says so ([`ReceiverScheduler::uses_tokens`]): then packets that are sent
@@ -23,6 +23,7 @@
 //! ([`crate::sender::SenderLaw::receiver`]).
 
 mod arrived;
+pub mod dasr;
 pub mod homa;
 pub mod ndp;
 pub mod paced_tokens;
@@ -31,8 +32,10 @@ pub mod polo;
 mod reminder;
 mod share;
 pub mod window_credit;
+mod word;
 
 pub use share::Share;
+pub use word::Word;
 
 use incast_units::Time;
 
@@ -216,6 +219,9 @@ pub trait ReceiverScheduler {
     fn on_token_used(&mut self, _flow: u32, _name: TokenName) {}
     /// A data packet arrived; control packets go to `send`.
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control));
+    /// The sender of a flow tells something with the packet of data of which [`Self::on_flow`] has just told, or [`Self::on_data`] is
+    /// about to tell.
+    fn on_word(&mut self, _now: Time, _flow: u32, _word: Word) {}
     /// A flow has ended. If it is complete, [`Self::on_data`] has just been called for its last missing packet.
     /// Duplicates may still come.
     fn on_end(&mut self, _now: Time, _flow: u32, _end: End, _send: &mut dyn FnMut(Control)) {}
@@ -225,8 +231,8 @@ pub trait ReceiverScheduler {
     fn next_timer(&self) -> Time {
         Time::MAX
     }
-    /// What the acknowledgements of a flow say of its share. Asked after [`Self::on_flow`], before [`Self::on_data`].
-    fn share(&self, _flow: u32) -> Option<Share> {
+    /// What the acknowledgement of a flow that goes now says of its share. Asked after [`Self::on_flow`], before [`Self::on_data`].
+    fn share(&mut self, _flow: u32) -> Option<Share> {
         None
     }
     /// [`Self::share`] has something to say.
@@ -271,6 +277,9 @@ macro_rules! schedulers {
             fn on_token_used(&mut self, flow: u32, name: TokenName) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_token_used(flow, name),)* }
             }
+            fn on_word(&mut self, now: Time, flow: u32, word: Word) {
+                match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_word(now, flow, word),)* }
+            }
             fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(Control)) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_end(now, flow, end, send),)* }
             }
@@ -280,7 +289,7 @@ macro_rules! schedulers {
             fn next_timer(&self) -> Time {
                 match self { Self::None => Time::MAX, $(Self::$name(scheduler) => scheduler.next_timer(),)* }
             }
-            fn share(&self, flow: u32) -> Option<Share> {
+            fn share(&mut self, flow: u32) -> Option<Share> {
                 match self { Self::None => None, $(Self::$name(scheduler) => scheduler.share(flow),)* }
             }
             fn tells_shares(&self) -> bool {
@@ -297,6 +306,8 @@ macro_rules! schedulers {
 }
 
 schedulers! {
+    /// See [`dasr`].
+    Dasr(dasr::Receiver),
     /// See [`ndp`].
     Ndp(ndp::Receiver),
     /// See [`polo`].

@@ -145,7 +145,7 @@ impl ReceiverScheduler for PacedTokens {
         silence.into_iter().chain(token).min().unwrap_or(Time::MAX)
     }
 
-    fn share(&self, _flow: u32) -> Option<Share> {
+    fn share(&mut self, _flow: u32) -> Option<Share> {
         Some(Share::of_senders(self.flows.len() as u32))
     }
     fn tells_shares(&self) -> bool {

@@ -432,6 +432,16 @@ impl Dcqcn {
 }
 
 impl Dcqcn {
+    /// The flow does not send faster than this, in bit/s, whatever it is allowed: the next cut is one of that.
+    pub(crate) fn confine(&mut self, now: Time, rate: f64) {
+        self.catch_up(now);
+        let rate = rate.max(self.constants.min_rate);
+        if rate < self.current {
+            self.current = rate;
+            self.increase_timer.restart(now);
+        }
+    }
+
     /// What a notification grants counts whether it cut or not.
     fn granted(&mut self, now: Time, cnp: &Cnp) {
         let was_limited = self.is_limited();

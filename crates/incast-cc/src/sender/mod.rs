@@ -14,7 +14,7 @@ use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
     parameters::{ParameterError, ParameterInfo, Raw},
-    receiver::{Scheduler, Signal},
+    receiver::{Scheduler, Share, Signal, Word},
 };
 use incast_units::{Rate, Time};
 
@@ -28,11 +28,13 @@ registry::senders! {
     timely::Timely,
     dcqcn::Dcqcn,
     hpcc::Hpcc,
+    ibcc::Ibcc,
     constant_window::ConstantWindow,
     constant_rate::ConstantRate,
     credit::Credit,
     marimo::Marimo,
     ;
+    dasr::Dasr,
     ndp::Ndp,
     polo::Polo,
     homa::Homa,
@@ -48,6 +50,8 @@ pub enum Framing {
     RoceV2,
     /// The same with the in-band telemetry (INT) header of HPCC in data packets and their acknowledgements.
     RoceV2Int,
+    /// InfiniBand's own: local route header, transport, both CRCs.
+    InfiniBand,
 }
 
 /// How a law's transport recovers from loss unless the scenario says otherwise.
@@ -196,6 +200,19 @@ pub trait SenderLaw: Sized {
     fn transport(_parameters: &Self::Parameters) -> Transport {
         Transport::default()
     }
+    /// Those of the [`Self::values`] that the receivers' half goes by. Classes in which they are the same share their receivers.
+    fn receiver_values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)> {
+        Self::values(parameters)
+    }
+    /// Ports that lead to hosts mark its packets with a codepoint of their own, [`crate::switch::Codepoint::UndeterminedExperienced`],
+    /// which its receivers pass over: they notify of marks in the fabric alone.
+    fn tells_edge_marks(_parameters: &Self::Parameters) -> bool {
+        false
+    }
+    /// Its senders want to know the incast degree of a flow ([`Self::on_peer`]).
+    fn wants_degree(_parameters: &Self::Parameters) -> bool {
+        false
+    }
     /// The receivers' half of a receiver-driven protocol: one for each host.
     fn receiver(_parameters: &Self::Parameters, _path: &Path) -> Scheduler {
         Scheduler::None
@@ -213,6 +230,11 @@ pub trait SenderLaw: Sized {
     fn on_cnp(&mut self, _now: Time, _cnp: &Cnp) {}
     /// The flow's size in bytes, before anything else (receiver-driven protocols, as the next ones).
     fn on_open(&mut self, _bytes: u64) {}
+    /// Rate of the receiver's link, and how many flows of the flow's request go to that receiver, itself included: 0 if it is not known,
+    /// or nobody wants to ([`Self::wants_degree`]).
+    fn on_peer(&mut self, _receiver: Rate, _degree: u32) {}
+    /// The receiver says what the flow's share is, apart from acknowledgements.
+    fn on_share(&mut self, _now: Time, _share: Share) {}
     /// The receiver allows data up to `position`.
     fn on_credit(&mut self, _now: Time, _position: u64) {}
     /// The receiver's scheduler has said something, of which other methods may tell more: it knows of the flow.
@@ -240,6 +262,10 @@ pub trait SenderLaw: Sized {
     /// What is to be said to the receiver now; asked after each event until there is nothing more (receiver-driven
     /// protocols, as the next one).
     fn take_signal(&mut self) -> Option<Signal> {
+        None
+    }
+    /// What the next packet of data tells the receiver.
+    fn word(&self) -> Option<Word> {
         None
     }
     /// Priority of data at `position`; `None` leaves it to what the receiver last said, or to the flow's class.

@@ -96,6 +96,21 @@ macro_rules! dispatch {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::transport(parameters),)* }
             }
 
+            /// See [`SenderLaw::receiver_values`].
+            pub fn receiver_values(&self) -> Vec<(&'static str, Raw)> {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::receiver_values(parameters),)* }
+            }
+
+            /// See [`SenderLaw::tells_edge_marks`].
+            pub fn tells_edge_marks(&self) -> bool {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::tells_edge_marks(parameters),)* }
+            }
+
+            /// See [`SenderLaw::wants_degree`].
+            pub fn wants_degree(&self) -> bool {
+                match self { $(Self::$law(parameters) => <$law as SenderLaw>::wants_degree(parameters),)* }
+            }
+
             /// See [`SenderLaw::receiver`].
             pub fn receiver(&self, path: &Path) -> Scheduler {
                 match self { $(Self::$law(parameters) => <$law as SenderLaw>::receiver(parameters, path),)* }
@@ -129,6 +144,14 @@ macro_rules! dispatch {
             pub fn on_open(&mut self, bytes: u64) {
                 match self { $(Self::$law(law) => law.on_open(bytes),)* }
             }
+            /// See [`SenderLaw::on_peer`].
+            pub fn on_peer(&mut self, receiver: Rate, degree: u32) {
+                match self { $(Self::$law(law) => law.on_peer(receiver, degree),)* }
+            }
+            /// See [`SenderLaw::on_share`].
+            pub fn on_share(&mut self, now: Time, share: Share) {
+                match self { $(Self::$law(law) => law.on_share(now, share),)* }
+            }
             /// See [`SenderLaw::on_credit`].
             pub fn on_credit(&mut self, now: Time, position: u64) {
                 match self { $(Self::$law(law) => law.on_credit(now, position),)* }
@@ -148,6 +171,10 @@ macro_rules! dispatch {
             /// See [`SenderLaw::take_signal`].
             pub fn take_signal(&mut self) -> Option<Signal> {
                 match self { $(Self::$law(law) => law.take_signal(),)* }
+            }
+            /// See [`SenderLaw::word`].
+            pub fn word(&self) -> Option<Word> {
+                match self { $(Self::$law(law) => law.word(),)* }
             }
             /// See [`SenderLaw::priority`].
             pub fn priority(&self, position: u64) -> Option<u8> {

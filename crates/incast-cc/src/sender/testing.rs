@@ -5,7 +5,9 @@
 
 use super::{LAWS, Law, LawParameters};
 use crate::{
-    Cnp, Feedback, HopTelemetry, Loss, Path, parameters::Raw, receiver::ReceiverScheduler,
+    Cnp, Feedback, HopTelemetry, Loss, Path,
+    parameters::Raw,
+    receiver::{ReceiverScheduler, Share},
     switch::red::Marking,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -408,6 +410,16 @@ mod golden {
     }
 
     #[test]
+    fn ibcc() {
+        insta::assert_snapshot!("ibcc", trajectory("ibcc", &[], marking(), Time::from_us(100)));
+        let geometric = [("fill", Raw::Text("geometric".into())), ("becn", Raw::Text("ack".into()))];
+        insta::assert_snapshot!(
+            "ibcc_geometric",
+            trajectory("ibcc", &geometric, marking(), Time::from_us(100))
+        );
+    }
+
+    #[test]
     fn hpcc() {
         let scenario = Scenario::datacenter();
         insta::assert_snapshot!("hpcc", trajectory("hpcc", &[], scenario, Time::from_us(20)));
@@ -538,17 +550,17 @@ struct Extras {
     endpoint_delay: u64,
     one_way_delay: i64,
     hops: Vec<(u32, u64, u32)>,
-    sender_count: u16,
+    share: Share,
 }
 
 fn extras() -> impl Strategy<Value = Extras> {
     let hops = prop::collection::vec((0u32..10_000_000, 0u64..1 << 30, 1_000u32..800_000), 0..5);
-    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, 0u16..2000).prop_map(
-        |(endpoint_delay, one_way_delay, hops, sender_count)| Extras {
+    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, 0u32..2000).prop_map(
+        |(endpoint_delay, one_way_delay, hops, senders)| Extras {
             endpoint_delay,
             one_way_delay,
             hops,
-            sender_count,
+            share: Share::of_senders(senders),
         },
     )
 }
@@ -638,7 +650,7 @@ impl Model {
                     one_way_delay: extras.as_ref().map(|extras| extras.one_way_delay),
                     telemetry: &telemetry,
                     hops: extras.as_ref().map(|extras| extras.hops.len() as u8),
-                    sender_count: extras.as_ref().map(|extras| extras.sender_count),
+                    share: extras.as_ref().map(|extras| extras.share),
                 });
             }
             Operation::Loss { packets, offset } if self.next > self.acked => {

@@ -1,8 +1,8 @@
 //! What a switch does to the packets of its egress ports: one file per algorithm.
 //!
 //! [`red`] decides marks and is part of every port. Agents see each packet enter and leave a queue, each pause edge and
-//! their own timer; they may mark, send a control packet to a source, or deflect. One agent object serves one switch
-//! and indexes its state by egress port.
+//! their own timer; they may mark, send a control packet to a source, or deflect; some hold packets and send markers after
+//! those that went before. One agent object serves one switch and indexes its state by egress port.
 //!
 //! To add one, write its file and add a line to `agents!` below.
 
@@ -23,6 +23,8 @@ use incast_units::{Rate, Time};
 use red::Marking;
 
 registry::agents! {
+    ibcc::Ibcc,
+    iofd::Iofd,
     mercury::Mercury,
     pacc::Pacc,
     tcd::Tcd,
@@ -151,6 +153,17 @@ pub struct PacketView {
     pub is_data: bool,
     /// How often it was deflected before.
     pub deflections: u8,
+    /// It is a marker: see [`Order::Mark`].
+    pub marker: Option<Marker>,
+}
+
+/// What a marker says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// What the agent that sent it calls it.
+    pub name: u64,
+    /// That was the agent of this switch.
+    pub is_own: bool,
 }
 
 /// What a packet says of the queues that it passed.
@@ -174,13 +187,61 @@ pub struct Verdict {
     pub notify: Option<Cnp>,
     /// Send it out of this port instead (only when it enters a queue). The agent of the switch is not asked again.
     pub deflect_to: Option<u16>,
+    /// Keep it here for now, behind those that are held in this place already (only when it enters a queue, and of agents that
+    /// [hold](SwitchAgent::HOLDS)). It takes memory like any packet that waits.
+    pub hold: Option<Hold>,
+    /// It is a marker that has come to its end: tell the switch that sent it (only when it enters a queue).
+    pub answer: bool,
+}
+
+/// Where a packet is held, and for which port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The place, from 0.
+    pub place: u16,
+    /// The port that it probably takes then.
+    pub port: u16,
+}
+
+/// What an agent that [holds](SwitchAgent::HOLDS) wants done beside the packet of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Send a marker of a flow out of a port: it waits in the queue of the flow's data and takes the way of the flow's data from
+    /// there on, until an agent answers it. Then [`SwitchAgent::on_answer`] is called with its name.
+    Mark {
+        /// The port.
+        port: u16,
+        /// The packets that it goes with came in by this port,
+        ingress: u16,
+        /// with this priority,
+        priority: u8,
+        /// of this flow.
+        flow: FlowAddress,
+        /// Deflections of those packets, that by this switch included.
+        deflections: u8,
+        /// What is held in this place waits for it.
+        place: u16,
+        /// What the agent calls it.
+        name: u64,
+    },
+    /// What is held in a place goes on, in its order.
+    Release {
+        /// The place.
+        place: u16,
+        /// Out of this port, and whether that is a deflection; `None` for the port that routing gives each packet.
+        to: Option<(u16, bool)>,
+    },
 }
 
 impl Verdict {
     /// Nothing is to be done.
     #[inline]
     pub fn is_nothing(&self) -> bool {
-        self.mark == Codepoint::None && self.notify.is_none() && self.deflect_to.is_none()
+        self.mark == Codepoint::None
+            && self.notify.is_none()
+            && self.deflect_to.is_none()
+            && self.hold.is_none()
+            && !self.answer
     }
 }
 
@@ -209,6 +270,31 @@ pub trait SwitchView {
     fn may_send(&self, port: u16, priority: u8) -> bool;
     /// The equal-cost ports to a host, ascending.
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16>;
+    // What follows is for agents that deflect. A switch without agents of that kind need not know it.
+    /// Other ports that lead to a host, on ways that do not come back here.
+    fn longer_ways(&self, _destination: u32) -> impl Iterator<Item = u16> {
+        std::iter::empty()
+    }
+    /// There is a host at the other end of a port.
+    fn leads_to_host(&self, _port: u16) -> bool {
+        false
+    }
+    /// Virtual channels of each priority that classes have: priorities `n * k` to `n * k + n - 1` are one of them.
+    fn channels(&self) -> u8 {
+        1
+    }
+    /// A packet that came in so may leave so, and then has channels enough for the usual way to its destination.
+    fn has_channels(&self, _ingress: u16, _port: u16, _priority: u8, _destination: u32) -> bool {
+        true
+    }
+    /// A marker of so many bytes could enter a queue of a port now.
+    fn has_room(&self, _port: u16, _bytes: u32) -> bool {
+        true
+    }
+    /// Bytes that are held for a port.
+    fn held_bytes(&self, _port: u16) -> u64 {
+        0
+    }
 }
 
 /// An in-switch algorithm.
@@ -219,6 +305,8 @@ pub trait SwitchAgent: Sized {
     const INFO: AgentInfo;
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
+    /// It holds packets, gives orders and wants answers to markers.
+    const HOLDS: bool = false;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///
@@ -267,5 +355,13 @@ pub trait SwitchAgent: Sized {
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never. Asked after each event.
     fn next_timer(&self) -> Time {
         Time::MAX
+    }
+    /// A marker has come to its end.
+    fn on_answer(&mut self, _now: Time, _name: u64) {}
+    /// Routes have changed, with links that went down or came up.
+    fn on_routes(&mut self) {}
+    /// The next thing to do, in order. Asked until there is none, after each packet that enters, answer, timer and change of routes.
+    fn take_order(&mut self) -> Option<Order> {
+        None
     }
 }

@@ -86,6 +86,15 @@ macro_rules! agents {
                 }
             }
 
+            /// See [`SwitchAgent::HOLDS`].
+            pub fn holds(&self) -> bool {
+                match self {
+                    Self::None => false,
+                    Self::Exerciser(_) => <Exerciser as SwitchAgent>::HOLDS,
+                    $(Self::$agent(_) => <$agent as SwitchAgent>::HOLDS,)*
+                }
+            }
+
             /// The agent of one switch.
             pub fn install(&self, site: &Site<'_>) -> Agent {
                 match self {
@@ -159,6 +168,30 @@ macro_rules! agents {
                     Self::None => {}
                     Self::Exerciser(agent) => agent.on_timer(now, switch, send),
                     $(Self::$agent(agent) => agent.on_timer(now, switch, send),)*
+                }
+            }
+            /// See [`SwitchAgent::on_answer`].
+            pub fn on_answer(&mut self, now: Time, name: u64) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_answer(now, name),
+                    $(Self::$agent(agent) => agent.on_answer(now, name),)*
+                }
+            }
+            /// See [`SwitchAgent::on_routes`].
+            pub fn on_routes(&mut self) {
+                match self {
+                    Self::None => {}
+                    Self::Exerciser(agent) => agent.on_routes(),
+                    $(Self::$agent(agent) => agent.on_routes(),)*
+                }
+            }
+            /// See [`SwitchAgent::take_order`].
+            pub fn take_order(&mut self) -> Option<Order> {
+                match self {
+                    Self::None => None,
+                    Self::Exerciser(agent) => agent.take_order(),
+                    $(Self::$agent(agent) => agent.take_order(),)*
                 }
             }
             /// See [`SwitchAgent::next_timer`].

@@ -20,6 +20,8 @@ pub(super) struct Queues {
     setting: Setting,
     /// Bytes that wait, by port, then priority.
     pub bytes: Vec<u64>,
+    /// No port may send.
+    pub blocked: bool,
 }
 
 impl SwitchView for Queues {
@@ -40,7 +42,7 @@ impl SwitchView for Queues {
         RATE
     }
     fn may_send(&self, _port: u16, _priority: u8) -> bool {
-        true
+        !self.blocked
     }
     fn alternatives(&self, _destination: u32) -> impl Iterator<Item = u16> {
         std::iter::empty()
@@ -66,7 +68,7 @@ impl<A: SwitchAgent> Given<A> {
         let ports = vec![PortSetup { rate: RATE, marking: setting.marking }; usize::from(setting.ports)];
         let agent = A::install(parameters, &Site { ports: &ports, priorities: setting.priorities });
         let bytes = vec![0; usize::from(setting.ports) * usize::from(setting.priorities)];
-        Self { agent, switch: Queues { setting: *setting, bytes } }
+        Self { agent, switch: Queues { setting: *setting, bytes, blocked: false } }
     }
 
     fn view(&mut self, now: Time, port: u16, priority: u8, queue_bytes: u64) -> PortView {
@@ -84,6 +86,7 @@ impl<A: SwitchAgent> Given<A> {
             codepoint: Codepoint::None,
             is_data: true,
             deflections: 0,
+            marker: None,
         }
     }
 

@@ -7,11 +7,12 @@ use crate::{
         record::{RunRecord, Status},
         summary::{ALL, Row, Seed},
     },
-    scenario::Claim,
+    scenario::{Claim, Column},
 };
 use incast_units::{Rate, Time};
 use serde_json::{Map, Value};
 use std::{
+    borrow::Borrow,
     fs,
     path::{Path, PathBuf},
 };
@@ -94,6 +95,54 @@ impl Results {
     }
 }
 
+/// What tables need of a results folder.
+#[derive(Debug)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub name: String,
+    /// Rows of the summary.
+    pub rows: Vec<Row>,
+    /// Columns that the scenario wants.
+    pub columns: Vec<Column>,
+    /// What the numbers are of: form, seeds, time, version.
+    pub provenance: String,
+}
+
+/// Reads the summary alone.
+///
+/// # Errors
+/// What is missing or damaged.
+pub fn summary(folder: &Path) -> Result<Summary, ReportError> {
+    let rows = read_summary(folder)?;
+    let (runs, _) = read_runs(folder)?;
+    let Some(first) = runs.first() else {
+        return Err(ReportError::unreadable(folder, "holds no runs"));
+    };
+    let columns = match first.record.scenario.pointer("/table/columns") {
+        None => Vec::new(),
+        Some(columns) => serde_json::from_value(columns.clone()).map_err(|error| {
+            ReportError::unreadable(
+                &first.folder.join("run.json"),
+                format!("scenario.table.columns: {error}"),
+            )
+        })?,
+    };
+    let seeds = distinct(rows.iter().filter_map(|row| match row.seed {
+        Seed::One(seed) => Some(seed),
+        Seed::Pooled(_) => None,
+    }));
+    let provenance = format!(
+        "{}{}, {} of arrivals, {} seed{}, incast {}",
+        first.text("name"),
+        if first.record.short { " (short form)" } else { "" },
+        first.text("duration"),
+        seeds.len(),
+        if seeds.len() == 1 { "" } else { "s; ± is half of the 95% confidence interval over them" },
+        first.record.version
+    );
+    Ok(Summary { name: first.text("name").to_owned(), rows, columns, provenance })
+}
+
 /// Reads a folder and checks that its parts belong together.
 ///
 /// # Errors
@@ -137,11 +186,11 @@ pub fn read(folder: &Path) -> Result<Results, ReportError> {
     Ok(Results { rows, runs, failed, points, schemes, classes, claims })
 }
 
-fn distinct<'a, T: Clone + PartialEq + 'a>(all: impl Iterator<Item = &'a T>) -> Vec<T> {
+fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {
     let mut distinct: Vec<T> = Vec::new();
     for one in all {
-        if !distinct.contains(one) {
-            distinct.push(one.clone());
+        if !distinct.contains(one.borrow()) {
+            distinct.push(one.borrow().clone());
         }
     }
     distinct

@@ -14,6 +14,8 @@ mod load;
 mod page;
 mod sections;
 
+pub use load::{Summary, summary};
+
 use crate::results::atomic;
 use std::{
     io::{self, Write},

@@ -5,10 +5,11 @@
 //! - [`record`]: the file `run.json`.
 //! - [`statistics`]: percentiles, means and confidence intervals that never leave out an unfinished flow.
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
-//! - [`table`]: the comparison on the terminal; [`claims`]: published numbers beside it.
+//! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]: published numbers beside it.
 
 pub mod atomic;
 pub mod claims;
+pub mod compact;
 pub mod convergence;
 pub mod csv;
 pub mod fct_txt;

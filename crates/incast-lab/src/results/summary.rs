@@ -33,9 +33,9 @@ pub enum Seed {
 /// Packets marked, by where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
-    /// By switches that have hosts.
+    /// At ports that lead to hosts.
     pub edge: u64,
-    /// By the others.
+    /// At the others.
     pub fabric: u64,
 }
 
@@ -169,7 +169,7 @@ pub struct Row {
 }
 
 /// Metrics that a pooled row adds up. The others are pooled over flows, averaged, or the largest.
-const SUMS: [&str; 14] = [
+const SUMS: [&str; 17] = [
     "drops",
     "lost",
     "trims",
@@ -248,6 +248,18 @@ impl Row {
     /// One of [`Row::numbers`].
     pub fn number(&self, metric: &str) -> Option<f64> {
         self.numbers().into_iter().find(|(name, _)| name == metric)?.1
+    }
+
+    /// The lower bound of a metric that is unknown as flows did not finish.
+    pub fn bound(&self, metric: &str) -> Option<f64> {
+        let (group, statistic) = metric.split_once('.')?;
+        let distribution = match group {
+            "fct_us" => &self.fct_us,
+            "slowdown" => &self.slowdown,
+            "rct_us" => &self.rct_us,
+            _ => return None,
+        };
+        distribution.bounds().into_iter().find(|(known, _)| *known == statistic)?.1
     }
 
     /// The confidence interval of a metric in a pooled row.

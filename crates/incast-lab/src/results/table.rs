@@ -2,9 +2,11 @@
 
 use super::{
     claims::Judgement,
+    compact::{self, Layout},
     statistics::Interval,
     summary::{ALL, Row},
 };
+use crate::scenario::Column;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -20,6 +22,8 @@ pub struct Footer {
     pub has_pfc: bool,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
+    /// Columns that the scenario wants, with a line for each scheme; the usual table if there are none.
+    pub columns: Vec<Column>,
 }
 
 /// The whole text: one table per grid point, then the footer.
@@ -32,6 +36,11 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
         }
     }
     let mut text = format!("{title}\n");
+    if !footer.columns.is_empty() {
+        text.push_str(&compact::text(&compact::tables(rows, &footer.columns, Layout::ByPoint)));
+        text.push_str("Sums are of a run.\n");
+        points.clear();
+    }
     for point in points {
         if !point.is_empty() {
             let _ = writeln!(text, "\n{}", describe_point(point));

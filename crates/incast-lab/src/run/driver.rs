@@ -281,6 +281,7 @@ fn footer(plan: &Plan, rows: &[Row]) -> Footer {
     let mut footer = Footer {
         claims: claims::judge(&plan.scenario.claims, rows),
         has_pfc: plan.runs.iter().any(Run::has_pfc),
+        columns: plan.scenario.columns.clone(),
         ..Footer::default()
     };
     for run in &plan.runs {

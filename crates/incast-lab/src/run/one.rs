@@ -117,10 +117,12 @@ fn simulate(
     let measured =
         Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
     let strict = config.switch.pfc.as_ref().is_some_and(|pfc| pfc.strict);
+    let cause = if config.switch.credits.is_some() { "credits" } else { "PFC" };
     let outcome = simulate_observed(config, observe).map_err(|error| error.to_string())?;
     let dropped =
         Some(outcome.totals.lossless_drops).filter(|drops| strict && *drops > 0).map(describe_drops);
-    let failure = outcome.deadlock.as_ref().map(|deadlock| describe_deadlock(deadlock, &labels)).or(dropped);
+    let failure =
+        outcome.deadlock.as_ref().map(|deadlock| describe_deadlock(deadlock, &labels, cause)).or(dropped);
     Ok(Simulated { outcome, labels, classes, measured, failure })
 }
 
@@ -135,14 +137,14 @@ fn describe_drops(drops: u64) -> String {
 }
 
 /// Where flow control has come to a halt, in the names of the scenario.
-fn describe_deadlock(deadlock: &Deadlock, labels: &Labels) -> String {
+fn describe_deadlock(deadlock: &Deadlock, labels: &Labels, cause: &str) -> String {
     let waits: Vec<String> = deadlock
         .cycle
         .iter()
         .map(|queue| format!("{} (priority {})", labels.port(queue.node, queue.port), queue.priority))
         .collect();
     format!(
-        "deadlock of PFC: nothing has moved since {} at {}, each paused until the next has sent, the last until the \
+        "deadlock of {cause}: nothing has moved since {} at {}, each paused until the next has sent, the last until the \
          first; found at {}",
         deadlock.since,
         waits.join(", "),

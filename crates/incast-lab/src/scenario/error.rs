@@ -186,7 +186,7 @@ pub fn list(names: &[&str], quoted: bool) -> String {
 }
 
 /// Names that the contract promises and this version does not know yet.
-const LATER: &[&str] = &["flowlet", "iofd", "collective"];
+const LATER: &[&str] = &["flowlet", "collective"];
 
 impl de::StdError for Problem {}
 

@@ -22,8 +22,9 @@ pub mod source;
 pub mod tree;
 
 pub use document::{
-    claim::{Bases, Claim},
+    claim::{Bases, Claim, metrics},
     measure::SizeRange,
+    table::Column,
 };
 pub use error::{Fault, ScenarioError};
 pub use reference::{reference_markdown, schema};
@@ -69,6 +70,8 @@ pub struct Scenario {
     pub form: Form,
     /// Published numbers.
     pub claims: Vec<Claim>,
+    /// Columns of the printed comparison; the usual ones if there are none.
+    pub columns: Vec<Column>,
     /// Look at these before you trust the results.
     pub warnings: Vec<String>,
     /// The file as read.
@@ -160,6 +163,7 @@ impl Scenario {
             seeds: document.seeds,
             form: has_form,
             claims: document.paper.claim,
+            columns: document.table.columns,
             warnings,
             file: source,
             effective,

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Keys that a grid cannot vary.
-const FIXED: &[&str] = &["name", "describe", "source", "seeds", "grid", "zip", "short", "paper"];
+const FIXED: &[&str] = &["name", "describe", "source", "seeds", "grid", "zip", "short", "table", "paper"];
 
 /// More runs than anyone waits for.
 const MOST_POINTS: usize = 100_000;

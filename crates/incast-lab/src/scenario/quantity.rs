@@ -65,6 +65,11 @@ quantity! {
     Depth(Threshold), "a size such as \"30KB\", or a part of the port's bandwidth-delay product such as \"0.2bdp\"", r"^\s*[0-9_]*\.?[0-9_]*\s*(B|KB|kB|MB|GB|KiB|MiB|GiB|bdp|BDP)\s*$";
 }
 
+quantity! {
+    /// How fast the messages of an incast follow each other: `None` as fast as the receiver's link takes them.
+    Spacing(Turns), "\"none\", \"link\", or a rate such as \"50Gbps\" (units bps, Kbps, Mbps, Gbps, Tbps)", r"^\s*(none|link|[0-9_]*\.?[0-9_]*\s*(bps|Kbps|kbps|Mbps|Gbps|Tbps))\s*$";
+}
+
 macro_rules! plain {
     ($($name:ident($inner:ty)),*) => {$(
         impl FromStr for $name {
@@ -108,9 +113,56 @@ impl fmt::Display for Depth {
     }
 }
 
+/// At which rate messages follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// They do not: all start at once.
+    None,
+    /// At that of the receiver's link.
+    Link,
+    /// At this one.
+    Rate(Rate),
+}
+
+impl FromStr for Spacing {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "none" => Ok(Self(Turns::None)),
+            "link" => Ok(Self(Turns::Link)),
+            rate => {
+                let rate: Rate = rate.parse().map_err(|_| ())?;
+                if rate.bps() == 0 { Err(()) } else { Ok(Self(Turns::Rate(rate))) }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Spacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Turns::None => f.write_str("none"),
+            Turns::Link => f.write_str("link"),
+            Turns::Rate(rate) => rate.fmt(f),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_follow_each_other_at_a_rate_or_that_of_the_link() {
+        assert_eq!("link".parse(), Ok(Spacing(Turns::Link)));
+        assert_eq!(" 50Gbps".parse(), Ok(Spacing(Turns::Rate(Rate::from_gbps(50)))));
+        for wrong in ["lnk", "0Gbps", "50", "50us", "-1Gbps"] {
+            assert!(wrong.parse::<Spacing>().is_err(), "{wrong}");
+        }
+        for text in ["none", "link", "50Gbps"] {
+            assert_eq!(text.parse::<Spacing>().map(|spacing| spacing.to_string()), Ok(text.to_owned()));
+        }
+    }
 
     #[test]
     fn thresholds_are_bytes_or_parts_of_a_bdp() {

@@ -3,7 +3,7 @@
 use super::{
     Form, SizeRange, clocks, effective,
     error::{Fault, ScenarioError},
-    resolve::{Point, pfc, scheme::Resolved},
+    resolve::{Point, credits, pfc, scheme::Resolved},
 };
 use crate::{
     results::{fct_txt::FctTxt, pfc_txt},
@@ -168,12 +168,13 @@ impl Run {
     /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
     pub fn describe_pfc(&self) -> Vec<String> {
         let Resolved { switch, host, classes, wire, .. } = &*self.resolved;
-        pfc::describe(Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire })
+        let fabric = Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire };
+        [pfc::describe(fabric), credits::describe(fabric)].concat()
     }
 
     /// Switches pause each other by priority.
     pub fn has_pfc(&self) -> bool {
-        !self.describe_pfc().is_empty()
+        self.resolved.switch.pfc.is_some()
     }
 
     /// Period in which rates are sampled, if they are.

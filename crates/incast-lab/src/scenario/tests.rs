@@ -2,6 +2,7 @@
 
 mod agents;
 mod by_traffic;
+mod deflection;
 mod mixed;
 mod receiver_driven;
 
@@ -191,6 +192,39 @@ fn trimming_has_the_defaults_of_ndp() {
 }
 
 #[test]
+fn credits_have_defaults_by_formula() {
+    use incast_sim::config::Credits;
+    let credits = |text: &str| {
+        let scenario =
+            parse(&GOOD.replacen("pfc = false", text, 1)).unwrap_or_else(|error| panic!("{error}"));
+        let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
+        let of = |scenario: &Scenario| scenario.runs()[0].config(1).expect("a config").switch.credits;
+        assert_eq!(of(&scenario), of(&again), "{text}");
+        of(&scenario)
+    };
+    assert_eq!([credits("credits = false"), credits("credits = \"off\""), credits("")], [None, None, None]);
+    let defaults = Some(Credits::default());
+    assert_eq!([credits("credits = true"), credits("credits = {}")], [defaults.clone(), defaults]);
+    let given = "credits = { buffer = \"64KB\", update = \"0B\", frame = \"8B\", refresh = \"5us\", deadlock_after = \"1ms\" }";
+    let expected = Credits {
+        buffer: Some(64_000),
+        update: Some(0),
+        frame: 8,
+        refresh: Some(Time::from_us(5)),
+        deadlock_after: Some(Time::from_ms(1)),
+    };
+    assert_eq!(credits(given), Some(expected));
+    // Without a memory the lanes' own are all there is.
+    let buffer = "buffer = { total = \"4MB\", alpha = 1.0 }\n";
+    let without = GOOD.replacen(buffer, "", 1).replacen("pfc = false", "credits = true", 1);
+    let scenario = parse(&without).expect("valid");
+    let run = &scenario.runs()[0];
+    assert_eq!(run.config(1).expect("a config").switch.buffer, Buffer::Unlimited);
+    let lines = run.describe_pfc();
+    assert!(lines.iter().any(|line| line.contains("keep the link busy")) && !run.has_pfc(), "{lines:?}");
+}
+
+#[test]
 fn a_scenario_expands_into_runs() {
     let scenario = parse(GOOD).unwrap_or_else(|error| panic!("{error}"));
     let runs = scenario.runs();
@@ -315,6 +349,12 @@ fn bad_values_are_refused_where_they_are() {
         ("load = 0.4", "load = inf", "a finite number"),
         ("fan_in = 31", "fan_in = 32", "1 to 31"),
         ("fan_in = 31", "fan_in = 0", "1 to 31"),
+        ("jitter = \"10us\"", "stagger = \"lnk\"", "found \"lnk\", allowed is \"none\", \"link\", or a rate"),
+        (
+            "jitter = \"10us\"",
+            "stagger = \"1Mbps\"",
+            "the last sender of a group starts 30.72s after the first",
+        ),
         ("sizes = \"websearch\"", "sizes = \"missing.csv\"", "cannot be read"),
         ("size = \"128KB\"", "size = \"-128KB\"", "found \"-128KB\", allowed is a size"),
         ("size = \"128KB\"", "size = \"0B\"", "at least 1B"),
@@ -368,6 +408,19 @@ fn bad_values_are_refused_where_they_are() {
         ),
         ("pfc = false", "pfc = false\nload_balancing = \"flowlet\"", "later version"),
         ("pfc = false", "pfc = false\npriorities = 9", "1 to 8"),
+        ("pfc = false", "credits = \"on\"", "true for the defaults, or a table"),
+        ("pfc = false", "credits = { bufer = \"64KB\" }", "(did you mean \"buffer\"?)"),
+        (
+            "pfc = false",
+            "credits = { buffer = \"1KB\" }",
+            "switch.credits.buffer: found 1000 B, allowed is 4224 B, one packet of 4166 B in blocks of 64",
+        ),
+        ("pfc = false", "credits = { buffer = \"1MB\" }", "allowed is its memory, 4000000 B"),
+        ("pfc = false", "credits = { update = \"9KB\", buffer = \"8KB\" }", "switch.credits.update"),
+        ("pfc = false", "credits = { frame = \"64MB\" }", "1B to 9216B"),
+        ("pfc = false", "credits = { refresh = \"0us\" }", "switch.credits.refresh"),
+        ("pfc = false", "credits = true\npfc = { xoff = \"64KB\" }", "no switch.pfc"),
+        ("pfc = false", "credits = true\ntrim = true", "no switch.trim"),
         ("pfc = false", "trim = \"on\"", "true for the defaults, or a table"),
         ("pfc = false", "trim = { queu = 8 }", "(did you mean \"queue\"?)"),
         ("pfc = false", "trim = { queue = 0 }", "switch.trim.queue: found 0, allowed is 1 packet"),
@@ -390,6 +443,7 @@ fn bad_values_are_refused_where_they_are() {
         ("kind = \"poisson\"", "kind = \"collective\"", "later version"),
         ("class = \"incast\"", "class = \"background\"", "two classes"),
         ("every = \"1ms\"", "every = \"1ms\"\nload = 0.1", "exactly one"),
+        ("every = \"1ms\"", "load = -0.1", "0, or up to 1"),
         ("every = \"1ms\"", "every = \"0ms\"", "above 0"),
         ("every = \"1ms\"", "every = \"1ps\"", "at most 100000000"),
         ("every = \"1ms\"", "every = \"5us\"", "at most 1 on every link"),
@@ -404,6 +458,12 @@ fn bad_values_are_refused_where_they_are() {
         ("at = \"2ms\"\nlink_down", "at = \"2ms\"\nlink_up = \"leaf0-spine0\"\nlink_down", "exactly one"),
         ("\"leaf0->h0\"", "\"leaf0->h9\"", "matches no port"),
         ("value = 640", "value = 640\nat_most = 700", "exactly one"),
+        ("[measure]", "[table]\ncolumns = [{ metric = \"slowdown.p98\" }]\n[measure]", "\"slowdown.p95\"?"),
+        (
+            "[measure]",
+            "[table]\ncolumns = [{ class = \"incats\", metric = \"drops\" }]\n[measure]",
+            "table.columns[0].class: there is no class \"incats\"",
+        ),
         ("law = \"cubic\"", "law = \"cubic\"\nunderlay = { kind = \"offramp\" }", "offramp"),
         (
             "law = \"cubic\"",
@@ -490,6 +550,11 @@ fn what_has_no_effect_is_a_warning() {
     for (from, to, expected) in [
         ("jitter = \"10us\"", "jitter = \"2ms\"", "groups overlap"),
         (
+            "jitter = \"10us\"",
+            "stagger = \"20Gbps\"",
+            "starts 1.536ms after the first, and the next group 1ms after it",
+        ),
+        (
             "pfc = false",
             "pfc = { xoff = \"9KB\", lossless = [3] }",
             "switch.pfc has no effect: none of its packets",
@@ -516,6 +581,11 @@ fn what_has_no_effect_is_a_warning() {
             "window has no effect with in_flight = \"unlimited\"",
         ),
         ("law = \"cubic\"", "law = \"cubic\"\nnotification_priority = 1", "send no notifications"),
+        (
+            "law = \"cubic\"",
+            "law = \"hpcc\"\nname = \"cubic\"\nswitch.load_balancing = \"spray\"",
+            "scheme cubic: hpcc goes back N for each packet out of order, and load_balancing = \"spray\"",
+        ),
         (
             "rates = { every = \"10us\" }",
             "traces = false\n[[paper.claim]]\nmetric = \"assigned_gbps.min\"\nscheme = \"dctcp\"\nvalue = 4",
@@ -601,6 +671,24 @@ fn loads_refer_to_what_they_name() {
     // Of what 16 hosts send, 16/31 crosses; each direction carries 1.6 Tbps.
     let bisection = 1600e9 / (1600e9 * 16.0 / 31.0);
     assert!((per_second(flows("bisection")) / host - bisection).abs() < 1e-3);
+}
+
+#[test]
+fn a_grid_can_leave_the_incast_out() {
+    let text = GOOD.replacen("every = \"1ms\"", "load = 0", 1);
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert!(!scenario.warnings.iter().any(|warning| warning.contains("incast")), "{:?}", scenario.warnings);
+    let runs = scenario.runs();
+    assert!(runs[0].describe_workloads().contains(&"incast: no groups".to_owned()));
+    // The class stays, and so do the flows of the others.
+    let flows = |run: &Run| {
+        let config = run.config(1).expect("flows");
+        config.flows.into_iter().filter(|flow| run.classes[usize::from(flow.class)] != "incast").collect()
+    };
+    let (with, without): (Vec<_>, Vec<_>) =
+        (flows(&parse(GOOD).expect("a scenario").runs()[0]), flows(&runs[0]));
+    assert_eq!(with, without);
+    assert_eq!(runs[0].config(1).expect("flows").flows.len(), without.len());
 }
 
 /// A mutation of a text: a slice is removed, doubled, or replaced by something nasty.

@@ -42,10 +42,11 @@ pub fn render(traced: &Traced) -> String {
         }
     }
     if traced.flow.is_none() {
-        // Pause frames belong to no flow.
+        // Frames of flow control belong to no flow.
         let packets = traced.outcome.packets.iter().map(|record| &record.packet);
-        let flows: BTreeSet<_> =
-            packets.filter(|packet| packet.kind != Kind::Pause).map(PacketFacts::flow).collect();
+        let belongs =
+            |packet: &&PacketFacts| !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::Drained);
+        let flows: BTreeSet<_> = packets.filter(belongs).map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }
     let _ = writeln!(text, "{}", table(traced));

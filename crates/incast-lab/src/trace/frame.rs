@@ -43,6 +43,9 @@ pub fn address(host: u32) -> [u8; 4] {
 /// simulator has no payload. What is captured of payloads is zero.
 pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) -> Vec<u8> {
     let is_data = packet.kind == Kind::Data;
+    if is_infiniband(packet, context.framing) {
+        return infiniband(packet, snap);
+    }
     let mut frame = if packet.kind == Kind::Pause { pause(packet) } else { ethernet(packet) };
     let wire = packet.wire as usize;
     let keep = match (snap, is_data) {
@@ -72,6 +75,67 @@ pub fn frame(packet: &PacketFacts, context: &FrameContext, snap: Option<u32>) ->
     }
     frame.truncate(keep);
     frame
+}
+
+/// It is no Ethernet frame but a packet of InfiniBand.
+pub fn is_infiniband(packet: &PacketFacts, framing: Framing) -> bool {
+    framing == Framing::InfiniBand && packet.kind != Kind::Pause
+}
+
+/// A packet of InfiniBand from its local route header on (InfiniBand volume 1, sections 7.7 and 9.2): sends on a reliable connection,
+/// acknowledgements, NAKs for sequence errors, congestion notifications; what no specification has, under an opcode for
+/// manufacturers. Local identifiers are the hosts' numbers and 1. Both check sequences are zero.
+fn infiniband(packet: &PacketFacts, snap: Option<u32>) -> Vec<u8> {
+    const FECN: u8 = 0x80;
+    const BECN: u8 = 0x40;
+    const CNP: u8 = 0x80;
+    const MANUFACTURER: u8 = 0xc0;
+    let wire = packet.wire as usize;
+    let mut frame = Vec::with_capacity(64);
+    // Lane and version; service level and that a base transport header follows; length in words, up to the invariant CRC.
+    frame.extend([packet.priority << 4, packet.priority << 4 | 2]);
+    frame.extend((packet.destination as u16).wrapping_add(1).to_be_bytes());
+    frame.extend((wire.saturating_sub(2).div_ceil(4) as u16 & 0x7ff).to_be_bytes());
+    frame.extend((packet.source as u16).wrapping_add(1).to_be_bytes());
+    let last = packet.position + 1 == packet.packets;
+    let (opcode, number) = match packet.kind {
+        Kind::Data => (send_opcode(packet), packet.position),
+        Kind::Nack => (0x11, packet.packets),
+        Kind::Ack => (0x11, packet.packets.wrapping_sub(1)),
+        Kind::Cnp => (CNP, 0),
+        kind => (MANUFACTURER | kind as u8, packet.position),
+    };
+    let notice = match packet.kind {
+        Kind::Cnp => BECN,
+        Kind::Ack | Kind::Nack if packet.report.1 > 0 => BECN,
+        _ if packet.codepoint == Codepoint::CongestionExperienced => FECN,
+        _ => 0,
+    };
+    frame.extend([opcode, 0, 0xff, 0xff, notice]);
+    frame.extend(&packet.sequence.to_be_bytes()[1..]);
+    frame.push(if packet.kind == Kind::Data && last { 0x80 } else { 0 }); // asks for an acknowledgement
+    frame.extend(&number.to_be_bytes()[1..]);
+    if matches!(packet.kind, Kind::Ack | Kind::Nack) {
+        // Without credits, or of a sequence error; messages received, of which a flow is one.
+        frame.extend([if packet.kind == Kind::Nack { 0x60 } else { 0x1f }, 0, 0, 0]);
+    }
+    let keep = match snap {
+        Some(snap) => (snap as usize).min(wire),
+        None if packet.kind == Kind::Data => frame.len().min(wire),
+        None => wire,
+    };
+    frame.resize(keep, 0);
+    frame
+}
+
+/// First, middle, last, or only packet of a send on a reliable connection.
+fn send_opcode(packet: &PacketFacts) -> u8 {
+    match (packet.position == 0, packet.position + 1 == packet.packets) {
+        (true, true) => 0x04,
+        (true, false) => 0x00,
+        (false, false) => 0x01,
+        (false, true) => 0x02,
+    }
 }
 
 /// Addresses are those of the hosts: switches forward and do not route, so they change nothing but marks.
@@ -201,17 +265,9 @@ fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep:
     frame.extend(ROCE_PORT.to_be_bytes());
     frame.extend((length as u16).to_be_bytes());
     frame.extend([0, 0]); // no checksum: the invariant CRC covers more
-    let (first, last) = (packet.position == 0, packet.position + 1 == packet.packets);
+    let last = packet.position + 1 == packet.packets;
     let (opcode, number) = match packet.kind {
-        Kind::Data => {
-            let opcode = match (first, last) {
-                (true, true) => 0x04,
-                (true, false) => 0x00,
-                (false, false) => 0x01,
-                (false, true) => 0x02,
-            };
-            (opcode, packet.position)
-        }
+        Kind::Data => (send_opcode(packet), packet.position),
         Kind::Nack => (0x11, packet.packets),
         Kind::Cnp => (0x81, 0),
         _ => (0x11, packet.packets.wrapping_sub(1)),
@@ -256,7 +312,7 @@ fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
     frame.extend(crc.to_le_bytes());
 }
 
-/// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6) or report of an underlay (7) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
+/// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6), report of an underlay (7), marker (8) or answer to one (9) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
 fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
     let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
     let length = 8 + room;
@@ -269,6 +325,8 @@ fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) ->
         Kind::Bounced => 5,
         Kind::Signal => 6,
         Kind::Report => 7,
+        Kind::Marker => 8,
+        Kind::Drained => 9,
         _ => 1,
     };
     frame.extend(ports(packet).1.to_be_bytes());
@@ -332,6 +390,7 @@ pub(super) mod tests {
             packets: 10,
             wire: 1518,
             payload: 1448,
+            deflections: 0,
             report: (0, 0),
             delay_ns: 0,
             value: 5_000_000,
@@ -340,6 +399,25 @@ pub(super) mod tests {
 
     const CONTEXT: FrameContext =
         FrameContext { framing: Framing::Tcp, mtu: 1448, flow_bytes: 14_000, ternary: false };
+
+    #[test]
+    fn infiniband_begins_with_its_local_route_header() {
+        let context = FrameContext { framing: Framing::InfiniBand, ..CONTEXT };
+        let packet =
+            PacketFacts { wire: 1474, priority: 3, codepoint: Codepoint::CongestionExperienced, ..data() };
+        let headers = frame(&packet, &context, None);
+        // Lane 3; service level 3 and BTH; to host 2 from host 1; 1,472 bytes are 368 words.
+        assert_eq!(headers[..8], [0x30, 0x32, 0, 3, 1, 0x70, 0, 2]);
+        // Middle of a send with FECN, flow 7, packet 3.
+        assert_eq!(headers[8..], [1, 0, 0xff, 0xff, 0x80, 0, 0, 7, 0, 0, 0, 3]);
+        assert_eq!(frame(&packet, &context, Some(65_535)).len(), 1474);
+        let ack = PacketFacts { kind: Kind::Ack, wire: 30, report: (1, 1), packets: 4, ..data() };
+        let ack = frame(&ack, &context, None);
+        assert_eq!((ack.len(), ack[8], ack[12], ack[19], ack[20]), (30, 0x11, 0x40, 3, 0x1f));
+        let cnp = PacketFacts { kind: Kind::Cnp, wire: 42, ..data() };
+        let cnp = frame(&cnp, &context, None);
+        assert_eq!((cnp.len(), cnp[8], cnp[12]), (42, 0x80, 0x40));
+    }
 
     #[test]
     fn sums_have_their_known_values() {

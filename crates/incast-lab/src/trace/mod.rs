@@ -215,7 +215,8 @@ fn record(
         classes: config.classes.iter().map(|class| class.name.clone()).collect(),
         framing: config.classes.iter().map(|class| class.law.info().framing).collect(),
         mtu: config.host.mtu,
-        ternary: matches!(config.switch.agent, AgentParameters::Tcd(_)),
+        ternary: matches!(config.switch.agent, AgentParameters::Tcd(_))
+            || config.classes.iter().any(|class| class.law.tells_edge_marks()),
         view,
         flow,
         topology: config.topology.clone(),

@@ -4,9 +4,12 @@
 
 use super::{
     Traced, View,
-    frame::{FrameContext, address, frame},
+    frame::{FrameContext, address, frame, is_infiniband},
 };
-use incast_sim::outcome::{EventKind, PacketRecord, Step};
+use incast_sim::{
+    fabric::packet::Kind,
+    outcome::{EventKind, PacketRecord, Step},
+};
 use incast_units::Time;
 use std::{
     collections::BTreeSet,
@@ -36,11 +39,16 @@ struct Seen<'a> {
 /// Those of `out`.
 pub fn write(traced: &Traced, snap: Option<u32>, out: &mut dyn Write) -> io::Result<()> {
     let seen = seen(traced);
-    let places: BTreeSet<Place> = seen.iter().map(|seen| seen.place).collect();
-    let places: Vec<Place> = places.into_iter().collect();
+    // A place has an interface for each kind of link that its packets are of.
+    let interface_of = |seen: &Seen<'_>| {
+        let packet = &seen.record.packet;
+        (seen.place, is_infiniband(packet, traced.framing[usize::from(packet.class)]))
+    };
+    let places: BTreeSet<(Place, bool)> = seen.iter().map(interface_of).collect();
+    let places: Vec<(Place, bool)> = places.into_iter().collect();
     section(out)?;
-    for place in &places {
-        interface(traced, *place, snap, out)?;
+    for (place, infiniband) in &places {
+        interface(traced, *place, *infiniband, snap, out)?;
     }
     let hosts = seen.iter().flat_map(|seen| [seen.record.packet.source, seen.record.packet.destination]);
     names(traced, &hosts.collect(), out)?;
@@ -52,7 +60,7 @@ pub fn write(traced: &Traced, snap: Option<u32>, out: &mut dyn Write) -> io::Res
             flow_bytes: traced.flow_bytes(packet.flow()),
             ternary: traced.ternary,
         };
-        let interface = places.binary_search(&seen.place).unwrap_or_default() as u32;
+        let interface = places.binary_search(&interface_of(seen)).unwrap_or_default() as u32;
         let lost = matches!(seen.record.step, Step::Sent { arrival: None, .. });
         let mut body = Vec::new();
         body.extend(interface.to_le_bytes());
@@ -64,7 +72,8 @@ pub fn write(traced: &Traced, snap: Option<u32>, out: &mut dyn Write) -> io::Res
         body.extend(&frame);
         pad(&mut body);
         // epb_flags: direction, and the length of the frame check sequence.
-        let flags: u32 = if seen.inbound { 1 } else { 2 } | 4 << 5;
+        let check: u32 = if interface_of(seen).1 { 2 } else { 4 };
+        let flags: u32 = if seen.inbound { 1 } else { 2 } | check << 5;
         option(&mut body, 2, &flags.to_le_bytes());
         if lost {
             option(&mut body, 1, b"lost on the wire");
@@ -89,6 +98,10 @@ fn seen(traced: &Traced) -> Vec<Seen<'_>> {
     let mut all = Vec::new();
     for record in &traced.outcome.packets {
         let Step::Sent { arrival, .. } = record.step else { continue };
+        if record.packet.kind == Kind::FlowControl {
+            // Captures have no place for packets of the link alone.
+            continue;
+        }
         let outbound = match traced.view {
             View::Port(node, port) => Some(Place::Port(node, port)),
             View::Host(host) => (record.node == host).then_some(Place::Host(host)),
@@ -126,13 +139,20 @@ fn section(out: &mut dyn Write) -> io::Result<()> {
     block(out, 0x0A0D_0D0A, &body)
 }
 
-fn interface(traced: &Traced, place: Place, snap: Option<u32>, out: &mut dyn Write) -> io::Result<()> {
+fn interface(
+    traced: &Traced,
+    place: Place,
+    infiniband: bool,
+    snap: Option<u32>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (name, node, port) = match place {
         Place::Host(host) => (traced.labels.node(host).to_owned(), host, 0),
         Place::Port(node, port) => (traced.labels.port(node, port), node, port),
     };
     let mut body = Vec::new();
-    body.extend(1u16.to_le_bytes()); // Ethernet
+    let link_type: u16 = if infiniband { 247 } else { 1 }; // InfiniBand from the local route header on, or Ethernet
+    body.extend(link_type.to_le_bytes());
     body.extend(0u16.to_le_bytes());
     body.extend(snap.unwrap_or(0).to_le_bytes());
     option(&mut body, 2, name.as_bytes());
@@ -140,7 +160,7 @@ fn interface(traced: &Traced, place: Place, snap: Option<u32>, out: &mut dyn Wri
         option(&mut body, 8, &rate.bps().to_le_bytes());
     }
     option(&mut body, 9, &[12]); // times in 10^-12 s
-    option(&mut body, 13, &[4]); // bytes of the frame check sequence
+    option(&mut body, 13, &[if infiniband { 2 } else { 4 }]); // bytes of the frame check sequence
     option(&mut body, 0, &[]);
     block(out, 1, &body)
 }
@@ -202,6 +222,7 @@ mod tests {
             Framing::Tcp => (70, 82),
             Framing::RoceV2 => (62, 66),
             Framing::RoceV2Int => (104, 108),
+            Framing::InfiniBand => (26, 30),
         };
         let data = |position: u32, payload: u32, codepoint| PacketFacts {
             position,

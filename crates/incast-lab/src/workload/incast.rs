@@ -38,19 +38,28 @@ pub struct Incast {
     pub every: Time,
     /// Largest delay of a flow after its group's time.
     pub jitter: Time,
+    /// Time from the start of one sender of a group to that of the next, by receiver; empty if all start at once.
+    pub stagger: Vec<Time>,
     /// Who receives.
     pub receiver: Receiver,
     /// When the first group starts.
     pub start: Time,
-    /// Every flow starts before this time.
+    /// Every flow starts before this time; `start` for no groups.
     pub until: Time,
 }
 
 impl Incast {
     /// Groups of which the last possible start of a flow is before the end: a longer run begins with the same ones.
     fn groups(&self) -> u64 {
-        let span = self.until.saturating_sub(self.jitter).saturating_sub(self.start);
+        let last = self.jitter.saturating_add(Self::last_turn(&self.stagger, self.fan_in));
+        let span = self.until.saturating_sub(last).saturating_sub(self.start);
         span.ps().div_ceil(self.every.ps().max(1))
+    }
+
+    /// How long after its group the last of so many senders starts, jitter apart, at the receiver where that is longest.
+    pub fn last_turn(stagger: &[Time], fan_in: u32) -> Time {
+        let longest = stagger.iter().copied().max().unwrap_or(Time::ZERO);
+        longest.saturating_mul(u64::from(fan_in.saturating_sub(1)))
     }
 }
 
@@ -67,14 +76,16 @@ impl Generate for Incast {
             let mut senders: Vec<u32> =
                 self.senders.iter().copied().filter(|host| *host != receiver).collect();
             draw_to_front(&mut stream, &mut senders, self.fan_in as usize);
-            for source in senders.into_iter().take(self.fan_in as usize) {
+            let turn = self.stagger.get(receiver as usize).copied().unwrap_or(Time::ZERO);
+            for (index, source) in senders.into_iter().take(self.fan_in as usize).enumerate() {
                 let jitter = if self.jitter == Time::ZERO {
                     0
                 } else {
                     stream.below(self.jitter.ps().saturating_add(1))
                 };
+                let own = turn.saturating_mul(index as u64).saturating_add(Time::from_ps(jitter));
                 flows.push(FlowSpec {
-                    start: (self.start + self.every * group).saturating_add(Time::from_ps(jitter)),
+                    start: (self.start + self.every * group).saturating_add(own),
                     source,
                     destination: receiver,
                     bytes: self.size,
@@ -92,6 +103,9 @@ impl Generate for Incast {
     }
 
     fn describe(&self) -> String {
+        if self.groups() == 0 {
+            return format!("{}: no groups", self.name);
+        }
         format!(
             "{}: {} groups of {} × {} B, one every {} from {} on; {} flows",
             self.name,
@@ -110,7 +124,9 @@ impl Generate for Incast {
 
     fn starts(&self) -> (u64, u64) {
         let last = self.groups().saturating_sub(1).saturating_mul(self.every.ps());
-        (self.start.ps(), self.start.ps().saturating_add(last).saturating_add(self.jitter.ps()))
+        let turns = Self::last_turn(&self.stagger, self.fan_in);
+        let last = last.saturating_add(turns.ps()).saturating_add(self.jitter.ps());
+        (self.start.ps(), self.start.ps().saturating_add(last))
     }
 }
 
@@ -130,6 +146,7 @@ mod tests {
             size: 1000,
             every: Time::from_us(100),
             jitter: Time::from_us(10),
+            stagger: Vec::new(),
             receiver: Receiver::Rotate,
             start: Time::ZERO,
             until: Time::from_ms(1),
@@ -142,6 +159,11 @@ mod tests {
         let mut fewer = Vec::new();
         shorter.flows(1, &mut fewer);
         assert_eq!(fewer, flows[..45]);
+        let none = Incast { until: incast.start, every: Time::MAX, ..incast.clone() };
+        let mut no_flows = Vec::new();
+        none.flows(1, &mut no_flows);
+        assert!(no_flows.is_empty() && none.expected().bytes == 0.0);
+        assert_eq!(none.describe(), "incast: no groups");
         let longer = Incast { until: Time::from_ps(910_000_001), ..incast.clone() };
         assert_eq!(longer.expected().flows, 50.0);
         // Some bursts in the middle of a run.
@@ -162,5 +184,19 @@ mod tests {
                 assert!(offset <= Time::from_us(10));
             }
         }
+        // One after the other: the same senders with the same jitter, each a turn of its receiver later than the one before.
+        let turns: Vec<Time> = (0..8).map(|host| Time::from_us(1 + host)).collect();
+        let staggered = Incast { stagger: turns.clone(), ..incast.clone() };
+        let mut later = Vec::new();
+        staggered.flows(1, &mut later);
+        // The last turn could be at 32 us, so that a group at 960 us would not do; there is none.
+        assert_eq!((later.len() as f64, later.len()), (staggered.expected().flows, 50));
+        assert_eq!(staggered.starts(), (0, 942_000_000));
+        for (index, (flow, same)) in later.iter().zip(&flows).enumerate() {
+            let turn = turns[same.destination as usize] * (index as u64 % 5);
+            assert_eq!(*flow, FlowSpec { start: same.start + turn, ..*same });
+        }
+        let shorter = Incast { until: Time::from_us(942), ..staggered };
+        assert_eq!(shorter.expected().flows, 45.0);
     }
 }

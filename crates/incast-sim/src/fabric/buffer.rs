@@ -91,6 +91,20 @@ impl Memory {
         self.pool_used -= to_pool;
     }
 
+    /// A packet may be held in a place beside the queues, which has no reserve and holds `held` bytes already, for a port that
+    /// holds `port` bytes. It takes all its bytes of the pool.
+    pub fn admits_beside(&self, bytes: u64, held: u64, port: u64) -> bool {
+        match self.policy {
+            Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,
+            Buffer::PerPort { bytes: limit } => port + bytes <= limit,
+            Buffer::Shared { alpha: (numerator, denominator), .. } => {
+                let free = self.free();
+                bytes <= free
+                    && u128::from(held) * u128::from(denominator) < u128::from(free) * u128::from(numerator)
+            }
+        }
+    }
+
     /// Bytes of the pool that are free.
     #[inline]
     pub fn free(&self) -> u64 {

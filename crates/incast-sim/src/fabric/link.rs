@@ -151,6 +151,11 @@ impl Transmitter {
         self.rare.lost
     }
 
+    /// Packets may be lost on the wire.
+    pub fn is_lossy(&self) -> bool {
+        self.rare.loss.is_some()
+    }
+
     /// The link is up.
     #[inline]
     pub fn is_up(&self) -> bool {

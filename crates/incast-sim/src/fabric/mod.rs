@@ -1,6 +1,7 @@
 //! The fabric: packets, links, queues, switches, and how they are joined.
 
 pub mod buffer;
+pub mod credit;
 pub mod ideal;
 pub mod link;
 pub mod node;

@@ -3,7 +3,7 @@
 use crate::engine;
 use incast_cc::{
     feedback::{Cnp, HopTelemetry},
-    receiver::{Share, TokenName},
+    receiver::{Share, TokenName, Word},
     switch::Codepoint,
 };
 use incast_units::Time;
@@ -36,13 +36,19 @@ pub enum Kind {
     Bounced,
     /// Underlay: how long data took one way, for the underlay of its sender. See `host/underlay.rs`.
     Report,
+    /// Credits, from one end of a link to the other. See `fabric/credit.rs`.
+    FlowControl,
+    /// Goes behind data of a flow, on its way, from a switch that holds what comes after. See `switch/hold.rs`.
+    Marker,
+    /// Answer to a marker, from switch to switch.
+    Drained,
 }
 
 impl Kind {
     /// It travels with its flow, from its sender to its receiver; others answer.
     #[inline]
     pub fn is_of_sender(self) -> bool {
-        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed)
+        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed | Self::Marker)
     }
 }
 
@@ -61,7 +67,8 @@ pub struct Packet {
     pub sequence: u32,
     /// Where the data's sender keeps the flow.
     pub slot: u32,
-    /// Data: index of this packet in its flow. Acknowledgement: index of the packet that caused it.
+    /// Data: index of this packet in its flow. Acknowledgement: index of the packet that caused it. Marker: the switch that
+    /// sent it.
     pub position: u32,
     /// Data: number of packets of the flow. Acknowledgement: all packets below this index have arrived.
     pub packets: u32,
@@ -70,8 +77,8 @@ pub struct Packet {
     /// Data: links passed. Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
     pub delay_ns: i32,
     attachment: u32,
-    /// Data: when the NIC began to send it, perhaps with the name of a token. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
-    /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime.
+    /// Data: when the NIC began to send it, perhaps with the name of a token or a word to the receiver. Acknowledgement: 48 bits of that time, echoed, and the flow's share of the
+    /// receiver. CNP: window granted, with the flags of marks. Credit: position or lifetime. Marker and its answer: its name.
     stamp: [u32; 2],
     /// Bytes of the frame, without preamble and gap.
     pub wire: u16,
@@ -157,6 +164,15 @@ impl Packet {
     /// Sets it, once there is a stamp.
     pub fn set_token(&mut self, name: TokenName) {
         self.set_value(self.value() & ECHO_MASK | u64::from(name.bits()) << ECHO_BITS);
+    }
+    /// Data of a receiver-driven flow without tokens: what its sender tells, in the place of a token's name.
+    #[inline]
+    pub fn word(&self) -> Option<Word> {
+        Word::from_bits((self.value() >> ECHO_BITS) as u16)
+    }
+    /// Sets it, once there is a stamp.
+    pub fn set_word(&mut self, word: Word) {
+        self.set_value(self.value() & ECHO_MASK | u64::from(word.bits()) << ECHO_BITS);
     }
     /// Acknowledgement: the echoed stamp. Of it 48 bits travel: it is less than 281 s before `now`.
     #[inline]
@@ -255,7 +271,8 @@ impl Packet {
     pub fn mark(&mut self) {
         self.flags |= MARKED;
     }
-    /// UE: a queue was passed of which its switch did not know whether it was congested (TCD).
+    /// UE: a queue was passed of which its switch did not know whether it was congested (TCD). Of classes that tell marks apart by
+    /// their place: congestion was experienced at the port that leads to the receiver ([`crate::settings::Class::tells_edge_marks`]).
     #[inline]
     pub fn undetermined(&self) -> bool {
         self.flags & UNDETERMINED != 0
@@ -269,6 +286,15 @@ impl Packet {
             Codepoint::UndeterminedExperienced
         } else {
             Codepoint::None
+        }
+    }
+    /// Marks it with a codepoint.
+    #[inline]
+    pub fn mark_as(&mut self, codepoint: Codepoint) {
+        match codepoint {
+            Codepoint::None => {}
+            Codepoint::UndeterminedExperienced => self.mark_undetermined(),
+            Codepoint::CongestionExperienced => self.mark(),
         }
     }
     /// Declares that an undetermined queue was passed.

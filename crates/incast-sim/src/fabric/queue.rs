@@ -5,6 +5,7 @@ use crate::engine::{
     Message,
     prefetch::{prefetch, prefetch_for_writing},
 };
+use incast_cc::switch::Codepoint;
 
 const NONE: u32 = u32::MAX;
 /// Packets that a switch of a busy fabric queues in a window, more or less.
@@ -15,8 +16,22 @@ const PREFETCHED_PLACES: usize = 16;
 #[repr(C, align(64))]
 struct Entry {
     packet: Packet,
-    /// The port by which it came in, where somebody wants to know.
-    ingress: u16,
+    /// How it came in, where somebody wants to know.
+    origin: Origin,
+}
+
+/// How a packet came into a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// By this port.
+    pub port: u16,
+    /// With this priority: on another virtual channel it leaves with another one.
+    pub priority: u8,
+}
+
+impl Origin {
+    /// That of packets that are made where they are queued.
+    pub const HERE: Self = Self { port: MADE_HERE, priority: 0 };
 }
 
 /// The ingress of packets that are made where they are queued.
@@ -112,23 +127,29 @@ impl Pool {
         }
     }
 
-    /// Appends a packet to a queue, marked if `mark` says so.
+    /// Appends a packet to a queue, marked as `mark` says.
     #[inline(always)]
-    pub fn push(&mut self, queue: &mut Queue, packet: &Packet, mark: bool, telemetry: Option<&Telemetry>) {
+    pub fn push(
+        &mut self,
+        queue: &mut Queue,
+        packet: &Packet,
+        mark: Codepoint,
+        telemetry: Option<&Telemetry>,
+    ) {
         let index = if let Some(index) = self.free.pop() {
             self.entries[index as usize].packet = *packet;
             self.next[index as usize] = NONE;
             index
         } else {
-            self.entries.push(Entry { packet: *packet, ingress: MADE_HERE });
+            self.entries.push(Entry { packet: *packet, origin: Origin::HERE });
             self.next.push(NONE);
             self.entries.len() as u32 - 1
         };
         // What differs is changed in place: reading back in one piece what was just written in parts would stall.
         let place = &mut self.entries[index as usize].packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
-        if mark {
-            place.mark();
+        if mark != Codepoint::None {
+            place.mark_as(mark);
         }
         if let Some(telemetry) = telemetry {
             if self.telemetry.len() <= index as usize {
@@ -172,10 +193,10 @@ impl Pool {
     }
 
     /// The packet that was just removed is marked.
-    pub fn mark_removed(&mut self) -> Option<&Packet> {
+    pub fn mark_removed(&mut self, mark: Codepoint) -> Option<&Packet> {
         let index = *self.free.last()?;
         let packet = &mut self.entries[index as usize].packet;
-        packet.mark();
+        packet.mark_as(mark);
         Some(packet)
     }
 
@@ -196,7 +217,7 @@ impl Pool {
         &mut self,
         queue: &mut Queue,
         packet: &Packet,
-        mark: bool,
+        mark: Codepoint,
         telemetry: Option<&Telemetry>,
     ) {
         let index = queue.tail;
@@ -205,36 +226,33 @@ impl Pool {
         queue.enter(packet.wire);
         entry.packet = *packet;
         entry.packet.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
-        if mark {
-            entry.packet.mark();
-        }
+        entry.packet.mark_as(mark);
         if let Some(telemetry) = telemetry {
             self.telemetry[index as usize].assign(telemetry);
         }
     }
 
-    /// The packet that was just appended to a queue came in by this port. Who asks for that of any packet says it of
-    /// all.
-    pub fn set_ingress(&mut self, queue: &Queue, port: u16) {
-        self.entries[queue.tail as usize].ingress = port;
+    /// The packet that was just appended to a queue came in like this. Who asks for that of any packet says it of all.
+    pub fn set_origin(&mut self, queue: &Queue, origin: Origin) {
+        self.entries[queue.tail as usize].origin = origin;
     }
 
-    /// By which port the packet came in that was just removed.
-    pub fn ingress(&self) -> u16 {
-        self.free.last().map_or(MADE_HERE, |index| self.entries[*index as usize].ingress)
+    /// How the packet came in that was just removed.
+    pub fn origin(&self) -> Origin {
+        self.free.last().map_or(Origin::HERE, |index| self.entries[*index as usize].origin)
     }
 
-    /// The packets of a queue in their order, and by which ports they came in.
-    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, u16)> {
+    /// The packets of a queue in their order, and how they came in.
+    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, Origin)> {
         let existing = |index: u32| (index != NONE).then_some(index);
         let indices =
             std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
-        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.ingress))
+        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.origin))
     }
 
-    /// By which ports the packets of a queue came in, and their frame bytes, in their order.
-    pub fn ingresses(&self, queue: &Queue) -> impl Iterator<Item = (u16, u64)> {
-        self.packets(queue).map(|(packet, ingress)| (ingress, u64::from(packet.wire)))
+    /// How the packets of a queue came in, and their frame bytes, in their order.
+    pub fn origins(&self, queue: &Queue) -> impl Iterator<Item = (Origin, u64)> {
+        self.packets(queue).map(|(packet, origin)| (origin, u64::from(packet.wire)))
     }
 
     /// Whether a packet of a queue is `wanted`.
@@ -290,8 +308,8 @@ mod tests {
                 if let Some(wire) = push {
                     let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
                     packet.wire = wire;
-                    pool.push(&mut queues[which], &packet, false, None);
-                    pool.set_ingress(&queues[which], wire ^ 1);
+                    pool.push(&mut queues[which], &packet, Codepoint::None, None);
+                    pool.set_origin(&queues[which], Origin { port: wire ^ 1, priority: 0 });
                     model[which].push_back((wire, wire ^ 1));
                 } else if every > 1 {
                     // Not always the head.
@@ -299,11 +317,11 @@ mod tests {
                     let place = model[which].iter().position(|(wire, _)| wire.is_multiple_of(every));
                     prop_assert_eq!(pool.any(&queues[which], wanted), place.is_some());
                     let popped = pool.pop_first(&mut queues[which], wanted);
-                    let popped = popped.map(|packet| (packet.wire, pool.ingress()));
+                    let popped = popped.map(|packet| (packet.wire, pool.origin().port));
                     prop_assert_eq!(popped, place.and_then(|place| model[which].remove(place)));
                 } else {
                     let popped = pool.pop(&mut queues[which]);
-                    let popped = popped.map(|packet| (packet.wire, pool.ingress()));
+                    let popped = popped.map(|packet| (packet.wire, pool.origin().port));
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 for (queue, model) in queues.iter().zip(&model) {

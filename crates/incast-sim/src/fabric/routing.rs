@@ -1,11 +1,13 @@
 //! Routing: which ports of a switch lead to a host, and which of them a packet takes.
 
+pub mod detours;
 mod divider;
 mod pinned;
 mod tables;
 mod ways;
 
 use super::topology::Node;
+pub use detours::{Around, Detours, Direction, Order};
 pub use divider::Divider;
 pub use pinned::{PinError, Pinned, pin};
 pub use tables::{TooManySets, tables};

@@ -172,6 +172,8 @@ impl Host<'_> {
         let Some(progress) = self.receiving.progress(arrival.slot) else { return };
         match data.codepoint() {
             Codepoint::CongestionExperienced => progress.congested = true,
+            // That of a port that leads to a host: the scheduler takes care of those.
+            _ if self.settings.classes[usize::from(data.class)].tells_edge_marks => return,
             _ => progress.undetermined = true,
         }
         if now < progress.next_notification {

@@ -14,14 +14,14 @@ use incast_units::Time;
 
 impl Host<'_> {
     /// Forbids the NIC to send the priorities of `mask`.
-    fn pause(&mut self, mask: u8, now: Time) {
+    pub(super) fn pause(&mut self, mask: u8, now: Time) {
         let mask = mask & u8::MAX >> (8 - self.settings.switch.priorities);
         let paused = self.nic.permission.pause(now, mask, &mut self.nic.pauses);
         self.recorder.edges(now, self.node, 0, paused, EventKind::Pause);
     }
 
     /// Allows it again.
-    fn resume(&mut self, mask: u8, context: &mut impl NodeContext) {
+    pub(super) fn resume(&mut self, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
         let resumed = self.nic.permission.resume(now, mask, &mut self.nic.pauses);
         self.recorder.edges(now, self.node, 0, resumed, EventKind::Resume);
@@ -58,6 +58,9 @@ impl Host<'_> {
     /// An event of flow control has come.
     #[cold]
     pub(super) fn on_pause_event(&mut self, payload: u32, context: &mut impl NodeContext) {
+        if self.nic.credits.is_some() {
+            return self.on_reminder(context);
+        }
         let now = context.now();
         if payload == pause::EFFECT {
             while let Some(notice) = self.nic.heard.due(now) {
@@ -98,6 +101,7 @@ impl Host<'_> {
             let resumed = self.nic.permission.resume(now, u8::MAX, &mut self.nic.pauses);
             self.recorder.edges(now, self.node, 0, resumed, EventKind::Resume);
         }
+        self.reset_credits(up, context);
         if up {
             self.pump(context);
             return;

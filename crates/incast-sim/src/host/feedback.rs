@@ -57,7 +57,7 @@ impl Host<'_> {
             hops: Some(packet.hops()),
             one_way_delay: Some(one_way_delay),
             telemetry: telemetry.map_or(&[], Telemetry::hops),
-            sender_count: flow.share.map(|share| u16::try_from(share.senders()).unwrap_or(u16::MAX)),
+            share: flow.share,
         };
         flow.law.on_ack(&feedback);
         flow.report_loss(now, &acked, mtu);
@@ -145,7 +145,11 @@ impl Host<'_> {
             }
             Order::Pull(number) => flow.on_pull(number),
             Order::Answer => flow.law.on_answer(now),
-            Order::Share(share) => flow.share = Some(share),
+            Order::Share(share) => {
+                flow.share = Some(share);
+                flow.law.on_share(now, share);
+                flow.refresh(settings);
+            }
         }
         if class.transport.acknowledges == Acknowledges::Flows {
             // The receiver lives: acknowledgements need not tell that.

@@ -32,7 +32,11 @@ const SACK: u32 = 12;
 const BTH_ICRC: u32 = 12 + 4;
 /// InfiniBand ACK extended transport header.
 const AETH: u32 = 4;
-/// What a RoCEv2 congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annex A17.9.3).
+/// InfiniBand local route header (IBA volume 1, section 7.7).
+const LRH: u32 = 8;
+/// InfiniBand variant CRC, which covers what switches change.
+const VCRC: u32 = 2;
+/// What a congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annexes A10 and A17.9.3).
 const CNP: u32 = 16;
 /// In-band telemetry of HPCC: the number of hops, and 64 bits for each of five (Li et al., SIGCOMM 2019, figure 7). The
 /// place for all five is there from the start, and in the acknowledgement, which echoes it.
@@ -53,6 +57,12 @@ impl Format {
                 control: ETHERNET + IPV4 + UDP + BTH_ICRC + AETH,
                 notification: ETHERNET + IPV4 + UDP + BTH_ICRC + CNP,
                 smallest: SMALLEST_FRAME,
+            },
+            Framing::InfiniBand => Self {
+                header: LRH + BTH_ICRC + VCRC,
+                control: LRH + BTH_ICRC + AETH + VCRC,
+                notification: LRH + BTH_ICRC + CNP + VCRC,
+                smallest: 0,
             },
             Framing::RoceV2Int => {
                 let plain = Self::of(Framing::RoceV2);
@@ -85,6 +95,11 @@ mod tests {
         assert_eq!((tcp.data(1448), tcp.control(), tcp.data(1)), (1518, 82, 71));
         let roce = Format::of(Framing::RoceV2);
         assert_eq!((roce.data(1024), roce.control(), roce.notification), (1086, 66, 78));
+        let native = Format::of(Framing::InfiniBand);
+        assert_eq!(
+            (native.data(4096), native.data(1), native.control(), native.notification),
+            (4122, 27, 30, 42)
+        );
         let telemetry = Format::of(Framing::RoceV2Int);
         assert_eq!((telemetry.data(1000), telemetry.control(), telemetry.notification), (1104, 108, 78));
     }

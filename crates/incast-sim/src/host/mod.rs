@@ -8,6 +8,7 @@ pub mod app;
 mod arrival;
 mod change;
 mod clock;
+mod credits;
 mod feedback;
 mod flows;
 pub mod format;
@@ -125,7 +126,7 @@ impl<'a> Host<'a> {
         Self {
             settings,
             schedulers: settings.schedulers(link.rate()).map(|it| (it, Time::MAX)).collect(),
-            nic: Nic::new(link, input),
+            nic: Nic::new(settings, link, input),
             flows: Vec::new(),
             free: Vec::new(),
             receiving: Receiving::default(),
@@ -176,6 +177,9 @@ impl<'a> Host<'a> {
             self.recorder.packet(context.now(), self.node, 0, EventKind::Lost, packet);
             return;
         }
+        if self.nic.credits.is_some() {
+            self.receive_credits(packet);
+        }
         match packet.kind {
             Kind::Data => self.on_data(packet, telemetry, context),
             Kind::Ack | Kind::Nack => self.on_ack(packet, telemetry, context),
@@ -187,6 +191,12 @@ impl<'a> Host<'a> {
             Kind::Trimmed => self.on_header(packet, context),
             Kind::Bounced => self.on_bounced(packet, context),
             Kind::Report => self.on_report(packet, context),
+            Kind::FlowControl => self.on_update(packet, context),
+            // They end at switches.
+            Kind::Marker | Kind::Drained => {}
+        }
+        if self.nic.credits.is_some() {
+            self.pump(context);
         }
     }
 
@@ -248,9 +258,10 @@ impl<'a> Host<'a> {
         self.nic.link.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
     }
 
-    /// Priorities that its switch has paused, and since when.
+    /// Priorities that its switch has paused, or has no room for, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u8, Time)> {
-        (0..8u8).filter_map(|priority| Some((priority, self.nic.heard.since(priority)?)))
+        let paused = (0..8u8).filter_map(|priority| Some((priority, self.nic.heard.since(priority)?)));
+        paused.chain(self.nic.credits.iter().flat_map(|end| end.blocked()))
     }
 
     /// Pause edges and paused time of its NIC, until `now`.

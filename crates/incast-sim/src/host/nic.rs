@@ -1,12 +1,15 @@
 //! The NIC: one link, control packets first, then flows by priority, flows of one priority in turn.
 
 use crate::fabric::{
+    credit::{End, Rules, blocks},
     link::{Receiver, Transmitter},
     packet::{Packet, Telemetry},
     pause::Heard,
     permission::{PauseRecord, Permission},
     queue::{Pool, Queue},
 };
+use crate::settings::Settings;
+use incast_cc::switch::Codepoint;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Strict priorities of data.
@@ -25,6 +28,8 @@ pub struct Nic {
     pub pauses: PauseRecord,
     /// What the switch has asked for.
     pub heard: Box<Heard>,
+    /// Credits of the link, where there are some.
+    pub credits: Option<Box<End>>,
     /// A departure event is pending.
     pub departure: bool,
     /// The last packet was a control packet: where they take turns, data is next.
@@ -46,8 +51,12 @@ pub struct Nic {
 
 impl Nic {
     /// A NIC with its link.
-    pub fn new(link: Transmitter, input: Receiver) -> Self {
+    pub fn new(settings: &Settings, link: Transmitter, input: Receiver) -> Self {
+        let end = |rules: &Rules| {
+            Box::new(End::new(rules.limits(link.rate(), link.delay()), rules.lanes, link.is_lossy()))
+        };
         Self {
+            credits: settings.credits.as_ref().map(end),
             link,
             input,
             permission: Permission::default(),
@@ -82,7 +91,7 @@ impl Nic {
     /// Queues a control packet.
     #[inline]
     pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
-        self.pool.push(&mut self.control, packet, false, telemetry);
+        self.pool.push(&mut self.control, packet, Codepoint::None, telemetry);
     }
 
     /// The next control packet that may go.
@@ -94,6 +103,40 @@ impl Nic {
             let permission = self.permission;
             self.pool.pop_first(&mut self.control, |packet| permission.allowed(1 << packet.priority) != 0)
         }
+    }
+
+    /// The first control packet of its lane that has credits; those of a lane keep their order. Of `lanes` packets may come.
+    pub fn next_credited(&self, lanes: u8) -> Option<&Packet> {
+        let end = self.credits.as_deref()?;
+        let mut tried = 0u8;
+        let mut waiting = self.pool.packets(&self.control).map(|(packet, _)| packet);
+        while tried != lanes {
+            let packet = waiting.next()?;
+            let bit = 1 << packet.priority;
+            if tried & bit == 0 {
+                if end.may_send(packet.priority, blocks(packet.wire)) {
+                    return Some(packet);
+                }
+                tried |= bit;
+            }
+        }
+        None
+    }
+
+    /// Takes the first control packet of a lane.
+    pub fn pop_control_of(&mut self, lane: u8) -> Option<Packet> {
+        self.pool.pop_first(&mut self.control, |packet| packet.priority == lane)
+    }
+
+    /// A flow of those that may send waits.
+    pub fn has_ready_flow(&self) -> bool {
+        self.permission.allowed(self.ready_mask) != 0
+    }
+
+    /// A flow whose turn it was cannot go: it stays the first of its line.
+    pub fn put_back(&mut self, slot: u32, priority: u8) {
+        self.ready[usize::from(priority)].push_front(slot);
+        self.ready_mask |= 1 << priority;
     }
 
     /// The telemetry that a control packet which was just taken echoes.

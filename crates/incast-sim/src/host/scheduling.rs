@@ -5,7 +5,7 @@ use crate::fabric::{
     node::{NodeContext, class},
     packet::{Kind, Packet},
 };
-use incast_cc::receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share};
+use incast_cc::receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share, Word};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -19,7 +19,13 @@ impl Host<'_> {
             packets => u64::from(packets) * u64::from(mss),
         };
         let new = NewFlow { now: context.now(), flow, source: packet.source, bytes, mss };
-        self.with_scheduler_of(packet.class, context, |scheduler, send| scheduler.on_flow(&new, send));
+        let word = self.word_of(packet);
+        self.with_scheduler_of(packet.class, context, |scheduler, send| {
+            scheduler.on_flow(&new, send);
+            if let Some(word) = word {
+                scheduler.on_word(new.now, flow, word);
+            }
+        });
     }
 
     #[inline(never)]
@@ -47,8 +53,11 @@ impl Host<'_> {
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
+        let word = self.word_of(packet);
         self.with_scheduler_of(packet.class, context, |scheduler, send| {
-            if let Some(name) = packet.token() {
+            if let Some(word) = word {
+                scheduler.on_word(seen.now, seen.flow, word);
+            } else if let Some(name) = packet.token() {
                 scheduler.on_token_used(seen.flow, name);
             }
             scheduler.on_data(&seen, send);
@@ -64,12 +73,18 @@ impl Host<'_> {
         }
     }
 
+    /// What the sender tells with a packet: where there are no tokens, the place of their names is that of words.
+    fn word_of(&self, packet: &Packet) -> Option<Word> {
+        let has_words = !self.settings.classes[usize::from(packet.class)].uses_tokens;
+        has_words.then(|| packet.word()).flatten()
+    }
+
     /// What the acknowledgement of a packet says of the flow's share.
     #[cold]
     #[inline(never)]
-    pub(super) fn share_of(&self, data: &Packet) -> Option<Share> {
+    pub(super) fn share_of(&mut self, data: &Packet) -> Option<Share> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
-        let scheduler = &self.schedulers[usize::from(index)].0;
+        let scheduler = &mut self.schedulers[usize::from(index)].0;
         if scheduler.tells_shares() { scheduler.share(self.receiving.index_of(data)?) } else { None }
     }
 
@@ -158,7 +173,7 @@ mod tests {
             topology::tests::link,
         },
         host::format::Format,
-        settings::{Class, Settings},
+        settings::{Class, Peers, Settings},
     };
     use incast_cc::{
         Path,
@@ -210,6 +225,7 @@ mod tests {
             uses_tokens: true,
             ecn_capable: false,
             notification_interval: None,
+            tells_edge_marks: false,
             repaces: true,
             format: Format::of(Framing::Tcp),
             trimmable: false,
@@ -219,6 +235,7 @@ mod tests {
             seed: 1,
             switch: SwitchConfig::plain(),
             pfc: None,
+            credits: None,
             host: HostConfig {
                 schedulers: vec![Scheduler::PacedTokens(PacedTokens::new(
                     Time::from_us(1),
@@ -228,6 +245,7 @@ mod tests {
                 ..HostConfig::plain(MTU)
             },
             clocks: Vec::new(),
+            peers: Peers::default(),
             ways: None,
             wire: Wire::default(),
             classes: vec![class],

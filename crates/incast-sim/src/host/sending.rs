@@ -189,6 +189,8 @@ impl SendFlow {
         };
         if flow.driven {
             flow.law.on_open(spec.bytes);
+            let (receiver, degree) = settings.peers.of(&spec, rate);
+            flow.law.on_peer(receiver, degree);
         }
         flow.refresh(settings);
         flow
@@ -569,6 +571,15 @@ impl SendFlow {
         }
     }
 
+    /// Frame bytes of the next packet that it has for the NIC.
+    pub fn next_frame(&self, slot: u32, settings: &Settings, stages: &mut Stages) -> u32 {
+        let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);
+        match waiting.and_then(|waiting| stages.at(waiting.stage).first_of(slot)) {
+            Some(packet) => u32::from(packet.wire),
+            None => self.next_wire(settings) - settings.wire.gap,
+        }
+    }
+
     /// The priority of the next packet that it has for the NIC.
     pub fn next_priority(&self, slot: u32, mtu: u32, stages: &mut Stages) -> u8 {
         let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);
@@ -576,7 +587,10 @@ impl SendFlow {
             return packet.priority;
         }
         let next = self.send.next().filter(|_| self.driven);
-        let own = next.and_then(|(packet, _)| self.law.priority(self.position(packet, mtu)));
+        let own = next.and_then(|(packet, again)| match again {
+            false => self.law.priority(self.position(packet, mtu)),
+            true => self.law.resend_priority(self.position(packet, mtu)),
+        });
         own.unwrap_or(self.priority)
     }
 
@@ -594,6 +608,9 @@ impl SendFlow {
         let priority = if again { self.law.resend_priority(place) } else { self.law.priority(place) };
         if let Some(priority) = priority {
             packet.priority = priority;
+        }
+        if let Some(word) = self.law.word() {
+            packet.set_word(word);
         }
         if !self.is_free(position, again, mtu)
             && let Some(tokens) = &mut self.tokens

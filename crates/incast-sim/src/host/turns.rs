@@ -10,7 +10,7 @@ use crate::{
     engine::Event,
     fabric::{
         node::{NodeContext, class},
-        packet::Kind,
+        packet::{Kind, Packet},
     },
     probe::EventKind,
 };
@@ -112,21 +112,14 @@ impl Host<'_> {
         if self.nic.departure || !self.nic.link.is_up() {
             return;
         }
+        if self.nic.credits.is_some() {
+            return self.pump_credited(idle, context);
+        }
         if idle {
             if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
                 self.nic.answered = false;
-            } else if let Some(mut packet) = self.nic.pop_control() {
-                self.nic.answered = true;
-                self.injected += 1;
-                if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-                    packet.set_endpoint_delay(
-                        packet.since_arrival(now, clock_error(self.clock.as_deref(), now)),
-                    );
-                }
-                let telemetry = self.nic.telemetry(&packet);
-                if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
-                    self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
-                }
+            } else if let Some(packet) = self.nic.pop_control() {
+                self.put_control_on_link(packet, context);
             } else {
                 self.send_next(context);
             }
@@ -137,25 +130,40 @@ impl Host<'_> {
         }
     }
 
+    /// Sends a control packet that was just taken from its queue.
+    #[inline(always)]
+    pub(super) fn put_control_on_link(&mut self, mut packet: Packet, context: &mut impl NodeContext) {
+        let now = context.now();
+        self.nic.answered = true;
+        self.injected += 1;
+        if matches!(packet.kind, Kind::Ack | Kind::Nack) {
+            packet.set_endpoint_delay(packet.since_arrival(now, clock_error(self.clock.as_deref(), now)));
+        }
+        let telemetry = self.nic.telemetry(&packet);
+        if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
+            self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+        }
+    }
+
     /// Sends a packet of the next flow that may; false if there is none.
     #[inline]
     fn send_next(&mut self, context: &mut impl NodeContext) -> bool {
         while let Some(slot) = self.nic.pop_flow() {
-            if self.send_from(slot, context) {
+            if self.send_from(slot, context).is_some() {
                 return true;
             }
         }
         false
     }
 
-    /// Sends a packet of a flow whose turn it is; false if it may no longer send.
+    /// Sends a packet of a flow whose turn it is, and says which priority and size it had; `None` if it may no longer send.
     #[inline]
-    fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> bool {
+    pub(super) fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
         let now = context.now();
         let settings = self.settings;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return false };
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return None };
         flow.queued = false;
-        let mut sent = false;
+        let mut sent = None;
         if flow.turn(now, self.node, slot, settings, &mut self.stages) == Turn::Ready
             && let Some(packet) = flow.take(now, self.node, slot, settings, &mut self.stages)
         {
@@ -168,7 +176,7 @@ impl Host<'_> {
             if !self.nic.link.send(now, &packet, None, context) {
                 self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
             }
-            sent = true;
+            sent = Some((packet.priority, packet.wire));
         }
         let shared = flow.waiting.as_ref().map(|waiting| waiting.stage);
         if self.schedules {

@@ -2,6 +2,7 @@
 
 use super::{PacketFilter, PacketTrace, PauseCause, Step};
 use crate::fabric::packet::{Kind, Packet};
+use incast_cc::switch::Codepoint;
 use incast_units::Time;
 
 /// What happened to a packet or flow.
@@ -93,7 +94,7 @@ impl Recorder {
             // Answers travel against their flow.
             let source = if packet.kind.is_of_sender() { packet.source } else { packet.destination };
             let (source, sequence) = match packet.kind {
-                Kind::Pause => (EventRecord::NO_FLOW, 0),
+                Kind::Pause | Kind::FlowControl | Kind::Drained => (EventRecord::NO_FLOW, 0),
                 _ => (source, packet.sequence),
             };
             let priority = packet.priority;
@@ -106,12 +107,10 @@ impl Recorder {
 
     /// Records that a packet has to wait in a queue of `found` bytes; `marked` says that it was marked just now.
     #[inline]
-    pub fn queued(&mut self, time: Time, port: u16, found: u64, packet: &Packet, marked: bool) {
+    pub fn queued(&mut self, time: Time, port: u16, found: u64, packet: &Packet, mark: Codepoint) {
         if let Some(trace) = &mut self.trace {
             let mut packet = *packet;
-            if marked {
-                packet.mark();
-            }
+            packet.mark_as(mark);
             trace.record(time, port, Step::Queued(found), &packet);
         }
     }

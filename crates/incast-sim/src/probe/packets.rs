@@ -90,6 +90,8 @@ pub struct PacketFacts {
     pub wire: u32,
     /// Data: payload bytes.
     pub payload: u32,
+    /// How often it was deflected.
+    pub deflections: u8,
     /// Acknowledgement: packets reported on, and how many of them were marked.
     pub report: (u32, u32),
     /// Acknowledgement: one-way delay of the data in nanoseconds, as the two hosts' clocks show it.
@@ -115,6 +117,7 @@ impl PacketFacts {
             packets: packet.packets,
             wire: u32::from(packet.wire),
             payload: if is_data { u32::from(packet.payload) } else { 0 },
+            deflections: packet.deflections(),
             report: if is_data { (0, 0) } else { packet.report() },
             delay_ns: if is_data { 0 } else { packet.delay_ns },
             value: if is_data { packet.sent_at(now).ps() } else { packet.value() },

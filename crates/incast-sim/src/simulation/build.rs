@@ -1,13 +1,13 @@
 //! From a configuration to domains that are ready to run.
 
 use super::{
-    base_path_of,
+    base_path_of, channels, credits,
     domain::{Domain, Node},
     lossless,
     partition::Partition,
 };
 use crate::{
-    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LinkEvent, LoadBalancing, SwitchConfig, Ties},
+    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -17,13 +17,13 @@ use crate::{
         link::{Peer, Receiver, Transmitter},
         node::class,
         queue::MOST_COUNTED,
-        routing::{self, Rule, Ways},
-        switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Switch},
+        routing::{self, Around, Detours, Order, Rule, Ways},
+        switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Routes, Switch},
         topology::{Ports, Topology},
     },
     host::Host,
     probe::PacketTrace,
-    settings::{Class, Settings},
+    settings::{Class, Peers, Settings},
 };
 use incast_cc::{
     Path,
@@ -32,6 +32,7 @@ use incast_cc::{
     underlay::Reports,
 };
 use incast_units::{Bytes, Time};
+use std::sync::Arc;
 
 /// The largest payload of a packet.
 const MOST_PAYLOAD: u32 = 60_000;
@@ -53,6 +54,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if !(1..=8).contains(&switch.priorities) {
         return Err(refuse("switch.priorities", switch.priorities, "1 to 8"));
     }
+    channels::check_channels(config.into())?;
     if config.classes.len() > 256 {
         return Err(refuse("the number of flow classes", config.classes.len(), "at most 256"));
     }
@@ -66,11 +68,11 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             ));
         }
         for priority in priorities.into_iter().flatten() {
-            if priority >= switch.priorities {
+            if priority >= switch.class_priorities() {
                 return Err(refuse(
                     &format!("priority of class {}", class.name),
                     priority,
-                    &format!("below the {} priorities of the switches", switch.priorities),
+                    &format!("below the {} priorities of the switches", switch.class_priorities()),
                 ));
             }
         }
@@ -120,7 +122,8 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(refuse(what, "zero", "at least 1ps"));
         }
     }
-    lossless::check_pfc(config.into())
+    lossless::check_pfc(config.into())?;
+    credits::check_credits(config.into())
 }
 
 /// What limits queues in packets.
@@ -183,12 +186,14 @@ impl Plan {
                 ));
             }
         }
-        let epochs = Epochs::of(&config.topology, &config.link_events)?;
+        let epochs = Epochs::of(config, &ports)?;
         Ok(Self { partition, ports, base, epochs })
     }
 
     /// Resolves what all nodes share.
     pub fn settings(&self, config: &Config) -> Settings {
+        // On the first virtual channel.
+        let queue = |priority: u8| priority * config.switch.virtual_channels;
         let class = |class: &crate::config::ClassConfig| {
             let transport = class.law.transport();
             Class {
@@ -199,9 +204,9 @@ impl Plan {
                     Acknowledges::Packets => class.recovery,
                     Acknowledges::Flows => Recovery::SelectiveRepeat,
                 },
-                priority: class.priority,
-                ack_priority: class.ack_priority.unwrap_or(class.priority),
-                notification_priority: class.notification_priority,
+                priority: queue(class.priority),
+                ack_priority: queue(class.ack_priority.unwrap_or(class.priority)),
+                notification_priority: queue(class.notification_priority),
                 arrangement: class.underlay.arrangement(),
                 reports: class.underlay.arrangement().is_some_and(|it| it.reports == Reports::Own),
                 underlay: class.underlay.clone(),
@@ -213,6 +218,7 @@ impl Plan {
                     .is_some_and(ReceiverScheduler::uses_tokens),
                 ecn_capable: class.law.ecn_capable(),
                 notification_interval: class.law.notification_interval(),
+                tells_edge_marks: class.law.tells_edge_marks(),
                 repaces: class.law.repaces(),
                 format: class.format,
                 trimmable: class.trimmable,
@@ -228,9 +234,11 @@ impl Plan {
         Settings {
             seed: config.seed,
             pfc: lossless::pfc_rules(config.into()),
+            credits: credits::credit_rules(config.into()),
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             clocks: config.clocks.clone(),
+            peers: peers(config),
             ways: (config.switch.load_balancing == LoadBalancing::Permuted)
                 .then(|| Ways::new(&config.topology)),
             wire: config.wire,
@@ -244,20 +252,46 @@ impl Plan {
     }
 }
 
+/// What senders know of their peers.
+fn peers(config: &Config) -> Peers {
+    let mut peers = Peers::default();
+    if config.topology.host_rates().len() > 1 {
+        let cables = config.topology.cables.iter().take(config.topology.hosts as usize);
+        peers.rates = cables.map(|cable| cable.link.rate).collect();
+    }
+    let wants = |flow: &&FlowSpec| {
+        let is_one_of_several = flow.request < FlowSpec::OWN_REQUEST;
+        is_one_of_several && config.classes[usize::from(flow.class)].law.wants_degree()
+    };
+    for flow in config.flows.iter().filter(wants) {
+        *peers.degrees.entry((flow.request, flow.destination)).or_default() += 1;
+    }
+    peers
+}
+
 /// Routing rules of each epoch: one set for each time at which links change.
 struct Epochs {
     starts: Vec<Time>,
     /// By epoch, the first being that before any change; by switch.
     rules: Vec<Vec<Rule>>,
+    /// By epoch, where virtual channels or an agent need them.
+    detours: Vec<Arc<Detours>>,
+    order: Order,
 }
 
 impl Epochs {
-    fn of(topology: &Topology, events: &[LinkEvent]) -> Result<Self, ConfigError> {
+    fn of(config: &Config, ports: &Ports) -> Result<Self, ConfigError> {
+        let (topology, events) = (&config.topology, &config.link_events);
+        let order = Order::new(topology, ports);
+        let around = |at: Time, rules: &[Rule], down: &[bool]| {
+            channels::detours(config, &order, at, rules, &|cable| down[cable])
+        };
         let mut starts: Vec<Time> = events.iter().map(|event| event.at).collect();
         starts.sort_unstable();
         starts.dedup();
         let mut rules = vec![topology.rules.clone()];
         let mut down = vec![false; topology.cables.len()];
+        let mut detours: Vec<_> = around(Time::ZERO, &topology.rules, &down)?.into_iter().collect();
         for start in &starts {
             for event in events.iter().filter(|event| event.at == *start) {
                 down[event.cable] = !event.up;
@@ -269,8 +303,9 @@ impl Epochs {
             } else {
                 topology.rules.clone()
             });
+            detours.extend(around(*start, &rules[rules.len() - 1], &down)?);
         }
-        Ok(Self { starts, rules })
+        Ok(Self { starts, rules, detours, order })
     }
 }
 
@@ -321,7 +356,11 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 here.dedup();
                 (!here.is_empty()).then_some((*every, here))
             });
-            Some(Node::Switch(Switch::new(settings, node, base, ends(node), rules, probe, alone)))
+            let to_hosts = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
+            let number = node - topology.hosts;
+            let of = |detours| Around::new(detours, &epochs.order, topology.hosts, number);
+            let routes = Routes { rules, around: epochs.detours.iter().map(of).collect() };
+            Some(Node::Switch(Switch::new(settings, node, base, ends(node), to_hosts, routes, probe, alone)))
         }
     });
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();

@@ -13,7 +13,7 @@ use crate::{
         packet::{Kind, Packet},
         routing::{self, Rule},
         switch,
-        topology::{Link, Tier, Topology},
+        topology::{Link, Topology},
     },
     host::{self, Host, Sent},
     outcome::{Cost, FlowRecord, Outcome, Totals},
@@ -86,7 +86,7 @@ pub fn outcome(
         }
     }
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
-    outcome.totals = totals(topology, &nodes, outcome.ended_at, on_the_way.iter().sum());
+    outcome.totals = totals(&nodes, outcome.ended_at, on_the_way.iter().sum());
     outcome.totals.events = statistics.events;
     outcome.base_rtt = settings.base_rtt;
     outcome.digest = digest(&outcome);
@@ -241,9 +241,8 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
     Some(ideal::completion(&links, packets, settings.wire.rounding))
 }
 
-fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: u64) -> Totals {
+fn totals(nodes: &[&Node<'_>], ended_at: Time, on_the_way: u64) -> Totals {
     let mut totals = Totals { left_bytes: on_the_way, ..Totals::default() };
-    let tiers = topology.tiers();
     for node in nodes {
         match node {
             Node::Switch(switch) => {
@@ -262,10 +261,8 @@ fn totals(topology: &Topology, nodes: &[&Node<'_>], ended_at: Time, on_the_way: 
                 totals.deflections += counters.deflections;
                 totals.max_queue_bytes = totals.max_queue_bytes.max(counters.max_queue_bytes);
                 totals.left_bytes += switch.waiting_bytes();
-                match tiers[(switch.node() - topology.hosts) as usize] {
-                    Tier::Edge => totals.marks_edge += counters.marks,
-                    Tier::Fabric => totals.marks_fabric += counters.marks,
-                }
+                totals.marks_edge += counters.marks_edge;
+                totals.marks_fabric += counters.marks - counters.marks_edge;
                 let (pauses, paused) = switch.pauses(ended_at);
                 totals.pauses += pauses;
                 totals.paused += paused;

@@ -26,7 +26,7 @@ const LEAST_EVERY: Time = Time::from_us(1);
 #[derive(Debug)]
 struct Wait {
     since: Time,
-    /// Egress queues of the next switch, of the same priority.
+    /// Egress queues of the next switch, of the same priority or another virtual channel of it.
     on: Vec<WaitingQueue>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Watch<'a> {
             }
         }
         // What each ingress of the switches concerned waits for.
-        let mut holdings: BTreeMap<u32, BTreeSet<(u16, u8, u16)>> = BTreeMap::new();
+        let mut holdings: BTreeMap<u32, BTreeSet<(u16, u8, u16, u8)>> = BTreeMap::new();
         let mut waits = BTreeMap::new();
         for (queue, since) in paused {
             let Some(end) = self.plan.ports.end(queue.node, queue.port) else { continue };
@@ -140,9 +140,9 @@ impl<'a> Watch<'a> {
                 Some(switch) => switch.holdings(),
                 None => BTreeSet::new(),
             });
-            let from = (end.peer_port, queue.priority, 0);
-            let to = (end.peer_port, queue.priority, u16::MAX);
-            let on = of.range(from..=to).map(|(_, priority, port)| WaitingQueue {
+            let from = (end.peer_port, queue.priority, 0, 0);
+            let to = (end.peer_port, queue.priority, u16::MAX, u8::MAX);
+            let on = of.range(from..=to).map(|(_, _, port, priority)| WaitingQueue {
                 node: end.peer,
                 port: *port,
                 priority: *priority,

@@ -40,6 +40,22 @@ impl<'a> From<&'a Config> for Fabric<'a> {
 pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
     let Fabric { topology, switch, host, classes, wire } = fabric;
     let pfc = switch.pfc.clone()?;
+    let round_trips =
+        classes.iter().map(|class| base_path_of(topology, host.mtu, &class.format, wire.gap).base_rtt);
+    let first = topology.cables.first();
+    Some(Rules {
+        lossless: spread(pfc.priorities & used_priorities(fabric), switch.virtual_channels),
+        frame: largest_frame(fabric).max(u64::from(pfc.frame)),
+        pfc,
+        gap: u64::from(wire.gap),
+        host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
+        base_rtt: round_trips.max().unwrap_or(Time::ZERO),
+    })
+}
+
+/// Priorities that packets can have, one bit each.
+pub(super) fn used_priorities(fabric: Fabric<'_>) -> u8 {
+    let Fabric { switch, host, classes, .. } = fabric;
     let mut used = 0u8;
     for class in classes {
         let notifies = class.law.notification_interval().is_some() || !switch.agent.is_none();
@@ -51,23 +67,24 @@ pub fn pfc_rules(fabric: Fabric<'_>) -> Option<Rules> {
     // Receivers may assign priorities.
     let assigned = host.schedulers.iter().map(ReceiverScheduler::priorities).max().unwrap_or(0);
     used |= (0..assigned.min(8)).fold(0, |mask, priority| mask | 1 << priority);
-    // Any frame can be the one in service when a pause frame wants to leave, and the one that goes above a threshold.
+    used & u8::MAX >> (8 - switch.class_priorities().clamp(1, 8))
+}
+
+/// Bytes of the largest frame of any flow: any can be the one in service when a frame of flow control wants to leave.
+pub(super) fn largest_frame(fabric: Fabric<'_>) -> u64 {
     let largest = |class: &ClassConfig| {
         let format = &class.format;
-        format.data(host.mtu).max(format.control()).max(format.notification)
+        format.data(fabric.host.mtu).max(format.control()).max(format.notification)
     };
-    let frames = classes.iter().map(|class| u64::from(largest(class)));
-    let round_trips =
-        classes.iter().map(|class| base_path_of(topology, host.mtu, &class.format, wire.gap).base_rtt);
-    let first = topology.cables.first();
-    Some(Rules {
-        lossless: pfc.priorities & used & u8::MAX >> (8 - switch.priorities.clamp(1, 8)),
-        frame: frames.max().unwrap_or(0).max(u64::from(pfc.frame)),
-        pfc,
-        gap: u64::from(wire.gap),
-        host_rate: first.map_or(Rate::from_gbps(1), |cable| cable.link.rate),
-        base_rtt: round_trips.max().unwrap_or(Time::ZERO),
-    })
+    fabric.classes.iter().map(|class| u64::from(largest(class))).max().unwrap_or(0)
+}
+
+/// The queues of the priorities of `mask`, which have so many virtual channels each.
+fn spread(mask: u8, channels: u8) -> u8 {
+    let channels = u32::from(channels.clamp(1, 8));
+    let of = |priority: u32| (0..channels).map(move |channel| priority * channels + channel);
+    let queues = (0..8).filter(|priority| mask & 1 << priority != 0).flat_map(of);
+    queues.fold(0u8, |mask, queue| mask | 1u8.checked_shl(queue).unwrap_or(0))
 }
 
 /// Refuses flow control that makes no sense, or that could lose packets.

@@ -1,7 +1,9 @@
 //! Puts a simulation together, runs it, and collects what it leaves behind.
 
 mod build;
+mod channels;
 mod collect;
+mod credits;
 mod deadlock;
 mod digest;
 mod domain;
@@ -20,6 +22,8 @@ use crate::{
 use incast_cc::{Path, sender::Framing};
 use incast_units::{Rate, Time};
 
+pub use channels::check_channels;
+pub use credits::{check_credits, credit_rules};
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
 
@@ -71,14 +75,15 @@ pub fn simulate_observed(
 ) -> Result<Outcome, ConfigError> {
     build::check(&config)?;
     let (end, threads) = (config.end, config.threads.max(1));
-    let is_lossless = lossless::is_promised(&config);
+    let is_lossless = lossless::is_promised(&config) || config.switch.credits.is_some();
     let plan = build::Plan::new(&config)?;
     let settings = plan.settings(&config);
     let (topology, mut executor) = build::executor(config, &plan, &settings);
     let wall = std::time::Instant::now();
     let mut observe =
         |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });
-    let after = settings.pfc.as_ref().and_then(|rules| rules.pfc.deadlock_after);
+    let by_pfc = settings.pfc.as_ref().and_then(|rules| rules.pfc.deadlock_after);
+    let after = by_pfc.or(settings.credits.as_ref().and_then(|rules| rules.credits.deadlock_after));
     let mut watch = after.map(|after| Watch::new(&plan, after));
     let statistics = match &mut watch {
         None => executor.run(end, threads, &mut observe, None),
@@ -92,7 +97,7 @@ pub fn simulate_observed(
     let mut outcome = collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end);
     assert!(
         !is_lossless || outcome.totals.lossless_drops == 0,
-        "flow control promised to drop nothing, and dropped {} packets for lack of headroom",
+        "flow control promised to drop nothing, and dropped {} packets for lack of memory",
         outcome.totals.lossless_drops
     );
     if let Some(watch) = watch {

@@ -27,6 +27,7 @@ pub fn data_bytes(class: &ClassConfig, payload: u32) -> u32 {
         Framing::Tcp => 18 + 20 + 32,
         Framing::RoceV2 => 18 + 20 + 8 + 16,
         Framing::RoceV2Int => 18 + 20 + 8 + 16 + 42,
+        Framing::InfiniBand => return payload + 8 + 12 + 4 + 2,
     };
     (payload + header).max(64)
 }
@@ -37,6 +38,7 @@ pub fn control_bytes(class: &ClassConfig) -> u32 {
         Framing::Tcp => 18 + 20 + 32 + 12,
         Framing::RoceV2 => 18 + 20 + 8 + 16 + 4,
         Framing::RoceV2Int => 18 + 20 + 8 + 16 + 4 + 42,
+        Framing::InfiniBand => 8 + 12 + 4 + 4 + 2,
     }
 }
 

@@ -66,7 +66,8 @@ pub struct Switch<'a> {
     /// By port: packets of priority 0 since the last one of data, while data waited.
     headers: Vec<u32>,
     trims: (u64, u64),
-    has_hosts: bool,
+    /// By port.
+    leads_to_host: Vec<bool>,
     /// By port, where there is flow control.
     limits: Vec<Option<Limits>>,
     lossless: u8,
@@ -77,7 +78,8 @@ pub struct Switch<'a> {
     arrived: u64,
     drops: (u64, u64),
     lost: (u64, u64),
-    marks: u64,
+    /// At ports that lead to hosts, and at others.
+    marks: (u64, u64),
     max_queue: u64,
     /// What happened to packets.
     pub events: Vec<EventRecord>,
@@ -89,7 +91,7 @@ impl<'a> Switch<'a> {
         let red = |port| Stream::new(config.seed, 0x5245_4400, u64::from(node) << 20 | port as u64);
         let queues = || vec![VecDeque::new(); usize::from(config.switch.priorities)];
         let rules = pfc_rules(Fabric::from(config));
-        let hosts = &config.topology.cables[..config.topology.hosts as usize];
+        let cables = config.topology.cables.iter().filter(|cable| cable.a == node || cable.b == node);
         Self {
             config,
             node,
@@ -126,11 +128,11 @@ impl<'a> Switch<'a> {
             lossless_drops: 0,
             base_rtt: host::base_rtt(config),
             spray: Stream::new(config.seed, 0x5350_5259, u64::from(node)),
-            has_hosts: hosts.iter().any(|cable| cable.b == node),
+            leads_to_host: cables.map(|cable| cable.a.min(cable.b) < config.topology.hosts).collect(),
             arrived: 0,
             drops: (0, 0),
             lost: (0, 0),
-            marks: 0,
+            marks: (0, 0),
             max_queue: 0,
             events: Vec::new(),
         }
@@ -504,7 +506,8 @@ impl<'a> Switch<'a> {
         };
         if marks && !packet.marked {
             packet.marked = true;
-            self.marks += 1;
+            let marks = if self.leads_to_host[port] { &mut self.marks.0 } else { &mut self.marks.1 };
+            *marks += 1;
             self.record(now, port, EventKind::Mark, packet);
         }
     }
@@ -522,7 +525,8 @@ impl<'a> Switch<'a> {
         totals.lost += self.lost.0;
         totals.lost_bytes += self.lost.1;
         totals.max_queue_bytes = totals.max_queue_bytes.max(self.max_queue);
-        *(if self.has_hosts { &mut totals.marks_edge } else { &mut totals.marks_fabric }) += self.marks;
+        totals.marks_edge += self.marks.0;
+        totals.marks_fabric += self.marks.1;
         for port in &self.ports {
             totals.left_bytes += port.waiting();
             totals.pauses += port.pauses.edges;

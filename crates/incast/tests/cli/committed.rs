@@ -28,6 +28,40 @@ fn the_readme_shows_measured_numbers() {
     }
 }
 
+/// Tables in pages are of schemes that their scenarios have, and of runs: none is empty, none was typed.
+#[test]
+fn tables_in_pages_are_of_their_scenarios() {
+    let scenario = |file: &str| {
+        let path = repository().join("scenarios/all").join(file);
+        incast_lab::scenario::Scenario::load(&path, &[]).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let scenarios = [scenario("leaf-spine-100g.toml"), scenario("settings.toml")];
+    let mut found = Vec::new();
+    for page in ["README.md", "docs/comparison.md"] {
+        let text = fs::read_to_string(repository().join(page)).expect("a page");
+        for table in text.split("<!-- incast table ").skip(1) {
+            let (head, rest) = table.split_once("-->").expect("options");
+            let (body, _) = rest.split_once("<!-- end of table -->").expect("an end");
+            let name = head.split_whitespace().next().expect("a name");
+            let scenario = scenarios.iter().find(|scenario| scenario.name == name).expect("a scenario");
+            let (schemes, mut rows) = (scenario.schemes(), 0);
+            let lines = body.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+            for (scheme, cells) in lines.filter(|(first, _)| *first != "scheme") {
+                assert!(schemes.iter().any(|known| known == scheme), "{page}: {scheme}");
+                assert!(cells.bytes().any(|byte| byte.is_ascii_digit()), "{page}: {scheme} | {cells}");
+                rows += 1;
+            }
+            assert!(rows > 0, "{page}: the table of {name} is empty");
+            assert!(
+                body.contains(&format!("\n{name}")) && body.contains("incast "),
+                "{page}: what {name} is of"
+            );
+            found.push((page, name.to_owned()));
+        }
+    }
+    assert_eq!(found.len(), 3, "{found:?}");
+}
+
 #[test]
 fn every_bundled_scenario_passes_check() {
     let mut folders = vec![repository().join("scenarios")];

@@ -11,4 +11,5 @@ mod interruption;
 mod lossless;
 mod output;
 mod report;
+mod table;
 mod trace;

@@ -67,6 +67,7 @@ fn packet(source: u32, sequence: u32, bytes: u32) -> PacketView {
         codepoint: Codepoint::None,
         is_data: true,
         deflections: 0,
+        marker: None,
     }
 }
 

@@ -40,19 +40,7 @@ pub fn grouped(number: u64) -> String {
 
 /// A number of a row, or else its lower bound.
 pub fn value_or_bound(row: &Row, metric: &str) -> (Option<f64>, Option<f64>) {
-    let bound = match metric.split_once('.') {
-        Some((group, name)) => {
-            let distribution = match group {
-                "fct_us" => Some(&row.fct_us),
-                "slowdown" => Some(&row.slowdown),
-                "rct_us" => Some(&row.rct_us),
-                _ => None,
-            };
-            distribution.and_then(|one| one.bounds().into_iter().find(|(known, _)| *known == name)?.1)
-        }
-        None => None,
-    };
-    (row.number(metric), bound)
+    (row.number(metric), row.bound(metric))
 }
 
 /// Some pooled row of this class has the number, or a bound of it.

@@ -1,6 +1,7 @@
 //! The scenario file as types: the single source of parser, JSON schema and reference page.
 
 pub mod claim;
+pub mod credits;
 pub mod event;
 pub mod grid;
 pub mod host;
@@ -9,6 +10,7 @@ pub mod named;
 pub mod scheme;
 pub mod short;
 pub mod switch;
+pub mod table;
 pub mod topology;
 pub mod trim;
 pub mod wire;
@@ -78,6 +80,9 @@ pub struct Document {
     /// What is sampled.
     #[serde(default)]
     pub measure: measure::Measure,
+    /// What the printed comparison shows.
+    #[serde(default, skip_serializing_if = "table::Table::is_empty")]
+    pub table: table::Table,
     /// Published numbers.
     #[serde(default, skip_serializing_if = "claim::Paper::is_empty")]
     pub paper: claim::Paper,

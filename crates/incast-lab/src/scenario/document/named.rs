@@ -99,6 +99,11 @@ impl<C> Named<C> {
         Self { kind, parameters, catalogue: PhantomData }
     }
 
+    /// One with the defaults of its parameters.
+    pub fn plain(kind: &'static str) -> Self {
+        Self::of(kind, Vec::new())
+    }
+
     /// There is none.
     pub fn is_none(&self) -> bool {
         self.kind == NONE

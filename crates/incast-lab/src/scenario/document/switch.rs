@@ -2,6 +2,7 @@
 
 use super::{
     super::quantity::{Depth, Duration, Size, Speed},
+    credits::FlowControl,
     named::Agent,
     trim::Trimming,
 };
@@ -33,6 +34,10 @@ pub struct Switch {
     /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
     pub pfc: Pfc,
+    /// Credit-based flow control, as InfiniBand has it: `true`, a table such as `{ buffer = "64KB" }`, or `false`. Not together
+    /// with `pfc` or `trim`. With it `buffer` may be left out: then what credits stand for is all there is.
+    #[serde(default)]
+    pub credits: FlowControl,
     /// Packet trimming: `true` for NDP's defaults, a table such as `{ queue = 8, victim = "either" }`, or `false`. Not
     /// together with `pfc` or `agent`.
     #[serde(default)]
@@ -40,9 +45,15 @@ pub struct Switch {
     /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
     #[serde(default)]
     pub agent: Agent,
-    /// Strict priorities of each port, 1 to 8; 0 is the highest.
+    /// Queues of each port, 1 to 8: strict priorities of which 0 is the highest, or with `virtual_channels` so many for each
+    /// priority.
     #[serde(default = "eight")]
     pub priorities: u8,
+    /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes up after it has
+    /// come down, so that routes with circles, those of a ring, cannot lock up. Schemes have `priorities` / `virtual_channels`
+    /// priorities.
+    #[serde(default = "one")]
+    pub virtual_channels: u8,
     /// How a packet's port is chosen among equal-cost ones.
     #[serde(default)]
     pub load_balancing: LoadBalancing,
@@ -59,9 +70,11 @@ impl Default for Switch {
             ecn: Ecn::Off,
             ecn_at: EcnAt::Enqueue,
             pfc: Pfc::Off,
+            credits: FlowControl::Off,
             trim: Trimming::Off,
             agent: Agent::default(),
             priorities: eight(),
+            virtual_channels: one(),
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
         }
@@ -70,6 +83,10 @@ impl Default for Switch {
 
 fn eight() -> u8 {
     8
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// Memory of a switch. One of `total`, `per_port` and `per_port_packets`.
@@ -188,6 +205,9 @@ pub enum LoadBalancing {
     /// By a hash of the flow.
     #[default]
     Ecmp,
+    /// By a hash of the flow, and by the in-switch algorithm `iofd`, which deflects flows from congested ports and keeps them in
+    /// order: as `agent = "iofd"`.
+    Iofd,
     /// For each packet anew.
     Spray,
     /// By the flow's own choice, which a trace gives; flows without one choose by a hash.

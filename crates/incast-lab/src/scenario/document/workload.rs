@@ -1,6 +1,6 @@
 //! `[[workload]]`.
 
-use super::super::quantity::{Duration, Size};
+use super::super::quantity::{Duration, Size, Spacing};
 use super::no_time;
 use schemars::JsonSchema;
 use serde::{
@@ -104,12 +104,16 @@ pub struct Incast {
     /// Flows start before this time. Default: the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
-    /// Instead of `every`: payload over the links of all receivers together.
+    /// Instead of `every`: payload over the links of all receivers together; 0 for no groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Each flow starts up to this much after its group.
     #[serde(default = "no_time")]
     pub jitter: Duration,
+    /// The application sends the messages of a group one after the other: each sender, in a random order, starts when the one before it has
+    /// had the time of its message on the receiver's link (`"link"`, payload alone), or at a rate such as `"50Gbps"`; `"none"`, the default: all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stagger: Option<Spacing>,
     /// `"rotate"` (each host in turn), `"random"`, or a host.
     #[serde(default = "rotate")]
     pub receiver: String,

@@ -2,8 +2,13 @@
 
 use super::{
     super::{
-        document::{named::Agent, scheme::Scheme, switch::Ecn},
+        document::{
+            named::Agent,
+            scheme::Scheme,
+            switch::{Ecn, LoadBalancing, Switch},
+        },
         error::Problem,
+        tree::keys,
     },
     files::Files,
     scheme::{Resolved, given_parameters, parameter_problem, void_parameters},
@@ -15,7 +20,43 @@ use incast_cc::{
     sender::{LawInfo, grant},
     switch::{AGENTS, AgentParameters},
 };
-use incast_sim::config::ClassConfig;
+use incast_sim::{
+    config::ClassConfig,
+    fabric::{routing::Rule, topology::Topology},
+};
+
+/// The agent of a table of switches: that which is named, or that which the choice of ports stands for.
+pub fn of(switch: &Switch) -> Result<Agent, Problem> {
+    let (agent, balancing) = (&switch.agent, switch.load_balancing);
+    let refuse = |allowed: &str| {
+        let found = format!("{:?} with agent {:?}", text(balancing), agent.kind);
+        Err(Problem::value(found, allowed).at(&keys!["switch", "load_balancing"]))
+    };
+    match balancing {
+        LoadBalancing::Iofd if agent.is_none() => Ok(Agent::plain(IOFD)),
+        LoadBalancing::Iofd if agent.kind != IOFD => {
+            refuse("\"ecmp\" with that agent, or \"iofd\" alone: a switch has one agent")
+        }
+        LoadBalancing::Spray | LoadBalancing::Pinned | LoadBalancing::Permuted if agent.kind == IOFD => {
+            refuse("\"ecmp\" or \"iofd\": the others reorder flows, or leave their ways to senders")
+        }
+        _ => Ok(agent.clone()),
+    }
+}
+
+/// The agent that deflects flows.
+const IOFD: &str = "iofd";
+
+/// The name of a choice.
+fn text(balancing: LoadBalancing) -> &'static str {
+    match balancing {
+        LoadBalancing::Ecmp => "ecmp",
+        LoadBalancing::Iofd => IOFD,
+        LoadBalancing::Spray => "spray",
+        LoadBalancing::Pinned => "pinned",
+        LoadBalancing::Permuted => "permuted",
+    }
+}
 
 /// The agent with its parameters resolved. Faults are those of `switch.agent`.
 pub fn resolve(agent: &Agent, path: &Path, files: &mut Files) -> Result<AgentParameters, Problem> {
@@ -95,6 +136,23 @@ pub fn ungranted(scheme: &Resolved, given: impl Fn(&str) -> bool) -> Vec<&'stati
     grant::PARAMETERS.iter().copied().filter(|key| given(key)).collect()
 }
 
+/// Deflection and virtual channels where there is nothing for them to do.
+pub fn idle(topology: &Topology, scheme: &Resolved) -> Vec<String> {
+    let Resolved { name, switch, .. } = scheme;
+    let mut warnings = Vec::new();
+    let wants_longer = switch.agent.values().contains(&("longer", Raw::Flag(true)));
+    let has_choice = |rule: &Rule| (0..topology.hosts).any(|host| rule.alternatives(host).nth(1).is_some());
+    if switch.agent.holds() && !wants_longer && !topology.rules.iter().any(has_choice) {
+        warnings.push(format!(
+            "scheme {name}: {IOFD} has no effect, as no switch has two ports of equal cost to a host"
+        ));
+    }
+    if switch.virtual_channels > 1 && switch.pfc.is_none() {
+        warnings.push(format!("scheme {name}: switch.virtual_channels have no effect without switch.pfc"));
+    }
+    warnings
+}
+
 /// What an agent does in vain.
 pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let Resolved { name, switch, classes, merged: (table, _), .. } = scheme;
@@ -104,9 +162,9 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     if effects.reads_thresholds && table.ecn == Ecn::Off {
         warnings.push(format!("{agent} goes by the thresholds of switch.ecn, which is off"));
     }
-    if effects.reads_pauses && switch.pfc.is_none() {
+    if effects.reads_pauses && switch.pfc.is_none() && switch.credits.is_none() {
         warnings.push(format!(
-            "without switch.pfc nothing is paused, and what {agent} does about pauses has no effect"
+            "without switch.pfc or switch.credits nothing is paused, and what {agent} does about pauses has no effect"
         ));
     }
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
@@ -122,6 +180,9 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
         } else if !marks && ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
+        } else if effects.undetermined && class.law.tells_edge_marks() {
+            let takes = "takes UE for a mark of the port to its receiver";
+            warnings.push(format!("{law} {takes}: it does nothing about the UE of {agent}", law = law.name));
         } else if effects.undetermined && class.law.notification_interval().is_none() {
             let learns = "learns of marks from acknowledgements, which carry CE but not UE";
             warnings.push(format!("{} {learns}: it does nothing about the UE of {agent}", law.name));

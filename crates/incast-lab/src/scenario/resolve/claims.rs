@@ -1,4 +1,4 @@
-//! Checks of `[[paper.claim]]`.
+//! Checks of `[[paper.claim]]` and `[table]`: of what there are rows.
 
 use super::{
     super::{
@@ -14,7 +14,6 @@ use super::{
 
 /// Every claim is about something that the scenario has.
 pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
-    let metrics = metrics();
     let schemes: Vec<&str> = document.scheme.iter().map(|scheme| scheme.name()).collect();
     let axes: Vec<&str> = document
         .zip
@@ -24,21 +23,12 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
         .collect();
     for (index, claim) in document.paper.claim.iter().enumerate() {
         let at = |key: &str, problem: Problem| Err(problem.at(&keys!["paper", "claim", index, key]));
-        let named = [("metric", Some(&claim.metric)), ("ratio_to_metric", claim.ratio_to_metric.as_ref())];
-        for (key, metric) in named {
-            if let Some(metric) = metric.filter(|metric| !metrics.contains(metric)) {
-                let all = metrics.iter().map(String::as_str);
-                return at(key, Problem::unknown(format!("found {metric:?}"), metric, all));
-            }
-        }
-        let sizes = || document.measure.sizes.iter().map(|sizes| sizes.name.as_str());
-        let classes = || traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes());
-        if !classes().any(|class| class == claim.class) {
-            let names = classes();
-            return at(
-                "class",
-                Problem::unknown(format!("there is no class {:?}", claim.class), &claim.class, names),
-            );
+        measured(document, traffic, &claim.class, &claim.metric)
+            .map_err(|problem| problem.at(&keys!["paper", "claim", index]))?;
+        let known = metrics();
+        if let Some(other) = claim.ratio_to_metric.as_ref().filter(|other| !known.contains(other)) {
+            let names = known.iter().map(String::as_str);
+            return at("ratio_to_metric", Problem::unknown(format!("found {other:?}"), other, names));
         }
         let no_scheme = |name: &String| {
             let unknown = !schemes.contains(&name.as_str());
@@ -101,6 +91,30 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
         for (table, point) in [("grid", &claim.grid), ("ratio_at", &claim.ratio_at)] {
             grid_point(document, &axes, point, index, table)?;
         }
+    }
+    Ok(())
+}
+
+/// Every column is of a number and of a class that there are.
+pub fn check_columns(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
+    let columns = document.table.columns.iter().enumerate();
+    columns.into_iter().try_for_each(|(index, column)| {
+        measured(document, traffic, &column.class, &column.metric)
+            .map_err(|problem| problem.at(&keys!["table", "columns", index]))
+    })
+}
+
+/// There is such a class, and such a number of it.
+fn measured(document: &Document, traffic: &Traffic, class: &str, metric: &str) -> Result<(), Problem> {
+    let metrics = metrics();
+    if !metrics.iter().any(|known| known == metric) {
+        let names = metrics.iter().map(String::as_str);
+        return Err(Problem::unknown(format!("found {metric:?}"), metric, names).under("metric"));
+    }
+    let sizes = document.measure.sizes.iter().map(|sizes| sizes.name.as_str());
+    let classes: Vec<&str> = traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes).collect();
+    if !classes.contains(&class) {
+        return Err(Problem::unknown(format!("there is no class {class:?}"), class, classes).under("class"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod claims;
+pub mod credits;
 mod fabric;
 pub mod files;
 mod host;
@@ -67,6 +68,7 @@ pub fn resolve(
         schemes.push(Arc::new(scheme::resolve(&context, index, files)?));
     }
     claims::check(&document, &traffic)?;
+    claims::check_columns(&document, &traffic)?;
     let probes = measure::probes(&document, &topology, &traffic)?;
     let (events, of_events) = measure::events(&document, &topology, traffic.end)?;
     let mut warnings = traffic.warnings.clone();

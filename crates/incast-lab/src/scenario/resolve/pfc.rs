@@ -109,6 +109,17 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
     })
 }
 
+/// Refuses what could lock up although virtual channels or deflection are wanted.
+pub fn check_channels(fabric: Fabric<'_>) -> Result<(), Problem> {
+    incast_sim::check_channels(fabric).map_err(|error| match error {
+        ConfigError::Value { what, found, allowed } => {
+            let path: Vec<Step> = what.split('.').map(Step::from).collect();
+            Problem::value(found, allowed).at(&path)
+        }
+        other => Problem::new(other.to_string()).at(&keys!["switch", "virtual_channels"]),
+    })
+}
+
 /// What flow control comes to, one line for each kind of switch port; nothing where there is none.
 pub fn describe(fabric: Fabric<'_>) -> Vec<String> {
     let Some(rules) = pfc_rules(fabric) else { return Vec::new() };

@@ -14,7 +14,7 @@ use super::{
         profile::HPCC_LINEAGE,
         tree::{Node, Step, Value, inline, keys},
     },
-    agent,
+    agent, credits,
     files::Files,
     host, pfc, switch,
     traffic::Traffic,
@@ -25,8 +25,8 @@ use incast_cc::{
     Path,
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
-    receiver::Scheduler,
-    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, SizeClass},
+    receiver::{ReceiverScheduler, Scheduler},
+    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, Recovery, SizeClass},
 };
 use incast_sim::{
     Fabric,
@@ -128,6 +128,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let beside = join_priorities(scheme, &mut classes);
     let fabric = Fabric { topology: context.topology, switch: &switch, host: &host, classes: &classes, wire };
     pfc::check(fabric).map_err(place)?;
+    credits::check(fabric).map_err(place)?;
+    pfc::check_channels(fabric).map_err(place)?;
     let mut footnotes = footnotes(written, context.root);
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     footnotes.extend(beside);
@@ -148,7 +150,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     })
 }
 
-/// The receivers of receiver-driven protocols: classes under one law with the same parameters share them.
+/// The receivers of receiver-driven protocols: classes under one law share them where what receivers go by is the same.
 fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Scheduler> {
     let mut schedulers = Vec::new();
     let mut known: Vec<(&str, Vec<(&str, Raw)>)> = Vec::new();
@@ -156,7 +158,7 @@ fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Sch
         if scheduler.is_none() {
             continue;
         }
-        let law = (class.law.info().name, class.law.values());
+        let law = (class.law.info().name, class.law.receiver_values());
         let index = known.iter().position(|other| *other == law).unwrap_or_else(|| {
             known.push(law);
             schedulers.push(scheduler);
@@ -258,10 +260,10 @@ fn class_config(
     let resolved = |rate| resolved(rate, &given);
     let others = context.topology.host_rates().into_iter().filter(|rate| *rate != path.rate);
     let law_at = others.map(|rate| Ok((rate, resolved(rate)?))).collect::<Result<_, Problem>>()?;
-    let highest = switch.priorities.saturating_sub(1);
+    let highest = switch.class_priorities().saturating_sub(1);
     let priority = |key: &str, own: Option<u8>, schemes: Option<u8>| match own.or(schemes) {
         Some(priority) if priority > highest => {
-            let allowed = format!("0 to {highest}: switches have {} priorities", switch.priorities);
+            let allowed = format!("0 to {highest}: switches have {} priorities", switch.class_priorities());
             Err(Problem::value(priority, allowed).under(key))
         }
         given => Ok(given),
@@ -283,9 +285,11 @@ fn class_config(
     if data > highest {
         let needed = format!(
             "law {} sends data at priority {data}, and switches have {}",
-            info.name, switch.priorities
+            info.name,
+            switch.class_priorities()
         );
-        let allowed = format!("switch.priorities = {} or more, or a lower `priority`", data + 1);
+        let least = (u32::from(data) + 1) * u32::from(switch.virtual_channels);
+        let allowed = format!("switch.priorities = {least} or more, or a lower `priority`");
         return Err(Problem { allowed: Some(allowed), ..Problem::new(needed) }.under("law"));
     }
     let receiver = law.receiver(&path);
@@ -411,10 +415,12 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
         }
         warnings.extend(agent::warnings(scheme));
+        warnings.extend(agent::idle(context.topology, scheme));
         warnings.extend(trim::warnings(scheme));
         warnings.extend(lossy(context, scheme));
         warnings.extend(without_effect(scheme, described));
         warnings.extend(receiver_driven(scheme));
+        warnings.extend(reordered(context, scheme));
         warnings.extend(underlay::warnings(scheme, described));
         let host = &scheme.merged.1;
         if host.ack_delay.is_some() && host.ack_every == 1 {
@@ -546,13 +552,8 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
     };
     for class in classes {
         let (law, transport) = (class.law.info().name, class.law.transport());
-        let reordered = match switch.load_balancing {
-            config::LoadBalancing::Spray => Some("spray"),
-            config::LoadBalancing::Permuted => Some("permuted"),
-            _ => None,
-        };
         let gaps_are_losses = class.law.values().contains(&("recovery1", Raw::Flag(true)));
-        if let Some(by) = reordered.filter(|_| law == "polo" && gaps_are_losses) {
+        if let Some(by) = reorders(switch).filter(|_| law == "polo" && gaps_are_losses) {
             warn(format!(
                 "scheme {name}: recovery 1 of polo takes a gap for a loss, and load_balancing = {by:?} reorders packets"
             ));
@@ -565,11 +566,43 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
                 class.priority
             ));
         }
+        let others =
+            classes.iter().filter(|other| other.law.info().name == law && other.scheduler != class.scheduler);
+        let tells_shares = |other: &&ClassConfig| {
+            let scheduler = other.scheduler.and_then(|index| scheme.host.schedulers.get(usize::from(index)));
+            scheduler.is_some_and(ReceiverScheduler::tells_shares)
+        };
+        if let Some(other) = others.filter(tells_shares).find(|other| other.name > class.name) {
+            warn(format!(
+                "scheme {name}: receivers count the senders of {} and {} apart, as their parameters of {law} differ in what receivers go by",
+                class.name, other.name
+            ));
+        }
         if transport.trimmable && switch.trim.is_none() {
             warn(format!("scheme {name}: switch.trim is off, so {law} learns of losses from timeouts only"));
         }
     }
     warnings
+}
+
+/// How packets of a flow come to overtake one another, if they do.
+fn reorders(switch: &SwitchConfig) -> Option<&'static str> {
+    match switch.load_balancing {
+        config::LoadBalancing::Spray => Some("spray"),
+        config::LoadBalancing::Permuted => Some("permuted"),
+        _ => None,
+    }
+}
+
+/// Receivers that take packets in order only, in a fabric of several ways that does not keep it.
+fn reordered(context: &Context<'_>, scheme: &Resolved) -> Option<String> {
+    let by = reorders(&scheme.switch).filter(|_| context.topology.most_switches() > 1)?;
+    let in_order = scheme.classes.iter().find(|class| class.recovery == Recovery::GoBackN)?;
+    Some(format!(
+        "scheme {}: {} goes back N for each packet out of order, and load_balancing = {by:?} reorders packets",
+        scheme.name,
+        in_order.law.info().name
+    ))
 }
 
 /// Flow control that protects none of the packets, or not those of some classes.

@@ -3,13 +3,14 @@
 use super::{
     super::{
         document::{
+            credits::FlowControl,
             switch::{self as described, Switch},
             trim::Trimming,
         },
         error::Problem,
         tree::keys,
     },
-    agent,
+    agent, credits,
     files::Files,
     pfc, trim,
 };
@@ -32,10 +33,15 @@ pub fn resolve(
     if !(1..=8).contains(&switch.priorities) {
         return Err(Problem::value(switch.priorities, "1 to 8").at(&keys!["switch", "priorities"]));
     }
-    let agent = agent::resolve(&switch.agent, path, files)
+    if !(1..=switch.priorities).contains(&switch.virtual_channels) {
+        let allowed = format!("1 to {}: switch.priorities are the queues of a port", switch.priorities);
+        return Err(Problem::value(switch.virtual_channels, allowed).at(&keys!["switch", "virtual_channels"]));
+    }
+    let agent = agent::resolve(&agent::of(switch)?, path, files)
         .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
-    let pfc = pfc::resolve(&switch.pfc, switch.priorities)?;
+    let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
     let trim = trim::resolve(&switch.trim, switch.priorities, full_frame, pfc.as_ref(), !agent.is_none())?;
+    let credits = credits::resolve(&switch.credits, pfc.as_ref(), trim.as_ref())?;
     Ok(SwitchConfig {
         buffer: buffer(switch, topology, path.wire_mss)?,
         ecn: ecn(&switch.ecn, topology, path.base_rtt)?,
@@ -44,8 +50,9 @@ pub fn resolve(
             described::EcnAt::Dequeue => MarkAt::Dequeue,
         },
         priorities: switch.priorities,
+        virtual_channels: switch.virtual_channels,
         load_balancing: match switch.load_balancing {
-            described::LoadBalancing::Ecmp => LoadBalancing::Ecmp,
+            described::LoadBalancing::Ecmp | described::LoadBalancing::Iofd => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
             described::LoadBalancing::Pinned => LoadBalancing::Pinned,
             described::LoadBalancing::Permuted => LoadBalancing::Permuted,
@@ -55,13 +62,14 @@ pub fn resolve(
         gate: None,
         pfc,
         trim,
+        credits,
     })
 }
 
 fn buffer(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Buffer, Problem> {
     let at = |key: &str, problem: Problem| problem.at(&keys!["switch", "buffer", key]);
     let Some(buffer) = &switch.buffer else {
-        if switch.trim != Trimming::Off {
+        if switch.trim != Trimming::Off || switch.credits != FlowControl::Off {
             return Ok(Buffer::Unlimited);
         }
         return Err(Problem {

@@ -7,6 +7,7 @@ use super::{
             workload::{self as described, LoadOf, Workload},
         },
         error::Problem,
+        quantity::{Spacing, Turns},
         tree::{Step, keys},
     },
     files::Files,
@@ -169,7 +170,9 @@ impl Builder<'_> {
         }
         let (first, last) = generator.starts();
         let duration = self.document.duration.0.ps();
-        if expected.flows < 0.5 {
+        if matches!(workload, Workload::Incast(incast) if incast.load == Some(0.0)) {
+            // None is wanted.
+        } else if expected.flows < 0.5 {
             self.warn(format!(
                 "class {name}: fewer than one flow is to be expected before {}",
                 self.document.duration
@@ -330,10 +333,13 @@ impl Builder<'_> {
         let (key, every) = match (incast.every, incast.load) {
             (Some(every), None) if every.0 > Time::ZERO => ("every", every.0),
             (Some(every), None) => return Err(Problem::value(every, "a time above 0").under("every")),
+            // No groups: a grid can leave the incast out.
+            (None, Some(0.0)) => ("load", Time::MAX),
             (None, Some(load)) => {
                 if !is_load(load, incast.overload) {
-                    return Err(Problem::value(load, "above 0 and at most 1 (more with overload = true)")
-                        .under("load"));
+                    return Err(
+                        Problem::value(load, "0, or up to 1 (more with overload = true)").under("load")
+                    );
                 }
                 let every = Time::from_secs_f64(group_bits / (load * capacity));
                 if every == Time::ZERO || every == Time::MAX {
@@ -349,14 +355,33 @@ impl Builder<'_> {
                 return Err(Problem::exactly_one(&[("every", every.is_some()), ("load", load.is_some())]));
             }
         };
-        if incast.jitter.0 >= until - start {
-            let allowed = format!("a time below {}: flows start from {start} until {until}", until - start);
-            return Err(Problem::value(incast.jitter, allowed).under("jitter"));
+        let stagger: Vec<Time> = match incast.stagger {
+            None | Some(Spacing(Turns::None)) => Vec::new(),
+            Some(Spacing(turns)) => {
+                let links = self.topology.cables.iter().take(hosts as usize).map(|cable| cable.link.rate);
+                let rate = |link| if let Turns::Rate(rate) = turns { rate } else { link };
+                links.map(|link| rate(link).time_of(Bytes::new(size))).collect()
+            }
+        };
+        let last = Incast::last_turn(&stagger, incast.fan_in);
+        let allowed = |rest: Time| format!("a time below {rest}: flows start from {start} until {until}");
+        if last >= until - start {
+            let problem = format!("the last sender of a group starts {last} after the first");
+            return Err(
+                Problem { allowed: Some(allowed(until - start)), ..Problem::new(problem) }.under("stagger")
+            );
+        }
+        if incast.jitter.0 >= until - start - last {
+            return Err(Problem::value(incast.jitter, allowed(until - start - last)).under("jitter"));
         }
         if incast.jitter.0 > every {
             self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
         }
-        let average = group_bits / every.as_secs_f64();
+        if last > every {
+            self.warn(format!("class {name}: the last sender of a group starts {last} after the first, and the next group {every} after it, so groups overlap"));
+        }
+        let (until, average) =
+            if incast.load == Some(0.0) { (start, 0.0) } else { (until, group_bits / every.as_secs_f64()) };
         let may_send: Vec<u32> = match receiver {
             Receiver::Host(host) => senders.iter().copied().filter(|sender| *sender != host).collect(),
             _ => senders.clone(),
@@ -374,6 +399,7 @@ impl Builder<'_> {
             size,
             every,
             jitter: incast.jitter.0,
+            stagger,
             receiver,
             start,
             until,

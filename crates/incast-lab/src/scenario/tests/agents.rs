@@ -118,7 +118,7 @@ fn what_an_agent_does_in_vain_is_a_warning() {
         |kind: &str| format!("switch.agent {kind:?} goes by the thresholds of switch.ecn, which is off");
     let pauses = |kind: &str| {
         format!(
-            "without switch.pfc nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
+            "without switch.pfc or switch.credits nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
         )
     };
     let unread = "goes by no notification of switch.agent \"mercury\"";
@@ -145,6 +145,23 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             vec!["dctcp-rate uses ECN, but with switch.agent \"mercury\" no packet is marked".to_owned()],
         ),
         ("dctcp-rate", "{ kind = \"mercury\", marks = \"determined\" }", true, true, vec![]),
+        ("ibcc", "\"ibcc\"", true, true, vec![]),
+        ("ibcc", "\"ibcc\"", true, false, vec![pauses("ibcc")]),
+        ("ibcc", "{ kind = \"ibcc\", victim_mask = true }", true, false, vec![]),
+        (
+            "ibcc",
+            "{ kind = \"ibcc\", victim_mask = true, has_credits = \"throughout\" }",
+            true,
+            false,
+            vec!["switch.agent.has_credits has no effect with victim_mask = true".to_owned()],
+        ),
+        (
+            "timely",
+            "\"ibcc\"",
+            true,
+            true,
+            vec!["timely does not use ECN, so its flows do not react to switch.agent \"ibcc\"".to_owned()],
+        ),
         ("dcqcn", "\"pacc\"", true, false, vec![]),
         (
             "timely",
@@ -171,6 +188,15 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             true,
             true,
             vec!["timely does not use ECN, so its flows do not react to switch.agent \"tcd\"".to_owned()],
+        ),
+        (
+            "dasr",
+            tcd,
+            true,
+            true,
+            vec![format!(
+                "dasr takes UE for a mark of the port to its receiver: it does nothing about the UE of switch.agent {tcd}"
+            )],
         ),
         (
             "dcqcn",

@@ -12,6 +12,25 @@ fn under(law: &str, priorities: u8, more: &str) -> Scenario {
     parse(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Receivers tell shares: who is to be counted together has the same receivers.
+#[test]
+fn classes_that_differ_in_what_receivers_do_not_see_share_them() {
+    let scheduler = |scenario: &Scenario, name: &str| {
+        let class = |class: &&ClassConfig| class.name == name;
+        scenario.runs()[0].resolved.classes.iter().find(class).and_then(|class| class.scheduler)
+    };
+    let apart = "receivers count the senders of background and incast apart";
+    let warned = |scenario: &Scenario| scenario.warnings.iter().any(|warning| warning.contains(apart));
+    for own in ["weight = 4", "fallback = \"off\"", "water_filling = true", "gain = 0.5"] {
+        let scenario = under("dasr", 3, &format!("by_class.incast = {{ {own} }}"));
+        let both = ["background", "incast"].map(|name| scheduler(&scenario, name));
+        assert_eq!((both, warned(&scenario)), ([Some(0); 2], false), "{own}");
+    }
+    let scenario = under("dasr", 3, "by_class.incast = { counts = \"flows\" }");
+    assert_ne!(scheduler(&scenario, "background"), scheduler(&scenario, "incast"));
+    assert!(warned(&scenario), "{:?}", scenario.warnings);
+}
+
 #[test]
 fn a_sender_driven_class_has_the_priority_of_receiver_driven_data() {
     let priority = |scenario: &Scenario, name: &str| {

@@ -1,9 +1,10 @@
 //! The in-switch agent: what it is asked, what it is told, and what becomes of its verdicts.
 
-use super::{FULL, Port, Switch};
+use super::{FULL, Port, Switch, channels::Channels, hold::Holding};
 use crate::{
     engine::Event,
     fabric::{
+        buffer::Memory,
         node::{NodeContext, class},
         packet::{Kind, Packet},
         queue::{MADE_HERE, Pool, Queue},
@@ -12,7 +13,7 @@ use crate::{
     probe::{EventKind, EventRecord},
 };
 use incast_cc::switch::{
-    Agent, Codepoint, FlowAddress, Notification, PacketView, PortView, SwitchView, Verdict,
+    Agent, Codepoint, FlowAddress, Marker, Notification, PacketView, PortView, SwitchView, Verdict,
 };
 use incast_units::{Rate, Time};
 
@@ -27,7 +28,7 @@ impl Switch<'_> {
     ) -> Verdict {
         let mut verdict = Verdict::default();
         let view = self.view(port, packet.priority, context.now());
-        let description = describe(packet, self.ingress);
+        let description = describe(packet, self.origin.port, self.node);
         let (agent, beside) = self.beside();
         agent.on_enqueue(&view, &description, &beside, &mut verdict);
         self.plan_agent(context);
@@ -52,12 +53,19 @@ impl Switch<'_> {
         match verdict.deflect_to.map(usize::from) {
             Some(other) if other != port => {
                 assert!(other < self.ports.len(), "an agent deflects to port {other}, which does not exist");
-                packet.deflect();
-                self.counters.deflections += 1;
-                self.recorder.packet(context.now(), self.node, other as u16, EventKind::Deflection, packet);
+                self.deflect(other, packet, context.now());
                 other
             }
             _ => port,
+        }
+    }
+
+    /// A packet takes another port than the usual one.
+    pub(super) fn deflect(&mut self, port: usize, packet: &mut Packet, now: Time) {
+        packet.deflect();
+        if packet.kind == Kind::Data {
+            self.counters.deflections += 1;
+            self.recorder.packet(now, self.node, port as u16, EventKind::Deflection, packet);
         }
     }
 
@@ -73,8 +81,9 @@ impl Switch<'_> {
     ) -> Verdict {
         let mut verdict = Verdict::default();
         let view = self.view(port, packet.priority, now);
+        let description = describe(packet, ingress, self.node);
         let (agent, beside) = self.beside();
-        agent.on_dequeue(&view, &describe(packet, ingress), &beside, &mut verdict);
+        agent.on_dequeue(&view, &description, &beside, &mut verdict);
         debug_assert!(!self.by_port || verdict.notify.is_none(), "an agent that acts by port notifies");
         if !self.by_port {
             self.plan_agent(context);
@@ -87,7 +96,7 @@ impl Switch<'_> {
     pub(super) fn report_drop(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         if !self.plain {
             let view = self.view(port, packet.priority, context.now());
-            self.agent.on_drop(&view, &describe(packet, self.ingress));
+            self.agent.on_drop(&view, &describe(packet, self.origin.port, self.node));
             self.plan_agent(context);
         }
     }
@@ -106,12 +115,12 @@ impl Switch<'_> {
             _ if !packet.ecn_capable() => {}
             Codepoint::UndeterminedExperienced => packet.mark_undetermined(),
             Codepoint::CongestionExperienced => {
-                self.count_mark(port, packet, now);
-                packet.mark();
+                let mark = self.count_mark(port, packet, now);
+                packet.mark_as(mark);
             }
         }
         if let Some(cnp) = verdict.notify {
-            let flow = describe(packet, MADE_HERE).flow;
+            let flow = describe(packet, MADE_HERE, self.node).flow;
             self.notify(&Notification { flow, cnp }, context);
         }
     }
@@ -164,6 +173,7 @@ impl Switch<'_> {
             notifications.drain(..).for_each(|notification| self.notify(&notification, context));
             self.notifications = notifications;
         }
+        self.carry_out(context);
         self.plan_agent(context);
     }
 
@@ -184,8 +194,10 @@ impl Switch<'_> {
 
     /// The rest of the switch beside its agent.
     fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
-        let Self { agent, ports, queues, pool, rule, priorities, .. } = self;
-        (agent, Beside { ports, queues, pool, rule, priorities: *priorities as u8 })
+        let Self { agent, ports, queues, pool, rule, priorities, memory, holding, channels, node, .. } = self;
+        let priorities = *priorities as u8;
+        let (holding, channels) = (holding.as_deref(), channels.as_deref());
+        (agent, Beside { ports, queues, pool, rule, priorities, memory, holding, channels, node: *node })
     }
 }
 
@@ -199,6 +211,10 @@ struct Beside<'s> {
     pool: &'s Pool,
     rule: &'s Rule,
     priorities: u8,
+    memory: &'s Memory,
+    holding: Option<&'s Holding>,
+    channels: Option<&'s Channels>,
+    node: u32,
 }
 
 impl SwitchView for Beside<'_> {
@@ -213,7 +229,7 @@ impl SwitchView for Beside<'_> {
     }
     fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView> {
         let queue = &self.queues[usize::from(priority) * self.ports.len() + usize::from(port)];
-        self.pool.packets(queue).map(|(packet, ingress)| describe(packet, ingress))
+        self.pool.packets(queue).map(|(packet, origin)| describe(packet, origin.port, self.node))
     }
     fn rate(&self, port: u16) -> Rate {
         self.ports[usize::from(port)].link.rate()
@@ -225,9 +241,35 @@ impl SwitchView for Beside<'_> {
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16> {
         self.rule.alternatives(destination)
     }
+    fn longer_ways(&self, destination: u32) -> impl Iterator<Item = u16> {
+        let longer = self.holding.map(|holding| holding.around.longer_ways(destination));
+        let usual = move |port: &u16| self.rule.alternatives(destination).any(|usual| usual == *port);
+        longer.into_iter().flatten().filter(move |port| !usual(port))
+    }
+    fn leads_to_host(&self, port: u16) -> bool {
+        self.holding.is_some_and(|holding| holding.around.leads_to_host(port))
+    }
+    fn channels(&self) -> u8 {
+        self.channels.map_or(1, Channels::count)
+    }
+    fn has_channels(&self, ingress: u16, port: u16, priority: u8, destination: u32) -> bool {
+        let Some(holding) = self.holding.filter(|holding| holding.needs_channels) else { return true };
+        let channel = self.channels.map_or(0, |channels| priority % channels.count());
+        holding
+            .around
+            .needs(ingress, port, destination)
+            .is_some_and(|needs| channel + needs < self.channels())
+    }
+    fn has_room(&self, port: u16, bytes: u32) -> bool {
+        let out = &self.ports[usize::from(port)];
+        out.link.is_up() && self.memory.admits_beside(u64::from(bytes), 0, out.waiting_bytes)
+    }
+    fn held_bytes(&self, port: u16) -> u64 {
+        self.holding.map_or(0, |holding| holding.bytes[usize::from(port)])
+    }
 }
 
-fn describe(packet: &Packet, ingress: u16) -> PacketView {
+fn describe(packet: &Packet, ingress: u16, node: u32) -> PacketView {
     PacketView {
         flow: FlowAddress {
             source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
@@ -243,5 +285,7 @@ fn describe(packet: &Packet, ingress: u16) -> PacketView {
         codepoint: packet.codepoint(),
         is_data: packet.kind == Kind::Data,
         deflections: packet.deflections(),
+        marker: (packet.kind == Kind::Marker)
+            .then(|| Marker { name: packet.value(), is_own: packet.position == node }),
     }
 }

@@ -70,6 +70,7 @@ impl Switch<'_> {
         if payload == NEW_EPOCH {
             if let Some(rule) = self.later_rules.pop() {
                 self.rule = rule;
+                self.change_routes(context);
             }
             return;
         }
@@ -85,14 +86,16 @@ impl Switch<'_> {
         for priority in 0..self.priorities {
             let index = self.index(port, priority as u8);
             while let Some(packet) = self.pool.pop(&mut self.queues[index]) {
-                self.ingress = self.pool.ingress();
-                self.release(self.ingress, &packet, self.queues[index].bytes());
+                let origin = self.pool.origin();
+                self.origin = origin;
+                self.release(origin, &packet, self.queues[index].bytes());
                 self.lose(port, &packet, context);
-                self.reconsider(self.ingress, packet.priority, context);
+                self.reconsider(origin, context);
             }
         }
         self.ports[port].waiting = 0;
-        self.ports[port].waiting_bytes = 0;
+        self.ports[port].waiting_bytes = self.holding.as_ref().map_or(0, |holding| holding.bytes[port]);
+        self.forget_answers(port);
         self.reset_notices(port, false, context);
     }
 }

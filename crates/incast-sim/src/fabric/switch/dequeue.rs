@@ -7,7 +7,7 @@ use crate::{
     fabric::{
         node::NodeContext,
         packet::{Kind, Packet, Telemetry},
-        queue::MADE_HERE,
+        queue::Origin,
     },
     probe::EventKind,
 };
@@ -92,8 +92,8 @@ impl Switch<'_> {
             && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
         {
             let unmarked = *packet;
-            self.count_mark(port, &unmarked, now);
-            let Some(marked) = self.pool.mark_removed() else { return };
+            let mark = self.count_mark(port, &unmarked, now);
+            let Some(marked) = self.pool.mark_removed(mark) else { return };
             packet = marked;
         }
         if !self.ports[port].link.send(now, packet, None, context) {
@@ -105,7 +105,7 @@ impl Switch<'_> {
     #[inline]
     pub(super) fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
         let out = &mut self.ports[port];
-        if !out.departure && (out.notice || out.permission.allowed(out.waiting) != 0) {
+        if !out.departure && (out.notice || out.answers || out.permission.allowed(out.waiting) != 0) {
             out.departure = true;
             let at = out.link.free_at().max(context.now());
             let (entity, payload) = (self.base + port as u32, self.epoch());
@@ -125,6 +125,8 @@ impl Switch<'_> {
         if out.link.idle(now) {
             if out.notice {
                 self.send_waiting_notice(port, context);
+            } else if out.answers {
+                self.send_waiting_answer(port, context);
             } else if out.permission.allowed(out.waiting) != 0 {
                 self.depart(port, now, context);
             }
@@ -140,34 +142,38 @@ impl Switch<'_> {
         let allowed = out.permission.allowed(out.waiting);
         let priority = match &mut self.trimming {
             Some(trimming) => trimming.next(port, allowed),
-            _ => allowed.trailing_zeros() as u8,
+            None => match &mut self.channels {
+                Some(channels) => channels.next(port, allowed),
+                None => allowed.trailing_zeros() as u8,
+            },
         };
         let index = usize::from(priority) * self.ports.len() + port;
         let queue = &mut self.queues[index];
         let Some(mut packet) = self.pool.pop(queue) else { return };
         let left = queue.bytes();
-        let ingress = if self.pfc.is_none() && self.plain { MADE_HERE } else { self.pool.ingress() };
-        if self.pfc.is_none() {
+        let origin = if !self.by_ingress && self.plain { Origin::HERE } else { self.pool.origin() };
+        if !self.by_ingress {
             self.memory.leave(u64::from(packet.wire), left);
         } else {
-            self.release(ingress, &packet, left);
+            self.release(origin, &packet, left);
         }
         let out = &mut self.ports[port];
         out.waiting_bytes -= u64::from(packet.wire);
         if self.queues[index].is_empty() {
             out.waiting &= !(1 << priority);
         }
-        if self.settings.switch.mark_at == MarkAt::Dequeue
-            && packet.ecn_capable()
-            && self.markings[usize::from(out.marking)].mark(left, || self.red[port].uniform())
-        {
-            self.count_mark(port, &packet, now);
-            packet.mark();
+        if self.settings.switch.mark_at == MarkAt::Dequeue && packet.ecn_capable() {
+            let marking = usize::from(out.marking);
+            let left = if self.channels.is_some() { self.bytes_of_group(port, priority) } else { left };
+            if self.markings[marking].mark(left, || self.red[port].uniform()) {
+                let mark = self.count_mark(port, &packet, now);
+                packet.mark_as(mark);
+            }
         }
         let telemetry = self.pool.telemetry(&packet);
-        self.transmit(port, now, ingress, &packet, telemetry.as_ref(), context);
-        if self.pfc.is_some() && !self.lazy {
-            self.reconsider(ingress, packet.priority, context);
+        self.transmit(port, now, origin.port, &packet, telemetry.as_ref(), context);
+        if self.by_ingress && !self.lazy {
+            self.reconsider(origin, context);
         }
     }
 
@@ -182,6 +188,7 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
+        self.spend(port, packet, context);
         if self.plain || self.is_indifferent(port, 0) {
             return self.put_on_link::<FULL>(port, now, packet, telemetry, context);
         }

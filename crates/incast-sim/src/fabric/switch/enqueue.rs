@@ -9,7 +9,7 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::switch::Verdict;
+use incast_cc::switch::{Codepoint, Verdict};
 use incast_units::Time;
 
 impl Switch<'_> {
@@ -22,11 +22,19 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let ingress = self.ingress;
+        let origin = self.origin;
         let verdict = self.consult_enqueue(port, &packet, context);
         let port = self.redirect(port, &mut packet, &verdict, context);
-        self.ingress = ingress;
-        self.enqueue::<FULL>(port, &packet, telemetry, context);
+        self.origin = origin;
+        if verdict.answer {
+            self.answer(&packet, context);
+        } else if let Some(hold) = verdict.hold {
+            self.hold(hold, &packet, telemetry, context);
+        } else {
+            self.choose_channel(port, &mut packet);
+            self.enqueue::<FULL>(port, &packet, telemetry, context);
+        }
+        self.carry_out(context);
     }
 
     /// Egress: straight to an idle link, or into a queue.
@@ -44,17 +52,23 @@ impl Switch<'_> {
         if (WAY != FULL || self.lazy) && out.waiting != 0 && out.link.free_at() < limit {
             self.drain::<WAY>(port, limit, context);
         }
-        let out = &mut self.ports[port];
+        let out = &self.ports[port];
         let bit = 1u8 << packet.priority;
-        if out.link.free_at() < limit && out.permission.allowed(out.waiting | bit) == bit && out.link.is_up()
+        if out.link.free_at() < limit
+            && out.permission.allowed(out.waiting | bit) == bit
+            && out.link.is_up()
+            && (WAY != FULL || self.may_spend(port, packet))
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
             if WAY == FULL && self.by_port && !self.is_indifferent(port, 0) {
                 self.pass_consulted(port, *packet, telemetry, context);
             } else if WAY != FULL || self.by_port {
+                if WAY == FULL {
+                    self.spend(port, packet, context);
+                }
                 self.put_on_link::<WAY>(port, now, packet, telemetry, context);
             } else {
-                self.transmit(port, now, self.ingress, packet, telemetry, context);
+                self.transmit(port, now, self.origin.port, packet, telemetry, context);
             }
             return;
         }
@@ -79,15 +93,16 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        let (now, ingress) = (context.now(), self.ingress);
+        let (now, origin) = (context.now(), self.origin);
         let verdict = self.consult_enqueue(port, &packet, context);
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.obey(port, &mut packet, now, &verdict, context);
-        if self.ports[port].link.free_at() < self.settings.ended_before(now) {
-            self.transmit(port, now, ingress, &packet, telemetry, context);
+        if self.ports[port].link.free_at() < self.settings.ended_before(now) && self.may_spend(port, &packet)
+        {
+            self.transmit(port, now, origin.port, &packet, telemetry, context);
         } else {
             // A notification took the same way, as it may after routes have changed.
-            self.ingress = ingress;
+            self.origin = origin;
             self.wait::<FULL>(port, &packet, telemetry, context);
         }
     }
@@ -103,9 +118,9 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
-        let ingress = self.ingress;
+        let origin = self.origin;
         self.obey(port, &mut packet, context.now(), verdict, context);
-        self.ingress = ingress;
+        self.origin = origin;
         self.wait::<FULL>(port, &packet, telemetry, context);
     }
 
@@ -144,19 +159,23 @@ impl Switch<'_> {
         self.report_drop(port, packet, context);
     }
 
-    /// Whether a packet is marked as it enters a queue of so many bytes; counts that.
+    /// How a packet is marked as it enters a queue of so many bytes; counts that.
     #[inline(always)]
-    pub(super) fn marks_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> bool {
-        let mut mark = false;
+    pub(super) fn marks_entering(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        queued: u64,
+        now: Time,
+    ) -> Codepoint {
         if self.settings.switch.mark_at == MarkAt::Enqueue && packet.ecn_capable() {
             let out = &self.ports[port];
             let occupancy = queued + out.link.in_service(now, packet.priority);
-            mark = self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform());
-            if mark {
-                self.count_mark(port, packet, now);
+            if self.markings[usize::from(out.marking)].mark(occupancy, || self.red[port].uniform()) {
+                return self.count_mark(port, packet, now);
             }
         }
-        mark
+        Codepoint::None
     }
 
     /// Appends a packet to its queue; it has been admitted to the memory.
@@ -171,11 +190,16 @@ impl Switch<'_> {
         let now = context.now();
         let index = self.index(port, packet.priority);
         let (wire, bit) = (u64::from(packet.wire), 1u8 << packet.priority);
-        let mark = self.marks_entering(port, packet, self.queues[index].bytes(), now);
+        let queued = if WAY == FULL && self.channels.is_some() {
+            self.bytes_of_group(port, packet.priority)
+        } else {
+            self.queues[index].bytes()
+        };
+        let mark = self.marks_entering(port, packet, queued, now);
         let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
-        if WAY == FULL && (self.pfc.is_some() || !self.plain) {
-            self.pool.set_ingress(&self.queues[index], self.ingress);
+        if WAY == FULL && (self.by_ingress || !self.plain) {
+            self.pool.set_origin(&self.queues[index], self.origin);
         }
         if (WAY != FULL || self.lazy) && !out.departure {
             out.departure = true;
@@ -187,6 +211,7 @@ impl Switch<'_> {
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
         if WAY == FULL && !self.lazy {
             self.recorder.queued(now, port as u16, length - wire, packet, mark);
+            self.block_head(port, packet.priority, context);
             self.plan_departure(port, context);
         }
     }
@@ -200,7 +225,7 @@ impl Switch<'_> {
         packet: &Packet,
         context: &mut impl NodeContext,
     ) -> bool {
-        if WAY == FULL && self.pfc.is_some() {
+        if WAY == FULL && self.by_ingress {
             return self.admit_counted(port, queue, packet, context);
         }
         self.admit_by_queue(port, queue, u64::from(packet.wire), context)
@@ -240,15 +265,23 @@ impl Switch<'_> {
         self.memory.admits(wire, self.queues[queue].bytes(), self.ports[port].waiting_bytes)
     }
 
-    /// A packet is about to be marked: counts it, unless it is already.
+    /// A packet is about to be marked: counts it, unless it is already, and says with which codepoint.
     #[inline]
-    pub(super) fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) {
-        if !packet.marked() {
+    pub(super) fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) -> Codepoint {
+        let leads_to_host = self.leads_to_host[port];
+        let mark = if leads_to_host && self.settings.classes[usize::from(packet.class)].tells_edge_marks {
+            Codepoint::UndeterminedExperienced
+        } else {
+            Codepoint::CongestionExperienced
+        };
+        if !packet.marked() && packet.codepoint() != mark {
             let index = self.index(port, packet.priority);
             self.records[index].marks += 1;
             self.counters.marks += 1;
+            self.counters.marks_edge += u64::from(leads_to_host);
             self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
         }
+        mark
     }
 
     /// The link of a packet's port is down.

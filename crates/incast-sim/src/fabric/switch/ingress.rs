@@ -6,6 +6,8 @@ use crate::{
     fabric::{
         node::NodeContext,
         packet::{Kind, Packet, Telemetry},
+        pause::NO_QUEUE,
+        queue::Origin,
         routing,
     },
     probe::EventKind,
@@ -41,11 +43,18 @@ impl Switch<'_> {
     ) {
         self.counters.arrived += 1;
         if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            if WAY == FULL && packet.kind == Kind::Pause {
-                self.on_notice(port, packet, context);
+            if WAY == FULL && packet.priority == NO_QUEUE {
+                self.on_link_control(port, packet, context);
                 return;
             }
+            let has_credits = WAY == FULL && self.credits.is_some();
+            if has_credits {
+                self.receive_credits(port, packet);
+            }
             self.forward::<WAY>(port as u16, packet, telemetry, context);
+            if has_credits {
+                self.tell_credits(port as u16, packet.priority, context);
+            }
         } else {
             self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
         }
@@ -66,7 +75,7 @@ impl Switch<'_> {
             return;
         }
         if WAY == FULL {
-            self.ingress = ingress;
+            self.origin = Origin { port: ingress, priority: packet.priority };
         }
         match self.way_of(packet) {
             Some((port, entropy)) if entropy != packet.entropy => {
@@ -107,11 +116,25 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         match port {
+            Some(port) if WAY == FULL && self.channels.is_some() => {
+                self.enqueue_on_channel(usize::from(port), *packet, telemetry, context);
+            }
             Some(port) if WAY != FULL || self.plain || self.by_port => {
                 self.enqueue::<WAY>(usize::from(port), packet, telemetry, context);
             }
             Some(port) => self.enqueue_consulted(usize::from(port), *packet, telemetry, context),
             None => self.lose_unrouted(packet, context.now()),
+        }
+    }
+
+    /// What concerns a link and stands in no queue arrived.
+    #[cold]
+    #[inline(never)]
+    fn on_link_control(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        match packet.kind {
+            Kind::Drained => self.on_answer(packet, context),
+            Kind::FlowControl => self.on_update(port, packet, context),
+            _ => self.on_notice(port, packet, context),
         }
     }
 

@@ -4,8 +4,11 @@
 
 mod agent;
 mod change;
+mod channels;
+mod credits;
 mod dequeue;
 mod enqueue;
+mod hold;
 mod ingress;
 mod pfc;
 mod prefetch;
@@ -18,8 +21,8 @@ use super::{
     node::{NodeContext, class},
     permission::{PauseRecord, Permission},
     pfc::Accounts,
-    queue::{MADE_HERE, Pool, Queue},
-    routing::{self, Rule},
+    queue::{Origin, Pool, Queue},
+    routing::{self, Around, Rule},
     trimming::Trimming,
 };
 use crate::{
@@ -44,8 +47,10 @@ struct Port {
     /// Priorities with something waiting, one bit each.
     waiting: u8,
     permission: Permission,
-    /// A pause frame waits for the link; never where departures are lazy.
+    /// A frame of flow control waits for the link; never where departures are lazy.
     notice: bool,
+    /// Answers to markers wait for the link; never where departures are lazy.
+    answers: bool,
     /// A departure event is pending, or the port is in the list of busy ones.
     departure: bool,
     /// Index into the switch's list of marking rules, of which there are no more than ports.
@@ -74,7 +79,7 @@ pub struct Counters {
     pub arrived: u64,
     /// Bytes of control packets made here.
     pub created_bytes: u64,
-    /// Bytes of pause frames that ended here.
+    /// Bytes of flow control's frames that ended here.
     pub consumed_bytes: u64,
     /// Packets and bytes without room.
     pub dropped: (u64, u64),
@@ -86,12 +91,23 @@ pub struct Counters {
     pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
-    /// Marked packets.
+    /// Marked packets, and those of them that were marked at ports that lead to hosts.
     pub marks: u64,
+    /// See there.
+    pub marks_edge: u64,
     /// Deflected packets.
     pub deflections: u64,
     /// The longest egress queue, the packet in service included.
     pub max_queue_bytes: u64,
+}
+
+/// The routes of a switch, by routing epoch in order.
+#[derive(Debug)]
+pub struct Routes {
+    /// At least one.
+    pub rules: Vec<Rule>,
+    /// As many where virtual channels or the agent need them, else none.
+    pub around: Vec<Around>,
 }
 
 /// A switch.
@@ -123,10 +139,20 @@ pub struct Switch<'a> {
     plain: bool,
     /// The agent treats each port by itself: see [`incast_cc::switch::AgentInfo::by_port`].
     by_port: bool,
-    /// By which port the packet at hand came in.
-    ingress: u16,
+    /// By port.
+    leads_to_host: Vec<bool>,
+    /// How the packet at hand came in.
+    origin: Origin,
     /// Priority flow control.
     pfc: Option<Box<pfc::Control>>,
+    /// Credit-based flow control.
+    credits: Option<Box<credits::Control>>,
+    /// There is flow control: packets are counted by the port by which they came in.
+    by_ingress: bool,
+    /// Virtual channels.
+    channels: Option<Box<channels::Channels>>,
+    /// What is held for an agent that does so.
+    holding: Option<Box<hold::Holding>>,
     /// Queues or memory are limited in packets.
     limited: bool,
     /// Packets that may wait at each port, if there is a limit.
@@ -185,14 +211,16 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
 }
 
 impl<'a> Switch<'a> {
-    /// A switch with its links. `rules` are those of the routing epochs in order, at least one; ports to sample are
-    /// given with their period. `alone` says that it shares its domain with no other node.
+    /// A switch with its links, and which of them lead to hosts. Ports to sample are given with their period. `alone` says that it
+    /// shares its domain with no other node.
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         settings: &'a Settings,
         node: u32,
         base: u32,
         links: Vec<(Transmitter, Receiver)>,
-        rules: Vec<Rule>,
+        leads_to_host: Vec<bool>,
+        routes: Routes,
         probe: Option<(Time, Vec<u16>)>,
         alone: bool,
     ) -> Self {
@@ -217,6 +245,7 @@ impl<'a> Switch<'a> {
                 waiting: 0,
                 permission: Permission::default(),
                 notice: false,
+                answers: false,
                 departure: false,
                 marking: known as u16,
             });
@@ -228,18 +257,26 @@ impl<'a> Switch<'a> {
         } else {
             Vec::new()
         };
+        let Routes { rules, around } = routes;
         let mut later_rules = rules;
         later_rules.reverse();
         let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
         let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
         let buffer = settings.switch.buffer;
         let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
+        let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let mut memory = Memory::new(buffer, queues as u64 - ports.len() as u64 * lossless);
         let pfc = settings.pfc.as_ref().map(|rules| {
             let links: Vec<(Rate, Time)> =
                 ports.iter().map(|port| (port.link.rate(), port.link.delay())).collect();
             let accounts = Accounts::new(rules, &links, buffer, &mut memory);
             Box::new(pfc::Control::new(rules, accounts, links.len()))
+        });
+        let credits = settings.credits.as_ref().map(|rules| {
+            let links = ports.iter().map(|port| (port.link.rate(), port.link.delay(), port.link.is_lossy()));
+            let control = credits::Control::new(rules, links);
+            memory.set_aside(control.own());
+            Box::new(control)
         });
         let most = match buffer {
             Buffer::PerPortPackets { packets } => Some(packets),
@@ -248,9 +285,17 @@ impl<'a> Switch<'a> {
         let trim = settings.switch.trim.as_ref();
         let trimming = trim.map(|rules| Box::new(Trimming::new(rules, settings.seed, node, ports.len())));
         let limited = most.is_some() || trim.is_some();
-        let lazy = alone && agent_info.is_none_or(|info| info.by_port) && recorder.trace.is_none();
+        let lazy = alone
+            && agent_info.is_none_or(|info| info.by_port)
+            && recorder.trace.is_none()
+            && settings.credits.is_none();
         let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
+        let channels = around.first().filter(|_| settings.switch.virtual_channels > 1);
+        let channels = channels
+            .map(|around| Box::new(channels::Channels::new(settings.switch.virtual_channels, around)));
+        let holding = settings.switch.agent.holds().then(|| Box::new(hold::Holding::new(around, settings)));
         let plain = lazy
+            && channels.is_none()
             && agent_info.is_none()
             && settings.pfc.is_none()
             && probe.is_none()
@@ -284,8 +329,13 @@ impl<'a> Switch<'a> {
             plain: agent.is_none(),
             by_port: agent_info.is_some_and(|info| info.by_port),
             agent,
-            ingress: MADE_HERE,
+            leads_to_host,
+            origin: Origin::HERE,
+            by_ingress: pfc.is_some() || credits.is_some(),
             pfc,
+            credits,
+            channels,
+            holding,
             limited,
             most,
             trimming,
@@ -358,6 +408,7 @@ impl<'a> Switch<'a> {
         let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes()).sum();
         let counters = &self.counters;
         self.memory.used() == self.waiting_bytes()
+            && self.credits_add_up()
             && received + counters.created_bytes
                 == sent
                     + self.waiting_bytes()

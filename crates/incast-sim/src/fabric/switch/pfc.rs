@@ -13,7 +13,7 @@ use crate::{
         packet::Packet,
         pause::{Heard, Notice},
         pfc::{Accounts, Rules},
-        queue::MADE_HERE,
+        queue::{MADE_HERE, Origin},
     },
     probe::{EventKind, PauseCause},
 };
@@ -79,8 +79,12 @@ impl Switch<'_> {
         packet: &Packet,
         context: &mut impl NodeContext,
     ) -> bool {
-        let (wire, priority, ingress) = (u64::from(packet.wire), packet.priority, self.ingress);
-        if !self.counts(ingress, priority) {
+        if self.credits.is_some() {
+            return self.admit_by_credits(port, queue, packet, context);
+        }
+        let wire = u64::from(packet.wire);
+        let Origin { port: ingress, priority } = self.origin;
+        if !self.counts(self.origin) {
             return self.admit_by_queue(port, queue, wire, context);
         }
         let mut full = self.would_pause(packet);
@@ -115,10 +119,11 @@ impl Switch<'_> {
     /// Records why the ingress of a packet, which is about to wait at `port`, is paused.
     #[cold]
     fn record_cause(&mut self, port: usize, packet: &Packet, time: Time) {
-        let (node, ingress, priority) = (self.node, self.ingress, packet.priority);
+        let (node, origin) = (self.node, self.origin);
+        let Origin { port: ingress, priority } = origin;
         let held = |egress: usize| {
-            let queue = &self.queues[self.index(egress, priority)];
-            let own = self.pool.ingresses(queue).filter(|(from, _)| *from == ingress);
+            let queues = self.group_of(priority).map(|priority| &self.queues[self.index(egress, priority)]);
+            let own = queues.flat_map(|queue| self.pool.origins(queue)).filter(|(from, _)| *from == origin);
             let at_hand = if egress == port { u64::from(packet.wire) } else { 0 };
             own.map(|(_, bytes)| bytes).sum::<u64>() + at_hand
         };
@@ -138,36 +143,43 @@ impl Switch<'_> {
     }
 
     /// Packets that came in like this are counted by ingress.
-    fn counts(&self, ingress: u16, priority: u8) -> bool {
-        ingress != MADE_HERE
-            && self.pfc.as_ref().is_some_and(|control| control.accounts.is_lossless(priority))
+    pub(super) fn counts(&self, origin: Origin) -> bool {
+        origin.port != MADE_HERE
+            && self.pfc.as_ref().is_some_and(|control| control.accounts.is_lossless(origin.priority))
     }
 
     /// Whether the ingress of the packet at hand would be paused with it, as far as departures have happened.
     fn would_pause(&self, packet: &Packet) -> bool {
         self.pfc.as_ref().is_some_and(|control| {
             let wire = u64::from(packet.wire);
-            control.accounts.reaches(self.ingress, packet.priority, wire, &self.memory)
+            control.accounts.reaches(self.origin.port, self.origin.priority, wire, &self.memory)
         })
     }
 
     /// A packet has left the memory that it was admitted to; its queue now holds `left` bytes.
-    pub(super) fn release(&mut self, ingress: u16, packet: &Packet, left: u64) {
+    pub(super) fn release(&mut self, origin: Origin, packet: &Packet, left: u64) {
+        if self.credits.is_some() {
+            return self.release_credits(origin, packet, left);
+        }
         let wire = u64::from(packet.wire);
-        let counts = self.counts(ingress, packet.priority);
+        let counts = self.counts(origin);
         match &mut self.pfc {
             Some(control) if counts => {
-                control.accounts.leave(ingress, packet.priority, wire, &mut self.memory);
+                control.accounts.leave(origin.port, origin.priority, wire, &mut self.memory);
             }
             _ => self.memory.leave(wire, left),
         }
     }
 
-    /// A packet of this ingress has left: it may go on if it holds little enough.
-    pub(super) fn reconsider(&mut self, ingress: u16, priority: u8, context: &mut impl NodeContext) {
-        if !self.counts(ingress, priority) {
+    /// A packet that came in like this has left: its neighbour may go on if little enough of it is here.
+    pub(super) fn reconsider(&mut self, origin: Origin, context: &mut impl NodeContext) {
+        if self.credits.is_some() {
+            return self.tell_credits(origin.port, origin.priority, context);
+        }
+        if !self.counts(origin) {
             return;
         }
+        let Origin { port: ingress, priority } = origin;
         let Some(control) = &mut self.pfc else { return };
         let (from, bit) = (usize::from(ingress), 1 << priority);
         if control.ports[from].wanted & bit != 0 && control.accounts.is_low(ingress, priority, &self.memory) {
@@ -198,6 +210,9 @@ impl Switch<'_> {
     #[cold]
     pub(super) fn send_waiting_notice(&mut self, port: usize, context: &mut impl NodeContext) {
         self.ports[port].notice = false;
+        if self.credits.is_some() {
+            return self.send_update(port, context.now(), context);
+        }
         self.send_notice(port, context.now(), context);
     }
 
@@ -265,6 +280,9 @@ impl Switch<'_> {
     /// An event of flow control has come.
     #[cold]
     pub(super) fn on_pause_event(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
+        if self.credits.is_some() {
+            return self.on_reminder(port, context);
+        }
         let now = context.now();
         match payload {
             pause::EFFECT => {
@@ -295,6 +313,9 @@ impl Switch<'_> {
 
     /// The cable at a port went down or came up. What was said over it is forgotten.
     pub(super) fn reset_notices(&mut self, port: usize, up: bool, context: &mut impl NodeContext) {
+        if self.credits.is_some() {
+            return self.reset_credits(port, up, context);
+        }
         let Some(control) = &mut self.pfc else { return };
         control.heard[port].forget();
         control.change(port, |asked| (asked.told, asked.refresh) = (0, Time::ZERO));
@@ -306,12 +327,13 @@ impl Switch<'_> {
         }
     }
 
-    /// Paused priorities of ports: port, priority, and since when.
+    /// Paused priorities of ports, and those without credits: port, priority, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u16, u8, Time)> {
         let ports = self.pfc.iter().flat_map(|control| control.heard.iter().enumerate());
-        ports.flat_map(|(port, heard)| {
+        let paused = ports.flat_map(|(port, heard)| {
             (0..8u8).filter_map(move |priority| Some((port as u16, priority, heard.since(priority)?)))
-        })
+        });
+        paused.chain(self.blocked())
     }
 
     /// Queues that hold something and are paused: port, priority, and since when.
@@ -322,20 +344,25 @@ impl Switch<'_> {
 
     /// Whether the neighbour at a port is kept from sending for a reason: it ought to pause, and packets of it wait here.
     pub fn keeps_paused(&self, port: u16, priority: u8) -> bool {
-        self.pfc.as_ref().is_some_and(|control| {
+        let asks = self.pfc.as_ref().is_some_and(|control| {
             control.ports[usize::from(port)].wanted & 1 << priority != 0
                 && control.accounts.bytes(port, priority) > 0
-        })
+        });
+        asks || self.holds_credits(port, priority)
     }
 
-    /// Which ingress, with which priority, has packets in the queue of which egress.
-    pub fn holdings(&self) -> BTreeSet<(u16, u8, u16)> {
+    /// Which ingress, with which priority, has packets in the queue of which egress and priority. What is held waits for those
+    /// that went before.
+    pub fn holdings(&self) -> BTreeSet<(u16, u8, u16, u8)> {
         let mut holdings = BTreeSet::new();
         for (index, queue) in self.queues.iter().enumerate() {
             let (priority, egress) = ((index / self.ports.len()) as u8, (index % self.ports.len()) as u16);
-            let ingresses: BTreeSet<u16> = self.pool.ingresses(queue).map(|(ingress, _)| ingress).collect();
-            holdings.extend(ingresses.into_iter().map(|ingress| (ingress, priority, egress)));
+            let origins = self.pool.origins(queue).map(|(origin, _)| origin);
+            holdings.extend(origins.map(|origin| (origin.port, origin.priority, egress, priority)));
         }
+        self.held(|origin, after| {
+            holdings.insert((origin.port, origin.priority, after, self.channel(origin, usize::from(after))));
+        });
         holdings
     }
 

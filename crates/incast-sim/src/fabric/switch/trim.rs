@@ -11,6 +11,7 @@ use crate::{
     },
     probe::EventKind,
 };
+use incast_cc::switch::Codepoint;
 use incast_units::Time;
 
 impl Switch<'_> {
@@ -55,7 +56,7 @@ impl Switch<'_> {
         }
         // As in `append`, with less to ask.
         memory.enter(wire, queue.bytes());
-        pool.push(queue, packet, false, None);
+        pool.push(queue, packet, Codepoint::None, None);
         pool.set_entropy(queue, entropy);
         if !out.departure {
             out.departure = true;

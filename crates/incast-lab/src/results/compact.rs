@@ -1,0 +1,302 @@
+//! A comparison of many schemes: one line for each, a few numbers, as text or Markdown.
+
+use super::{
+    statistics::Interval,
+    summary::{ALL, Row, is_sum},
+    table::{bytes, describe_point},
+};
+use crate::scenario::Column;
+use comfy_table::{Cell, CellAlignment, TableComponent, presets};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+
+/// Which tables there are, and what their columns stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// A table for each grid point, a column for each number.
+    #[default]
+    ByPoint,
+    /// A table for each number, a column for each grid point.
+    ByNumber,
+}
+
+/// Lines of schemes, in cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The grid point or the number that all cells share; empty where there is nothing to say.
+    pub title: String,
+    /// What the columns are, in up to two lines each; the first is that of the schemes.
+    pub header: Vec<String>,
+    /// A line for each scheme, which comes first.
+    pub lines: Vec<Vec<String>>,
+}
+
+/// The tables of these columns, from the rows that pool seeds. Schemes and grid points are in the order of the rows; a scheme
+/// has a line in each table.
+pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
+    let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
+    let (mut schemes, mut points): (Vec<&str>, Vec<&Map<String, Value>>) = Default::default();
+    for row in &pooled {
+        if !schemes.contains(&row.scheme.as_str()) {
+            schemes.push(&row.scheme);
+        }
+        if !points.contains(&&row.grid) {
+            points.push(&row.grid);
+        }
+    }
+    let cell_of = |scheme: &str, point: &Map<String, Value>, column: &Column| {
+        let row =
+            pooled.iter().find(|row| row.scheme == scheme && row.class == column.class && row.grid == *point);
+        row.map_or_else(String::new, |row| cell(row, &column.metric))
+    };
+    let table = |title: String, headings: Vec<String>, cells: &dyn Fn(&str) -> Vec<String>| Table {
+        title,
+        header: [vec!["scheme".to_owned()], headings].concat(),
+        lines: schemes.iter().map(|scheme| [vec![(*scheme).to_owned()], cells(scheme)].concat()).collect(),
+    };
+    match layout {
+        Layout::ByPoint => points
+            .iter()
+            .map(|point| {
+                let headings = columns.iter().map(|column| heading(column, "\n")).collect();
+                table(describe_point(point), headings, &|scheme| {
+                    columns.iter().map(|column| cell_of(scheme, point, column)).collect()
+                })
+            })
+            .collect(),
+        Layout::ByNumber => {
+            let axes = axes(&points);
+            let title = |column: &Column| {
+                let names: Vec<&str> = axes.iter().map(|(_, name)| name.as_str()).collect();
+                let at = if names.is_empty() { String::new() } else { format!(", at {}", names.join(", ")) };
+                format!("{}{at}", heading(column, " "))
+            };
+            let values = |point: &&Map<String, Value>| {
+                let values = axes.iter().map(|(path, _)| point.get(*path).map_or_else(String::new, plain));
+                values.collect::<Vec<_>>().join(", ")
+            };
+            columns
+                .iter()
+                .map(|column| {
+                    table(title(column), points.iter().map(values).collect(), &|scheme| {
+                        points.iter().map(|point| cell_of(scheme, point, column)).collect()
+                    })
+                })
+                .collect()
+        }
+    }
+}
+
+/// The axes of a grid, each with the shortest end of its path that no other has.
+fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
+    let paths: Vec<&str> =
+        points.first().map_or_else(Vec::new, |point| point.keys().map(String::as_str).collect());
+    let short = |path: &'a str| {
+        let ends = path.match_indices('.').rev().map(|(dot, _)| &path[dot + 1..]).chain([path]);
+        let unique = |end: &&str| paths.iter().filter(|other| other.ends_with(*end)).count() == 1;
+        ends.clone().find(unique).unwrap_or(path).to_owned()
+    };
+    paths.iter().map(|path| (*path, short(path))).collect()
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whose number it is, and which; sums over the fabric are nobody's.
+fn heading(column: &Column, between: &str) -> String {
+    let metric = match column.metric.as_str() {
+        "completed" => "finished".to_owned(),
+        "retransmitted_bytes" => "sent again".to_owned(),
+        "max_queue_bytes" => "longest queue".to_owned(),
+        "pfc_pauses" => "pauses".to_owned(),
+        "pfc_paused_us" => "paused us".to_owned(),
+        other => match other.split_once('.') {
+            Some(("fct_us", statistic)) => format!("FCT {statistic} us"),
+            Some(("rct_us", statistic)) => format!("request {statistic} us"),
+            Some((group, statistic)) => format!("{group} {statistic}").replace('_', " "),
+            None => other.replace('_', " "),
+        },
+    };
+    if is_of_the_fabric(&column.metric) { metric } else { format!("{}{between}{metric}", column.class) }
+}
+
+/// The number has no class: rows of `all` have it alone.
+fn is_of_the_fabric(metric: &str) -> bool {
+    metric.starts_with("pfc_")
+        || metric.starts_with("marks.")
+        || ["drops", "trims", "lossless_drops", "max_queue_bytes", "packet_hops"].contains(&metric)
+}
+
+/// A number with half of its confidence interval, to three digits or so. Sums are of a run.
+fn cell(row: &Row, metric: &str) -> String {
+    if metric == "completed" {
+        let done = row.completed == row.flows;
+        return if done { "all".to_owned() } else { format!("{}/{}", row.completed, row.flows) };
+    }
+    let of_a_run = if is_sum(metric) { row.runs.max(1) as f64 } else { 1.0 };
+    let value = row.number(metric).map(|value| value / of_a_run);
+    if metric.ends_with("_bytes") {
+        return value.map_or_else(|| "–".to_owned(), |value| bytes(value as u64));
+    }
+    if is_sum(metric) || is_of_the_fabric(metric) || ["flows", "timeouts"].contains(&metric) {
+        return value.map_or_else(|| "–".to_owned(), count);
+    }
+    match (value, row.bound(metric), row.interval(metric)) {
+        (Some(value), _, Some(Interval(low, high))) => {
+            let decimals = decimals(value);
+            format!("{value:.decimals$} ±{:.decimals$}", (high - low) / 2.0)
+        }
+        (Some(value), _, None) => format!("{value:.*}", decimals(value)),
+        (None, Some(bound), _) => format!("≥{bound:.*}", decimals(bound)),
+        (None, None, _) => "–".to_owned(),
+    }
+}
+
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    }
+}
+
+/// A mean of whole numbers: nothing is nothing, and a little is not.
+fn count(value: f64) -> String {
+    if value > 0.0 && value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// Tables for a terminal.
+pub fn text(tables: &[Table]) -> String {
+    let mut text = String::new();
+    for table in tables {
+        if !table.title.is_empty() {
+            let _ = writeln!(text, "\n{}", table.title);
+        }
+        let mut drawn = comfy_table::Table::new();
+        drawn.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(&table.header);
+        // Lines between rows would double the height.
+        drawn
+            .remove_style(TableComponent::HorizontalLines)
+            .remove_style(TableComponent::MiddleIntersections)
+            .remove_style(TableComponent::LeftBorderIntersections)
+            .remove_style(TableComponent::RightBorderIntersections);
+        for line in &table.lines {
+            let cells = line.iter().enumerate().map(|(index, cell)| {
+                let side = if index == 0 { CellAlignment::Left } else { CellAlignment::Right };
+                Cell::new(cell).set_alignment(side)
+            });
+            drawn.add_row(cells.collect::<Vec<_>>());
+        }
+        let _ = writeln!(text, "{drawn}");
+    }
+    text
+}
+
+/// Tables for a page.
+pub fn markdown(tables: &[Table]) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> =
+            cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+        format!("| {} |", cells.join(" | "))
+    };
+    let mut text = String::new();
+    for table in tables {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        if !table.title.is_empty() {
+            let _ = writeln!(text, "**{}**\n", table.title);
+        }
+        let _ = writeln!(text, "{}", line(&table.header));
+        let _ = writeln!(text, "|---|{}", "---:|".repeat(table.header.len().saturating_sub(1)));
+        for cells in &table.lines {
+            let _ = writeln!(text, "{}", line(cells));
+        }
+    }
+    text
+}
+
+/// A column as one writes it: `small:slowdown.p99`, or `drops` of all flows.
+///
+/// # Errors
+/// There is no such metric.
+pub fn parse_column(text: &str) -> Result<Column, String> {
+    let (class, metric) = text.rsplit_once(':').unwrap_or((ALL, text));
+    let known = crate::scenario::metrics();
+    if known.iter().any(|name| name == metric) {
+        return Ok(Column { class: class.to_owned(), metric: metric.to_owned() });
+    }
+    let near = crate::scenario::nearest::nearest(metric, known.iter().map(String::as_str));
+    let hint = near.map(|near| format!(" (did you mean \"{near}\"?)"));
+    Err(format!("there is no number {metric:?}{}", hint.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::claims::tests::row;
+
+    fn rows() -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (scheme, load, p99) in [("a", 0.2, 1.234), ("b|c", 0.2, 25.55), ("a", 0.4, 4321.0)] {
+            let mut row = row(scheme, load, None, p99);
+            row.runs = 2;
+            row.ci95 = Some([("fct_us.p99".to_owned(), Some(Interval(p99 - 0.5, p99 + 0.5)))].into());
+            rows.push(row);
+        }
+        rows[2].fct_us.p99 = None;
+        rows[2].fct_us.p99_at_least = Some(123.4);
+        rows[2].flows = 7;
+        rows[2].retransmitted_bytes = 3_000_000;
+        rows
+    }
+
+    fn columns(all: &[&str]) -> Vec<Column> {
+        all.iter().map(|text| parse_column(text).expect("a column")).collect()
+    }
+
+    #[test]
+    fn a_table_for_each_point() {
+        let columns = columns(&["fct_us.p99", "completed", "drops", "retransmitted_bytes"]);
+        let tables = tables(&rows(), &columns, Layout::ByPoint);
+        let lines: Vec<_> = tables.iter().flat_map(|table| table.lines.clone()).collect();
+        assert_eq!(tables[0].title, "load = 0.2");
+        assert_eq!(
+            tables[0].header,
+            ["scheme", "all\nFCT p99 us", "all\nfinished", "drops", "all\nsent again"]
+        );
+        assert_eq!(lines[0], ["a", "1.23 ±0.50", "all", "2.0", "0"]);
+        assert_eq!(lines[1], ["b|c", "25.6 ±0.5", "all", "2.0", "0"]);
+        assert_eq!(lines[2], ["a", "≥123", "1/7", "2.0", "1.5 MB"], "sums are of a run");
+        assert_eq!(lines[3], ["b|c", "", "", "", ""], "a run that failed leaves a gap");
+        assert!(text(&tables).contains("load = 0.4"));
+    }
+
+    #[test]
+    fn a_table_for_each_number() {
+        let tables = tables(&rows(), &columns(&["fct_us.p99"]), Layout::ByNumber);
+        assert_eq!(
+            markdown(&tables),
+            "**all FCT p99 us, at load**\n\n| scheme | 0.2 | 0.4 |\n|---|---:|---:|\n\
+             | a | 1.23 ±0.50 | ≥123 |\n| b\\|c | 25.6 ±0.5 |  |\n"
+        );
+    }
+
+    #[test]
+    fn axes_have_the_shortest_names_that_differ() {
+        let point = serde_json::json!({"workload.a.load": 1, "workload.b.load": 2, "workload.a.sizes": "x"});
+        let point = point.as_object().expect("an object");
+        let mut names: Vec<String> = axes(&[point]).into_iter().map(|(_, name)| name).collect();
+        names.sort();
+        assert_eq!(names, ["a.load", "b.load", "sizes"]);
+    }
+
+    #[test]
+    fn columns_are_written_as_class_and_number() {
+        let column = parse_column("up to 1: KB:slowdown.p50").expect("a column");
+        assert_eq!((column.class.as_str(), column.metric.as_str()), ("up to 1: KB", "slowdown.p50"));
+        let message = parse_column("small:slowdwon.p99").expect_err("no such number");
+        assert!(message.contains("slowdown.p99"), "{message}");
+    }
+}

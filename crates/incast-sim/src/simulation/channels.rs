@@ -1,0 +1,97 @@
+//! Whether a fabric has virtual channels enough for its routes, and what switches know of these.
+
+use super::Fabric;
+use crate::{
+    config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
+    fabric::routing::{Detours, Order, Rule},
+};
+use incast_cc::receiver::ReceiverScheduler;
+use incast_units::Time;
+use std::sync::Arc;
+
+fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
+    ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
+}
+
+/// Refuses what does not go together with virtual channels, or with an agent that holds packets; and fabrics whose usual ways take
+/// more virtual channels than there are, where that matters: flow control could come to a halt that the channels are there to
+/// prevent, or that deflection would add to.
+///
+/// # Errors
+/// What is wrong, and how many channels there would have to be.
+pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
+    let Fabric { topology, switch, .. } = fabric;
+    if switch.agent.holds() {
+        if switch.load_balancing != LoadBalancing::Ecmp {
+            let found = format!("{:?}, with an agent that keeps flows in order", switch.load_balancing);
+            let allowed = "ECMP: the others reorder, or leave the way to senders";
+            return Err(refuse("switch.load_balancing", found, allowed));
+        }
+        if matches!(switch.buffer, Buffer::PerPortPackets { .. }) {
+            let allowed = "a memory in bytes: what an agent holds waits at no port";
+            return Err(refuse("switch.buffer", "a number of packets for each port", allowed));
+        }
+    }
+    if switch.virtual_channels != 1 {
+        check_numbers(fabric)?;
+    }
+    if matter(switch) {
+        let order = Order::new(topology, &topology.ports());
+        let detours = Detours::new(topology, &order, &topology.rules, &|_| false, false);
+        is_enough(switch, &detours, Time::ZERO)?;
+    }
+    Ok(())
+}
+
+/// What more channels than one do not go together with.
+fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
+    let Fabric { switch, host, classes, .. } = fabric;
+    let refuse = |allowed: &str| Err(refuse("switch.virtual_channels", switch.virtual_channels, allowed));
+    if !(1..=switch.priorities).contains(&switch.virtual_channels) {
+        return refuse(&format!("1 to {}, the queues of a port", switch.priorities));
+    }
+    if switch.trim.is_some() {
+        return refuse("1 where switches trim: what is trimmed is not paused");
+    }
+    let assigns = host.schedulers.iter().any(|scheduler| scheduler.priorities() > 0)
+        || classes.iter().any(|class| class.law.assigns_priorities());
+    if assigns {
+        return refuse("1 with laws that assign the priority of each packet");
+    }
+    Ok(())
+}
+
+/// Too few channels could let packets wait for each other in a circle that is not there without deflection, or that channels are to
+/// break.
+fn matter(switch: &SwitchConfig) -> bool {
+    switch.virtual_channels > 1 || switch.pfc.is_some() && switch.agent.holds()
+}
+
+fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(), ConfigError> {
+    let (has, needs) = (switch.virtual_channels, detours.channels());
+    if !matter(switch) || needs <= has {
+        return Ok(());
+    }
+    let since = if from > Time::ZERO { format!(" from {from} on") } else { String::new() };
+    let allowed = format!(
+        "{needs} or more: the usual ways of this fabric{since} take as many, and on fewer packets could wait for each other in a circle"
+    );
+    Err(refuse("switch.virtual_channels", has, &allowed))
+}
+
+/// What switches know of the routes of an epoch that begins at a time, where virtual channels or an agent need that.
+pub fn detours(
+    config: &Config,
+    order: &Order,
+    at: Time,
+    rules: &[Rule],
+    down: &dyn Fn(usize) -> bool,
+) -> Result<Option<Arc<Detours>>, ConfigError> {
+    let (topology, switch) = (&config.topology, &config.switch);
+    if switch.virtual_channels == 1 && !switch.agent.holds() {
+        return Ok(None);
+    }
+    let detours = Detours::new(topology, order, rules, down, switch.agent.holds());
+    is_enough(switch, &detours, at)?;
+    Ok(Some(Arc::new(detours)))
+}

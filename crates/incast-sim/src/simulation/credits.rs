@@ -1,0 +1,112 @@
+//! What credit-based flow control needs to know of a fabric, and whether it makes sense there.
+
+use super::lossless::{Fabric, largest_frame, used_priorities};
+use crate::{
+    config::{Buffer, ConfigError, Credits},
+    fabric::credit::{BLOCK, MOST_BLOCKS, Rules},
+};
+use incast_units::Time;
+
+/// Resolves the credits of a fabric.
+pub fn credit_rules(fabric: Fabric<'_>) -> Option<Rules> {
+    let credits = fabric.switch.credits.clone()?;
+    Some(Rules {
+        lanes: used_priorities(fabric),
+        frame: largest_frame(fabric).max(u64::from(credits.frame)),
+        gap: u64::from(fabric.wire.gap),
+        credits,
+    })
+}
+
+fn refuse(what: &str, found: impl ToString, allowed: impl ToString) -> ConfigError {
+    ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_string() }
+}
+
+/// Refuses credits with which some packets could never be sent, or for which switches have no memory.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_credits(fabric: Fabric<'_>) -> Result<(), ConfigError> {
+    let Some(rules) = credit_rules(fabric) else { return Ok(()) };
+    check_values(fabric, &rules)?;
+    check_memory(fabric, &rules)
+}
+
+fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
+    let Credits { buffer, update, frame, refresh, deadlock_after } = &rules.credits;
+    let switch = fabric.switch;
+    if switch.pfc.is_some() {
+        return Err(refuse("switch.credits", "on, with priority flow control", "one of the two"));
+    }
+    if switch.trim.is_some() {
+        let allowed = "one of the two: what waits for credits is not trimmed";
+        return Err(refuse("switch.credits", "on, with trimming", allowed));
+    }
+    if switch.virtual_channels != 1 {
+        return Err(refuse(
+            "switch.credits",
+            "on, with virtual channels",
+            "off: they are priority flow control's",
+        ));
+    }
+    if switch.agent.holds() {
+        return Err(refuse(
+            "switch.credits",
+            "on, with an agent that holds packets",
+            "off, or another agent",
+        ));
+    }
+    if switch.gate.is_some() || fabric.host.gate.is_some() {
+        return Err(refuse("switch.credits", "on", "off where ports have gates"));
+    }
+    if let Buffer::PerPortPackets { packets } = switch.buffer {
+        let found = format!("on, with {packets} packets for each port");
+        return Err(refuse("switch.credits", found, "off, or a memory in bytes: credits count bytes"));
+    }
+    if *frame == 0 || *frame > 9_216 {
+        return Err(refuse("switch.credits.frame", format!("{frame} bytes"), "1 to 9216 bytes"));
+    }
+    if *refresh == Some(Time::ZERO) {
+        return Err(refuse("switch.credits.refresh", "zero", "above zero"));
+    }
+    if *deadlock_after == Some(Time::ZERO) {
+        return Err(refuse("switch.credits.deadlock_after", "zero", "above zero"));
+    }
+    let least = rules.frame.div_ceil(BLOCK) * BLOCK;
+    let most = MOST_BLOCKS * BLOCK;
+    if let Some(buffer) = buffer
+        && !(least..=most).contains(buffer)
+    {
+        let allowed = format!("{least} B, one packet of {} B in blocks of 64, to {most} B", rules.frame);
+        return Err(refuse("switch.credits.buffer", format!("{buffer} B"), allowed));
+    }
+    if let Some(update) = update
+        && *update > buffer.unwrap_or(most)
+    {
+        let allowed = format!("at most {} B, the memory", buffer.unwrap_or(most));
+        return Err(refuse("switch.credits.update", format!("{update} B"), allowed));
+    }
+    Ok(())
+}
+
+/// What lanes have of their own must fit into the memory together.
+fn check_memory(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
+    let Fabric { topology, switch, .. } = fabric;
+    let ports = topology.ports();
+    for node in topology.hosts..topology.nodes() {
+        let links = ports.of(node).iter().map(|end| &topology.cables[end.cable as usize].link);
+        let own = links.map(|link| rules.limits(link.rate, link.delay).bytes().saturating_mul(rules.count()));
+        let (needed, memory, whose) = match switch.buffer {
+            // Of packets: refused before.
+            Buffer::Unlimited | Buffer::PerPortPackets { .. } => return Ok(()),
+            Buffer::PerPort { bytes } => (own.max().unwrap_or(0), bytes, "the memory of a port"),
+            Buffer::Shared { total, .. } => (own.fold(0, u64::saturating_add), total, "its memory"),
+        };
+        if needed > memory {
+            let (name, lanes) = (&topology.names[node as usize], rules.count());
+            let found = format!("{needed} B at {name}, of all ports and {lanes} virtual lanes in use");
+            return Err(refuse("switch.credits.buffer", found, format!("{whose}, {memory} B")));
+        }
+    }
+    Ok(())
+}

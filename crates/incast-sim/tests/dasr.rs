@@ -1,0 +1,438 @@
+//! DASR of Blitz: who is assigned what and when, how long incasts take, and that whatever is lost, every flow arrives.
+
+mod common;
+
+use common::{MTU, class, config, delivered, flow, ideal, link, star, text, took};
+use incast_cc::parameters::Raw;
+use incast_sim::{
+    Config, FlowSpec, Outcome,
+    config::{Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},
+    fabric::topology::{LeafSpine, Link, SingleSwitch, Topology},
+    probe::RateSample,
+};
+use incast_units::{Rate, Time};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn dasr(topology: Topology, parameters: &[(&str, Raw)]) -> Config {
+    config(topology, "dasr", parameters)
+}
+
+fn at(time: Time, spec: FlowSpec) -> FlowSpec {
+    FlowSpec { start: time, ..spec }
+}
+
+fn sampled(mut config: Config, every: Time) -> Outcome {
+    config.probes.rates = Some((every, 1));
+    common::run(config)
+}
+
+/// Rates assigned at a time, in Gbit/s, by sender.
+fn assigned(outcome: &Outcome, time: Time) -> Vec<(u32, f64)> {
+    let then = outcome.rates.iter().filter(|sample| sample.time == time);
+    then.map(|sample| (sample.source, sample.assigned_bps as f64 / 1e9)).collect()
+}
+
+fn jain(rates: &[(u32, f64)]) -> f64 {
+    let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
+    let squares: f64 = rates.iter().map(|(_, rate)| rate * rate).sum();
+    sum * sum / (rates.len() as f64 * squares)
+}
+
+/// When each sender's first share was assigned: then its first acknowledgement was there.
+fn first_heard(outcome: &Outcome) -> BTreeMap<u32, Time> {
+    let mut heard = BTreeMap::new();
+    let told = |sample: &&RateSample| sample.estimate.is_some();
+    for sample in outcome.rates.iter().filter(told) {
+        heard.entry(sample.source).or_insert(sample.time);
+    }
+    heard
+}
+
+fn base_rtt(config: &Config) -> Time {
+    incast_sim::base_path(&config.topology, MTU, common::info("dasr").framing).base_rtt
+}
+
+const STEP: Time = Time::from_ns(100);
+
+/// Rounded up to a sample.
+fn sample_after(time: Time) -> Time {
+    Time::from_ps(time.ps().div_ceil(STEP.ps()) * STEP.ps())
+}
+
+/// One RTT after the last of them has its first acknowledgement, n senders that join at once are assigned C/n to 1%; and so are those
+/// that are left, one RTT after any of them leaves.
+#[test]
+fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
+    for senders in [2u32, 4, 8, 16, 64] {
+        let mut config = dasr(star(senders + 1), &[]);
+        let rtt = base_rtt(&config);
+        // Each leaves at another time, several RTTs apart.
+        let bytes = |sender: u32| 400_000 + 60_000 * u64::from(sender);
+        config.flows = (1..=senders).map(|source| flow(source, 0, bytes(source))).collect();
+        let outcome = sampled(config, STEP);
+        delivered(&outcome);
+        let heard = first_heard(&outcome);
+        assert_eq!(heard.len(), senders as usize);
+        let joined = heard.values().copied().max().expect("senders");
+        let mut checked = 0;
+        let mut check = |since: Time, left: u32| {
+            let time = sample_after(since + rtt);
+            let rates = assigned(&outcome, time);
+            // Who has sent all of it keeps its rate until it knows that it is done.
+            let rates: Vec<_> = rates
+                .into_iter()
+                .filter(|(source, _)| {
+                    let record =
+                        outcome.flows.iter().find(|record| record.source == *source).expect("it sends");
+                    record.delivered.expect("delivered") > time
+                })
+                .collect();
+            if rates.len() != left as usize {
+                return;
+            }
+            let fair = 100.0 / f64::from(left);
+            for (source, rate) in &rates {
+                assert!(
+                    (rate / fair - 1.0).abs() < 0.01,
+                    "{senders} senders, {left} left at {time}: {source} has {rate} in place of {fair}"
+                );
+            }
+            assert!(jain(&rates) >= 0.999);
+            checked += 1;
+        };
+        check(joined, senders);
+        let mut ends: Vec<Time> =
+            outcome.flows.iter().map(|record| record.delivered.expect("it is")).collect();
+        ends.sort_unstable();
+        for (index, end) in ends.iter().enumerate().take(ends.len() - 1) {
+            check(*end, senders - 1 - index as u32);
+        }
+        println!("{senders} senders: joined at {joined}, RTT {rtt}, {checked} checks");
+        assert!(checked > senders / 2, "{senders} senders: {checked}");
+    }
+}
+
+/// Literally, by acknowledgements alone: then it takes as long as the next one, which for n senders comes n packets later.
+#[test]
+fn by_acknowledgements_alone_the_next_one_tells() {
+    let mut config = dasr(star(17), &[("tell", text("acks"))]);
+    let rtt = base_rtt(&config);
+    config.flows = (1..17).map(|source| flow(source, 0, 2_000_000)).collect();
+    let outcome = sampled(config, STEP);
+    delivered(&outcome);
+    let joined = first_heard(&outcome).into_values().max().expect("senders");
+    let packet = Rate::from_gbps(100).time_of(incast_units::Bytes::new(4_200));
+    let rates = assigned(&outcome, sample_after(joined + rtt.max(packet * 16)));
+    assert_eq!(rates.len(), 16);
+    assert!(rates.iter().all(|(_, rate)| (rate / 6.25 - 1.0).abs() < 0.01), "{rates:?}");
+}
+
+/// The poster's case: 16 senders of 256 KB beside one that always sends, at 56 Gbit/s.
+fn poster(parameters: &[(&str, Raw)], seed: u64) -> Outcome {
+    let link = Link { rate: Rate::from_gbps(56), delay: Time::from_us(1), loss: 0.0 };
+    let topology = SingleSwitch { hosts: 20, link }.build().expect("a good topology");
+    let mut config = dasr(topology, parameters);
+    config.switch.ecn = Ecn::Red { min: Size::Bytes(7_000), max: Size::Bytes(280_000), p: 0.01 };
+    config.seed = seed;
+    config.flows = vec![flow(17, 0, 40_000_000)];
+    let mut random = incast_sim::engine::random::Stream::new(seed, 7, 7);
+    for round in 0..4u64 {
+        for source in 1..17 {
+            // Of up to 1 us: that all are at once, but none is always the first.
+            let start = Time::from_us(100 + 1_000 * round) + Time::from_ps(random.below(1_000_000));
+            config.flows.push(at(start, flow(source, 0, 256_000)));
+        }
+    }
+    common::run(config)
+}
+
+#[test]
+fn an_incast_takes_as_long_as_shared_processing() {
+    let outcome = poster(&[], 1);
+    delivered(&outcome);
+    let mut times: Vec<f64> =
+        outcome.flows.iter().filter(|record| record.source != 17).map(|it| took(it).as_us_f64()).collect();
+    times.sort_by(f64::total_cmp);
+    let (median, tail) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    // 17 of 256 KB in turn, headers apart.
+    let ideal = 17.0 * 256_000.0 * 8.0 / 56e3;
+    println!("median {median:.1} us, p99 {tail:.1} us, ideal {ideal:.1} us");
+    assert!((median / ideal - 1.0).abs() < 0.1, "{median} and {ideal}");
+    assert!(tail / median <= 1.1, "{tail} and {median}");
+    // No mark of the port to the receiver has made anybody cut.
+    assert!(outcome.totals.marks_edge > 0 && outcome.totals.marks_fabric == 0, "{:?}", outcome.totals);
+}
+
+/// Two flows of one host have what another host has with one.
+#[test]
+fn flows_of_one_host_share_what_it_has() {
+    for (counts, expected) in [("hosts", [25.0, 25.0, 50.0]), ("flows", [33.3, 33.3, 33.3])] {
+        let mut config = dasr(star(3), &[("counts", text(counts))]);
+        config.flows = vec![flow(1, 0, 3_000_000), flow(1, 0, 3_000_000), flow(2, 0, 3_000_000)];
+        let outcome = sampled(config, Time::from_us(50));
+        delivered(&outcome);
+        let rates = assigned(&outcome, Time::from_us(100));
+        for ((_, rate), expected) in rates.iter().zip(expected) {
+            assert!((rate / expected - 1.0).abs() < 0.01, "{counts}: {rates:?}");
+        }
+    }
+}
+
+/// h1 sends to h0 and to three others, so that it has a quarter of its link for each; h2 can have the rest of h0's.
+fn crowded(water_filling: bool) -> Outcome {
+    let mut config = dasr(star(6), &[("water_filling", Raw::Flag(water_filling))]);
+    config.flows = vec![flow(1, 0, 4_000_000), flow(2, 0, 8_000_000)];
+    config.flows.extend((3..6).map(|other| flow(1, other, 4_000_000)));
+    sampled(config, Time::from_us(20))
+}
+
+#[test]
+fn what_a_sender_with_several_receivers_leaves_others_take() {
+    for (water_filling, expected) in [(true, 75.0), (false, 50.0)] {
+        let outcome = crowded(water_filling);
+        delivered(&outcome);
+        let samples = outcome.rates.iter().filter(|sample| {
+            sample.source == 2 && (Time::from_us(100)..Time::from_us(1_000)).contains(&sample.time)
+        });
+        let rates: Vec<f64> = samples.map(|sample| sample.assigned_bps as f64 / 1e9).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        println!("{water_filling}: h2 has {mean:.1} Gbit/s");
+        assert!((mean / expected - 1.0).abs() < 0.05, "{water_filling}: {mean}, {rates:?}");
+        // The uplink of h1 is full and shared evenly.
+        let others: Vec<f64> =
+            outcome.flows.iter().filter(|it| it.source == 1).map(|it| took(it).as_us_f64()).collect();
+        let alone = 4.0 * 4_000_000.0 * 8.0 / 100e3;
+        assert!(others.iter().all(|it| (it / alone - 1.0).abs() < 0.08), "{others:?} and {alone}");
+    }
+}
+
+/// Of a class with twice the weight, beside one of the same law: they share their receivers.
+#[test]
+fn shares_are_by_weight() {
+    let mut config = dasr(star(4), &[]);
+    let path = incast_sim::base_path(&config.topology, MTU, common::info("dasr").framing);
+    let mut heavy = class(&config.topology, MTU, "dasr", &[("weight", Raw::Integer(2))]);
+    heavy.scheduler = Some(0);
+    assert_eq!(heavy.law.receiver_values(), config.classes[0].law.receiver_values());
+    config.classes.push(heavy);
+    config.flows = (1..4).map(|source| flow(source, 0, 3_000_000)).collect();
+    config.flows[2].class = 1;
+    let outcome = sampled(config, Time::from_us(50));
+    delivered(&outcome);
+    let rates = assigned(&outcome, Time::from_us(100));
+    for ((_, rate), expected) in rates.iter().zip([25.0, 25.0, 50.0]) {
+        assert!((rate / expected - 1.0).abs() < 0.01, "{rates:?} after {}", path.base_rtt);
+    }
+}
+
+/// With the look-ahead the first acknowledgement says how many there will be.
+#[test]
+fn the_first_acknowledgement_tells_of_those_to_come() {
+    let least = |look_ahead: bool| {
+        let mut config = dasr(star(17), &[("look_ahead", Raw::Flag(look_ahead))]);
+        // One each 500 ns: an RTT has gone by before the last one starts.
+        let start = |source: u32| Time::from_ns(500) * u64::from(source);
+        let spec = |source| FlowSpec { request: 7, start: start(source), ..flow(source, 0, 500_000) };
+        config.flows = (1..17).map(spec).collect();
+        let outcome = sampled(config, STEP);
+        delivered(&outcome);
+        let heard = first_heard(&outcome)[&1];
+        let first = assigned(&outcome, heard);
+        first.iter().find(|(source, _)| *source == 1).expect("it sends").1
+    };
+    let (with, without) = (least(true), least(false));
+    println!("first share {with} Gbit/s, without {without}");
+    assert!((with / 6.25 - 1.0).abs() < 0.01, "{with}");
+    assert!(without > 12.0, "{without}");
+}
+
+/// Two racks of eight with half the bandwidth between them: the fabric is what is congested.
+fn oversubscribed(parameters: &[(&str, Raw)]) -> Config {
+    let link = link(100, Time::from_us(1));
+    let fabric = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 8, host_link: link, fabric_link: link };
+    let mut config = dasr(fabric.build().expect("a good topology"), parameters);
+    config.switch.ecn = Ecn::Red { min: Size::Bytes(12_500), max: Size::Bytes(500_000), p: 0.01 };
+    config.flows = (0..8).map(|host| flow(host, host + 8, 4_000_000)).collect();
+    config
+}
+
+#[test]
+fn dcqcn_heeds_the_marks_that_it_is_to_heed() {
+    // In the fabric.
+    let cuts = |outcome: &Outcome| outcome.rates.iter().filter(|it| it.assigned_bps < 99_000_000_000).count();
+    for (fallback, falls_back) in [("fabric", true), ("all", true), ("off", false)] {
+        let outcome = sampled(oversubscribed(&[("fallback", text(fallback))]), Time::from_us(10));
+        delivered(&outcome);
+        let totals = &outcome.totals;
+        println!(
+            "{fallback}: {} marks in the fabric, {} at the edge",
+            totals.marks_fabric, totals.marks_edge
+        );
+        assert!(totals.marks_fabric > 0 && totals.marks_edge == 0, "{fallback}: {totals:?}");
+        assert_eq!(cuts(&outcome) > 0, falls_back, "{fallback}");
+    }
+    // At the receiver: the ports mark as much, and only "all" heeds it.
+    let mut marks = Vec::new();
+    for (fallback, falls_back) in [("fabric", false), ("all", true), ("off", false)] {
+        let mut config = dasr(star(9), &[("fallback", text(fallback))]);
+        config.switch.ecn = Ecn::Red { min: Size::Bytes(12_500), max: Size::Bytes(500_000), p: 0.01 };
+        config.flows = (1..9).map(|source| flow(source, 0, 2_000_000)).collect();
+        let outcome = sampled(config, Time::from_us(10));
+        delivered(&outcome);
+        let totals = &outcome.totals;
+        println!(
+            "{fallback}: {} marks in the fabric, {} at the edge",
+            totals.marks_fabric, totals.marks_edge
+        );
+        assert!(totals.marks_edge > 0 && totals.marks_fabric == 0, "{fallback}: {totals:?}");
+        let later = outcome.rates.iter().filter(|it| it.time > Time::from_us(60));
+        let below = later.filter(|it| it.assigned_bps < 12_300_000_000).count();
+        assert_eq!(below > 0, falls_back, "{fallback}");
+        marks.push(totals.marks_edge);
+    }
+    assert_eq!(marks[0], marks[2], "what is marked does not depend on who heeds it");
+}
+
+/// A packet that was marked in the fabric stays so at a congested port to its receiver, and other laws see CE there as ever.
+#[test]
+fn other_classes_are_marked_as_ever() {
+    let marked = |law: &str| {
+        let mut config = dasr(star(9), &[]);
+        config.classes.push(class(&config.topology, MTU, law, &[]));
+        config.switch.ecn = Ecn::Step { at: Size::Bytes(50_000) };
+        config.flows = (1..9).map(|source| flow(source, 0, 400_000)).collect();
+        config.flows.iter_mut().skip(4).for_each(|flow| flow.class = 1);
+        let outcome = common::run(config);
+        delivered(&outcome);
+        let of = |range: std::ops::Range<usize>| -> u32 {
+            outcome.flows[range].iter().map(|record| record.marked_packets).sum()
+        };
+        (of(0..4), of(4..8))
+    };
+    for law in ["dctcp", "dcqcn"] {
+        let (own, other) = marked(law);
+        assert!(own == 0 && other > 0, "{law}: {own} CE of DASR, {other} of {law}");
+    }
+}
+
+fn lossy(loss: f64, seed: u64, sizes: &[u64], buffer: Option<u64>, parameters: &[(&str, Raw)]) -> Outcome {
+    let lossy = Link { loss, ..link(100, Time::from_us(1)) };
+    let topology = SingleSwitch { hosts: 5, link: lossy }.build().expect("a good topology");
+    let mut config = dasr(topology, parameters);
+    config.switch.buffer = buffer.map_or(Buffer::Unlimited, |bytes| Buffer::PerPort { bytes });
+    config.host.rto_min = Time::from_us(100);
+    config.end = Time::from_ms(20_000);
+    config.seed = seed;
+    for (index, bytes) in sizes.iter().enumerate() {
+        let spec = FlowSpec { request: 3, ..flow(1 + index as u32 % 4, 0, *bytes) };
+        config.flows.push(at(Time::from_us(index as u64 % 5), spec));
+    }
+    common::run(config)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Data, acknowledgements and shares may all be lost.
+    #[test]
+    fn whatever_is_lost_every_flow_arrives(
+        loss in 0.0f64..0.3, seed in any::<u64>(), buffer in prop::option::of(10_000u64..200_000),
+        looks in any::<bool>(), heard in any::<bool>(), sizes in prop::collection::vec(1u64..150_000, 1..12),
+    ) {
+        let active = text(if heard { "heard" } else { "open" });
+        let parameters = [("look_ahead", Raw::Flag(looks)), ("water_filling", Raw::Flag(looks)), ("active", active)];
+        let outcome = lossy(loss, seed, &sizes, buffer, &parameters);
+        prop_assert!(outcome.complete, "{:?}", outcome.flows);
+        delivered(&outcome);
+    }
+}
+
+#[test]
+fn under_flow_control_nothing_is_lost_and_shares_are_the_same() {
+    let run = |pfc: bool| {
+        let mut config = dasr(star(33), &[]);
+        let xoff = Size::Bytes(30_000);
+        config.switch.pfc = pfc.then(|| Pfc {
+            deadlock_after: None,
+            ..Pfc::new(Threshold::Static { xoff, xon: Some(Size::Bytes(20_000)) })
+        });
+        config.flows = (1..33).map(|source| flow(source, 0, 300_000)).collect();
+        let outcome = common::run(config);
+        delivered(&outcome);
+        assert_eq!((outcome.totals.drops, outcome.totals.pauses > 0), (0, pfc), "{:?}", outcome.totals);
+        let last = outcome.flows.iter().map(took).max().expect("flows").as_us_f64();
+        println!("PFC {pfc}: {last:.1} us, longest queue {} B", outcome.totals.max_queue_bytes);
+        last
+    };
+    let (with, without) = (run(true), run(false));
+    assert!((with / without - 1.0).abs() < 0.03, "{with} and {without}");
+}
+
+/// Shares are those of the receiver's link, and no more than the sender's own.
+#[test]
+fn hosts_of_several_rates_understand_each_other() {
+    let mut config = dasr(common::two_rates(), &[]);
+    config.flows = common::between_rates();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    for record in &outcome.flows {
+        let slowdown = took(record).as_secs_f64() / ideal(record).as_secs_f64();
+        assert!(slowdown < 1.02 && record.timeouts == 0, "{record:?}: {slowdown}");
+    }
+    // Two fast ones and a slow one to a fast one; two fast ones to a slow one.
+    for (destination, sources, expected) in
+        [(0, &[1u32, 2, 4][..], &[45.0, 45.0, 10.0][..]), (4, &[0, 1], &[5.0, 5.0])]
+    {
+        let mut config = dasr(common::two_rates(), &[("water_filling", Raw::Flag(true))]);
+        config.flows = sources.iter().map(|source| flow(*source, destination, 4_000_000)).collect();
+        let outcome = sampled(config, Time::from_us(50));
+        delivered(&outcome);
+        let rates = assigned(&outcome, Time::from_us(200));
+        for ((source, rate), expected) in rates.iter().zip(expected) {
+            // The slow sender uses less than its share, which the others have.
+            let rate = if *source == 4 { rate.min(10.0) } else { *rate };
+            assert!((rate / expected - 1.0).abs() < 0.03, "to {destination}: {rates:?}");
+        }
+    }
+}
+
+/// Beside a class that knows nothing of receivers: both arrive.
+#[test]
+fn a_class_of_another_law_goes_beside_it() {
+    for law in ["dctcp", "dcqcn", "swift"] {
+        let mut config = dasr(star(9), &[]);
+        config.classes.push(class(&config.topology, MTU, law, &[]));
+        config.switch.buffer = Buffer::PerPort { bytes: 400_000 };
+        config.switch.ecn = Ecn::Red { min: Size::Bytes(12_500), max: Size::Bytes(100_000), p: 0.1 };
+        config.host.rto_min = Time::from_us(300);
+        config.flows = (1..9).map(|source| flow(source, 0, 500_000)).collect();
+        config.flows.iter_mut().skip(5).for_each(|flow| flow.class = 1);
+        let outcome = common::run(config);
+        delivered(&outcome);
+    }
+}
+
+#[test]
+fn spraying_and_a_large_incast_lose_no_flow() {
+    let link100 = link(100, Time::from_us(1));
+    let fabric =
+        LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 4, host_link: link100, fabric_link: link100 };
+    let mut config = dasr(fabric.build().expect("a good topology"), &[]);
+    config.switch.load_balancing = LoadBalancing::Spray;
+    config.flows = (1..12).map(|source| flow(source, 0, 500_000)).collect();
+    delivered(&common::run(config));
+
+    let link = Link { rate: Rate::from_gbps(10), delay: Time::from_us(2), loss: 0.0 };
+    let topology = SingleSwitch { hosts: 301, link }.build().expect("a good topology");
+    let mut config = dasr(topology, &[]);
+    // The first RTT of all is 3 ms of the receiver's link.
+    config.host.rto_min = Time::from_ms(10);
+    config.flows = (1..301).map(|source| flow(source, 0, 60_000)).collect();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let last = outcome.flows.iter().filter_map(|record| record.delivered).max().expect("delivered");
+    let goodput = 300.0 * 60_000.0 * 8.0 / last.as_secs_f64() / 1e9;
+    println!("goodput {goodput:.2} of 10 Gbit/s");
+    assert!(goodput > 9.0, "{goodput}");
+}

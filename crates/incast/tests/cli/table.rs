@@ -1,0 +1,81 @@
+//! `incast table`, and tables that scenarios choose.
+
+use crate::common::{folder, incast, json, scenario, stderr, succeed, text};
+use std::fs;
+
+/// The scenario `small` with a table of its own and a grid.
+fn results(test: &str) -> std::path::PathBuf {
+    let out = folder(test);
+    let file = out.join("small.toml");
+    let chosen = "\n[table]\ncolumns = [{ metric = \"slowdown.p99\" }, { metric = \"drops\" }]\n\
+                  [grid]\n\"host.rto_min\" = [\"1ms\", \"2ms\"]\n";
+    fs::write(&file, fs::read_to_string(scenario("small")).expect("a scenario") + chosen).expect("written");
+    let printed = succeed(&["run", "--quiet", "--out", text(&out), text(&file)]);
+    assert!(printed.contains("drops") && !printed.contains("FCT"), "{printed}");
+    out.join("small")
+}
+
+#[test]
+fn tables_are_of_the_numbers_of_the_summary() {
+    let results = results("table_numbers");
+    let rows = json(&results.join("summary.json"));
+    let printed = succeed(&["table", "--markdown", "--columns", "fct_us.max,all:completed", text(&results)]);
+    let pooled: Vec<_> = rows
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|row| row["seed"] == "all" && row["class"] == "all")
+        .collect();
+    assert_eq!(pooled.len(), 4, "two schemes at two points");
+    for row in pooled {
+        let (scheme, value) = (row["scheme"].as_str(), row["fct_us"]["max"].as_f64());
+        let (scheme, value) = (scheme.expect("a name"), value.expect("a number"));
+        let mut cells = printed.lines().filter_map(|line| line.strip_prefix(&format!("| {scheme} | ")));
+        // Three digits, and half of an interval.
+        let shown = |cell: &str| cell.split(" ±").next().and_then(|text| text.parse::<f64>().ok());
+        assert!(
+            cells.any(|cell| shown(cell).is_some_and(|shown| (shown / value - 1.0).abs() < 0.005)),
+            "{scheme} {value}\n{printed}"
+        );
+    }
+    assert_eq!(printed.matches("host.rto_min = ").count(), 2, "{printed}");
+    assert!(printed.contains("2 seeds"), "{printed}");
+    // Without columns, those of the scenario; by number, a column for each point.
+    let printed = succeed(&["table", "--by-number", "--markdown", text(&results)]);
+    assert!(printed.contains("**all slowdown p99, at rto_min**\n\n| scheme | 1ms | 2ms |"), "{printed}");
+    assert!(printed.contains("**drops, at rto_min**"), "{printed}");
+    assert!(succeed(&["table", text(&results)]).contains("scheme"));
+}
+
+#[test]
+fn tables_in_pages_are_rewritten_where_they_are() {
+    let results = results("table_pages");
+    let page = results.with_file_name("page.md");
+    let begin = "<!-- incast table small --columns drops --by-number -->";
+    let other = "<!-- incast table other -->\nkept\n<!-- end of table -->";
+    let before = format!("# Title\n\n{begin}\nold\n<!-- end of table -->\n\nmore\n{other}\nend");
+    fs::write(&page, &before).expect("a page");
+    let said = succeed(&["table", text(&results), "--update", text(&page)]);
+    assert!(said.ends_with("page.md: 1 table\n"), "{said}");
+    let after = fs::read_to_string(&page).expect("the page");
+    let table = succeed(&["table", "--columns", "drops", "--by-number", "--markdown", text(&results)]);
+    assert_eq!(after, before.replace("\nold\n", &format!("\n\n{table}\n")));
+    succeed(&["table", text(&results), "--update", text(&page)]);
+    assert_eq!(fs::read_to_string(&page).expect("the page"), after, "again, and nothing changes");
+
+    for (wrong, message) in [
+        ("nothing", "has no table of small"),
+        ("\n<!-- incast table small -->\nno end", "line 2: the table has no"),
+        ("<!-- incast table small --column drops -->\n<!-- end of table -->", "line 1: error: unexpected"),
+        ("<!-- incast table small --columns drosp -->\n<!-- end of table -->", "did you mean \"drops\"?"),
+        ("<!-- incast table small --columns x:drops -->\n<!-- end of table -->", "there is no class \"x\""),
+        ("<!-- incast table small -->\n<!-- incast table small -->\n<!-- end of table -->", "another table"),
+    ] {
+        fs::write(&page, wrong).expect("a page");
+        let output = incast(&["table", text(&results), "--update", text(&page)]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(stderr(&output).contains(message), "{wrong}: {}", stderr(&output));
+        assert_eq!(fs::read_to_string(&page).expect("the page"), wrong, "nothing is written");
+    }
+    assert_eq!(incast(&["table", text(&results.with_file_name("none"))]).status.code(), Some(2));
+}
