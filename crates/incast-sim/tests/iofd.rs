@@ -34,9 +34,9 @@ fn iofd(topology: &Topology, given: &[(&str, Raw)]) -> AgentParameters {
 /// Parameters with which flows move all the time: thresholds far below a base RTT, many moves at a time.
 fn restless() -> Vec<(&'static str, Raw)> {
     vec![
-        ("above", text("500ns")),
-        ("below", text("400ns")),
-        ("moves", Raw::Integer(8)),
+        ("deflect_above", text("500ns")),
+        ("deflect_below", text("400ns")),
+        ("max_moves", Raw::Integer(8)),
         ("idle", text("20us")),
     ]
 }
@@ -163,8 +163,8 @@ fn no_packet_overtakes_another_where_nothing_is_lost() {
     let mut all = Seen::default();
     for (seed, topology) in (0..).zip([leaves(), tree(), leaves(), tree(), ring(3)].iter().cycle().take(10)) {
         let mut given = restless();
-        given.push(("most", Raw::Integer(2)));
-        given.push(("longer", Raw::Flag(seed % 2 == 0)));
+        given.push(("max_deflections", Raw::Integer(2)));
+        given.push(("loop_free_alternates", Raw::Flag(seed % 2 == 0)));
         let mut config = random(topology.clone(), "constant-window", 105_000, 40, seed);
         config.switch.agent = iofd(topology, &given);
         config.switch.pfc = Some(pfc());
@@ -316,7 +316,7 @@ fn a_full_table_deflects_fewer_and_keeps_order() {
     let with = |entries| {
         let topology = leaves();
         let mut given = restless();
-        given.push(("entries", Raw::Integer(entries)));
+        given.push(("table_entries", Raw::Integer(entries)));
         let mut config = random(topology.clone(), "constant-window", 30_000, 40, 2);
         config.switch.agent = iofd(&topology, &given);
         let outcome = common::run(watched(config));
@@ -337,10 +337,14 @@ fn who_never_deflects_changes_nothing() {
             config.switch.ecn = Ecn::Step { at: Size::Bytes(30_000) };
             common::run(config)
         };
-        let idle = with(iofd(&topology, &[("above", text("1s"))]));
+        let idle = with(iofd(&topology, &[("deflect_above", text("1s"))]));
         let never = with(iofd(
             &topology,
-            &[("above", text("0ns")), ("below", text("0ns")), ("most", Raw::Integer(0))],
+            &[
+                ("deflect_above", text("0ns")),
+                ("deflect_below", text("0ns")),
+                ("max_deflections", Raw::Integer(0)),
+            ],
         ));
         assert_eq!(with(AgentParameters::None).digest, idle.digest);
         assert_eq!(never.digest, idle.digest);
@@ -402,7 +406,7 @@ fn around(hosts: u32, longer: Option<bool>, channels: u8) -> Config {
     config.switch.pfc = Some(pfc());
     (config.switch.priorities, config.switch.virtual_channels) = (8, channels);
     let mut given = restless();
-    given.push(("longer", Raw::Flag(longer == Some(true))));
+    given.push(("loop_free_alternates", Raw::Flag(longer == Some(true))));
     if longer.is_some() {
         config.switch.agent = iofd(&topology, &given);
     }

@@ -209,11 +209,11 @@ fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], re
 fn deflection(topology: &Topology, rest: &Rest) -> AgentParameters {
     let path = base_path(topology, rest.mtu, common::info("constant-window").framing);
     let given = [
-        ("above", text("500ns")),
-        ("below", text("400ns")),
-        ("moves", Raw::Integer(8)),
+        ("deflect_above", text("500ns")),
+        ("deflect_below", text("400ns")),
+        ("max_moves", Raw::Integer(8)),
         ("idle", text("20us")),
-        ("longer", Raw::Flag(rest.deflect == Some(true))),
+        ("loop_free_alternates", Raw::Flag(rest.deflect == Some(true))),
     ];
     let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
     AgentParameters::resolve("iofd", &path, &given).expect("an agent").expect("good parameters")

@@ -45,7 +45,7 @@ pub fn render(traced: &Traced) -> String {
         // Frames of flow control belong to no flow.
         let packets = traced.outcome.packets.iter().map(|record| &record.packet);
         let belongs =
-            |packet: &&PacketFacts| !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::Drained);
+            |packet: &&PacketFacts| !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck);
         let flows: BTreeSet<_> = packets.filter(belongs).map(PacketFacts::flow).collect();
         let _ = writeln!(text, "packets of {} flows", flows.len());
     }

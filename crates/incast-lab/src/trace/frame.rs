@@ -326,7 +326,7 @@ fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) ->
         Kind::Signal => 6,
         Kind::Report => 7,
         Kind::Marker => 8,
-        Kind::Drained => 9,
+        Kind::MarkerAck => 9,
         _ => 1,
     };
     frame.extend(ports(packet).1.to_be_bytes());

@@ -212,7 +212,7 @@ fn is_sent_data(record: &PacketRecord) -> bool {
 /// A packet in few words.
 fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, u32), u64>) -> String {
     let (source, sequence) = packet.flow();
-    let with_flow = with_flow && !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::Drained);
+    let with_flow = with_flow && !matches!(packet.kind, Kind::Pause | Kind::FlowControl | Kind::MarkerAck);
     let prefix = if with_flow { format!("{source}:{sequence} ") } else { String::new() };
     let what = match packet.kind {
         Kind::Data => {
@@ -236,7 +236,7 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Trimmed => format!("header of data {}", packet.position),
         Kind::Bounced => format!("header of data {}, sent back", packet.position),
         Kind::Marker => "marker".into(),
-        Kind::Drained => "answer to a marker".into(),
+        Kind::MarkerAck => "answer to a marker".into(),
         Kind::Report => format!("one-way delay of data {}: {} ns", packet.position, packet.delay_ns),
     };
     prefix + &what

@@ -41,7 +41,7 @@ pub enum Kind {
     /// Goes behind data of a flow, on its way, from a switch that holds what comes after. See `switch/hold.rs`.
     Marker,
     /// Answer to a marker, from switch to switch.
-    Drained,
+    MarkerAck,
 }
 
 impl Kind {

@@ -193,7 +193,7 @@ impl<'a> Host<'a> {
             Kind::Report => self.on_report(packet, context),
             Kind::FlowControl => self.on_update(packet, context),
             // They end at switches.
-            Kind::Marker | Kind::Drained => {}
+            Kind::Marker | Kind::MarkerAck => {}
         }
         if self.nic.credits.is_some() {
             self.pump(context);

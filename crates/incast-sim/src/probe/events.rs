@@ -94,7 +94,7 @@ impl Recorder {
             // Answers travel against their flow.
             let source = if packet.kind.is_of_sender() { packet.source } else { packet.destination };
             let (source, sequence) = match packet.kind {
-                Kind::Pause | Kind::FlowControl | Kind::Drained => (EventRecord::NO_FLOW, 0),
+                Kind::Pause | Kind::FlowControl | Kind::MarkerAck => (EventRecord::NO_FLOW, 0),
                 _ => (source, packet.sequence),
             };
             let priority = packet.priority;

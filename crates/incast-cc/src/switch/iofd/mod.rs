@@ -81,21 +81,21 @@ crate::parameters! {
     /// Parameters of IOFD.
     pub struct Parameters {
         /// Packets are deflected from a port whose queue takes longer than this to leave.
-        above: Time = "base RTT", |path| path.base_rtt, "any time", |_| true, "ours: a change of port holds a flow back for about a base RTT";
-        /// They are deflected to ports whose queue takes no longer than this; at most `above`.
-        below: Time = "base RTT / 4", |path| path.base_rtt / 4, "any time", |_| true, "ours: room for the flow's packets of a base RTT before it is `above`";
+        deflect_above: Time = "base RTT", |path| path.base_rtt, "any time", |_| true, "ours: a change of port holds a flow back for about a base RTT";
+        /// They are deflected to ports whose queue takes no longer than this; at most `deflect_above`.
+        deflect_below: Time = "base RTT / 4", |path| path.base_rtt / 4, "any time", |_| true, "ours: room for the flow's packets of a base RTT before it is `deflect_above`";
         /// Deflections of one packet, at most.
-        most: u64 = "4", |_| 4, "0 to 15", |most| *most <= MOST, "\"only a few\" in the poster";
+        max_deflections: u64 = "4", |_| 4, "0 to 15", |deflections| *deflections <= MOST, "\"only a few\" in the poster";
         /// Also deflect to longer ways, if they do not come back (RFC 5286, loop-free alternates).
-        longer: bool = "false", |_| false, "true or false", |_| true, "ours";
+        loop_free_alternates: bool = "false", |_| false, "true or false", |_| true, "ours";
         /// Entries of the table of each switch. When it is full, no further flow is deflected.
-        entries: u64 = "1024", |_| 1024, "1 to 65535", |entries| (1..=65_535).contains(entries), "ours";
+        table_entries: u64 = "1024", |_| 1024, "1 to 65535", |entries| (1..=65_535).contains(entries), "ours";
         /// Flows that may be about to leave a port at a time, and as many to come to one.
-        moves: u64 = "1", |_| 1, "1 or more", |moves| *moves > 0, "ours: all flows of a queue would leave together";
-        /// An entry that was not used for so long is given back, and one of a longer way if its usual port is `below`.
+        max_moves: u64 = "1", |_| 1, "1 or more", |moves| *moves > 0, "ours: all flows of a queue would leave together";
+        /// An entry that was not used for so long is given back, and one of a longer way if its usual port is `deflect_below`.
         idle: Time = "10 base RTT", |path| path.base_rtt * 10, "above 0", |t| *t > Time::ZERO, "ours";
         /// A marker without an answer is sent again after this, and each time after twice as long.
-        repeat: Time = "4 base RTT", |path| path.base_rtt * 4, "above 0", |t| *t > Time::ZERO, "ours: an answer is due after a base RTT and two queues that are `above`";
+        marker_timeout: Time = "4 base RTT", |path| path.base_rtt * 4, "above 0", |t| *t > Time::ZERO, "ours: an answer is due after a base RTT and two queues that are `deflect_above`";
         /// With markers, or by what the switch sees alone: then a flow changes ports when none of its packets waits here.
         order: Order = "marker", |_| Order::Marker, "\"marker\" or \"local\"", |_| true, "the poster leaves it open; \"local\" reorders";
         /// With `order = "local"`: and when none has come for so long.
@@ -168,22 +168,22 @@ impl Iofd {
         switch: &impl SwitchView,
     ) -> Option<u16> {
         let (usual, priority) = (view.port, view.priority);
-        if Self::backlog(switch, current, priority) <= self.parameters.above {
+        if Self::backlog(switch, current, priority) <= self.parameters.deflect_above {
             return None;
         }
-        let may_deflect = u64::from(packet.deflections) < self.parameters.most;
+        let may_deflect = u64::from(packet.deflections) < self.parameters.max_deflections;
         let destination = packet.flow.destination;
         let suits = |port: &u16| {
             *port != current
                 && Some(*port) != packet.ingress
                 && (*port == usual || may_deflect)
-                && self.moves[usize::from(*port)].to < self.parameters.moves
+                && self.moves[usize::from(*port)].to < self.parameters.max_moves
                 && switch.may_send(*port, priority)
                 && packet
                     .ingress
                     .is_some_and(|ingress| switch.has_channels(ingress, *port, priority, destination))
         };
-        let longer = switch.longer_ways(destination).filter(|_| self.parameters.longer);
+        let longer = switch.longer_ways(destination).filter(|_| self.parameters.loop_free_alternates);
         let mut best: Option<(Time, u32, u16)> = None;
         for port in switch.alternatives(destination).chain(longer).filter(suits) {
             let backlog = Self::backlog(switch, port, priority);
@@ -199,19 +199,19 @@ impl Iofd {
                 _ => best = Some((backlog, 1, port)),
             }
         }
-        best.filter(|(backlog, ..)| *backlog <= self.parameters.below).map(|(.., port)| port)
+        best.filter(|(backlog, ..)| *backlog <= self.parameters.deflect_below).map(|(.., port)| port)
     }
 
     /// A flow may leave a port: not too many do, and its marker has room there.
     fn may_leave(&self, port: u16, switch: &impl SwitchView) -> bool {
-        self.moves[usize::from(port)].from < self.parameters.moves && switch.has_room(port, MARKER)
+        self.moves[usize::from(port)].from < self.parameters.max_moves && switch.has_room(port, MARKER)
     }
 
     /// Begins to change the port of the visit in a place.
     fn change(&mut self, place: u16, to: u16, now: Time) {
         self.changes += 1;
         let name = self.changes << PLACE_BITS | u64::from(place);
-        let patience = self.parameters.repeat;
+        let patience = self.parameters.marker_timeout;
         if let Some((_, entry)) = self.table.get_mut(place) {
             self.moves[usize::from(entry.port)].from += 1;
             self.moves[usize::from(to)].to += 1;
@@ -239,7 +239,7 @@ impl Iofd {
 
     /// How often the table is looked through.
     fn period(&self) -> Time {
-        self.parameters.repeat.min(self.parameters.idle)
+        self.parameters.marker_timeout.min(self.parameters.idle)
     }
 
     /// The way of a packet whose visit's port is chosen anew: what the visit does from now on.
@@ -309,15 +309,16 @@ impl SwitchAgent for Iofd {
         sender: &[],
         by_port: false,
     };
-    const CONDITIONS: &'static [Condition] = &[Condition::new("guard", "order", &["local"])];
+    const CONDITIONS: &'static [Condition] =
+        &[Condition::new("guard", "order", &["local"]), Condition::new("max_moves", "order", &["marker"])];
     const HOLDS: bool = true;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Parameters>, ParameterError> {
         let parameters = Parameters::resolve(path, given)?;
-        if parameters.below > parameters.above {
-            let (below, above) = (parameters.below, parameters.above);
-            let message = format!("found {below}, allowed is at most `above`, {above}");
-            return Err(ParameterError::Value { name: "below", message });
+        if parameters.deflect_below > parameters.deflect_above {
+            let (below, above) = (parameters.deflect_below, parameters.deflect_above);
+            let message = format!("found {below}, allowed is at most `deflect_above`, {above}");
+            return Err(ParameterError::Value { name: "deflect_below", message });
         }
         Ok(Arc::new(parameters))
     }
@@ -329,7 +330,7 @@ impl SwitchAgent for Iofd {
     }
     fn install(parameters: &Arc<Parameters>, site: &Site<'_>) -> Self {
         Self {
-            table: Table::new(parameters.entries as u16),
+            table: Table::new(parameters.table_entries as u16),
             parameters: Arc::clone(parameters),
             moves: vec![Moves::default(); site.ports.len()],
             orders: VecDeque::new(),
@@ -427,11 +428,11 @@ impl SwitchAgent for Iofd {
             let is_idle = now - entry.seen >= self.parameters.idle;
             let may_return = || {
                 let port = usize::from(entry.port);
-                self.parameters.longer
+                self.parameters.loop_free_alternates
                     && switch.longer_ways(entry.flow.destination).any(|longer| longer == entry.port)
-                    && self.moves[port].from < self.parameters.moves
+                    && self.moves[port].from < self.parameters.max_moves
                     && switch.may_send(entry.usual, visit.priority)
-                    && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.below
+                    && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below
             };
             if self.parameters.order == Order::Local {
                 if is_idle {

@@ -166,14 +166,20 @@ impl Bench {
 fn defaults_follow_from_the_base_rtt() {
     let path = Path { rate: RATE, base_rtt: US(8), mss: 1000, wire_mss: 1082, rto_min: Time::from_ms(1) };
     let parameters = Iofd::resolve(&path, &[]).expect("defaults");
-    assert_eq!((parameters.above, parameters.below, parameters.most), (US(8), US(2), 4));
-    assert_eq!((parameters.idle, parameters.repeat, parameters.entries), (US(80), US(32), 1024));
+    assert_eq!(
+        (parameters.deflect_above, parameters.deflect_below, parameters.max_deflections),
+        (US(8), US(2), 4)
+    );
+    assert_eq!(
+        (parameters.idle, parameters.marker_timeout, parameters.table_entries),
+        (US(80), US(32), 1024)
+    );
     let text = |text: &str| Raw::Text(text.to_owned());
     let refused =
         |key: &str, raw| Iofd::resolve(&path, &[(key.to_owned(), raw)]).expect_err("refused").to_string();
-    assert!(refused("below", text("9us")).contains("at most `above`, 8us"));
-    assert!(refused("most", Raw::Integer(16)).contains("0 to 15"));
-    assert!(refused("entries", Raw::Integer(0)).contains("1 to 65535"));
+    assert!(refused("deflect_below", text("9us")).contains("at most `deflect_above`, 8us"));
+    assert!(refused("max_deflections", Raw::Integer(16)).contains("0 to 15"));
+    assert!(refused("table_entries", Raw::Integer(0)).contains("1 to 65535"));
     assert!(refused("order", text("none")).contains("marker"));
 }
 
@@ -248,7 +254,8 @@ fn who_moves_where() {
     bench.ports.bytes[4] = 20_000;
     assert_eq!(bench.enter(PacketView { ingress: Some(3), ..packet(1) }), Fate::Port(2));
     // Longer ways only if wanted.
-    for (given, fate) in [(vec![], Fate::Port(2)), (vec![Bench::flag("longer")], Fate::Held(1))] {
+    for (given, fate) in [(vec![], Fate::Port(2)), (vec![Bench::flag("loop_free_alternates")], Fate::Held(1))]
+    {
         let mut bench = Bench::new(&given);
         bench.ports.bytes = [0, 0, 20_000, 20_000, 20_000, 0];
         bench.ports.longer = vec![1];
@@ -275,12 +282,12 @@ fn one_flow_at_a_time_and_no_more_than_the_table_has() {
     assert_eq!(bench.answer(name), Some((to, true)));
     assert!(matches!(bench.enter(packet(2)), Fate::Held(_)));
     // No two go to one port at a time.
-    let mut bench = Bench::new(&[("moves", Raw::Integer(2))]);
+    let mut bench = Bench::new(&[("max_moves", Raw::Integer(2))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     let fates: Vec<Fate> = (1..5).map(|flow| bench.enter(packet(flow))).collect();
     assert_eq!(fates, [Fate::Held(4), Fate::Held(4), Fate::Port(2), Fate::Port(2)]);
     // A full table deflects no more, and goes on with those that it has.
-    let mut bench = Bench::new(&[("moves", Raw::Integer(9)), ("entries", Raw::Integer(1))]);
+    let mut bench = Bench::new(&[("max_moves", Raw::Integer(9)), ("table_entries", Raw::Integer(1))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     assert_eq!(
         [1, 2, 1].map(|flow| bench.enter(packet(flow))),
@@ -336,7 +343,7 @@ fn an_entry_without_use_is_given_back_behind_a_marker() {
 
 #[test]
 fn a_longer_way_is_given_up_when_the_usual_one_is_free() {
-    let mut bench = Bench::new(&[Bench::flag("longer")]);
+    let mut bench = Bench::new(&[Bench::flag("loop_free_alternates")]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 20_000, 0];
     bench.ports.longer = vec![1];
     assert_eq!(bench.enter(packet(1)), Fate::Held(1));
@@ -351,7 +358,7 @@ fn a_longer_way_is_given_up_when_the_usual_one_is_free() {
 
 #[test]
 fn new_routes_end_everything() {
-    let mut bench = Bench::new(&[("moves", Raw::Integer(2))]);
+    let mut bench = Bench::new(&[("max_moves", Raw::Integer(2))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     bench.enter(packet(1));
     bench.enter(packet(2));

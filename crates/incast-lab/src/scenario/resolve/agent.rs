@@ -140,7 +140,7 @@ pub fn ungranted(scheme: &Resolved, given: impl Fn(&str) -> bool) -> Vec<&'stati
 pub fn idle(topology: &Topology, scheme: &Resolved) -> Vec<String> {
     let Resolved { name, switch, .. } = scheme;
     let mut warnings = Vec::new();
-    let wants_longer = switch.agent.values().contains(&("longer", Raw::Flag(true)));
+    let wants_longer = switch.agent.values().contains(&("loop_free_alternates", Raw::Flag(true)));
     let has_choice = |rule: &Rule| (0..topology.hosts).any(|host| rule.alternatives(host).nth(1).is_some());
     if switch.agent.holds() && !wants_longer && !topology.rules.iter().any(has_choice) {
         warnings.push(format!(

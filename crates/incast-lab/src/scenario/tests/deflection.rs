@@ -12,7 +12,7 @@ fn the_choice_of_ports_stands_for_the_agent() {
     for (switch, above) in [
         ("load_balancing = \"iofd\"", None),
         ("agent = \"iofd\"", None),
-        ("load_balancing = \"iofd\"\nagent = { kind = \"iofd\", above = \"3us\" }", Some("3us")),
+        ("load_balancing = \"iofd\"\nagent = { kind = \"iofd\", deflect_above = \"3us\" }", Some("3us")),
     ] {
         let scenario = with(switch).unwrap_or_else(|error| panic!("{error}"));
         for run in scenario.runs() {
@@ -25,7 +25,7 @@ fn the_choice_of_ports_stands_for_the_agent() {
         }
         // What is printed reads back as the same.
         let text = scenario.effective_toml();
-        assert!(text.contains("kind = \"iofd\"") && text.contains("most = 4"), "{text}");
+        assert!(text.contains("kind = \"iofd\"") && text.contains("max_deflections = 4"), "{text}");
         parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }
@@ -52,7 +52,10 @@ fn one_agent_and_one_choice_of_ports() {
         "switch.buffer: found a number of packets for each port, allowed is a memory in bytes",
     );
     assert!(refused.line.is_some());
-    refused_agent("below = \"1ms\"", "switch.agent.below: found 1ms, allowed is at most `above`");
+    refused_agent(
+        "deflect_below = \"1ms\"",
+        "switch.agent.deflect_below: found 1ms, allowed is at most `deflect_above`",
+    );
 }
 
 fn refused_agent(given: &str, expected: &str) {
@@ -99,7 +102,6 @@ fn a_ring_needs_two_channels() {
     let no_effect =
         |scenario: &Scenario| scenario.warnings.iter().any(|it| it.contains("iofd has no effect"));
     assert!(no_effect(&good) && !no_effect(&with(iofd).unwrap_or_else(|error| panic!("{error}"))));
-    let longer =
-        "pfc = { xoff = \"64KB\" }\nvirtual_channels = 2\nagent = { kind = \"iofd\", longer = true }";
+    let longer = "pfc = { xoff = \"64KB\" }\nvirtual_channels = 2\nagent = { kind = \"iofd\", loop_free_alternates = true }";
     assert!(!no_effect(&ring(longer).unwrap_or_else(|error| panic!("{error}"))));
 }

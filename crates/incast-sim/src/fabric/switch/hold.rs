@@ -241,7 +241,7 @@ impl Switch<'_> {
         let next = holding.answers[port].pop_front();
         self.ports[port].answers = !holding.answers[port].is_empty();
         let Some((to, name)) = next else { return };
-        let mut packet = Packet::new(Kind::Drained, self.node, to, u32::MAX, u32::MAX);
+        let mut packet = Packet::new(Kind::MarkerAck, self.node, to, u32::MAX, u32::MAX);
         packet.set_value(name);
         (packet.wire, packet.priority) = (ANSWER, NO_QUEUE);
         self.counters.created_bytes += u64::from(packet.wire);

@@ -132,7 +132,7 @@ impl Switch<'_> {
     #[inline(never)]
     fn on_link_control(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         match packet.kind {
-            Kind::Drained => self.on_answer(packet, context),
+            Kind::MarkerAck => self.on_answer(packet, context),
             Kind::FlowControl => self.on_update(port, packet, context),
             _ => self.on_notice(port, packet, context),
         }
