@@ -291,6 +291,18 @@ pub trait SwitchView {
     fn has_room(&self, _port: u16, _bytes: u32) -> bool {
         true
     }
+    /// The priority, virtual channel included, with which a packet leaves by a port that came in so.
+    fn leaving_priority(&self, _ingress: u16, _port: u16, priority: u8) -> u8 {
+        priority
+    }
+    /// The port that routing gives packets of a flow now; `None` if none leads there.
+    fn usual_port(&self, _flow: &FlowAddress) -> Option<u16> {
+        None
+    }
+    /// The link of a port is up.
+    fn is_up(&self, _port: u16) -> bool {
+        true
+    }
     /// Bytes that are held for a port.
     fn held_bytes(&self, _port: u16) -> u64 {
         0

@@ -167,7 +167,7 @@ impl Iofd {
         current: u16,
         switch: &impl SwitchView,
     ) -> Option<u16> {
-        let (usual, priority) = (view.port, view.priority);
+        let (usual, priority, ingress) = (view.port, view.priority, packet.ingress?);
         if Self::backlog(switch, current, priority) <= self.parameters.deflect_above {
             return None;
         }
@@ -175,13 +175,11 @@ impl Iofd {
         let destination = packet.flow.destination;
         let suits = |port: &u16| {
             *port != current
-                && Some(*port) != packet.ingress
+                && *port != ingress
                 && (*port == usual || may_deflect)
                 && self.moves[usize::from(*port)].to < self.parameters.max_moves
-                && switch.may_send(*port, priority)
-                && packet
-                    .ingress
-                    .is_some_and(|ingress| switch.has_channels(ingress, *port, priority, destination))
+                && switch.may_send(*port, switch.leaving_priority(ingress, *port, priority))
+                && switch.has_channels(ingress, *port, priority, destination)
         };
         let longer = switch.longer_ways(destination).filter(|_| self.parameters.loop_free_alternates);
         let mut best: Option<(Time, u32, u16)> = None;
@@ -426,12 +424,13 @@ impl SwitchAgent for Iofd {
                 continue;
             }
             let is_idle = now - entry.seen >= self.parameters.idle;
+            let leaving = switch.leaving_priority(visit.ingress, entry.usual, visit.priority);
             let may_return = || {
                 let port = usize::from(entry.port);
                 self.parameters.loop_free_alternates
                     && switch.longer_ways(entry.flow.destination).any(|longer| longer == entry.port)
                     && self.moves[port].from < self.parameters.max_moves
-                    && switch.may_send(entry.usual, visit.priority)
+                    && switch.may_send(entry.usual, leaving)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below
             };
             if self.parameters.order == Order::Local {

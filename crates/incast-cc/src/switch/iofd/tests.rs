@@ -18,6 +18,10 @@ struct Ports {
     held: [u64; PORTS],
     stuck: Vec<u16>,
     full: bool,
+    /// Ports that may not send priority 0, and packets that came with 1 by port 0 leave the others with 0.
+    paused_channel: Vec<u16>,
+    down: Vec<u16>,
+    usual: Option<u16>,
     without_channel: Vec<u16>,
     longer: Vec<u16>,
 }
@@ -38,8 +42,17 @@ impl SwitchView for Ports {
     fn rate(&self, _port: u16) -> Rate {
         RATE
     }
-    fn may_send(&self, port: u16, _priority: u8) -> bool {
-        !self.stuck.contains(&port)
+    fn may_send(&self, port: u16, priority: u8) -> bool {
+        !self.stuck.contains(&port) && !(priority == 0 && self.paused_channel.contains(&port))
+    }
+    fn leaving_priority(&self, _ingress: u16, port: u16, priority: u8) -> u8 {
+        if self.paused_channel.contains(&port) { 0 } else { priority }
+    }
+    fn usual_port(&self, _flow: &FlowAddress) -> Option<u16> {
+        self.usual
+    }
+    fn is_up(&self, port: u16) -> bool {
+        !self.down.contains(&port)
     }
     fn alternatives(&self, _destination: u32) -> impl Iterator<Item = u16> {
         UPWARDS.into_iter()
@@ -232,10 +245,11 @@ fn who_moves_where() {
     assert_eq!(bench.enter(PacketView { deflections: 4, ..packet(1) }), Fate::Port(2));
     assert_eq!(bench.enter(PacketView { deflections: 15, ..packet(1) }), Fate::Port(2));
     // Not to where the queue is not short, what is held for it included, nor where it may not go.
-    let refusals: [fn(&mut Ports); 6] = [
+    let refusals: [fn(&mut Ports); 7] = [
         |ports| (ports.bytes[3], ports.bytes[4]) = (2_501, 2_501),
         |ports| (ports.bytes[3], ports.bytes[4], ports.held[4]) = (2_501, 2_500, 1),
         |ports| ports.stuck = vec![3, 4],
+        |ports| ports.paused_channel = vec![3, 4],
         |ports| ports.without_channel = vec![3, 4],
         |ports| ports.full = true,
         |ports| (ports.stuck, ports.without_channel) = (vec![3], vec![4]),

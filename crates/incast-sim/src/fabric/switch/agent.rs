@@ -7,8 +7,8 @@ use crate::{
         buffer::Memory,
         node::{NodeContext, class},
         packet::{Kind, Packet},
-        queue::{MADE_HERE, Pool, Queue},
-        routing::Rule,
+        queue::{MADE_HERE, Origin, Pool, Queue},
+        routing::{self, Rule},
     },
     probe::{EventKind, EventRecord},
 };
@@ -193,11 +193,16 @@ impl Switch<'_> {
     }
 
     /// The rest of the switch beside its agent.
-    fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
-        let Self { agent, ports, queues, pool, rule, priorities, memory, holding, channels, node, .. } = self;
-        let priorities = *priorities as u8;
+    pub(super) fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
+        let Self {
+            agent, ports, queues, pool, rule, priorities, memory, holding, channels, node, salt, ..
+        } = self;
+        let (priorities, salt) = (*priorities as u8, *salt);
         let (holding, channels) = (holding.as_deref(), channels.as_deref());
-        (agent, Beside { ports, queues, pool, rule, priorities, memory, holding, channels, node: *node })
+        (
+            agent,
+            Beside { ports, queues, pool, rule, priorities, memory, holding, channels, node: *node, salt },
+        )
     }
 }
 
@@ -205,7 +210,7 @@ impl Switch<'_> {
 const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// See [`SwitchView`].
-struct Beside<'s> {
+pub(super) struct Beside<'s> {
     ports: &'s [Port],
     queues: &'s [Queue],
     pool: &'s Pool,
@@ -215,6 +220,7 @@ struct Beside<'s> {
     holding: Option<&'s Holding>,
     channels: Option<&'s Channels>,
     node: u32,
+    salt: u32,
 }
 
 impl SwitchView for Beside<'_> {
@@ -263,6 +269,16 @@ impl SwitchView for Beside<'_> {
     fn has_room(&self, port: u16, bytes: u32) -> bool {
         let out = &self.ports[usize::from(port)];
         out.link.is_up() && self.memory.admits_beside(u64::from(bytes), 0, out.waiting_bytes)
+    }
+    fn leaving_priority(&self, ingress: u16, port: u16, priority: u8) -> u8 {
+        let origin = Origin { port: ingress, priority };
+        self.channels.map_or(priority, |channels| channels.of(origin, usize::from(port)))
+    }
+    fn usual_port(&self, flow: &FlowAddress) -> Option<u16> {
+        self.rule.pick(flow.destination, routing::entropy(flow.entropy, self.salt))
+    }
+    fn is_up(&self, port: u16) -> bool {
+        self.ports[usize::from(port)].link.is_up()
     }
     fn held_bytes(&self, port: u16) -> u64 {
         self.holding.map_or(0, |holding| holding.bytes[usize::from(port)])

@@ -36,7 +36,7 @@ impl Channels {
 
     /// The priority with which a packet leaves that came in like this. There is always a channel for the usual way: see
     /// [`crate::check_channels`].
-    fn of(&self, origin: Origin, port: usize) -> u8 {
+    pub(super) fn of(&self, origin: Origin, port: usize) -> u8 {
         let (channel, out) = (origin.priority % self.count, self.directions[port]);
         let first = origin.priority - channel;
         let from = self.directions.get(usize::from(origin.port)).filter(|_| origin.port != MADE_HERE);
