@@ -5,7 +5,7 @@ use crate::{
     config::MarkAt,
     fabric::{
         node::NodeContext,
-        packet::{Packet, Telemetry},
+        packet::{Kind, Packet, Telemetry},
     },
     probe::EventKind,
 };
@@ -32,7 +32,11 @@ impl Switch<'_> {
             self.hold(hold, &packet, telemetry, context);
         } else {
             self.choose_channel(port, &mut packet);
-            self.enqueue::<FULL>(port, &packet, telemetry, context);
+            if packet.kind == Kind::Marker {
+                self.enqueue_marker(port, &packet, context);
+            } else {
+                self.enqueue::<FULL>(port, &packet, telemetry, context);
+            }
         }
         self.carry_out(context);
     }

@@ -2,7 +2,7 @@
 //!
 //! A held packet takes memory as one that waits, is counted for flow control by how it came in, and counts as waiting at the port that it
 //! will probably take. Markers stand in the queues of data and are admitted as long as any memory is left: the queues that they are for are
-//! long. Answers are frames of
+//! long. Under flow control those that came in are counted and admitted like data. Answers are frames of
 //! single links, as pause frames are: they stand in no queue, no pause concerns them, and each switch makes them anew.
 
 use super::{FULL, Switch};
@@ -85,7 +85,8 @@ impl Switch<'_> {
     ) {
         let Some(holding) = &mut self.holding else { return };
         let (wire, port) = (u64::from(packet.wire), usize::from(hold.port));
-        let held = holding.place(hold.place).queue.bytes();
+        // A marker needs no share of the memory, only room.
+        let held = if packet.kind == Kind::Marker { 0 } else { holding.place(hold.place).queue.bytes() };
         let room = if self.counts(self.origin) {
             let queue = self.index(port, packet.priority);
             self.admit_counted(port, queue, packet, context)
@@ -135,14 +136,24 @@ impl Switch<'_> {
         (0..deflections).for_each(|_| packet.deflect());
         self.counters.created_bytes += u64::from(packet.wire);
         self.origin = Origin { port: MADE_HERE, priority: packet.priority };
-        let (port, wire) = (usize::from(port), u64::from(packet.wire));
+        self.enqueue_marker(usize::from(port), &packet, context);
+    }
+
+    /// Egress of a marker, made here or elsewhere: behind what waits, where any memory is left. Where packets are counted by how they
+    /// came in, one that came in is counted like data.
+    pub(super) fn enqueue_marker(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        let wire = u64::from(packet.wire);
         let (out, queue) = (&self.ports[port], self.index(port, packet.priority));
         let waits = out.waiting != 0 || !out.link.idle(context.now());
-        if waits && out.link.is_up() && self.memory.admits_beside(wire, 0, out.waiting_bytes) {
+        if waits
+            && !self.counts(self.origin)
+            && out.link.is_up()
+            && self.memory.admits_beside(wire, 0, out.waiting_bytes)
+        {
             self.memory.enter(wire, self.queues[queue].bytes());
-            self.append::<FULL>(port, &packet, None, context);
+            self.append::<FULL>(port, packet, None, context);
         } else {
-            self.enqueue::<FULL>(port, &packet, None, context);
+            self.enqueue::<FULL>(port, packet, None, context);
         }
     }
 
