@@ -192,8 +192,7 @@ impl<'a> Host<'a> {
             Kind::Bounced => self.on_bounced(packet, context),
             Kind::Report => self.on_report(packet, context),
             Kind::FlowControl => self.on_update(packet, context),
-            // They end at switches.
-            Kind::Marker | Kind::MarkerAck => {}
+            Kind::Marker | Kind::MarkerAck => debug_assert!(false, "{:?} ends at switches", packet.kind),
         }
         if self.nic.credits.is_some() {
             self.pump(context);

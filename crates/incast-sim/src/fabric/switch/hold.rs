@@ -238,7 +238,8 @@ impl Switch<'_> {
             return;
         }
         holding.answers[port].push_back((to, name));
-        if out.link.idle(context.now()) {
+        // A notice that waits for the link goes first.
+        if out.link.idle(context.now()) && !out.notice {
             self.send_waiting_answer(port, context);
         } else {
             out.answers = true;
