@@ -100,21 +100,24 @@ fn random(topology: Topology, law: &str, packets: u64, gap_ns: u64, seed: u64) -
     config
 }
 
-/// Watches what leaves for hosts.
-fn watched(mut config: Config) -> Config {
-    let topology = &config.topology;
+/// The ports that lead to hosts.
+fn last_ports(topology: &Topology) -> Vec<(u32, u16)> {
     let ports = topology.ports();
     let last = (0..topology.hosts).map(|host| {
         let end = ports.end(host, 0).expect("a cable");
         (end.peer, end.peer_port)
     });
-    config.probes.packets = Some(PacketFilter {
-        flow: None,
-        ports: last.collect(),
-        from: Time::ZERO,
-        until: Time::MAX,
-        most: usize::MAX,
-    });
+    last.collect()
+}
+
+/// Packets of all flows at some ports, or everywhere if there are none.
+fn packets_at(ports: Vec<(u32, u16)>) -> Option<PacketFilter> {
+    Some(PacketFilter { flow: None, ports, from: Time::ZERO, until: Time::MAX, most: usize::MAX })
+}
+
+/// Watches what leaves for hosts.
+fn watched(mut config: Config) -> Config {
+    config.probes.packets = packets_at(last_ports(&config.topology));
     config
 }
 
@@ -249,16 +252,19 @@ fn lost_markers_and_answers_are_said_again() {
         topology.cables[hosts..].iter_mut().for_each(|cable| cable.link.loss = 0.01);
         let mut config = random(topology.clone(), "dctcp", 30_000, 40, seed);
         config.switch.agent = iofd(&topology, &restless());
-        config.probes.events = true;
-        let outcome = common::run(watched(config));
+        config.probes.packets = packets_at(Vec::new());
+        let mut outcome = common::run(config);
         delivered(&outcome);
+        let lost = |kind| {
+            let of_kind = outcome.packets.iter().filter(|record| record.packet.kind == kind);
+            of_kind.filter(|record| matches!(record.step, Step::Sent { arrival: None, .. })).count()
+        };
+        let lost = (lost(Kind::Marker), lost(Kind::MarkerAck));
+        assert!(lost.0 > 0 && lost.1 > 0, "{lost:?}");
+        let last = last_ports(&topology);
+        outcome.packets.retain(|record| last.contains(&(record.node, record.port)));
         let seen = seen(&outcome);
         assert!(seen.overtaken == 0 && seen.deflections[1] > 1_000, "{seen:?}");
-        let lost = |priority| {
-            outcome.events.iter().any(|event| event.kind == EventKind::Lost && event.priority == priority)
-        };
-        // Answers have the priority of no queue.
-        assert!(lost(0) && lost(8));
     }
 }
 
@@ -288,6 +294,47 @@ fn routes_change_under_way() {
             assert_eq!(with(threads, lossless).digest, outcome.digest);
         }
     }
+}
+
+/// The cable between one leaf and a spine goes down and comes up, again and again: flows between other leaves stay in order.
+#[test]
+fn flows_with_the_same_routes_stay_in_order_when_others_change() {
+    let topology = leaves();
+    let mut config = random(topology.clone(), "constant-window", 60_000, 40, 6);
+    let touched = |host: u32| topology.edge_of(host) == topology.edge_of(8);
+    config.flows.retain(|flow| !touched(flow.source) && !touched(flow.destination));
+    config.switch.agent = iofd(&topology, &restless());
+    config.switch.pfc = Some(pfc());
+    let event =
+        |number: u64| link_event(&topology, Time::from_us(10 + 20 * number), "leaf2-spine3", number % 2 == 1);
+    config.link_events = (0..100).map(event).collect();
+    let outcome = common::run(watched(config));
+    delivered(&outcome);
+    assert!(outcome.ended_at > Time::from_us(1_000), "{}", outcome.ended_at);
+    let seen = seen(&outcome);
+    println!("{seen:?}, lost {}, {}", outcome.totals.lost, reordered(&outcome));
+    assert!(seen.deflections[1] > 5_000, "{seen:?}");
+    assert_eq!((outcome.totals.lost, seen.overtaken, reordered(&outcome)), (0, 0, 0));
+}
+
+/// Queues that have no room for data have some for markers, those of other switches among them.
+#[test]
+fn markers_find_room_where_data_does_not() {
+    let topology = tree();
+    let mut config = random(topology.clone(), "dctcp", 50_000, 20, 0);
+    config.switch.agent = iofd(&topology, &restless());
+    config.switch.buffer = Buffer::Shared { total: 300_000, alpha: (1, 8), reserve: 0 };
+    config.probes.packets = packets_at(Vec::new());
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let count = |kind: Kind, step: fn(&Step) -> bool| {
+        outcome.packets.iter().filter(|record| record.packet.kind == kind && step(&record.step)).count()
+    };
+    let dropped = |kind| count(kind, |step| *step == Step::Event(EventKind::Drop));
+    let waited = count(Kind::Marker, |step| matches!(step, Step::Queued(_)));
+    let found = (dropped(Kind::Data), dropped(Kind::Marker), waited);
+    println!("{found:?}");
+    assert!(found.0 > 1_000 && found.1 == 0 && found.2 > 500, "{found:?}");
 }
 
 #[test]

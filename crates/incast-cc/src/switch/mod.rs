@@ -211,6 +211,8 @@ pub enum Order {
     Mark {
         /// The port.
         port: u16,
+        /// Its length in bytes.
+        bytes: u16,
         /// The packets that it goes with came in by this port,
         ingress: u16,
         /// with this priority,
@@ -371,7 +373,7 @@ pub trait SwitchAgent: Sized {
     /// A marker has come to its end.
     fn on_answer(&mut self, _now: Time, _name: u64) {}
     /// Routes have changed, with links that went down or came up.
-    fn on_routes(&mut self) {}
+    fn on_routes(&mut self, _switch: &impl SwitchView) {}
     /// The next thing to do, in order. Asked until there is none, after each packet that enters, answer, timer and change of routes.
     fn take_order(&mut self) -> Option<Order> {
         None

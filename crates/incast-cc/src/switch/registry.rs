@@ -179,11 +179,11 @@ macro_rules! agents {
                 }
             }
             /// See [`SwitchAgent::on_routes`].
-            pub fn on_routes(&mut self) {
+            pub fn on_routes(&mut self, switch: &impl SwitchView) {
                 match self {
                     Self::None => {}
-                    Self::Exerciser(agent) => agent.on_routes(),
-                    $(Self::$agent(agent) => agent.on_routes(),)*
+                    Self::Exerciser(agent) => agent.on_routes(switch),
+                    $(Self::$agent(agent) => agent.on_routes(switch),)*
                 }
             }
             /// See [`SwitchAgent::take_order`].

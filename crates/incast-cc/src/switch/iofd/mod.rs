@@ -60,8 +60,8 @@ use incast_units::{Bytes, Time};
 use std::{collections::VecDeque, sync::Arc};
 use table::{Table, Visit};
 
-/// Bytes of a marker.
-pub const MARKER: u32 = 64;
+/// Bytes of a marker: the shortest frame.
+const MARKER: u16 = 64;
 /// Packets can count so many deflections.
 const MOST: u64 = 15;
 /// Bits of a place in the name of a change; the rest counts.
@@ -202,7 +202,28 @@ impl Iofd {
 
     /// A flow may leave a port: not too many do, and its marker has room there.
     fn may_leave(&self, port: u16, switch: &impl SwitchView) -> bool {
-        self.moves[usize::from(port)].from < self.parameters.max_moves && switch.has_room(port, MARKER)
+        self.moves[usize::from(port)].from < self.parameters.max_moves
+            && switch.has_room(port, u32::from(MARKER))
+    }
+
+    /// Routing still gives the visit its usual port, and it may leave by all ports of its entry.
+    fn is_valid(&self, visit: &Visit, entry: &Entry, switch: &impl SwitchView) -> bool {
+        let destination = entry.flow.destination;
+        let leads_there = |port: u16| {
+            switch.alternatives(destination).any(|other| other == port)
+                || (self.parameters.loop_free_alternates
+                    && switch.longer_ways(destination).any(|other| other == port))
+        };
+        let may_leave = |port: u16| {
+            switch.is_up(port)
+                && (port == entry.usual
+                    || leads_there(port)
+                        && switch.has_channels(visit.ingress, port, visit.priority, destination))
+        };
+        switch.usual_port(&entry.flow) == Some(entry.usual)
+            && may_leave(entry.usual)
+            && may_leave(entry.port)
+            && entry.change.is_none_or(|change| may_leave(change.to))
     }
 
     /// Begins to change the port of the visit in a place.
@@ -226,6 +247,7 @@ impl Iofd {
         change.waits = true;
         self.orders.push_back(Wanted::Mark {
             port: entry.port,
+            bytes: MARKER,
             ingress: visit.ingress,
             priority: visit.priority,
             flow: entry.flow,
@@ -416,7 +438,7 @@ impl SwitchAgent for Iofd {
             else {
                 continue;
             };
-            let has_room = || switch.has_room(entry.port, MARKER);
+            let has_room = || switch.has_room(entry.port, u32::from(MARKER));
             if let Some(change) = entry.change {
                 if !change.waits && change.again <= now && has_room() {
                     self.mark(place);
@@ -462,16 +484,28 @@ impl SwitchAgent for Iofd {
         self.orders.push_back(Wanted::Release { place, to: Some((change.to, is_deflection)) });
     }
 
-    fn on_routes(&mut self) {
-        self.orders.retain(|order| matches!(order, Wanted::Release { .. }));
+    /// Flows that still have the ways that they had go on as if nothing had happened; the others begin anew.
+    fn on_routes(&mut self, switch: &impl SwitchView) {
         for place in 0..self.table.places() {
-            if self.table.get(place).is_some_and(|entry| entry.change.is_some()) {
+            let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry))
+            else {
+                continue;
+            };
+            if self.is_valid(&visit, &entry, switch) {
+                continue;
+            }
+            if let Some(change) = entry.change {
+                self.moves[usize::from(entry.port)].from -= 1;
+                self.moves[usize::from(change.to)].to -= 1;
+                self.orders
+                    .retain(|order| !matches!(order, Wanted::Mark { name, .. } if *name == change.name));
                 self.orders.push_back(Wanted::Release { place, to: None });
             }
             self.table.remove(place);
         }
-        self.moves.fill(Moves::default());
-        self.look = Time::MAX;
+        if self.table.is_empty() {
+            self.look = Time::MAX;
+        }
     }
 
     #[inline]

@@ -370,6 +370,45 @@ fn a_longer_way_is_given_up_when_the_usual_one_is_free() {
     assert_eq!(bench.marked().1, 1);
 }
 
+/// One flow was deflected from port 2 to 4 and wants to go back; what becomes of it with new routes?
+#[test]
+fn new_routes_end_what_they_change() {
+    let after = |given: &[(&str, Raw)], change: fn(&mut Ports)| {
+        let mut bench = Bench::new(given);
+        bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
+        bench.enter(packet(1));
+        let (name, _) = bench.marked();
+        bench.answer(name);
+        bench.ports.usual = Some(2);
+        (bench.ports.bytes[2], bench.ports.bytes[4]) = (0, 20_000);
+        assert_eq!(bench.enter(packet(1)), Fate::Held(2));
+        change(&mut bench.ports);
+        bench.agent.on_routes(&bench.ports);
+        // Its marker is to be sent, or what is held is released.
+        let order = bench.agent.take_order();
+        assert_eq!(bench.agent.take_order(), None);
+        let moves: u64 = bench.agent.moves.iter().map(|moves| moves.from + moves.to).sum();
+        match order {
+            Some(Wanted::Mark { name, port: 4, bytes: 64, .. }) => {
+                assert_eq!((moves, bench.agent.next_timer() < Time::MAX), (2, true));
+                assert_eq!(bench.answer(name), Some((2, false)));
+                true
+            }
+            Some(Wanted::Release { place: 0, to: None }) => {
+                assert_eq!((moves, bench.agent.next_timer()), (0, Time::MAX));
+                assert!(bench.agent.table.is_empty());
+                false
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(after(&[], |_| {}) && after(&[], |ports| ports.down = vec![3]));
+    assert!(!after(&[], |ports| ports.usual = Some(3)) && !after(&[], |ports| ports.usual = None));
+    assert!(!after(&[], |ports| ports.down = vec![2]) && !after(&[], |ports| ports.down = vec![4]));
+    assert!(!after(&[], |ports| ports.without_channel = vec![4]));
+    assert!(after(&[], |ports| ports.without_channel = vec![2]), "the usual way has channels");
+}
+
 #[test]
 fn new_routes_end_everything() {
     let mut bench = Bench::new(&[("max_moves", Raw::Integer(2))]);
@@ -378,7 +417,7 @@ fn new_routes_end_everything() {
     bench.enter(packet(2));
     let Some(Wanted::Mark { name, .. }) = bench.agent.take_order() else { panic!("a marker") };
     bench.answer_of_first(name);
-    bench.agent.on_routes();
+    bench.agent.on_routes(&bench.ports);
     let released = bench.agent.take_order();
     assert!(matches!(released, Some(Wanted::Release { place: 1, to: None })), "{released:?}");
     assert_eq!((bench.agent.take_order(), bench.agent.table.is_empty()), (None, true));

@@ -98,6 +98,8 @@ pub struct Detours {
     towards: Vec<u16>,
     /// Channels that usual ways take.
     channels: u8,
+    /// Cables that are down, ascending.
+    down: Vec<u32>,
 }
 
 impl Detours {
@@ -129,6 +131,7 @@ impl Detours {
             turns: vec![[0; 2]; hosts.len() * switches],
             towards: Vec::new(),
             channels: 1,
+            down: (0..topology.cables.len()).filter(|cable| down(*cable)).map(|cable| cable as u32).collect(),
         };
         for (group, host) in hosts.iter().enumerate() {
             if let Some(edge) = topology.edge_of(*host) {
@@ -228,6 +231,8 @@ pub struct Around {
     /// By port: the switch there, or [`NONE`].
     peers: Arc<[u32]>,
     directions: Arc<[Direction]>,
+    /// Ports whose cables are down.
+    down: Vec<u16>,
 }
 
 impl Around {
@@ -235,12 +240,15 @@ impl Around {
     pub fn new(detours: &Arc<Detours>, order: &Order, hosts: u32, switch: u32) -> Self {
         let peers = &order.peers[switch as usize];
         let directions = (0..peers.len()).map(|port| order.direction(switch as usize, port));
+        let cables = order.cables[switch as usize].iter().enumerate();
+        let down = cables.filter(|(_, cable)| detours.down.binary_search(cable).is_ok());
         Self {
             detours: Arc::clone(detours),
             hosts,
             switch,
             peers: peers.as_slice().into(),
             directions: directions.collect(),
+            down: down.map(|(port, _)| port as u16).collect(),
         }
     }
 
@@ -265,6 +273,7 @@ impl Around {
         peers
             .filter(move |(_, peer)| **peer != NONE && distance(**peer) != FAR && distance(**peer) <= own)
             .map(|(port, _)| port as u16)
+            .filter(move |port| !self.down.contains(port))
     }
 
     /// Channels that a packet changes from here on if it came in by one port, leaves by another one, and then takes usual
@@ -429,6 +438,13 @@ mod tests {
             hops += 1;
         }
         assert_eq!(hops, 4);
+        // A cable that is down is no longer way either.
+        let lead_over = |detours: &Arc<Detours>| {
+            let here = Around::new(detours, &order, 5, 1);
+            (0..5).any(|host| here.longer_ways(host).any(|port| order.peers[1][usize::from(port)] == 2))
+        };
+        let all = Detours::new(&topology, &order, &topology.rules, &|_| false, true);
+        assert_eq!((lead_over(&Arc::new(all)), lead_over(&detours)), (true, false));
         assert_eq!(Around::new(&detours, &order, 5, 2).towards(5 + 2), None);
     }
 

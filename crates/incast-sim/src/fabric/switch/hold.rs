@@ -17,7 +17,7 @@ use crate::{
     probe::EventKind,
     settings::Settings,
 };
-use incast_cc::switch::{Codepoint, Hold, Order, iofd::MARKER};
+use incast_cc::switch::{Codepoint, Hold, Order};
 use std::collections::VecDeque;
 
 /// Bytes of an answer: the shortest frame.
@@ -125,13 +125,15 @@ impl Switch<'_> {
 
     /// Sends a marker behind what waits at a port.
     fn send_marker(&mut self, order: &Order, context: &mut impl NodeContext) {
-        let Order::Mark { port, ingress, priority, flow, deflections, place, name } = *order else { return };
+        let Order::Mark { port, bytes, ingress, priority, flow, deflections, place, name } = *order else {
+            return;
+        };
         let Some(holding) = &mut self.holding else { return };
         holding.place(place).after = port;
         let mut packet = Packet::new(Kind::Marker, flow.source, flow.destination, flow.sequence, flow.slot);
         packet.set_value(name);
         (packet.position, packet.entropy, packet.class) = (self.node, flow.entropy, flow.class);
-        packet.wire = MARKER as u16;
+        packet.wire = bytes;
         packet.priority = self.channel(Origin { port: ingress, priority }, usize::from(port));
         (0..deflections).for_each(|_| packet.deflect());
         self.counters.created_bytes += u64::from(packet.wire);
@@ -277,7 +279,8 @@ impl Switch<'_> {
         if let Some(around) = holding.later.pop() {
             holding.around = around;
         }
-        self.agent.on_routes();
+        let (agent, beside) = self.beside();
+        agent.on_routes(&beside);
         self.carry_out(context);
     }
 
