@@ -307,6 +307,7 @@ mod tests {
     use crate::fabric::topology::{
         Chain, Clos3, FatTree, LeafSpine, Ring, TopologyError, file::parse, tests::link,
     };
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn around(topology: &Topology) -> (Order, Arc<Detours>) {
         let order = Order::new(topology, &topology.ports());
@@ -362,8 +363,7 @@ mod tests {
         }
     }
 
-    /// Every usual way, on every fabric: channels as counted on the way are those foretold, numbers of (channel, link) pairs rise, and
-    /// distances fall.
+    /// The last usual way between any two hosts, on every fabric: channels as counted on the way are no more than foretold.
     #[test]
     fn what_is_foretold_of_ways_is_so() {
         for topology in topologies() {
@@ -421,6 +421,75 @@ mod tests {
             }
         }
         assert!(longer > 20, "{longer}");
+    }
+
+    /// A virtual channel of a link between switches, by where the link ends: switch, port, channel.
+    type Buffer = (u32, u16, u8);
+
+    /// For each buffer those that its packets may go to next, whatever they do: usual ways, and deflections without limit to ports of
+    /// equal cost and to longer ways. `turns`: packets change channels.
+    fn waits(topology: &Topology, channels: u8, turns: bool) -> BTreeMap<Buffer, BTreeSet<Buffer>> {
+        let (order, detours) = around(topology);
+        let (ports, hosts) = (topology.ports(), topology.hosts);
+        let mut waits: BTreeMap<Buffer, BTreeSet<Buffer>> = BTreeMap::new();
+        for destination in 0..hosts {
+            let enters = |host: u32| (ports.of(host)[0].peer - hosts, ports.of(host)[0].peer_port, 0);
+            let mut line: Vec<Buffer> = (0..hosts).filter(|host| *host != destination).map(enters).collect();
+            let mut seen = BTreeSet::new();
+            while let Some(buffer @ (switch, ingress, channel)) = line.pop() {
+                if !seen.insert(buffer) {
+                    continue;
+                }
+                let here = Around::new(&detours, &order, hosts, switch);
+                let usual: Vec<u16> = topology.rules[switch as usize].alternatives(destination).collect();
+                let longer = here.longer_ways(destination).filter(|port| !usual.contains(port));
+                for port in usual.iter().copied().chain(longer).filter(|port| !here.leads_to_host(*port)) {
+                    let needs = here.needs(ingress, port, destination).expect("a way");
+                    let suffice = !turns || channel + needs < channels;
+                    assert!(suffice || !usual.contains(&port), "{}: {buffer:?} by {port}", topology.kind);
+                    if !suffice || port == ingress && !usual.contains(&port) {
+                        continue;
+                    }
+                    let goes_up = |port: u16| here.directions[usize::from(port)] == Direction::Up;
+                    let next = channel + u8::from(turns && goes_up(ingress) && goes_up(port));
+                    let end = ports.of(hosts + switch)[usize::from(port)];
+                    let next = (end.peer - hosts, end.peer_port, next);
+                    if !here.leads_to_host(ingress) {
+                        waits.entry(buffer).or_default().insert(next);
+                    }
+                    line.push(next);
+                }
+            }
+        }
+        waits
+    }
+
+    /// Some of them wait for each other in a circle.
+    fn has_circle(mut waits: BTreeMap<Buffer, BTreeSet<Buffer>>) -> bool {
+        loop {
+            let before = waits.len();
+            let left: BTreeSet<Buffer> = waits.keys().copied().collect();
+            waits.retain(|_, next| next.iter().any(|next| left.contains(next)));
+            if waits.len() == before {
+                return before > 0;
+            }
+        }
+    }
+
+    /// What deflection may do at all, on every fabric, with just the channels that usual ways take and with more.
+    #[test]
+    fn channels_of_links_do_not_wait_in_circles() {
+        let mut circles = 0;
+        for topology in topologies() {
+            let enough = around(&topology).1.channels();
+            for channels in enough..enough + 3 {
+                let waits = waits(&topology, channels, true);
+                assert!(!waits.is_empty() && !has_circle(waits), "{} {channels}", topology.kind);
+            }
+            circles += u32::from(has_circle(waits(&topology, 1, false)));
+        }
+        // The rings, at least, have some where packets stay on one channel.
+        assert!(circles >= 3, "{circles}");
     }
 
     #[test]
