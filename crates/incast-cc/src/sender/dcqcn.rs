@@ -547,10 +547,10 @@ impl SenderLaw for Dcqcn {
     }
 
     fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
-        if cnp.undetermined && !cnp.congested {
-            self.hold(now);
-        } else {
+        if cnp.congested {
             self.notified(now);
+        } else if cnp.undetermined {
+            self.hold(now);
         }
         self.granted(now, cnp);
     }

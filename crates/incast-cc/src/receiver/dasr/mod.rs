@@ -82,7 +82,7 @@ crate::choice! {
         Fabric = "fabric",
         /// All of them.
         All = "all",
-        /// None: receivers send no notifications.
+        /// None: receivers send no notifications, and those of switches are passed over.
         Off = "off",
     }
 }
@@ -208,13 +208,13 @@ impl Dasr {
         fallback.map_or(most, |fallback| most.min(fallback.as_f64()))
     }
 
-    /// DCQCN has a notification to take, at `now`.
-    fn fall_back(&mut self, now: Time) -> &mut Dcqcn {
+    /// DCQCN has a notification to take, at `now`: one that cuts, if there is congestion.
+    fn fall_back(&mut self, now: Time, congested: bool) -> &mut Dcqcn {
         let rate = self.rate();
         let Constants { parameters, fallback, path } = &*self.constants;
         let start = || Box::new(Dcqcn::start(fallback, path, now, 0));
         let inner = self.fallback.get_or_insert_with(start);
-        if parameters.cut_of == CutOf::Sent {
+        if congested && parameters.cut_of == CutOf::Sent {
             inner.confine(now, rate);
         }
         inner
@@ -302,7 +302,7 @@ impl SenderLaw for Dasr {
         if feedback.marked > 0 && self.constants.parameters.fallback != Fallback::Off {
             let by_echo = Dcqcn::notification_interval(&self.constants.fallback).is_none();
             if by_echo {
-                self.fall_back(feedback.now);
+                self.fall_back(feedback.now, true);
             }
         }
         if let Some(fallback) = &mut self.fallback {
@@ -320,7 +320,10 @@ impl SenderLaw for Dasr {
         }
     }
     fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
-        self.fall_back(now).on_cnp(now, cnp);
+        // Switches may notify where receivers do not.
+        if self.constants.parameters.fallback != Fallback::Off {
+            self.fall_back(now, cnp.congested).on_cnp(now, cnp);
+        }
     }
     fn on_share(&mut self, _now: Time, share: Share) {
         self.on_told(share);

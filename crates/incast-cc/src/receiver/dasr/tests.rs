@@ -381,6 +381,36 @@ fn dcqcn_cuts_what_is_sent_and_the_smaller_rate_counts() {
 }
 
 #[test]
+fn only_congestion_cuts_and_nothing_does_where_fallback_is_off() {
+    let unsure = Cnp { congested: false, undetermined: true, window: None };
+    let window = Cnp { congested: false, undetermined: false, window: Some(3_000) };
+    for (cnp, rate, cap) in [
+        (Cnp::CONGESTED, 1.25, u64::MAX),
+        (Cnp::granting(3_000), 1.25, 3_000),
+        (Cnp { undetermined: true, ..Cnp::CONGESTED }, 1.25, u64::MAX),
+        (unsure, 2.5, u64::MAX),
+        (window, 2.5, 3_000),
+        (Cnp { undetermined: true, ..window }, 2.5, 3_000),
+    ] {
+        for (cut_of, alone) in [("sent", 1.25), ("own", 20.0)] {
+            let mut law = sender(&[("cut_of", text(cut_of))], 40, 40, 0);
+            acked(&mut law, at(8), 16);
+            law.on_cnp(at(100), &cnp);
+            let expected = if cnp.congested && cut_of == "own" { 2.5 } else { rate };
+            assert_eq!((gbps(&law), law.window()), (expected, cap), "{cut_of}: {cnp:?}");
+            // Of DCQCN's own rate nothing is lost either, with all of the link for the flow.
+            acked(&mut law, at(101), 1);
+            assert_eq!(gbps(&law), if cnp.congested { alone } else { 40.0 }, "{cut_of}: {cnp:?}");
+        }
+        let mut law = sender(&[("fallback", text("off"))], 40, 40, 0);
+        acked(&mut law, at(8), 16);
+        law.on_cnp(at(100), &cnp);
+        assert_eq!((gbps(&law), law.window()), (2.5, u64::MAX), "{cnp:?}");
+        assert!(law.fallback.is_none());
+    }
+}
+
+#[test]
 fn parameters_are_its_own_and_dcqcns() {
     let names: Vec<&str> = Dasr::INFO.parameters.iter().map(|row| row.name).collect();
     let mut unique = names.clone();
