@@ -12,8 +12,11 @@ use std::{
     sync::Arc,
 };
 
-/// Bytes of the smallest frame with preamble and gap, which a share takes that is told apart from acknowledgements.
-const FRAME: u64 = 84;
+/// Bytes that a share which is told apart from acknowledgements has beside the headers of data: AETH, as in an acknowledgement
+/// of RoCEv2 (IBA volume 1, annex A17).
+const AETH: u32 = 4;
+/// Bytes of the smallest frame with preamble and gap (IEEE 802.3).
+const SMALLEST: u32 = 84;
 /// Shares that are told take one in so many of the receiver's link.
 const TELLING: u64 = 10;
 /// A flow counts for the time of so many of its packets at least.
@@ -94,9 +97,10 @@ const NONE: u32 = u32::MAX;
 impl Receiver {
     /// With nobody sending yet, on a link of the path's rate.
     pub fn new(constants: Arc<Constants>, path: &Path) -> Self {
+        let frame = (path.wire_mss.saturating_sub(path.mss) + AETH).max(SMALLEST);
         Self {
             packet: path.rate.time_of(Bytes::new(path.wire_mss.into())),
-            frame: path.rate.time_of(Bytes::new(FRAME)),
+            frame: path.rate.time_of(Bytes::new(frame.into())),
             constants,
             places: Vec::new(),
             flows: Vec::new(),
