@@ -294,7 +294,32 @@ fn dcqcn_heeds_the_marks_that_it_is_to_heed() {
     assert_eq!(marks[0], marks[2], "what is marked does not depend on who heeds it");
 }
 
-/// A packet that was marked in the fabric stays so at a congested port to its receiver, and other laws see CE there as ever.
+/// A packet that was marked in the fabric stays so at a congested port to its receiver.
+#[test]
+fn what_the_fabric_has_marked_stays_marked() {
+    let link = link(100, Time::from_us(1));
+    let fabric = LeafSpine { leaves: 2, spines: 1, hosts_per_leaf: 8, host_link: link, fabric_link: link };
+    let mut config = dasr(fabric.build().expect("a good topology"), &[]);
+    config.switch.ecn = Ecn::Step { at: Size::Bytes(50_000) };
+    // Four share a link between switches, and four are beside the receiver.
+    config.flows = (0..4).chain(12..16).map(|source| flow(source, 8, 400_000)).collect();
+    let outcome = common::run(config);
+    delivered(&outcome);
+    let marked = |from: std::ops::Range<u32>| -> u64 {
+        let records = outcome.flows.iter().filter(|record| from.contains(&record.source));
+        records.map(|record| u64::from(record.marked_packets)).sum()
+    };
+    let totals = &outcome.totals;
+    let (far, near) = (marked(0..8), marked(8..16));
+    println!(
+        "{far} of {} marked in the fabric, {near} beside {} at the edge",
+        totals.marks_fabric, totals.marks_edge
+    );
+    assert!(totals.marks_fabric > 0 && totals.marks_edge > 0, "{totals:?}");
+    assert_eq!((far, near), (totals.marks_fabric, 0));
+}
+
+/// Other laws see CE at a port to a receiver as ever.
 #[test]
 fn other_classes_are_marked_as_ever() {
     let marked = |law: &str| {
