@@ -29,7 +29,9 @@ fn sampled(mut config: Config, every: Time) -> Outcome {
 
 /// Rates assigned at a time, in Gbit/s, by sender.
 fn assigned(outcome: &Outcome, time: Time) -> Vec<(u32, f64)> {
-    let then = outcome.rates.iter().filter(|sample| sample.time == time);
+    // They are in order of time.
+    let first = outcome.rates.partition_point(|sample| sample.time < time);
+    let then = outcome.rates[first..].iter().take_while(|sample| sample.time == time);
     then.map(|sample| (sample.source, sample.assigned_bps as f64 / 1e9)).collect()
 }
 
@@ -60,16 +62,41 @@ fn sample_after(time: Time) -> Time {
     Time::from_ps(time.ps().div_ceil(STEP.ps()) * STEP.ps())
 }
 
+/// Time of a full packet, and of a share that is told, on a link of 100 Gbit/s.
+fn frames(config: &Config) -> (Time, Time) {
+    let path = incast_sim::base_path(&config.topology, MTU, common::info("dasr").framing);
+    let time = |bytes: u32| path.rate.time_of(incast_units::Bytes::new(bytes.into()));
+    (time(path.wire_mss), time(path.wire_mss - path.mss + 4))
+}
+
+/// From a change among n senders to the last share that is told of it, if others were told of the one before just then
+/// (docs/blitz.md, receiver). To travel comes on top.
+fn telling(config: &Config, senders: u32) -> Time {
+    let all = frames(config).1 * u64::from(senders);
+    (base_rtt(config) / 2).max(all * 10) + all
+}
+
+fn is_fair(rate: f64, senders: u32) -> bool {
+    (rate * f64::from(senders) / 100.0 - 1.0).abs() < 0.01
+}
+
+/// What a sender is assigned at a time, in Gbit/s.
+fn assigned_to(outcome: &Outcome, source: u32, time: Time) -> f64 {
+    let rates = assigned(outcome, time);
+    rates.iter().find(|(other, _)| *other == source).expect("it sends").1
+}
+
 /// One RTT after the last of them has its first acknowledgement, n senders that join at once are assigned C/n to 1%; and so are those
 /// that are left, one RTT after any of them leaves.
 #[test]
 fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
-    for senders in [2u32, 4, 8, 16, 64] {
+    for (senders, alone) in [(2u32, 2), (4, 4), (8, 8), (16, 16), (64, 60)] {
         let mut config = dasr(star(senders + 1), &[]);
         let rtt = base_rtt(&config);
-        // Each leaves at another time, several RTTs apart.
-        let bytes = |sender: u32| 400_000 + 60_000 * u64::from(sender);
+        // Each leaves at another time, RTTs apart; the queue of the first RTT may bring the last packets of two together.
+        let bytes = |sender: u32| 400_000 + 60_000 * u64::from(sender + u32::from(sender == senders));
         config.flows = (1..=senders).map(|source| flow(source, 0, bytes(source))).collect();
+        let ((packet, _), telling) = (frames(&config), telling(&config, senders));
         let outcome = sampled(config, STEP);
         delivered(&outcome);
         let heard = first_heard(&outcome);
@@ -89,13 +116,13 @@ fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
                 })
                 .collect();
             if rates.len() != left as usize {
+                println!("{senders} senders: at {time} {} in place of {left}", rates.len());
                 return;
             }
-            let fair = 100.0 / f64::from(left);
             for (source, rate) in &rates {
                 assert!(
-                    (rate / fair - 1.0).abs() < 0.01,
-                    "{senders} senders, {left} left at {time}: {source} has {rate} in place of {fair}"
+                    is_fair(*rate, left),
+                    "{senders} senders, {left} left at {time}: {source} has {rate}"
                 );
             }
             assert!(jain(&rates) >= 0.999);
@@ -109,8 +136,109 @@ fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
             check(*end, senders - 1 - index as u32);
         }
         println!("{senders} senders: joined at {joined}, RTT {rtt}, {checked} checks");
-        assert!(checked > senders / 2, "{senders} senders: {checked}");
+        assert_eq!(checked, alone, "{senders} senders");
+
+        // From its own first acknowledgement: that tells of those that have come, and the first packets of the others take their time.
+        let mut order: Vec<(Time, u32)> = heard.iter().map(|(source, time)| (*time, *source)).collect();
+        order.sort_unstable();
+        for (before, (first, source)) in order.iter().enumerate() {
+            let count = before as u32 + 1;
+            let at_once = assigned_to(&outcome, *source, *first);
+            assert!(is_fair(at_once, count), "{senders} senders: number {count} starts with {at_once}");
+            let others = packet * u64::from(senders - count);
+            let later = assigned_to(&outcome, *source, sample_after(*first + others + telling));
+            assert!(is_fair(later, senders), "{senders} senders: number {count} has {later}");
+            // So an RTT is not enough for the first ones, if there are many.
+            if others > rtt {
+                let then = assigned_to(&outcome, *source, sample_after(*first + rtt));
+                assert!(then > 101.0 / f64::from(senders), "{senders} senders: number {count} has {then}");
+            }
+        }
     }
+}
+
+/// Each sender has C/n with its own first acknowledgement, where receivers are told how many there will be.
+#[test]
+fn with_the_look_ahead_the_first_acknowledgement_is_enough() {
+    for senders in [2u32, 8, 64] {
+        // 64 first packets take longer than four RTTs to arrive.
+        let parameters = [("look_ahead", Raw::Flag(true)), ("look_ahead_for", text("100us"))];
+        let mut config = dasr(star(senders + 1), &parameters);
+        let spec = |source| FlowSpec { request: 7, ..flow(source, 0, 800_000) };
+        config.flows = (1..=senders).map(spec).collect();
+        let outcome = sampled(config, STEP);
+        delivered(&outcome);
+        let heard = first_heard(&outcome);
+        assert_eq!(heard.len(), senders as usize);
+        for (source, first) in heard {
+            let rate = assigned_to(&outcome, source, first);
+            assert!(is_fair(rate, senders), "{senders} senders: {source} has {rate}");
+        }
+    }
+}
+
+/// While others send: one RTT after its first acknowledgement all have C/n, it and they.
+#[test]
+fn one_that_joins_later_has_its_share_within_an_rtt_and_so_have_the_others() {
+    for senders in [2u32, 4, 8, 16, 64] {
+        let mut config = dasr(star(senders + 1), &[]);
+        let (rtt, start) = (base_rtt(&config), Time::from_us(100));
+        config.flows = (1..senders).map(|source| flow(source, 0, 2_000_000)).collect();
+        config.flows.push(at(start, flow(senders, 0, 2_000_000)));
+        let outcome = sampled(config, STEP);
+        delivered(&outcome);
+        let heard = first_heard(&outcome)[&senders];
+        for (time, senders) in [(start - STEP, senders - 1), (sample_after(heard + rtt), senders)] {
+            let rates = assigned(&outcome, time);
+            assert_eq!(rates.len(), senders as usize, "at {time}");
+            let first_end = outcome.flows.iter().filter_map(|record| record.delivered).min();
+            assert!(first_end.expect("delivered") > time);
+            assert!(rates.iter().all(|(_, rate)| is_fair(*rate, senders)), "{senders} at {time}: {rates:?}");
+        }
+    }
+}
+
+/// Two of 66 leave within an RTT: those that are left hear of the second one when telling of the first has taken no more than its
+/// part of the link.
+#[test]
+fn of_a_second_change_soon_after_the_first_all_hear_within_the_bound_of_telling() {
+    const LEFT: u32 = 64;
+    let all = LEFT + 2;
+    // Each sends its share from the start, so that all do the same all the time.
+    let parameters = [
+        ("look_ahead", Raw::Flag(true)),
+        ("look_ahead_for", text("100us")),
+        ("initial", Raw::Float(1.0 / f64::from(all))),
+    ];
+    let mut config = dasr(star(all + 1), &parameters);
+    let (rtt, bound) = (base_rtt(&config), base_rtt(&config) / 2 + telling(&config, LEFT + 1));
+    let bytes = |source: u32| if source > LEFT { 160_000 } else { 400_000 };
+    let spec = |source| FlowSpec { request: 7, ..flow(source, 0, bytes(source)) };
+    config.flows = (1..=all).map(spec).collect();
+    let outcome = sampled(config, STEP);
+    delivered(&outcome);
+    let mut ends: Vec<Time> = outcome.flows.iter().filter_map(|record| record.delivered).collect();
+    ends.sort_unstable();
+    let (first, second, third) = (ends[0], ends[1], ends[2]);
+    assert!(second - first < rtt && third > second + bound, "{first}, {second}, {third}");
+    // C/65 is not C/64 to 1%.
+    let knows = |time: Time| {
+        let rates = assigned(&outcome, time);
+        let left = rates.iter().filter(|(source, _)| *source <= LEFT);
+        left.filter(|(_, rate)| is_fair(*rate, LEFT)).count() == LEFT as usize
+    };
+    let mut time = sample_after(second);
+    while !knows(time) {
+        time += STEP;
+        assert!(time <= sample_after(second + bound), "not within {bound} of {second}");
+    }
+    println!(
+        "{} after the first and {} after the second, within {bound}; RTT {rtt}",
+        time - first,
+        time - second
+    );
+    // More than an RTT.
+    assert!(time - second > rtt);
 }
 
 /// Literally, by acknowledgements alone: then it takes as long as the next one, which for n senders comes n packets later.
