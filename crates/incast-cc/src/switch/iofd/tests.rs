@@ -43,7 +43,7 @@ impl SwitchView for Ports {
         RATE
     }
     fn may_send(&self, port: u16, priority: u8) -> bool {
-        !self.stuck.contains(&port) && !(priority == 0 && self.paused_channel.contains(&port))
+        !(self.stuck.contains(&port) || priority == 0 && self.paused_channel.contains(&port))
     }
     fn leaving_priority(&self, _ingress: u16, port: u16, priority: u8) -> u8 {
         if self.paused_channel.contains(&port) { 0 } else { priority }
