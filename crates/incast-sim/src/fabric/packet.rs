@@ -272,7 +272,7 @@ impl Packet {
         self.flags |= MARKED;
     }
     /// UE: a queue was passed of which its switch did not know whether it was congested (TCD). Of classes that tell marks apart by
-    /// their place: congestion was experienced at the port that leads to the receiver ([`crate::settings::Class::tells_edge_marks`]).
+    /// their place: congestion was experienced at the port that leads to the receiver (`tells_edge_marks` in `settings.rs`).
     #[inline]
     pub fn undetermined(&self) -> bool {
         self.flags & UNDETERMINED != 0
