@@ -31,6 +31,7 @@ pub mod phost;
 pub mod polo;
 mod reminder;
 mod share;
+mod slots;
 pub mod window_credit;
 mod word;
 

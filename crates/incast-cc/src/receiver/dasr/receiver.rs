@@ -3,7 +3,7 @@
 use super::{Active, Constants, Counts, Parameters, Tell};
 use crate::{
     Path,
-    receiver::{Arrival, Control, End, NewFlow, ReceiverScheduler, Share, Word},
+    receiver::{Arrival, Control, End, NewFlow, ReceiverScheduler, Share, Word, slots::Slots},
 };
 use incast_units::{Bytes, Time};
 use std::{
@@ -69,10 +69,7 @@ pub struct Receiver {
     /// Time of a full packet, and of a share that is told, on the host's link.
     packet: Time,
     frame: Time,
-    /// Where each flow is; by handle.
-    places: Vec<u32>,
-    flows: Vec<Flow>,
-    gaps: Vec<u32>,
+    flows: Slots<Flow>,
     /// By what their flows say of them.
     parties: BTreeMap<u64, Party>,
     /// Weights of all parties, and of those that are still to come.
@@ -91,9 +88,6 @@ pub struct Receiver {
     silences: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
-/// No place: the flow is not in progress.
-const NONE: u32 = u32::MAX;
-
 impl Receiver {
     /// With nobody sending yet, on a link of the path's rate.
     pub fn new(constants: Arc<Constants>, path: &Path) -> Self {
@@ -102,9 +96,7 @@ impl Receiver {
             packet: path.rate.time_of(Bytes::new(path.wire_mss.into())),
             frame: path.rate.time_of(Bytes::new(frame.into())),
             constants,
-            places: Vec::new(),
-            flows: Vec::new(),
-            gaps: Vec::new(),
+            flows: Slots::new(),
             parties: BTreeMap::new(),
             weights: 0,
             expected: 0,
@@ -122,8 +114,7 @@ impl Receiver {
     }
 
     fn place(&self, handle: u32) -> Option<usize> {
-        let place = self.places.get(handle as usize).copied().filter(|place| *place != NONE);
-        place.map(|place| place as usize)
+        self.flows.place(handle)
     }
 
     /// Counts a flow, or counts it no longer.
@@ -300,15 +291,7 @@ impl ReceiverScheduler for Receiver {
             grouped: false,
             told: None,
         };
-        let place = self.gaps.pop().map_or(self.flows.len(), |place| place as usize);
-        match self.flows.get_mut(place) {
-            Some(gap) => *gap = flow,
-            None => self.flows.push(flow),
-        }
-        if new.flow as usize >= self.places.len() {
-            self.places.resize(new.flow as usize + 1, NONE);
-        }
-        self.places[new.flow as usize] = place as u32;
+        let place = self.flows.insert(new.flow, flow);
         self.set_active(place, true);
     }
 
@@ -351,8 +334,7 @@ impl ReceiverScheduler for Receiver {
     fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(Control)) {
         let Some(place) = self.place(flow) else { return };
         self.set_active(place, false);
-        self.places[flow as usize] = NONE;
-        self.gaps.push(place as u32);
+        self.flows.free(flow, place);
         // Entries of flows that are gone go with the next one that is not.
         while self.silences.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
             self.silences.pop();

@@ -1,7 +1,9 @@
 //! The receiver's half: whom to grant, at which priority, and what to ask for again.
 
 use super::{Constants, Fill, Resends};
-use crate::receiver::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, arrived::Arrived};
+use crate::receiver::{
+    Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, arrived::Arrived, slots::Slots,
+};
 use incast_units::Time;
 use std::{
     cmp::Reverse,
@@ -51,10 +53,7 @@ impl Message {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     constants: Arc<Constants>,
-    /// Where each flow's message is; by handle.
-    places: Vec<u32>,
-    messages: Vec<Message>,
-    free: Vec<u32>,
+    messages: Slots<Message>,
     /// Messages that are not granted in full: sender, remaining bytes, flow.
     ungranted: BTreeSet<(u32, u64, u32)>,
     /// The shortest of each sender: remaining bytes, flow.
@@ -67,18 +66,13 @@ pub struct Receiver {
     blind: u64,
 }
 
-/// No place: the flow is not in progress.
-const NONE: u32 = u32::MAX;
-
 impl Receiver {
     /// With nobody sending yet.
     pub fn new(constants: Arc<Constants>) -> Self {
         let blind = constants.blind;
         Self {
             constants,
-            places: Vec::new(),
-            messages: Vec::new(),
-            free: Vec::new(),
+            messages: Slots::new(),
             ungranted: BTreeSet::new(),
             shortest: BTreeSet::new(),
             timers: BinaryHeap::new(),
@@ -88,8 +82,7 @@ impl Receiver {
     }
 
     fn place(&self, flow: u32) -> Option<usize> {
-        let place = self.places.get(flow as usize).copied().filter(|place| *place != NONE);
-        place.map(|place| place as usize)
+        self.messages.place(flow)
     }
 
     /// The sender's shortest message among those that want grants.
@@ -197,8 +190,7 @@ impl Receiver {
 
     fn remove(&mut self, flow: u32) {
         let Some(place) = self.place(flow) else { return };
-        self.places[flow as usize] = NONE;
-        self.free.push(place as u32);
+        self.messages.free(flow, place);
         let message = &mut self.messages[place];
         message.arrived = Arrived::default();
         if message.wants_grants() {
@@ -237,15 +229,7 @@ impl ReceiverScheduler for Receiver {
         };
         let (source, flow, bytes, wants_grants) =
             (new.source, new.flow, message.remaining(), message.wants_grants());
-        let place = self.free.pop().map_or(self.messages.len(), |place| place as usize);
-        match self.messages.get_mut(place) {
-            Some(free) => *free = message,
-            None => self.messages.push(message),
-        }
-        if flow as usize >= self.places.len() {
-            self.places.resize(flow as usize + 1, NONE);
-        }
-        self.places[flow as usize] = place as u32;
+        let place = self.messages.insert(flow, message);
         if wants_grants {
             self.rank(source, flow, None, Some(bytes));
         }

@@ -2,7 +2,7 @@
 
 use super::{Constants, LONG, Scheduling};
 use crate::receiver::{
-    Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, TokenName, arrived::Arrived,
+    Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, TokenName, arrived::Arrived, slots::Slots,
 };
 use incast_units::Time;
 use std::{
@@ -65,10 +65,7 @@ impl Flow {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     constants: Arc<Constants>,
-    /// Where each flow is; by handle.
-    places: Vec<u32>,
-    flows: Vec<Flow>,
-    gaps: Vec<u32>,
+    flows: Slots<Flow>,
     /// Those that may be given tokens, the shortest first: remaining packets, flow.
     shortest: BTreeSet<(u64, u32)>,
     /// Where they take turns: those, the next one first, and some that wait again.
@@ -83,18 +80,13 @@ pub struct Receiver {
     most_free: u64,
 }
 
-/// No place: the flow is not in progress.
-const NONE: u32 = u32::MAX;
-
 impl Receiver {
     /// With nobody sending yet.
     pub fn new(constants: Arc<Constants>) -> Self {
         let most_free = constants.free;
         Self {
             constants,
-            places: Vec::new(),
-            flows: Vec::new(),
-            gaps: Vec::new(),
+            flows: Slots::new(),
             shortest: BTreeSet::new(),
             turns: VecDeque::new(),
             ready: 0,
@@ -105,8 +97,7 @@ impl Receiver {
     }
 
     fn place(&self, flow: u32) -> Option<usize> {
-        let place = self.places.get(flow as usize).copied().filter(|place| *place != NONE);
-        place.map(|place| place as usize)
+        self.flows.place(flow)
     }
 
     /// Puts a flow where it belongs after something happened to it: among those that may be given tokens, or those that
@@ -192,8 +183,7 @@ impl Receiver {
         self.line_up(handle, before, None);
         self.flows[place].arrived = Arrived::default();
         self.flows[place].unused = VecDeque::new();
-        self.places[handle as usize] = NONE;
-        self.gaps.push(place as u32);
+        self.flows.free(handle, place);
         // Timers of flows that are gone go with the next one that is not.
         while self.timers.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
             self.timers.pop();
@@ -223,15 +213,7 @@ impl ReceiverScheduler for Receiver {
             queued: false,
             timed: false,
         };
-        let place = self.gaps.pop().map_or(self.flows.len(), |place| place as usize);
-        match self.flows.get_mut(place) {
-            Some(gap) => *gap = flow,
-            None => self.flows.push(flow),
-        }
-        if new.flow as usize >= self.places.len() {
-            self.places.resize(new.flow as usize + 1, NONE);
-        }
-        self.places[new.flow as usize] = place as u32;
+        let place = self.flows.insert(new.flow, flow);
         self.settle(place);
     }
 

@@ -7,7 +7,7 @@ use super::{
     AdjointScope, Arrival, Control, Driving, End, EpochOf, NewFlow, Parameters, Pause, PausedWindow,
     ReceiverScheduler, Repair, Scope, Signal,
 };
-use crate::Path;
+use crate::{Path, receiver::slots::Slots};
 use incast_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -169,19 +169,13 @@ impl Flow {
     }
 }
 
-/// No place: a flow that has ended, or is not one of this receiver's.
-const NONE: u32 = u32::MAX;
-
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     rules: Parameters,
     /// Most that D can be, in packets.
     most: f64,
-    /// Places of flows by handle.
-    places: Vec<u32>,
-    flows: Vec<Flow>,
-    free: Vec<u32>,
+    flows: Slots<Flow>,
     /// Flows that began.
     begun: u64,
     /// Flows in progress by age, active and inactive ones.
@@ -210,9 +204,7 @@ impl Receiver {
         Self {
             rules: parameters.clone(),
             most: (parameters.d_most * bdp).max(1.0),
-            places: Vec::new(),
-            flows: Vec::new(),
-            free: Vec::new(),
+            flows: Slots::new(),
             begun: 0,
             active: BTreeMap::new(),
             inactive: BTreeMap::new(),
@@ -238,7 +230,7 @@ impl Receiver {
     }
 
     fn place(&self, handle: u32) -> Option<usize> {
-        self.places.get(handle as usize).filter(|place| **place != NONE).map(|place| *place as usize)
+        self.flows.place(handle)
     }
 
     fn by_flow(&self) -> bool {
@@ -575,34 +567,20 @@ impl ReceiverScheduler for Receiver {
             heard: new.now,
             budget: Budget::new(self.arrivals),
         };
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.flows[place as usize] = flow;
-                place
-            }
-            None => {
-                self.flows.push(flow);
-                self.flows.len() as u32 - 1
-            }
-        };
-        let handle = new.flow as usize;
-        if self.places.len() <= handle {
-            self.places.resize(handle + 1, NONE);
-        }
-        self.places[handle] = place;
+        let place = self.flows.insert(new.flow, flow);
         let has_room = match self.rules.pause {
             Pause::UntilMarked => !self.marked,
             Pause::Crowded => (self.active.len() as u64) < self.rules.most_active,
             Pause::Off => true,
         };
         if has_room || self.active.is_empty() {
-            self.activate(place as usize, new.now);
+            self.activate(place, new.now);
             if self.rules.adjoint_scope == AdjointScope::Owner && self.owner.is_none() {
                 // Its first adjoint packet comes by itself.
                 self.owner = Some(self.begun);
             }
         } else {
-            self.inactive.insert(self.begun, place);
+            self.inactive.insert(self.begun, place as u32);
         }
     }
 
@@ -670,8 +648,7 @@ impl ReceiverScheduler for Receiver {
 
     fn on_end(&mut self, now: Time, flow: u32, _end: End, send: Send<'_>) {
         let Some(place) = self.place(flow) else { return };
-        self.places[flow as usize] = NONE;
-        self.free.push(place as u32);
+        self.flows.free(flow, place);
         let flow = &mut self.flows[place];
         let released = flow.awaited + flow.wasted;
         let (number, was_active, succeeded) = (flow.number, flow.active, flow.succeeded);
