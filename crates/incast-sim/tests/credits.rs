@@ -6,15 +6,18 @@
 mod common;
 
 use common::{
-    MTU, OVERHEAD, class, config, conserved, delivered, flow, link, link_event, star, text, took, unlimited,
+    MTU, OVERHEAD, class, config, conserved, delivered, flow, link, link_event,
+    lossless::{self, cables_fail, edges, everything, run},
+    random::{self, Kind},
+    star, text, took, unlimited,
 };
 use incast_sim::{
-    Config, ConfigError, FlowSpec, Outcome,
+    Config, ConfigError, FlowSpec,
     config::{
         Buffer, ClassConfig, Credits, Ecn, HostConfig, LoadBalancing, MarkAt, Pfc, Size, SwitchConfig,
         Threshold,
     },
-    fabric::topology::{Chain, Dumbbell, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse},
+    fabric::topology::{Chain, Dumbbell, Ring, Topology, file::parse},
     outcome::EventKind,
     probe::PacketFilter,
     simulate,
@@ -32,22 +35,6 @@ const CASES: u32 = 600;
 /// Memories of so many full packets, each of which is told of when it has gone on.
 fn packets(count: u64) -> Credits {
     Credits { buffer: Some(count * ROOM), update: Some(0), ..Credits::default() }
-}
-
-/// A fabric that never lost anything for lack of memory.
-fn run(config: Config) -> Outcome {
-    let outcome = common::run(config);
-    assert_eq!((outcome.totals.drops, outcome.totals.lossless_drops), (0, 0), "{:?}", outcome.totals);
-    outcome
-}
-
-fn everything() -> PacketFilter {
-    PacketFilter { flow: None, ports: Vec::new(), from: Time::ZERO, until: Time::MAX, most: usize::MAX }
-}
-
-fn edges(outcome: &Outcome, node: u32, kind: EventKind) -> Vec<Time> {
-    let edges = outcome.events.iter().filter(|event| event.node == node && event.kind == kind);
-    edges.map(|event| event.time).collect()
 }
 
 // ---- When --------------------------------------------------------------------------------------------------
@@ -161,19 +148,8 @@ fn congestion_spreads_to_a_victim() {
 // ---- Always the same ---------------------------------------------------------------------------------------
 
 fn busy_fabric() -> Config {
-    let (host_link, fabric_link) = (link(100, Time::from_us(1)), link(100, Time::from_ns(600)));
-    let topology = LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 4, host_link, fabric_link }.build();
-    let mut config =
-        config(topology.expect("a good topology"), "dctcp", &[("initial_window", text("400KB"))]);
+    let mut config = lossless::busy_fabric();
     config.switch.credits = Some(Credits::default());
-    config.flows = (0..16u32)
-        .flat_map(|host| (0..6u32).map(move |turn| (host, turn)))
-        .map(|(host, turn)| FlowSpec {
-            start: Time::from_us(u64::from(turn) * 30),
-            ..flow(host, if turn % 2 == 0 { (host / 8) * 8 } else { (host * 5 + turn) % 16 }, 300_000)
-        })
-        .filter(|flow| flow.source != flow.destination)
-        .collect();
     config
 }
 
@@ -262,14 +238,7 @@ fn a_cable_that_fails_forgets_its_credits() {
         let with = |change: &dyn Fn(&mut Config)| {
             let mut config = busy_fabric();
             config.switch.credits = Some(credits.clone());
-            let topology = config.topology.clone();
-            for (start, end) in [(20, 45), (60, 61), (100, 400)] {
-                let at = Time::from_us;
-                config.link_events.push(link_event(&topology, at(start), "leaf0-spine1", false));
-                config.link_events.push(link_event(&topology, at(end), "leaf0-spine1", true));
-                config.link_events.push(link_event(&topology, at(start + 1), "h0-leaf0", false));
-                config.link_events.push(link_event(&topology, at(end + 1), "h0-leaf0", true));
-            }
+            cables_fail(&mut config);
             change(&mut config);
             run(config)
         };
@@ -378,59 +347,11 @@ fn what_could_never_be_sent_is_refused() {
 
 // ---- Random fabrics ----------------------------------------------------------------------------------------
 
-fn any_link() -> impl Strategy<Value = Link> {
-    let rate = prop_oneof![
-        4 => Just(100_000_000_000u64),
-        2 => Just(400_000_000_000),
-        2 => Just(25_000_000_000),
-        1 => Just(56_000_000_000),
-        1 => Just(7_777_777_777),
-    ];
-    let delay =
-        prop_oneof![4 => Just(1_000_000u64), 1 => Just(20_000_000), 1 => Just(1), 2 => 1u64..3_000_000];
-    (rate, delay).prop_map(|(rate, delay)| Link {
-        rate: Rate::from_bps(rate),
-        delay: Time::from_ps(delay),
-        loss: 0.0,
-    })
-}
-
-fn topology() -> impl Strategy<Value = Topology> {
-    let count = || 1u32..4;
-    prop_oneof![
-        3 => (3u32..12, any_link()).prop_map(|(hosts, link)| SingleSwitch { hosts, link }.build()),
-        2 => (1u32..6, 1u32..4, any_link(), any_link())
-            .prop_map(|(left, right, host_link, bottleneck)| Dumbbell { left, right, host_link, bottleneck }.build()),
-        3 => (2u32..4, count(), 2u32..5, any_link(), any_link()).prop_map(|(leaves, spines, hosts_per_leaf, host_link, fabric_link)| {
-            LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link }.build()
-        }),
-        1 => (2u32..5, count(), any_link(), any_link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
-            Chain { switches, hosts_per_switch, host_link, fabric_link }.build()
-        }),
-        2 => (3u32..7, count(), any_link(), any_link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
-            Ring { switches, hosts_per_switch, host_link, fabric_link }.build()
-        }),
-    ]
-    .prop_map(|topology| topology.expect("a good topology"))
-}
-
-/// A class by its law and priorities.
-type Kind = (&'static str, u8, Option<u8>);
-
 fn kind() -> impl Strategy<Value = Kind> {
     let law = prop_oneof![
         3 => Just("constant-window"), 1 => Just("dctcp"), 1 => Just("constant-rate"), 1 => Just("ibcc"), 1 => Just("homa")
     ];
     (law, 0u8..8, proptest::option::of(0u8..8))
-}
-
-fn any_flow() -> impl Strategy<Value = FlowSpec> {
-    let start = prop_oneof![3 => Just(0u64), 2 => 0u64..200_000];
-    let bytes = prop_oneof![1 => 1u64..5_000, 3 => 1u64..400_000];
-    let destination = prop_oneof![3 => Just(0u32), 1 => 0u32..30];
-    (start, 0u32..30, destination, bytes, 0u16..3).prop_map(|(start, source, destination, bytes, class)| {
-        FlowSpec { start: Time::from_ns(start), class, ..flow(source, destination, bytes) }
-    })
 }
 
 /// What is decided beside the parts of the fabric.
@@ -473,7 +394,7 @@ fn rest() -> impl Strategy<Value = Rest> {
     )
 }
 
-fn random(topology: &Topology, kinds: &[Kind], flows: &[FlowSpec], rest: &Rest) -> Config {
+fn any_config(topology: &Topology, kinds: &[Kind], flows: &[FlowSpec], rest: &Rest) -> Config {
     let hosts = topology.hosts;
     let mut topology = topology.clone();
     topology.cables.iter_mut().for_each(|cable| cable.link.loss = f64::from(rest.loss) / 1_000.0);
@@ -489,11 +410,7 @@ fn random(topology: &Topology, kinds: &[Kind], flows: &[FlowSpec], rest: &Rest) 
     // Homa needs all lanes, and receivers of its own.
     let homa = kinds[0].0 == "homa" && rest.priorities == 8;
     kinds.iter_mut().filter(|kind| kind.0 == "homa").for_each(|kind| kind.0 = "dctcp");
-    let place = |flow: &FlowSpec| {
-        let (source, destination) = (flow.source % hosts, flow.destination % hosts);
-        let destination = if source == destination { (source + 1) % hosts } else { destination };
-        FlowSpec { source, destination, class: flow.class % kinds.len() as u16, ..*flow }
-    };
+    let place = |flow: &FlowSpec| random::placed(flow, hosts, kinds.len());
     let mut config = if homa {
         let mut config = config(topology.clone(), "homa", &[]);
         config.flows = flows.iter().map(|flow| FlowSpec { class: 0, ..place(flow) }).collect();
@@ -541,31 +458,32 @@ fn no_packet_is_dropped_and_all_arrive_or_a_circle_is_found() {
     let mut runner =
         TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
     let kinds = proptest::collection::vec(kind(), 1..4);
-    let flows = proptest::collection::vec(any_flow(), 2..25);
+    let flows = proptest::collection::vec(random::flow(), 2..25);
     let (blocked, stuck) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
-    let result = runner.run(&(topology(), kinds, flows, rest()), |(topology, kinds, flows, rest)| {
-        let config = |threads| Config { threads, ..random(&topology, &kinds, &flows, &rest) };
-        let outcome = simulate(config(1)).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        conserved(&outcome);
-        prop_assert_eq!((outcome.totals.drops, outcome.totals.lossless_drops), (0, 0));
-        if rest.loss == 0 && rest.fails.is_none() {
-            prop_assert_eq!(outcome.totals.lost, 0);
-            prop_assert!(outcome.complete || outcome.deadlock.is_some());
-            let is_ring = topology.kind == "ring";
-            prop_assert!(outcome.deadlock.is_none() || is_ring || rest.spray, "{:?}", outcome.deadlock);
-        }
-        blocked.set(blocked.get() + u32::from(outcome.totals.pauses > 0));
-        stuck.set(stuck.get() + u32::from(outcome.deadlock.is_some()));
-        if rest.seed % 4 != 0 {
-            return Ok(());
-        }
-        let mut watched = config(2);
-        watched.probes.packets = Some(PacketFilter { most: 0, ..everything() });
-        let watched = simulate(watched).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        prop_assert_eq!(&watched.digest, &outcome.digest);
-        prop_assert_eq!(&watched.deadlock, &outcome.deadlock);
-        Ok(())
-    });
+    let result =
+        runner.run(&(random::topology(2), kinds, flows, rest()), |(topology, kinds, flows, rest)| {
+            let config = |threads| Config { threads, ..any_config(&topology, &kinds, &flows, &rest) };
+            let outcome = simulate(config(1)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            conserved(&outcome);
+            prop_assert_eq!((outcome.totals.drops, outcome.totals.lossless_drops), (0, 0));
+            if rest.loss == 0 && rest.fails.is_none() {
+                prop_assert_eq!(outcome.totals.lost, 0);
+                prop_assert!(outcome.complete || outcome.deadlock.is_some());
+                let is_ring = topology.kind == "ring";
+                prop_assert!(outcome.deadlock.is_none() || is_ring || rest.spray, "{:?}", outcome.deadlock);
+            }
+            blocked.set(blocked.get() + u32::from(outcome.totals.pauses > 0));
+            stuck.set(stuck.get() + u32::from(outcome.deadlock.is_some()));
+            if rest.seed % 4 != 0 {
+                return Ok(());
+            }
+            let mut watched = config(2);
+            watched.probes.packets = Some(PacketFilter { most: 0, ..everything() });
+            let watched = simulate(watched).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert_eq!(&watched.digest, &outcome.digest);
+            prop_assert_eq!(&watched.deadlock, &outcome.deadlock);
+            Ok(())
+        });
     let (blocked, stuck) = (blocked.get(), stuck.get());
     if let Err(error) = result {
         panic!("{error}");

@@ -5,7 +5,11 @@
 
 mod common;
 
-use common::{class, conserved, text};
+use common::{
+    class, conserved,
+    random::{self, Kind},
+    text,
+};
 use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
     Config, Fabric, FlowSpec, base_path,
@@ -13,7 +17,7 @@ use incast_sim::{
         Alpha, Buffer, ClassConfig, Ecn, Expiry, Headroom, HostConfig, LoadBalancing, MarkAt, Pfc, Probes,
         Size, SwitchConfig, Threshold, Ties, Wire,
     },
-    fabric::topology::{Chain, Dumbbell, LeafSpine, Link, Ring, SingleSwitch, Topology},
+    fabric::topology::{Link, SingleSwitch, Topology},
     pfc_rules,
     probe::PacketFilter,
     simulate,
@@ -23,46 +27,6 @@ use proptest::{prelude::*, test_runner::TestRunner};
 
 /// Fabrics in a normal run.
 const CASES: u32 = 1000;
-
-fn link() -> impl Strategy<Value = Link> {
-    let rate = prop_oneof![
-        4 => Just(100_000_000_000u64),
-        2 => Just(400_000_000_000),
-        2 => Just(25_000_000_000),
-        1 => Just(56_000_000_000),
-        1 => Just(7_777_777_777),
-    ];
-    let delay = prop_oneof![
-        4 => Just(1_000_000u64),
-        1 => Just(20_000_000),
-        1 => Just(1),
-        2 => 1u64..3_000_000,
-    ];
-    (rate, delay).prop_map(|(rate, delay)| Link {
-        rate: Rate::from_bps(rate),
-        delay: Time::from_ps(delay),
-        loss: 0.0,
-    })
-}
-
-fn topology() -> impl Strategy<Value = Topology> {
-    let count = || 1u32..4;
-    prop_oneof![
-        3 => (3u32..12, link()).prop_map(|(hosts, link)| SingleSwitch { hosts, link }.build()),
-        2 => (1u32..6, 1u32..4, link(), link())
-            .prop_map(|(left, right, host_link, bottleneck)| Dumbbell { left, right, host_link, bottleneck }.build()),
-        3 => (2u32..4, count(), 2u32..5, link(), link()).prop_map(|(leaves, spines, hosts_per_leaf, host_link, fabric_link)| {
-            LeafSpine { leaves, spines, hosts_per_leaf, host_link, fabric_link }.build()
-        }),
-        1 => (2u32..5, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
-            Chain { switches, hosts_per_switch, host_link, fabric_link }.build()
-        }),
-        1 => (3u32..7, count(), link(), link()).prop_map(|(switches, hosts_per_switch, host_link, fabric_link)| {
-            Ring { switches, hosts_per_switch, host_link, fabric_link }.build()
-        }),
-    ]
-    .prop_map(|topology| topology.expect("a good topology"))
-}
 
 fn pfc() -> impl Strategy<Value = Pfc> {
     let alpha = prop_oneof![
@@ -92,29 +56,9 @@ fn pfc() -> impl Strategy<Value = Pfc> {
     })
 }
 
-/// A class by its law and priorities.
-type Kind = (&'static str, u8, Option<u8>);
-
 fn kind() -> impl Strategy<Value = Kind> {
     let law = prop_oneof![3 => Just("constant-window"), 1 => Just("dctcp"), 1 => Just("constant-rate"), 1 => Just("dcqcn")];
     (law, 0u8..8, proptest::option::of(0u8..8))
-}
-
-fn flow() -> impl Strategy<Value = FlowSpec> {
-    let start = prop_oneof![3 => Just(0u64), 2 => 0u64..200_000];
-    let bytes = prop_oneof![1 => 1u64..5_000, 3 => 1u64..400_000];
-    let destination = prop_oneof![3 => Just(0u32), 1 => 0u32..30];
-    (start, 0u32..30, destination, bytes, 0u16..3).prop_map(|(start, source, destination, bytes, class)| {
-        FlowSpec {
-            start: Time::from_ns(start),
-            source,
-            destination,
-            bytes,
-            class,
-            request: FlowSpec::NO_REQUEST,
-            pinned: None,
-        }
-    })
 }
 
 /// What is decided beside the parts of the fabric.
@@ -171,11 +115,7 @@ fn config(topology: &Topology, pfc: &Pfc, kinds: &[Kind], flows: &[FlowSpec], re
             ..class(topology, rest.mtu, law, &parameters)
         }
     };
-    let flow = |flow: &FlowSpec| {
-        let (source, destination) = (flow.source % hosts, flow.destination % hosts);
-        let destination = if source == destination { (source + 1) % hosts } else { destination };
-        FlowSpec { source, destination, class: flow.class % kinds.len() as u16, ..*flow }
-    };
+    let flow = |flow: &FlowSpec| random::placed(flow, hosts, kinds.len());
     let mut config = Config {
         topology: topology.clone(),
         switch: SwitchConfig {
@@ -245,11 +185,12 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
     let mut runner =
         TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
     let kinds = proptest::collection::vec(kind(), 1..4);
-    let flows = proptest::collection::vec(flow(), 2..25);
+    let flows = proptest::collection::vec(random::flow(), 2..25);
     let (paused, stuck) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
     let deflected = std::cell::Cell::new(0u32);
-    let result =
-        runner.run(&(topology(), pfc(), kinds, flows, rest()), |(topology, pfc, kinds, flows, rest)| {
+    let result = runner.run(
+        &(random::topology(1), pfc(), kinds, flows, rest()),
+        |(topology, pfc, kinds, flows, rest)| {
             let config = |threads| Config { threads, ..config(&topology, &pfc, &kinds, &flows, &rest) };
             let outcome = simulate(config(1)).map_err(|error| TestCaseError::fail(error.to_string()))?;
             conserved(&outcome);
@@ -284,7 +225,8 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
             prop_assert_eq!(&watched.digest, &outcome.digest);
             prop_assert_eq!(&watched.deadlock, &outcome.deadlock);
             Ok(())
-        });
+        },
+    );
     let (pauses, deadlocks) = (paused.get(), stuck.get());
     if let Err(error) = result {
         panic!("{error}");
@@ -322,11 +264,11 @@ fn who_is_paused_holds_something() {
     let mut runner =
         TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
     let kinds = proptest::collection::vec(kind(), 1..3);
-    let flows = proptest::collection::vec(flow(), 5..25);
+    let flows = proptest::collection::vec(random::flow(), 5..25);
     let dropped = std::cell::Cell::new(0u32);
     let short = (0u32..4, 2_000u64..300_000);
     let result = runner.run(
-        &(topology(), pfc(), kinds, flows, rest(), short),
+        &(random::topology(1), pfc(), kinds, flows, rest(), short),
         |(topology, pfc, kinds, flows, rest, (factor, total))| {
             let headroom = Headroom::RateTimesDelay(f64::from(factor));
             let pfc = Pfc { headroom, strict: false, ..pfc };

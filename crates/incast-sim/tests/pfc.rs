@@ -2,7 +2,11 @@
 
 mod common;
 
-use common::{MTU, OVERHEAD, config, delivered, flow, link, link_event, star, text, unlimited};
+use common::{
+    MTU, OVERHEAD, delivered, flow, link, link_event,
+    lossless::{busy_fabric, cables_fail, edges, everything, run},
+    star, unlimited,
+};
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{
@@ -11,10 +15,9 @@ use incast_sim::{
     },
     fabric::{
         packet::Kind,
-        topology::{Dumbbell, LeafSpine, Ring, SingleSwitch, Topology, file::parse},
+        topology::{Dumbbell, Ring, SingleSwitch, Topology, file::parse},
     },
     outcome::{EventKind, EventRecord, PacketRecord, Step, Totals},
-    probe::PacketFilter,
     simulate,
 };
 use incast_units::{Rate, Time};
@@ -34,27 +37,11 @@ fn shared(total: u64) -> Buffer {
     Buffer::Shared { total, alpha: (1, 1), reserve: 0 }
 }
 
-/// A lossless fabric that never lost anything.
-fn run(config: Config) -> Outcome {
-    let outcome = common::run(config);
-    assert_eq!((outcome.totals.drops, outcome.totals.lossless_drops), (0, 0), "{:?}", outcome.totals);
-    outcome
-}
-
 /// Hosts a and b send to c through one switch; the link to c is a tenth as fast.
 fn slow_receiver() -> Topology {
     let text = "host a\nhost b\nhost c\nswitch s\n\
                 link a s 100Gbps 1us\nlink b s 100Gbps 2us\nlink c s 10Gbps 1us\n";
     parse(text).expect("a good file")
-}
-
-fn everything() -> PacketFilter {
-    PacketFilter { flow: None, ports: Vec::new(), from: Time::ZERO, until: Time::MAX, most: usize::MAX }
-}
-
-fn edges(outcome: &Outcome, node: u32, kind: EventKind) -> Vec<Time> {
-    let edges = outcome.events.iter().filter(|event| event.node == node && event.kind == kind);
-    edges.map(|event| event.time).collect()
 }
 
 fn took(outcome: &Outcome, flow: usize) -> Time {
@@ -263,28 +250,12 @@ fn a_victim_waits_behind_the_congested_flow_and_recovers() {
 
 // ---- Always the same ---------------------------------------------------------------------------------------
 
-fn busy_fabric() -> Config {
-    let (host_link, fabric_link) = (link(100, Time::from_us(1)), link(100, Time::from_ns(600)));
-    let topology = LeafSpine { leaves: 4, spines: 2, hosts_per_leaf: 4, host_link, fabric_link }.build();
-    let mut config =
-        config(topology.expect("a good topology"), "dctcp", &[("initial_window", text("400KB"))]);
-    config.switch.buffer = shared(2_000_000);
-    config.flows = (0..16u32)
-        .flat_map(|host| (0..6u32).map(move |turn| (host, turn)))
-        .map(|(host, turn)| FlowSpec {
-            start: Time::from_us(u64::from(turn) * 30),
-            ..flow(host, if turn % 2 == 0 { (host / 8) * 8 } else { (host * 5 + turn) % 16 }, 300_000)
-        })
-        .filter(|flow| flow.source != flow.destination)
-        .collect();
-    config
-}
-
 #[test]
 fn results_do_not_depend_on_threads_or_on_who_watches() {
     for pfc in [dynamic(), fixed(60_000, 40_000), Pfc { response_delay: Time::from_ns(300), ..dynamic() }] {
         let with = |threads: usize, change: &dyn Fn(&mut Config)| {
             let mut config = busy_fabric();
+            config.switch.buffer = shared(2_000_000);
             config.switch.pfc = Some(pfc.clone());
             config.threads = threads;
             change(&mut config);
@@ -314,15 +285,9 @@ fn a_cable_that_fails_forgets_its_pauses() {
     for pfc in [dynamic(), Pfc { response_delay: Time::from_us(3), ..fixed(60_000, 40_000) }] {
         let with = |change: &dyn Fn(&mut Config)| {
             let mut config = busy_fabric();
+            config.switch.buffer = shared(2_000_000);
             config.switch.pfc = Some(pfc.clone());
-            let topology = config.topology.clone();
-            for (start, end) in [(20, 45), (60, 61), (100, 400)] {
-                let at = Time::from_us;
-                config.link_events.push(link_event(&topology, at(start), "leaf0-spine1", false));
-                config.link_events.push(link_event(&topology, at(end), "leaf0-spine1", true));
-                config.link_events.push(link_event(&topology, at(start + 1), "h0-leaf0", false));
-                config.link_events.push(link_event(&topology, at(end + 1), "h0-leaf0", true));
-            }
+            cables_fail(&mut config);
             change(&mut config);
             run(config)
         };

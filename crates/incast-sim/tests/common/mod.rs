@@ -6,6 +6,9 @@
 // Each test file uses a part of this.
 #![allow(dead_code)]
 
+pub mod lossless;
+pub mod random;
+
 use incast_cc::{
     Path,
     parameters::Raw,

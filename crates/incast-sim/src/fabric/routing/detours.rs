@@ -224,13 +224,14 @@ fn towards(order: &Order, down: &dyn Fn(usize) -> bool) -> Vec<u16> {
 /// What one switch knows of a routing epoch.
 #[derive(Clone, Debug)]
 pub struct Around {
+    /// Of all switches, read only: counted when an epoch begins, not per packet.
     detours: Arc<Detours>,
     hosts: u32,
     /// Index of the switch.
     switch: u32,
     /// By port: the switch there, or [`NONE`].
-    peers: Arc<[u32]>,
-    directions: Arc<[Direction]>,
+    peers: Box<[u32]>,
+    directions: Box<[Direction]>,
     /// Ports whose cables are down.
     down: Vec<u16>,
 }
