@@ -93,7 +93,7 @@ struct marimo_tcp {
 };
 
 /* ICSK_CA_PRIV_SIZE of Linux. */
-typedef char marimo_tcp_state_is_small[sizeof(struct marimo_tcp) <= 104 ? 1 : -1];
+_Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
 
 /**
  * struct marimo_tcp_sample - a socket as it is now
