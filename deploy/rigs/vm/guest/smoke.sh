@@ -1,0 +1,33 @@
+# shellcheck shell=dash disable=SC2034,SC2154
+# The module from its loading to its unloading, with one incast in between.
+. /rig/module.sh
+
+module_loads
+network 4
+receiver "$CONGESTION"
+
+# One flow long enough to be looked at while it runs.
+plan /out/long.csv 3000000
+rig-traffic play --plan /out/long.csv --congestion "$CONGESTION" --out /out/long-flows.csv &
+long=$!
+sleep 1
+in_namespace incast-0 ss -tinm >/out/ss
+check "ss names the law" contains /out/ss "$CONGESTION"
+check "ss shows its share of marks and window" contains /out/ss 'dctcp:\(|dctcp-ecn:\('
+check "rmmod is refused while connections are open" fails rmmod "$MODULE"
+wait $long
+check "and they end well" [ $? -eq 0 ]
+
+play incast 1000000
+check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+check "the queue has marked" [ "$marked" -gt 0 ]
+check "marks of the queue are marks at the receiver" [ "$marked" -eq "$received" ]
+# A SYN and the acknowledgement that ends the handshake may carry a mark too, and so may a probe for a tail loss that
+# turns out to be none: no newly delivered segment reports those.
+check "the senders were told of each" within "$echoed" $((received - 2 * senders - retransmissions)) "$received"
+check "the queue has dropped nothing" [ "$(red_count dropped)" -eq 0 ]
+note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"
+
+tables
+network_down
+module_unloads
