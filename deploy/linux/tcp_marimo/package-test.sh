@@ -20,7 +20,7 @@ fi
 
 started=$SECONDS
 package=$("$here/package.sh")
-base=$(deploy/rigs/debian/root.sh dkms dkms linux-headers-cloud-amd64)
+base=$(deploy/rigs/debian/root.sh dkms dkms linux-headers-cloud-amd64 openssl)
 work=$(mktemp -d)
 trap 'rmdir "$work"' EXIT
 mount -t tmpfs tmpfs "$work"
@@ -34,7 +34,7 @@ cp "$package" "$work/root/tmp/tcp-marimo-dkms.deb"
 inside() { DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$work/root" "$@" </dev/null; }
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; return 1; }; }
 fault() { echo "$here/package-test.sh: $*" >&2; exit 1; }
-# DKMS's own signing key, made at its first build, and what apt and depmod write about themselves.
+# DKMS's own signing key (made with openssl, which the package does not depend on), made at its first build, and what apt and depmod write about themselves.
 paths() {
     (cd "$work/root" && find . -xdev \( -path ./proc -o -path ./tmp -o -path ./var/log -o -path ./var/cache \) -prune \
         -o -print | grep -vE '^./(var/lib/dkms/mok\.(key|pub)|var/lib/(apt|dpkg)/.*|lib/modules/[^/]*/modules\..*)$' |
