@@ -160,6 +160,7 @@ struct marimo_tcp_sample {
 #define MARIMO_TCP_DID_UNDO 32u /* window, threshold and load set back */
 #define MARIMO_TCP_DID_EPOCH 64u /* an epoch ended */
 #define MARIMO_TCP_DID_SUSPECT 128u /* the peer's echo was found inflated */
+#define MARIMO_TCP_DID_INIT 256u /* marimo_init(), window and threshold set */
 
 /**
  * struct marimo_tcp_decision - what the socket is to be
@@ -486,7 +487,7 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	out->ack.position = in->una;
 	out->ack.next = in->next;
 	out->ack.limited = 0;
-	out->events = 0;
+	out->events = MARIMO_TCP_DID_INIT;
 	marimo_tcp_decide(m, c, in, out);
 }
 
