@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies what the module is built from into one flat folder, with the two headers that it shares with the other
+# Copies what the module is built from into one flat folder, with the headers that it shares with the other
 # adapters: DKMS copies only the module's own folder, and a build leaves nothing in this one.
 # usage: deploy/linux/tcp_marimo/stage.sh DIR
 set -euo pipefail
@@ -10,7 +10,7 @@ fi
 mkdir -p "$1"
 to=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
-cp Kbuild Makefile ./*.c ./*.h ../marimo_tcp.h ../../core/marimo.h "$to/"
+cp Kbuild Makefile ./*.c ./*.h ../*.h ../../core/marimo.h "$to/"
 if [ -d probe ]; then
     cp -r probe "$to/"
 fi

@@ -34,7 +34,7 @@ module() {
     work=$built/module-$version
     rm -rf "$work"
     mkdir -p "$work"
-    make -s -C deploy/linux/tcp_marimo stage STAGE="$PWD/$work"
+    deploy/linux/tcp_marimo/stage.sh "$work"
     if ! make -s -C "$kernel/root/usr/src/linux-headers-$version" M="$PWD/$work" modules >"$work/log" 2>&1; then
         cat "$work/log" >&2
         return 1
