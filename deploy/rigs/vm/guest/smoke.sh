@@ -3,6 +3,11 @@
 . /rig/module.sh
 
 module_loads
+if [ "$CONGESTION" = marimo ]; then
+    check "an unprivileged user cannot choose it" fails unprivileged "$CONGESTION"
+    check "as it can others" unprivileged reno
+    tables
+fi
 network 4
 receiver "$CONGESTION"
 
@@ -26,8 +31,10 @@ check "marks of the queue are marks at the receiver" [ "$marked" -eq "$received"
 # turns out to be none: no newly delivered segment reports those.
 check "the senders were told of each" within "$echoed" $((received - 2 * senders - retransmissions)) "$received"
 check "the queue has dropped nothing" [ "$(red_count dropped)" -eq 0 ]
+if [ "$CONGESTION" = marimo ]; then
+    check "the module has counted every connection" [ "$(count_of connections)" -ge 8 ]
+    check "and none without ECN" [ "$(count_of fallbacks)" -eq 0 ]
+fi
 note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"
-
-tables
 network_down
 module_unloads
