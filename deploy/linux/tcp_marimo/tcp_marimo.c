@@ -274,7 +274,9 @@ static void marimo_tcp_start(struct sock *sk)
 
 static void marimo_tcp_release(struct sock *sk)
 {
-	atomic_dec(&marimo_counters.connections);
+	/* Called as well for sockets that were closed before init: listeners. */
+	if (inet_csk(sk)->icsk_ca_initialized)
+		atomic_dec(&marimo_counters.connections);
 }
 
 static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
