@@ -13,6 +13,7 @@ wanted=(virtio_pci virtio_blk veth sch_htb sch_red sch_netem sch_tbf sch_ingress
 
 root=$(mktemp -d "${out%/*}/root.XXXXXX")
 trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
 mkdir -p "$root"/{bin,sbin,lib64,usr/lib,dev,proc,sys,run,tmp,etc,out,"lib/modules/$version"}
 busybox=$(command -v busybox)
 cp "$busybox" "$root/bin/busybox"

@@ -68,7 +68,7 @@ boot() {
     mkdir -p "$overlay/rig" "$overlay/bin"
     cp "$rig"/guest/*.sh "$overlay/rig/"
     cp "$rig/guest/init" "$overlay/init"
-    chmod 755 "$overlay/init"
+    chmod 755 "$overlay" "$overlay/init"
     cp "$built/rig-traffic" "$overlay/bin/"
     cp deploy/core/marimo-f.table "$overlay/rig/"
     if [ -f "$built/module-$version/tcp_marimo.ko" ]; then

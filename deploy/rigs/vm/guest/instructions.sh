@@ -15,6 +15,6 @@ done
 play incast 2000000
 check "every flow of $CONGESTION ends with its checksum intact" [ "$played$flows" = 04 ]
 check "the queue has marked" [ "$marked" -gt 0 ]
-check "the queue has dropped nothing" [ "$(red_count dropped)" -eq 0 ]
+check "the queue has not overflowed" [ "$(red_count pdrop)" -eq 0 ]
 cat /proc/kallsyms >/out/kallsyms
 cat /proc/modules >/out/modules
