@@ -625,6 +625,13 @@ static int marimo_use_table(const struct marimo_table *table)
 	return 0;
 }
 
+/* Without connections and without files: nobody reads it. */
+static void marimo_free_table(void)
+{
+	kfree(rcu_dereference_protected(marimo_f, 1));
+	RCU_INIT_POINTER(marimo_f, NULL);
+}
+
 static ssize_t marimo_write_table(const char *text, size_t length)
 {
 	struct marimo_table table;
@@ -826,7 +833,7 @@ static int __init marimo_register(void)
 not_registered:
 	sysfs_remove_files(kobject, marimo_attributes);
 no_files:
-	kfree(rcu_dereference_protected(marimo_f, 1));
+	marimo_free_table();
 	return error;
 }
 
@@ -835,7 +842,7 @@ static void __exit marimo_unregister(void)
 {
 	tcp_unregister_congestion_control(&marimo);
 	sysfs_remove_files(&THIS_MODULE->mkobj.kobj, marimo_attributes);
-	kfree(rcu_dereference_protected(marimo_f, 1));
+	marimo_free_table();
 }
 
 module_init(marimo_register);
