@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::plan::{self, Host};
+use crate::queue::Watch;
 use crate::sys::Settings;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,12 +11,14 @@ use std::str::FromStr;
 pub const USAGE: &str = "\
 usage: rig-traffic play --plan PLAN.csv --congestion NAME --out FLOWS.csv
            [--socket-buffer BYTES] [--ecn-check] [--deadline SECONDS]
+           [--sample-queue NS:DEVICE --sample-interval-us N --samples QUEUE.csv]
        rig-traffic churn --connections N --seconds S --congestion NAME
            --source-namespace NS --source ADDRESS --destination-namespace NS --destination ADDRESS
            [--bytes MOST] [--socket-buffer BYTES]
 
 play   plays the flows of a plan between the network namespaces of this kernel, compares every byte that arrives
-       with what was sent, and writes one row per flow. --ecn-check: a flow without ECN has failed.
+       with what was sent, and writes one row per flow. --ecn-check: a flow without ECN has failed. --sample-queue: what
+       the root queueing discipline of a device holds, every N us while flows are under way.
 churn  keeps N short connections under way for S seconds, of 1 to MOST bytes (64 KiB by default).
 A namespace is a name below /run/netns, or - for the own one. Exit code 0: all went well; 1: a flow failed; 2: bad input.
 ";
@@ -36,6 +39,8 @@ pub enum Command {
         ecn_check: bool,
         /// When what has not ended has failed.
         deadline_ns: u64,
+        /// The queue that is watched, and where its samples go.
+        watch: Option<(Watch, PathBuf)>,
     },
     /// `churn`.
     Churn {
@@ -107,12 +112,29 @@ impl Options {
         })
     }
 
+    fn watch(&mut self) -> Result<Option<(Watch, PathBuf)>, String> {
+        let interval = self.number("--sample-interval-us", 1, 1_000_000_000)?;
+        match (self.0.remove("--sample-queue"), interval, self.0.remove("--samples")) {
+            (None, None, None) => Ok(None),
+            (Some(queue), Some(interval), Some(samples)) => {
+                let (namespace, device) = queue
+                    .split_once(':')
+                    .ok_or_else(|| format!("--sample-queue is NS:DEVICE; found \"{queue}\""))?;
+                let watch = Watch {
+                    namespace: plan::namespace(namespace)
+                        .map_err(|fault| format!("--sample-queue: {fault}"))?,
+                    device: device.to_owned(),
+                    interval_ns: interval * 1000,
+                };
+                Ok(Some((watch, samples.into())))
+            }
+            _ => Err("--sample-queue, --sample-interval-us and --samples need each other".to_owned()),
+        }
+    }
+
     fn settings(&mut self) -> Result<Settings, String> {
         let congestion = self.text("--congestion")?;
-        // TCP_CA_NAME_MAX, with its final zero.
-        if congestion.is_empty() || congestion.len() > 15 {
-            return Err(format!("--congestion is a name of 1 to 15 bytes; found \"{congestion}\""));
-        }
+        let congestion = plan::congestion(&congestion).map_err(|fault| format!("--{fault}"))?;
         let socket_buffer = self.number("--socket-buffer", 4096, 1 << 29)?;
         let socket_buffer = socket_buffer.map(|bytes| i32::try_from(bytes).expect("below 2^29"));
         Ok(Settings { congestion, socket_buffer })
@@ -128,7 +150,16 @@ pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Command, Stri
     match command.as_str() {
         "--help" | "-h" | "help" => Ok(Command::Help),
         "play" => {
-            let values = ["--plan", "--congestion", "--out", "--socket-buffer", "--deadline"];
+            let values = [
+                "--plan",
+                "--congestion",
+                "--out",
+                "--socket-buffer",
+                "--deadline",
+                "--sample-queue",
+                "--sample-interval-us",
+                "--samples",
+            ];
             let mut options = Options::read(arguments, &values, &["--ecn-check"])?;
             Ok(Command::Play {
                 plan: options.text("--plan")?.into(),
@@ -136,6 +167,7 @@ pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Command, Stri
                 settings: options.settings()?,
                 ecn_check: options.text("--ecn-check").is_ok(),
                 deadline_ns: options.number("--deadline", 1, MOST_SECONDS)?.unwrap_or(600) * 1_000_000_000,
+                watch: options.watch()?,
             })
         }
         "churn" => {

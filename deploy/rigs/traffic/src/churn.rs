@@ -50,20 +50,22 @@ pub struct Churned {
 /// If it cannot begin: a namespace, an address or the congestion control is not there.
 pub fn churn(churn: &Churn, settings: Settings) -> io::Result<Churned> {
     let port = |id: u64| FIRST_PORT + u16::try_from(id % PORTS).expect("few");
-    let routes: Vec<_> = (0..PORTS).map(|id| (&churn.source, &churn.destination, port(id))).collect();
-    let mut engine = Engine::new(settings, false, &routes)?;
+    let transfer = |id: u64| Transfer {
+        id,
+        source: churn.source.clone(),
+        destination: churn.destination.clone(),
+        port: port(id),
+        bytes: payload::size(u64::MAX, id, churn.most_bytes),
+        congestion: None,
+    };
+    let first: Vec<_> = (0..PORTS).map(transfer).collect();
+    let mut engine = Engine::new(settings, false, &first)?;
     let mut started = 0;
     let mut result = Churned::default();
     loop {
         let open = engine.now() < churn.duration_ns;
         while open && (engine.running() as u64) < churn.connections {
-            engine.start(&Transfer {
-                id: started,
-                source: churn.source.clone(),
-                destination: churn.destination.clone(),
-                port: port(started),
-                bytes: payload::size(u64::MAX, started, churn.most_bytes),
-            });
+            engine.start(&transfer(started));
             started += 1;
             // What fails at once would be tried again for ever at the same instant.
             if started > 64 && result.failed == started - 1 {

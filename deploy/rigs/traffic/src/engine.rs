@@ -29,6 +29,19 @@ pub struct Transfer {
     pub port: u16,
     /// What is sent.
     pub bytes: u64,
+    /// Congestion control of its own, instead of the engine's.
+    pub congestion: Option<String>,
+}
+
+impl Transfer {
+    fn to(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.destination.address, self.port)
+    }
+
+    fn settings(&self, common: &Settings) -> Settings {
+        let congestion = self.congestion.clone().unwrap_or_else(|| common.congestion.clone());
+        Settings { congestion, ..common.clone() }
+    }
 }
 
 /// How a transfer went. Times are ns since the engine's origin.
@@ -101,29 +114,40 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Listens wherever `hosts` receive, and checks that every namespace exists and accepts the settings.
-    pub fn new(settings: Settings, ecn_check: bool, routes: &[(&Host, &Host, u16)]) -> io::Result<Self> {
+    /// Listens wherever `transfers` go, and checks that every namespace exists and accepts the settings.
+    pub fn new(settings: Settings, ecn_check: bool, transfers: &[Transfer]) -> io::Result<Self> {
         sys::raise_file_limit()?;
         let mut namespaces = Namespaces::new()?;
         let poll = Poll::new()?;
-        let senders: BTreeSet<_> = routes.iter().map(|(source, _, _)| source.namespace.as_deref()).collect();
-        for namespace in senders {
-            namespaces.inside(namespace, || sys::try_settings(&settings))?;
+        let senders: BTreeSet<_> =
+            transfers.iter().map(|transfer| (&transfer.source.namespace, &transfer.congestion)).collect();
+        for (namespace, congestion) in senders {
+            let congestion = congestion.as_ref().unwrap_or(&settings.congestion).clone();
+            let settings = Settings { congestion, ..settings.clone() };
+            namespaces.inside(namespace.as_deref(), || sys::try_settings(&settings))?;
         }
         let mut listeners = Vec::new();
         let mut places = BTreeMap::new();
-        for &(_, destination, port) in routes {
-            let at = SocketAddrV4::new(destination.address, port);
-            let place = (destination.namespace.clone(), at);
-            if places.contains_key(&place) {
+        let mut controls = Vec::new();
+        for transfer in transfers {
+            let at = transfer.to();
+            let place = (transfer.destination.namespace.clone(), at);
+            let settings = transfer.settings(&settings);
+            if let Some(&listener) = places.get(&place) {
+                // Connections inherit it from the listener.
+                if controls[listener] != settings.congestion {
+                    let (one, other) = (&controls[listener], &settings.congestion);
+                    return Err(io::Error::other(format!("flows to {at} are of {one} and of {other}")));
+                }
                 continue;
             }
             let listener = namespaces
-                .inside(destination.namespace.as_deref(), || sys::listen(at, &settings))
+                .inside(transfer.destination.namespace.as_deref(), || sys::listen(at, &settings))
                 .map_err(|error| io::Error::new(error.kind(), format!("listening at {at}: {error}")))?;
             poll.add(&listener, READABLE, token(listeners.len() as u64, LISTENER))?;
             places.insert(place, listeners.len());
             listeners.push(listener);
+            controls.push(settings.congestion);
         }
         let timer = sys::timer()?;
         poll.add(&timer, READABLE, token(0, TIMER))?;
@@ -154,6 +178,11 @@ impl Engine {
         sys::now() - self.origin
     }
 
+    /// The namespaces, for others who look into them.
+    pub fn namespaces(&mut self) -> &mut Namespaces {
+        &mut self.namespaces
+    }
+
     /// How many transfers are under way.
     pub fn running(&self) -> usize {
         self.running.len()
@@ -161,7 +190,8 @@ impl Engine {
 
     /// Opens a transfer's connection. If that fails at once, the next turn says so.
     pub fn start(&mut self, transfer: &Transfer) {
-        let to = SocketAddrV4::new(transfer.destination.address, transfer.port);
+        let to = transfer.to();
+        let settings = transfer.settings(&self.settings);
         let listener = self.places[&(transfer.destination.namespace.clone(), to)];
         let mut record = Record {
             id: transfer.id,
@@ -176,7 +206,7 @@ impl Engine {
         let from = transfer.source.address;
         let connected = self
             .namespaces
-            .inside(transfer.source.namespace.as_deref(), || sys::connect(from, to, &self.settings))
+            .inside(transfer.source.namespace.as_deref(), || sys::connect(from, to, &settings))
             .and_then(|(fd, seen_as)| {
                 self.poll.add(&fd, WRITABLE, token(transfer.id, SENDER))?;
                 Ok((fd, seen_as))

@@ -9,6 +9,7 @@ mod engine;
 mod payload;
 mod plan;
 mod play;
+mod queue;
 mod sys;
 
 use arguments::{Command, USAGE};
@@ -40,15 +41,21 @@ fn run(command: Command) -> Result<(), Fault> {
             print!("{USAGE}");
             Ok(())
         }
-        Command::Play { plan, out, settings, ecn_check, deadline_ns } => {
+        Command::Play { plan, out, settings, ecn_check, deadline_ns, watch } => {
             let name = plan.display();
             let text = std::fs::read_to_string(&plan)
                 .map_err(|error| Fault::BadInput(format!("{name}: {error}")))?;
             let flows = plan::read(&text).map_err(|fault| Fault::BadInput(format!("{name}: {fault}")))?;
-            let played = play::play(&flows, settings, ecn_check, deadline_ns)
-                .map_err(|error| Fault::BadInput(error.to_string()))?;
-            write(&out, &play::csv(&played.records))
-                .map_err(|error| Fault::Failed(format!("{}: {error}", out.display())))?;
+            let played =
+                play::play(&flows, settings, ecn_check, deadline_ns, watch.as_ref().map(|(watch, _)| watch))
+                    .map_err(|error| Fault::BadInput(error.to_string()))?;
+            let keep = |path: &Path, text: &str| {
+                write(path, text).map_err(|error| Fault::Failed(format!("{}: {error}", path.display())))
+            };
+            if let Some((_, samples)) = &watch {
+                keep(samples, &queue::csv(&played.samples))?;
+            }
+            keep(&out, &play::csv(&played.records))?;
             let bytes: u64 = played.records.iter().map(|record| record.received).sum();
             let failed: Vec<_> = played
                 .records

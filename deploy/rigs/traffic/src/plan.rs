@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// The first line of a plan.
+/// The first line of a plan. A last column `congestion` may follow.
 pub const HEADER: &str = "flow,source_namespace,source,destination_namespace,destination,port,start_ns,bytes";
 
 /// One flow of a plan.
@@ -21,6 +21,8 @@ pub struct Flow {
     pub start_ns: u64,
     /// What is sent.
     pub bytes: u64,
+    /// Congestion control of its own, instead of the play's.
+    pub congestion: Option<String>,
 }
 
 /// An address in a network namespace.
@@ -46,11 +48,21 @@ fn field<T: std::str::FromStr>(name: &str, text: &str, allowed: &str) -> Result<
     text.parse().map_err(|_| format!("{name} is {allowed}; found \"{text}\""))
 }
 
-fn row(line: &str) -> Result<Flow, String> {
-    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+/// A name of a congestion control: at most TCP_CA_NAME_MAX, with its final zero.
+pub fn congestion(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > 15 {
+        return Err(format!("congestion is a name of 1 to 15 bytes; found \"{text}\""));
+    }
+    Ok(text.to_owned())
+}
+
+fn row(line: &str, columns: usize) -> Result<Flow, String> {
+    let mut fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    let found = fields.len();
+    let own = if columns == 9 { fields.pop() } else { None };
     let [id, source_namespace, source, destination_namespace, destination, port, start, bytes] = fields[..]
     else {
-        return Err(format!("{} fields instead of 8", fields.len()));
+        return Err(format!("{found} fields instead of {columns}"));
     };
     let number = "a whole number below 2^64";
     let flow = Flow {
@@ -66,6 +78,7 @@ fn row(line: &str) -> Result<Flow, String> {
         port: field("port", port, "a number from 1 to 65535")?,
         start_ns: field("start_ns", start, number)?,
         bytes: field("bytes", bytes, number)?,
+        congestion: own.filter(|name| !matches!(*name, "" | "-")).map(congestion).transpose()?,
     };
     if flow.port == 0 {
         return Err("port is a number from 1 to 65535; found \"0\"".to_owned());
@@ -85,17 +98,16 @@ fn row(line: &str) -> Result<Flow, String> {
 /// Says which line is at fault, and what is allowed there.
 pub fn read(text: &str) -> Result<Vec<Flow>, String> {
     let mut lines = text.lines().enumerate();
-    match lines.next() {
-        Some((_, first)) if first.trim() == HEADER => {}
-        first => {
-            let found = first.map_or("nothing", |(_, line)| line);
-            return Err(format!("line 1: the header is \"{HEADER}\"; found \"{found}\""));
-        }
-    }
+    let first = lines.next().map_or("nothing", |(_, line)| line.trim());
+    let columns = match first.strip_prefix(HEADER) {
+        Some("") => 8,
+        Some(",congestion") => 9,
+        _ => return Err(format!("line 1: the header is \"{HEADER}[,congestion]\"; found \"{first}\"")),
+    };
     let mut flows = Vec::new();
     let mut ids = BTreeSet::new();
     for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let flow = row(line).map_err(|fault| format!("line {}: {fault}", index + 1))?;
+        let flow = row(line, columns).map_err(|fault| format!("line {}: {fault}", index + 1))?;
         if !ids.insert(flow.id) {
             return Err(format!("line {}: flow {} stands there twice", index + 1, flow.id));
         }
@@ -122,6 +134,20 @@ mod tests {
         assert_eq!(flows[0].source.namespace, None);
         assert_eq!(flows[0].destination.namespace.as_deref(), Some("b"));
         assert_eq!((flows[2].port, flows[2].start_ns, flows[2].bytes), (5001, 20, 3));
+    }
+
+    #[test]
+    fn a_flow_may_have_a_congestion_control_of_its_own() {
+        let text = format!(
+            "{HEADER},congestion\n1,a,10.0.0.1,b,10.0.0.2,1,0,1,cubic\n2,a,10.0.0.1,b,10.0.0.2,2,0,1,-\n"
+        );
+        let flows = read(&text).expect("sound");
+        assert_eq!(flows[0].congestion.as_deref(), Some("cubic"));
+        assert_eq!(flows[1].congestion, None);
+        let fault = read(&format!("{HEADER},congestion\n1,a,10.0.0.1,b,10.0.0.2,1,0,1\n")).unwrap_err();
+        assert_eq!(fault, "line 2: 8 fields instead of 9");
+        let fault = read(&format!("{HEADER},congestion\n1,a,10.0.0.1,b,10.0.0.2,1,0,1,sixteen-letters-\n"));
+        assert!(fault.unwrap_err().starts_with("line 2: congestion is a name of 1 to 15 bytes"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, Record, Transfer};
 use crate::plan::Flow;
+use crate::queue::{Queue, Sample, Watch};
 use crate::sys::Settings;
 use std::fmt::Write as _;
 use std::io;
@@ -16,36 +17,60 @@ pub struct Played {
     pub records: Vec<Record>,
     /// CLOCK_MONOTONIC at time 0.
     pub origin: u64,
+    /// What the watched queue held.
+    pub samples: Vec<Sample>,
 }
 
 /// Plays `flows`, which come by their start. What has not ended after `deadline_ns` has failed.
 ///
 /// # Errors
-/// If the play cannot begin: a namespace, an address or the congestion control is not there.
-pub fn play(flows: &[Flow], settings: Settings, ecn_check: bool, deadline_ns: u64) -> io::Result<Played> {
-    let routes: Vec<_> = flows.iter().map(|flow| (&flow.source, &flow.destination, flow.port)).collect();
-    let mut engine = Engine::new(settings, ecn_check, &routes)?;
+/// If the play cannot begin: a namespace, an address, a device or the congestion control is not there.
+pub fn play(
+    flows: &[Flow],
+    settings: Settings,
+    ecn_check: bool,
+    deadline_ns: u64,
+    watch: Option<&Watch>,
+) -> io::Result<Played> {
+    let transfers: Vec<_> = flows
+        .iter()
+        .map(|flow| Transfer {
+            id: flow.id,
+            source: flow.source.clone(),
+            destination: flow.destination.clone(),
+            port: flow.port,
+            bytes: flow.bytes,
+            congestion: flow.congestion.clone(),
+        })
+        .collect();
+    let mut engine = Engine::new(settings, ecn_check, &transfers)?;
+    let mut queue = watch.map(|watch| Queue::open(watch, engine.namespaces())).transpose()?;
+    let mut samples = Vec::new();
+    let mut next_sample = 0;
     let mut records = Vec::with_capacity(flows.len());
-    let mut waiting = flows.iter().peekable();
+    let mut waiting = flows.iter().zip(&transfers).peekable();
     while records.len() < flows.len() {
         let now = engine.now();
         if now >= deadline_ns {
             break;
         }
-        while let Some(flow) = waiting.next_if(|flow| flow.start_ns <= now) {
-            engine.start(&Transfer {
-                id: flow.id,
-                source: flow.source.clone(),
-                destination: flow.destination.clone(),
-                port: flow.port,
-                bytes: flow.bytes,
-            });
+        let mut alarm = deadline_ns;
+        if let (Some(queue), Some(watch)) = (&mut queue, watch) {
+            if now >= next_sample {
+                samples.push(queue.sample(now)?);
+                // Samples that came too late are left out, not made up.
+                next_sample = (now / watch.interval_ns + 1) * watch.interval_ns;
+            }
+            alarm = alarm.min(next_sample);
         }
-        let next = waiting.peek().map_or(deadline_ns, |flow| flow.start_ns.min(deadline_ns));
-        records.extend(engine.turn(Some(next))?);
+        while let Some((_, transfer)) = waiting.next_if(|(flow, _)| flow.start_ns <= now) {
+            engine.start(transfer);
+        }
+        let alarm = waiting.peek().map_or(alarm, |(flow, _)| flow.start_ns.min(alarm));
+        records.extend(engine.turn(Some(alarm))?);
     }
     records.extend(engine.abandon("not done at the deadline"));
-    for flow in waiting {
+    for (flow, _) in waiting {
         records.push(Record {
             id: flow.id,
             start_ns: flow.start_ns,
@@ -60,7 +85,7 @@ pub fn play(flows: &[Flow], settings: Settings, ecn_check: bool, deadline_ns: u6
     let place: std::collections::BTreeMap<u64, usize> =
         flows.iter().enumerate().map(|(index, flow)| (flow.id, index)).collect();
     records.sort_by_key(|record| place[&record.id]);
-    Ok(Played { records, origin: engine.origin() })
+    Ok(Played { records, origin: engine.origin(), samples })
 }
 
 /// The results as CSV. A time that a failed flow never reached is left out.

@@ -328,6 +328,20 @@ pub fn tcp_info(fd: &OwnedFd) -> io::Result<TcpInfo> {
     })
 }
 
+/// A socket that asks the kernel about the network of the thread's namespace.
+pub fn netlink() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    own(unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) })
+}
+
+/// Number of a network device in the thread's namespace.
+pub fn interface(name: &str) -> io::Result<u32> {
+    let text = CString::new(name)?;
+    // SAFETY: `text` ends with a zero.
+    let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+    if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
+}
+
 /// A timer on CLOCK_MONOTONIC.
 pub fn timer() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.

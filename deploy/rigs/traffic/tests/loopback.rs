@@ -58,6 +58,46 @@ fn flows_arrive_whole_and_in_their_order() {
 }
 
 #[test]
+fn a_flow_may_have_a_congestion_control_of_its_own() {
+    let folder = folder("own");
+    let (plan, out) = (folder.join("plan.csv"), folder.join("flows.csv"));
+    let play = |second: &str| {
+        let rows =
+            format!("1,-,127.0.0.1,-,127.0.0.1,47871,0,9,-\n2,-,127.0.0.1,-,127.0.0.1,{second},0,9,cubic\n");
+        std::fs::write(&plan, format!("{HEADER},congestion\n{rows}")).expect("written");
+        let (plan, out) = (plan.to_str().expect("text"), out.to_str().expect("text"));
+        rig_traffic(&["play", "--plan", plan, "--congestion", "reno", "--out", out])
+    };
+    let output = play("47871");
+    assert_eq!(output.status.code(), Some(2), "one listener cannot have both");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("flows to 127.0.0.1:47871 are of reno and of cubic")
+    );
+    assert!(play("47872").status.success());
+    let text = std::fs::read_to_string(&out).expect("written");
+    let names: Vec<_> = text.lines().skip(1).filter_map(|row| row.rsplit(',').next()).collect();
+    assert_eq!(names, ["reno", "cubic"]);
+}
+
+#[test]
+fn the_queue_is_sampled() {
+    let folder = folder("sampled");
+    let samples = folder.join("queue.csv");
+    let _ = std::fs::remove_file(&samples);
+    let plan = "1,-,127.0.0.1,-,127.0.0.1,47881,0,9\n2,-,127.0.0.1,-,127.0.0.1,47881,50000000,9\n";
+    let path = samples.to_str().expect("text");
+    let (_, output) =
+        play("sampled", plan, &["--sample-queue", "-:lo", "--sample-interval-us", "5000", "--samples", path]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(&samples).expect("written");
+    let times: Vec<u64> =
+        text.lines().skip(1).map(|row| row.split(',').next().expect("a time").parse().expect("ns")).collect();
+    assert!(times.len() >= 2 && times.is_sorted(), "{times:?}");
+    let (_, output) = play("sampled", plan, &["--sample-queue", "-:lo"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_flow_that_cannot_connect_fails_alone() {
     // 127.0.0.1 cannot reach an address beyond the loopback device.
     let plan = "1,-,127.0.0.1,-,127.0.0.1,47821,0,5000\n2,-,192.0.2.1,-,127.0.0.1,47821,0,5000\n";
