@@ -67,7 +67,7 @@ network() {
         ip -n "incast-$_n" route add default via "$network.1"
     done
     offloads off
-    bottleneck
+    bottleneck "$red"
     # A return path of some length: the windows are more than the floor of two packets.
     in_namespace incast-r tc qdisc replace dev port root netem delay 2ms limit 10000
 }
@@ -88,19 +88,32 @@ offloads() {
     done
 }
 
-# bottleneck [RED'S ARGUMENTS]: the switch's port to the receiver, 40 Mbit/s, a queue that marks and does not overflow.
+# A queue that marks and does not overflow.
+red="limit 600000 min 15000 max 45000 avpkt 1500 burst 11 probability 1 bandwidth 40mbit ecn"
+
+# bottleneck RED'S ARGUMENTS: the switch's port to the receiver, 40 Mbit/s.
 bottleneck() {
-    _red=${*:-limit 600000 min 15000 max 45000 avpkt 1500 burst 11 probability 1 bandwidth 40mbit ecn}
     in_namespace incast-switch tc qdisc del dev to-r root 2>/dev/null
     in_namespace incast-switch tc qdisc add dev to-r root handle 1: htb default 1
     in_namespace incast-switch tc class add dev to-r parent 1: classid 1:1 htb rate 40mbit burst 3000 cburst 3000
-    # shellcheck disable=SC2086
-    in_namespace incast-switch tc qdisc add dev to-r parent 1:1 handle 2: red $_red
+    # shellcheck disable=SC2086 # one word per argument
+    in_namespace incast-switch tc qdisc add dev to-r parent 1:1 handle 2: red $1
 }
 
-# receiver LAW: with what incast-r answers, by route, as an operator would set it for some peers.
+# receiver LAW [route]: with what incast-r answers; by route, as an operator sets it for some peers, its listeners
+# themselves ask for CUBIC.
 receiver() {
-    ip -n incast-r route replace default via 10.9.200.1 congctl "$1"
+    receiver=$1
+    ip -n incast-r route replace default via 10.9.200.1
+    if [ "${2:-}" = route ]; then
+        receiver=cubic
+        ip -n incast-r route replace default via 10.9.200.1 congctl "$1"
+    fi
+}
+
+# traffic PLAN ROWS: plays a plan under the law.
+traffic() {
+    rig-traffic play --plan "$1" --congestion "$CONGESTION" --receiver-congestion "$receiver" --out "$2"
 }
 
 network_down() {
@@ -144,7 +157,7 @@ play() {
     plan "/out/$_name/plan.csv" "$2" "${3:-1}"
     _marked=$(red_count marked)
     _received=$(nstat_of incast-r IpExtInCEPkts)
-    rig-traffic play --plan "/out/$_name/plan.csv" --congestion "$CONGESTION" --out "/out/$_name/flows.csv"
+    traffic "/out/$_name/plan.csv" "/out/$_name/flows.csv"
     played=$?
     marked=$(($(red_count marked) - _marked))
     received=$(($(nstat_of incast-r IpExtInCEPkts) - _received))

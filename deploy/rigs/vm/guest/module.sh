@@ -99,7 +99,8 @@ tables() {
 swap_tables() {
     _swaps=0
     while [ -e "$1" ]; do
-        write_table /tmp/steep && write_table /tmp/shipped || break
+        write_table /tmp/steep || break
+        write_table /tmp/shipped || break
         _swaps=$((_swaps + 2))
     done
     echo $_swaps >"$1.count"

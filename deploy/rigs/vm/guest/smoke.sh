@@ -9,14 +9,16 @@ if [ "$CONGESTION" = marimo ]; then
     tables
 fi
 network 4
-receiver "$CONGESTION"
+receiver "$CONGESTION" route
 
 # One flow long enough to be looked at while it runs.
 plan /out/long.csv 3000000
-rig-traffic play --plan /out/long.csv --congestion "$CONGESTION" --out /out/long-flows.csv &
+traffic /out/long.csv /out/long-flows.csv &
 long=$!
 sleep 1
 in_namespace incast-0 ss -tinm >/out/ss
+in_namespace incast-r ss -tin >/out/ss-receiver
+check "a route gives the receiver its law" contains /out/ss-receiver "$CONGESTION"
 [ "$CONGESTION" != marimo ] || check "the module counts the connections" [ "$(count_of connections)" -gt 0 ]
 check "ss names the law" contains /out/ss "$CONGESTION"
 check "ss shows its share of marks and window" contains /out/ss 'dctcp:\(|dctcp-ecn:\('
