@@ -38,6 +38,7 @@ struct bpf_marimo_settings {
  * @echo_acks: ACKs sent at once for that
  * @accecn: connections with AccECN, which need no echo of ours
  * @inflating: connections whose peer echoes more marks than it gets
+ * @restarts: windows that shrank while a connection was idle
  * @untraced: records for which the trace had no room
  */
 struct bpf_marimo_counters {
@@ -56,6 +57,7 @@ struct bpf_marimo_counters {
 	marimo_u64 echo_acks;
 	marimo_u64 accecn;
 	marimo_u64 inflating;
+	marimo_u64 restarts;
 	marimo_u64 untraced;
 };
 
@@ -91,8 +93,8 @@ enum bpf_marimo_kind {
  * @delivered: packets delivered, modulo 2^32
  * @delivered_ce: of those marked, modulo 2^32
  * @retransmits: packets retransmitted
- * @ack: what the algorithm was told, with BPF_MARIMO_ACK; @position and
- *	@next of a loss or a timeout
+ * @events: what the algorithm was told, struct marimo_tcp_decision.events
+ * @ack: its acknowledgement, struct marimo_tcp_decision.ack
  */
 struct bpf_marimo_record {
 	marimo_u64 time;
@@ -116,7 +118,7 @@ struct bpf_marimo_record {
 	marimo_u32 delivered;
 	marimo_u32 delivered_ce;
 	marimo_u32 retransmits;
-	marimo_u32 unused;
+	marimo_u32 events;
 	struct marimo_ack ack;
 };
 

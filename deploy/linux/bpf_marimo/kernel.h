@@ -41,6 +41,7 @@ static long (*const bpf_tcp_send_ack)(void *socket, u32 rcv_nxt) =
 	(void *)116;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) =
 	(void *)131;
+static u64 (*const bpf_jiffies64)(void) = (void *)118;
 static void (*const bpf_ringbuf_submit)(void *record, u64 flags) =
 	(void *)132;
 
@@ -80,8 +81,13 @@ struct ns_common {
 	u32 inum;
 };
 
+struct netns_ipv4 {
+	u8 sysctl_tcp_slow_start_after_idle;
+};
+
 struct net {
 	struct ns_common ns;
+	struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -142,27 +148,19 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 snd_una;
 	u32 snd_nxt;
+	u32 data_segs_out;
 	u32 rcv_nxt;
 	u32 srtt_us;
 	u32 delivered;
 	u32 delivered_ce;
-	u32 lost;
 	u32 lsndtime;
-	u32 prior_cwnd;
-	u32 high_seq;
-	u32 undo_marker;
 	u32 total_retrans;
 	u8 is_cwnd_limited : 1;
 	u8 ecn_flags;
 };
 
 struct rate_sample {
-	s32 delivered;
 	int losses;
-	u32 acked_sacked;
-	u32 prior_in_flight;
-	bool is_app_limited;
-	bool is_ack_delayed;
 };
 
 #pragma clang attribute pop
@@ -176,14 +174,6 @@ enum tcp_ca_event {
 	CA_EVENT_ECN_IS_CE,
 };
 
-enum tcp_ca_state {
-	TCP_CA_Open = 0,
-	TCP_CA_Disorder = 1,
-	TCP_CA_CWR = 2,
-	TCP_CA_Recovery = 3,
-	TCP_CA_Loss = 4,
-};
-
 /* Members are found by name; the loader refuses one that the kernel lacks. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
@@ -193,7 +183,6 @@ struct tcp_congestion_ops {
 	void (*cong_control)(struct sock *sk, u32 ack, int flag,
 			     const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);
-	u32 (*sndbuf_expand)(struct sock *sk);
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
 	char name[16];
@@ -207,6 +196,8 @@ struct tcp_congestion_ops {
 
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
+#define ICSK_ACK_TIMER 2u
+#define ICSK_ACK_NOW 16u
 #define AF_INET 2
 #define SOL_TCP 6
 #define TCP_CONGESTION 13

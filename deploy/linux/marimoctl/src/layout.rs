@@ -88,6 +88,7 @@ pub struct Counters {
     pub echo_acks: u64,
     pub accecn: u64,
     pub inflating: u64,
+    pub restarts: u64,
     pub untraced: u64,
 }
 
@@ -145,7 +146,7 @@ pub struct Record {
     pub delivered: u32,
     pub delivered_ce: u32,
     pub retransmits: u32,
-    pub unused: u32,
+    pub events: u32,
     pub ack: Ack,
 }
 
