@@ -19,7 +19,8 @@
  *  - marimo_tcp_echo() for each segment of data received
  *
  * Divisions are 32-bit and unsigned: one per acknowledgement for the pacing
- * rate, one more in recovery, and those of marimo.h.
+ * rate, one more in recovery, and those of marimo.h. No function has more than
+ * the five arguments that BPF can pass.
  */
 #ifndef INCAST_MARIMO_TCP_H
 #define INCAST_MARIMO_TCP_H
@@ -45,6 +46,7 @@ enum marimo_tcp_state {
 #define MARIMO_TCP_EXPIRED 4u /* a timeout begins an episode of its own */
 #define MARIMO_TCP_RUN 8u /* the last acknowledgement carried an echo */
 #define MARIMO_TCP_RUN_SHORT 16u /* too short a run to tell receivers apart */
+#define MARIMO_TCP_SAFE 32u /* progress without further losses (RFC 9937) */
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
 #define MARIMO_TCP_PEER_LATCHES 3u /* so many latched runs in a row: suspect */
@@ -112,9 +114,17 @@ typedef char marimo_tcp_state_is_small[sizeof(struct marimo_tcp) <= 104 ? 1 : -1
  * @clamp: largest window that the socket may have
  * @mss: bytes of a packet
  * @srtt: smoothed round trip in 1/8 microseconds, 0 if there is none yet
+ * @receive_next: position that its receiving side expects
+ * @idle: time since it last sent data, in any unit
+ * @timeout: its retransmission timeout in the same unit
  * @state: enum marimo_tcp_state, before a change
+ * @becomes: the state it changes to
  * @limited: the window held back data in the last window of data
  * @exact: the echo is exact by protocol (AccECN)
+ * @restart: windows are to shrink while it is idle
+ *
+ * @receive_next is for marimo_tcp_init() only, @becomes for
+ * marimo_tcp_on_state(), @idle, @timeout and @restart for marimo_tcp_on_start().
  */
 struct marimo_tcp_sample {
 	marimo_u32 delivered;
@@ -131,9 +141,14 @@ struct marimo_tcp_sample {
 	marimo_u32 clamp;
 	marimo_u32 mss;
 	marimo_u32 srtt;
+	marimo_u32 receive_next;
+	marimo_u32 idle;
+	marimo_u32 timeout;
 	marimo_u8 state;
+	marimo_u8 becomes;
 	marimo_u8 limited;
 	marimo_u8 exact;
+	marimo_u8 restart;
 };
 
 /* Bits of struct marimo_tcp_decision.events: what @core was told, in order. */
@@ -145,6 +160,7 @@ struct marimo_tcp_sample {
 #define MARIMO_TCP_DID_UNDO 32u /* window, threshold and load set back */
 #define MARIMO_TCP_DID_EPOCH 64u /* an epoch ended */
 #define MARIMO_TCP_DID_SUSPECT 128u /* the peer's echo was found inflated */
+#define MARIMO_TCP_DID_INIT 256u /* marimo_init(), window and threshold set */
 
 /**
  * struct marimo_tcp_decision - what the socket is to be
@@ -262,12 +278,12 @@ static inline marimo_u32 marimo_tcp_min_tso_segs(const struct marimo_tcp *m)
  * Proportional rate reduction (RFC 6937): the window during recovery. Above
  * the target packets leave in proportion to those delivered; below it they
  * catch up, with the slow start bound while recovery makes progress without
- * further losses (RFC 9937 calls such an acknowledgement safe), else with the
+ * further losses (what RFC 9937 calls a safe acknowledgement), else with the
  * conservative bound. The first retransmission leaves at once.
  */
 static inline marimo_u32 marimo_tcp_prr(struct marimo_tcp *m,
 					const struct marimo_tcp_sample *in,
-					marimo_u32 target, marimo_u32 safe)
+					marimo_u32 target)
 {
 	marimo_u32 delivered = in->delivered - m->prr_start;
 	marimo_u32 newly = in->delivered - m->prr_last;
@@ -287,7 +303,7 @@ static inline marimo_u32 marimo_tcp_prr(struct marimo_tcp *m,
 		send = marimo_tcp_over(send, sent);
 	} else {
 		send = marimo_tcp_over(delivered, sent);
-		if (safe)
+		if (m->flags & MARIMO_TCP_SAFE)
 			send = marimo_max(send, newly) + 1;
 		send = marimo_min(send, target - in->pipe);
 	}
@@ -303,14 +319,13 @@ static inline marimo_u32 marimo_tcp_prr(struct marimo_tcp *m,
 static inline void marimo_tcp_decide(struct marimo_tcp *m,
 				     const struct marimo_config *c,
 				     const struct marimo_tcp_sample *in,
-				     marimo_u32 state, marimo_u32 safe,
 				     struct marimo_tcp_decision *out)
 {
 	marimo_u32 window = marimo_tcp_packets(m, c);
 
-	if (state == MARIMO_TCP_RECOVERY)
-		window = marimo_tcp_prr(m, in, window, safe);
-	else if (state == MARIMO_TCP_LOSS)
+	if (in->state == MARIMO_TCP_RECOVERY)
+		window = marimo_tcp_prr(m, in, window);
+	else if (in->state == MARIMO_TCP_LOSS)
 		window = marimo_max(m->core.window >> 16, 1);
 	out->window = marimo_max(marimo_min(window, in->clamp), 1);
 	out->threshold = marimo_tcp_threshold(m);
@@ -401,6 +416,9 @@ static inline void marimo_tcp_deliver(struct marimo_tcp *m,
 	out->ack.next = in->next;
 	out->ack.limited = 0;
 	out->events = 0;
+	m->flags &= (marimo_u8)~MARIMO_TCP_SAFE;
+	if (in->una != m->una && !in->lost)
+		m->flags |= MARIMO_TCP_SAFE;
 	/* Marks without packets (AccECN) wait for the packets. */
 	if (!packets && in->una == m->una)
 		return;
@@ -428,14 +446,12 @@ static inline void marimo_tcp_deliver(struct marimo_tcp *m,
  * @table: a table without fault
  * @in: the socket; its window and threshold are where the connection starts,
  *	so that what a route says of initial windows holds
- * @receive_next: what the socket's receiving side expects
  * @out: what the socket is to be
  */
 static inline void marimo_tcp_init(struct marimo_tcp *m,
 				   const struct marimo_config *c,
 				   const struct marimo_table *table,
 				   const struct marimo_tcp_sample *in,
-				   marimo_u32 receive_next,
 				   struct marimo_tcp_decision *out)
 {
 	marimo_init(&m->core, c, table);
@@ -453,7 +469,7 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	m->delivered = in->delivered;
 	m->delivered_ce = in->delivered_ce;
 	m->una = in->una;
-	m->echo_next = receive_next;
+	m->echo_next = in->receive_next;
 	m->prr_start = in->delivered;
 	m->prr_last = in->delivered;
 	m->prr_sent = in->sent;
@@ -471,8 +487,8 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	out->ack.position = in->una;
 	out->ack.next = in->next;
 	out->ack.limited = 0;
-	out->events = 0;
-	marimo_tcp_decide(m, c, in, in->state, 0, out);
+	out->events = MARIMO_TCP_DID_INIT;
+	marimo_tcp_decide(m, c, in, out);
 }
 
 /**
@@ -489,10 +505,8 @@ static inline void marimo_tcp_on_ack(struct marimo_tcp *m,
 				     const struct marimo_tcp_sample *in,
 				     struct marimo_tcp_decision *out)
 {
-	marimo_u32 safe = in->una != m->una && !in->lost;
-
 	marimo_tcp_deliver(m, c, table, in, out);
-	marimo_tcp_decide(m, c, in, in->state, safe, out);
+	marimo_tcp_decide(m, c, in, out);
 }
 
 /* Where to go back to should the reduction that follows prove spurious. */
@@ -522,8 +536,7 @@ static inline void marimo_tcp_on_timeout(struct marimo_tcp *m)
  * @m: the connection
  * @c: its configuration
  * @table: f
- * @in: the socket, with the state that it still has
- * @state: the new state
+ * @in: the socket; afterwards its state is the new one
  * @out: what it is to be
  *
  * Return: whether @out holds: a loss or a timeout was answered.
@@ -531,15 +544,14 @@ static inline void marimo_tcp_on_timeout(struct marimo_tcp *m)
 static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 				      const struct marimo_config *c,
 				      const struct marimo_table *table,
-				      const struct marimo_tcp_sample *in,
-				      marimo_u32 state,
+				      struct marimo_tcp_sample *in,
 				      struct marimo_tcp_decision *out)
 {
 	marimo_u32 before = m->delivered;
-	marimo_u32 safe = in->una != m->una && !in->lost;
 	marimo_u32 expired = m->flags & MARIMO_TCP_EXPIRED;
 
-	if (state == MARIMO_TCP_RECOVERY && in->state != MARIMO_TCP_RECOVERY) {
+	if (in->becomes == MARIMO_TCP_RECOVERY &&
+	    in->state != MARIMO_TCP_RECOVERY) {
 		/* The acknowledgement that shows the loss comes first. */
 		marimo_tcp_deliver(m, c, table, in, out);
 		marimo_tcp_remember(m);
@@ -549,12 +561,13 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		m->prr_last = before;
 		m->prr_sent = in->sent;
 		m->prr_flight = marimo_max(in->flight, 1);
-		marimo_tcp_decide(m, c, in, state, safe, out);
+		in->state = in->becomes;
+		marimo_tcp_decide(m, c, in, out);
 		/* So that the same acknowledgement still counts as new. */
 		m->prr_last = before;
 		return 1;
 	}
-	if (state != MARIMO_TCP_LOSS)
+	if (in->becomes != MARIMO_TCP_LOSS)
 		return 0;
 	m->flags &= (marimo_u8)~MARIMO_TCP_EXPIRED;
 	/*
@@ -569,7 +582,8 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 	marimo_tcp_deliver(m, c, table, in, out);
 	marimo_on_timeout(&m->core, c, in->next);
 	out->events |= MARIMO_TCP_DID_TIMEOUT;
-	marimo_tcp_decide(m, c, in, state, 0, out);
+	in->state = in->becomes;
+	marimo_tcp_decide(m, c, in, out);
 	/* What is still on its way is not lost: Linux lets it be. */
 	out->window = marimo_min(marimo_max(out->window, in->pipe + 1),
 				 marimo_max(in->clamp, 1));
@@ -607,12 +621,9 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
  * @m: the connection
  * @c: its configuration
  * @in: the socket
- * @idle: time since it last sent, in any unit
- * @timeout: its retransmission timeout in the same unit
- * @restart: windows are to shrink while idle
  * @out: what it is to be
  *
- * After more than one timeout the epoch under way is forgotten. With @restart
+ * After more than one timeout the epoch under way is forgotten. With restart
  * the window is halved per timeout, down to the initial one, and slow start
  * goes back to three quarters of what it was (RFC 2861).
  *
@@ -621,16 +632,15 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
 static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 				      const struct marimo_config *c,
 				      const struct marimo_tcp_sample *in,
-				      marimo_u32 idle, marimo_u32 timeout,
-				      marimo_u32 restart,
 				      struct marimo_tcp_decision *out)
 {
 	marimo_u32 window = m->core.window;
 	marimo_u32 least = marimo_min(c->initial_window, window);
 	marimo_u32 back = window - (window >> 2);
+	marimo_u32 idle = in->idle;
 	marimo_u32 step;
 
-	if (!timeout || idle <= timeout)
+	if (!in->timeout || idle <= in->timeout)
 		return 0;
 	out->ack.packets = 0;
 	out->ack.marked = 0;
@@ -640,11 +650,11 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 	out->ack.limited = 0;
 	out->events = MARIMO_TCP_DID_IDLE;
 	marimo_on_idle(&m->core, in->next);
-	if (restart) {
+	if (in->restart) {
 		/* 65535 packets halve to none in 16 steps. */
-		for (step = 0; step < 16 && idle > timeout; step++) {
+		for (step = 0; step < 16 && idle > in->timeout; step++) {
 			window >>= 1;
-			idle -= timeout;
+			idle -= in->timeout;
 		}
 		window = marimo_max(window, least);
 		if (window < m->core.window) {
@@ -657,7 +667,7 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 			out->events |= MARIMO_TCP_DID_RESTART;
 		}
 	}
-	marimo_tcp_decide(m, c, in, in->state, 0, out);
+	marimo_tcp_decide(m, c, in, out);
 	return 1;
 }
 
