@@ -8,10 +8,7 @@
  * module: no info for ss, another congestion control where ECN is missing.
  */
 #include "kernel.h"
-/* A function of BPF has five arguments at most; inlined, it has none. */
-#define inline inline __attribute__((always_inline))
 #include "../../core/marimo.h"
-#undef inline
 #include "bpf_marimo.h"
 
 /*
@@ -99,9 +96,7 @@ NOINLINE int on_timeout(struct marimo *m, marimo_u32 next)
 #define marimo_on_loss(m, c, position, next)                                  \
 	((void)(c), on_loss(m, position, next))
 #define marimo_on_timeout(m, c, next) ((void)(c), on_timeout(m, next))
-#define inline inline __attribute__((always_inline))
 #include "../marimo_tcp.h"
-#undef inline
 
 /* Programs of one CPU interrupt each other: a task's by a softirq's. */
 #define COUNT(field, by)                                                      \
@@ -181,6 +176,7 @@ static ALWAYS_INLINE void sample(struct sock *sk, marimo_u32 lost,
 	in->clamp = tp->snd_cwnd_clamp;
 	in->mss = tp->mss_cache;
 	in->srtt = tp->srtt_us;
+	in->receive_next = tp->rcv_nxt;
 	in->state = (marimo_u8)BITS(icsk(sk), icsk_ca_state);
 	in->limited = (marimo_u8)BITS(tp, is_cwnd_limited);
 	in->exact = !!(tp->ecn_flags & TCP_ECN_MODE_ACCECN);
@@ -284,11 +280,35 @@ static NOINLINE void tell(struct sock *sk, const union state *m,
 		COUNT(restarts, 1);
 }
 
+static ALWAYS_INLINE int has_ecn(struct sock *sk)
+{
+	return tcp(sk)->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN);
+}
+
+/*
+ * Without ECN there is no load to see. The kernel stops setting ECT as it
+ * changes to a congestion control that does not need ECN.
+ *
+ * Return: whether the connection is another's now.
+ */
+static ALWAYS_INLINE int fall_back(struct sock *sk)
+{
+	struct marimo_tcp_decision out = {};
+	union state m = {};
+	char name[16];
+
+	__builtin_memcpy(name, loaded_settings()->fallback, sizeof(name));
+	if (bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, name, sizeof(name) - 1))
+		return 0;
+	COUNT(fallbacks, 1);
+	record(sk, &m, &out, BPF_MARIMO_FALLBACK);
+	return 1;
+}
+
 SEC("struct_ops")
 int marimo_initialise(u64 *arguments)
 {
 	struct sock *sk = socket_of(arguments);
-	const struct bpf_marimo_settings *loaded = loaded_settings();
 	const struct marimo_table *f = table();
 	struct tcp_sock *tp = tcp(sk);
 	struct marimo_tcp_decision out = {};
@@ -296,26 +316,16 @@ int marimo_initialise(u64 *arguments)
 	union state m = {};
 	u8 state = sk->__sk_common.skc_state;
 
-	if (!(tp->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN)) &&
-	    state != TCP_CLOSE && state != TCP_LISTEN) {
-		char name[16];
-
-		__builtin_memcpy(name, loaded->fallback, sizeof(name));
-		/* The kernel stops setting ECT as the other needs no ECN. */
-		if (!bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, name,
-				    sizeof(name) - 1)) {
-			COUNT(fallbacks, 1);
-			record(sk, &m, &out, BPF_MARIMO_FALLBACK);
-			return 0;
-		}
-	}
+	if (!has_ecn(sk) && state != TCP_CLOSE && state != TCP_LISTEN &&
+	    fall_back(sk))
+		return 0;
 	if (!f)
 		return 0;
 	COUNT(opened, 1);
 	if (tp->ecn_flags & TCP_ECN_MODE_ACCECN)
 		COUNT(accecn, 1);
 	sample(sk, 0, &in);
-	marimo_tcp_init(&m.tcp, &loaded->config, f, &in, tp->rcv_nxt, &out);
+	marimo_tcp_init(&m.tcp, &loaded_settings()->config, f, &in, &out);
 	keep(sk, &m);
 	apply(sk, &out);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
@@ -326,8 +336,12 @@ int marimo_initialise(u64 *arguments)
 SEC("struct_ops")
 int marimo_release(u64 *arguments)
 {
-	(void)arguments;
-	COUNT(closed, 1);
+	union state m;
+
+	/* A listener has never begun. */
+	recall(socket_of(arguments), &m);
+	if (m.tcp.core.window)
+		COUNT(closed, 1);
 	return 0;
 }
 
@@ -342,11 +356,12 @@ int marimo_cong_control(u64 *arguments)
 	union state m;
 	u32 window;
 
-	if (!f)
+	/* Changed to Marimo while connecting to a peer that then had no ECN. */
+	if (!f || (!has_ecn(sk) && fall_back(sk)))
 		return 0;
 	recall(sk, &m);
 	window = m.tcp.core.window;
-	sample(sk, rs->losses > 0, &in);
+	sample(sk, rs->losses > 0 ? (u32)rs->losses : 0, &in);
 	marimo_tcp_on_ack(&m.tcp, &loaded_settings()->config, f, &in, &out);
 	keep(sk, &m);
 	apply(sk, &out);
@@ -360,7 +375,6 @@ SEC("struct_ops")
 int marimo_set_state(u64 *arguments)
 {
 	struct sock *sk = socket_of(arguments);
-	u8 new_state = (u8)arguments[1];
 	const struct marimo_table *f = table();
 	struct marimo_tcp_decision out = {};
 	struct marimo_tcp_sample in = {};
@@ -369,9 +383,11 @@ int marimo_set_state(u64 *arguments)
 	if (!f)
 		return 0;
 	recall(sk, &m);
-	sample(sk, tcp(sk)->lost_out, &in);
+	/* What enters recovery is a loss, though its sample is not here yet. */
+	sample(sk, 1, &in);
+	in.becomes = (u8)arguments[1];
 	if (marimo_tcp_on_state(&m.tcp, &loaded_settings()->config, f, &in,
-				new_state, &out)) {
+				&out)) {
 		keep(sk, &m);
 		apply(sk, &out);
 		tell(sk, &m, &out);
@@ -390,11 +406,10 @@ static ALWAYS_INLINE void start(struct sock *sk)
 
 	recall(sk, &m);
 	sample(sk, 0, &in);
-	if (!marimo_tcp_on_start(&m.tcp, &loaded_settings()->config, &in,
-				 (u32)bpf_jiffies64() - tcp(sk)->lsndtime,
-				 icsk(sk)->icsk_rto,
-				 net->ipv4.sysctl_tcp_slow_start_after_idle,
-				 &out))
+	in.idle = (u32)bpf_jiffies64() - tcp(sk)->lsndtime;
+	in.timeout = icsk(sk)->icsk_rto;
+	in.restart = net->ipv4.sysctl_tcp_slow_start_after_idle;
+	if (!marimo_tcp_on_start(&m.tcp, &loaded_settings()->config, &in, &out))
 		return;
 	keep(sk, &m);
 	apply(sk, &out);
