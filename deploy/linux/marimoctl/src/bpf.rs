@@ -108,27 +108,24 @@ impl Loaded {
         let maps = MAPS.iter().map(|(name, _)| Some((*name, MapHandle::from_pinned_path(pin(name)).ok()?)));
         Some(Self { link, maps: maps.collect::<Option<_>>()? })
     }
-    /// The same, or the reason why there is none.
-    pub fn required() -> Outcome<Self> {
-        Self::open().ok_or_else(|| {
-            let why = if fs::read_dir(PINS).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
-                format!("{PINS} cannot be read: root is needed")
-            } else {
-                "bpf_marimo is not loaded (marimoctl load)".into()
-            };
-            Failure::failed(why)
-        })
-    }
     /// A map.
     pub fn map(&self, name: &str) -> &MapHandle {
         &self.maps.iter().find(|(known, _)| *known == name).expect("one of MAPS").1
     }
     /// What it was loaded with.
     pub fn settings(&self) -> Outcome<Settings> {
-        let bytes = self.map("settings").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read settings")?;
+        let bytes = self
+            .map("settings")
+            .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
+            .during("cannot read settings")?;
         bytes.and_then(|bytes| Settings::read(&bytes)).ok_or_else(|| {
             Failure::failed("what is loaded is of another version of marimoctl: unload it with that one")
         })
+    }
+    /// Lets go of everything but the counters.
+    pub fn into_counters(self) -> MapHandle {
+        let found = self.maps.into_iter().find(|(name, _)| *name == "counters");
+        found.expect("one of MAPS").1
     }
     /// What it has counted.
     pub fn counters(&self) -> Outcome<Counters> {
@@ -136,7 +133,8 @@ impl Loaded {
     }
     /// Which of the two tables is read.
     pub fn active(&self) -> Outcome<usize> {
-        let id = self.map("active").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
+        let id =
+            self.map("active").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
         let id = id.and_then(|id| Some(u32::from_ne_bytes(id.try_into().ok()?)));
         for (index, name) in TABLES.iter().enumerate() {
             let info = query_info(self.map(name))?;
@@ -150,7 +148,9 @@ impl Loaded {
     pub fn knots(&self) -> Outcome<Knots> {
         let table = self.map(TABLES[self.active()?]);
         let bytes = table.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read the table")?;
-        bytes.and_then(|bytes| Knots::read(&bytes)).ok_or_else(|| Failure::failed("the table has another size"))
+        bytes
+            .and_then(|bytes| Knots::read(&bytes))
+            .ok_or_else(|| Failure::failed("the table has another size"))
     }
     /// Writes the table that nobody reads and then has it read. Returns which one that is.
     pub fn replace(&self, knots: &Knots) -> Outcome<usize> {

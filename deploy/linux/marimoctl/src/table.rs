@@ -10,7 +10,8 @@ use std::{fs, path::Path};
 /// A table's file.
 pub fn read(path: &Path) -> Outcome<LoadTable> {
     let name = path.display();
-    let text = fs::read_to_string(path).map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+    let text =
+        fs::read_to_string(path).map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
     LoadTable::parse(&name.to_string(), &text).map_err(|error| Failure::input(format!("{name} {error}")))
 }
 
@@ -37,7 +38,9 @@ mod tests {
     fn a_table_must_cross_the_thresholds_in_force() {
         let config = Config { decrease_above: 2 * ONE, ..configuration::defaults() };
         assert!(check("t", &LoadTable::linear(), configuration::defaults()).is_ok());
-        let Err(Failure::BadInput(message)) = check("t", &LoadTable::linear(), config) else { panic!("refused") };
+        let Err(Failure::BadInput(message)) = check("t", &LoadTable::linear(), config) else {
+            panic!("refused")
+        };
         assert!(message.starts_with("t: found f from 0.6 to 1.2, allowed is from below"), "{message}");
         assert!(message.ends_with("decrease_above, 2"), "{message}");
     }

@@ -3,7 +3,7 @@
 use crate::{
     arguments,
     bpf::{self, Loaded, PINS},
-    failure::{Failure, Outcome, While},
+    failure::{Failure, Outcome},
     layout::NAME,
     load, lock,
 };
@@ -27,10 +27,8 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
     // Kernels before 6.10 cannot detach; there the pin is the last reference.
     let _ = loaded.link.detach();
     bpf::remove_pins()?;
-    let Loaded { link, .. } = &loaded;
-    let counters = loaded.map("counters").try_clone_handle()?;
-    let _ = link;
-    drop(loaded);
+    // The counters outlive the registration as long as they are held here.
+    let counters = loaded.into_counters();
     let start = Instant::now();
     while bpf::registered()?.iter().any(|name| name == NAME) {
         if start.elapsed() > FORGETTING {
