@@ -109,6 +109,8 @@ fn address(raw: &libc::sockaddr_in) -> SocketAddrV4 {
 pub struct Settings {
     /// Congestion control, of both ends: the receiver's echoes marks.
     pub congestion: String,
+    /// That of receivers, where it is another one: a peer that does not know how to echo.
+    pub receiver: Option<String>,
     /// SO_SNDBUF and SO_RCVBUF; `None` leaves them to the kernel's own tuning.
     pub socket_buffer: Option<c_int>,
 }
