@@ -132,7 +132,10 @@ impl Engine {
         for transfer in transfers {
             let at = transfer.to();
             let place = (transfer.destination.namespace.clone(), at);
-            let settings = transfer.settings(&settings);
+            let mut settings = transfer.settings(&settings);
+            if let Some(receiver) = settings.receiver.take() {
+                settings.congestion = receiver;
+            }
             if let Some(&listener) = places.get(&place) {
                 // Connections inherit it from the listener.
                 if controls[listener] != settings.congestion {

@@ -1,0 +1,204 @@
+//! The BPF object: its pins, its maps, and what the kernel knows of it.
+//!
+//! ```text
+//! /sys/fs/bpf/marimo/
+//!     table_0, table_1   f, twice
+//!     active             which of the two is read
+//!     counters, trace    what happened
+//!     settings           configuration, read-only
+//!     link               the registration: made last, so that a folder without it is a leftover
+//! ```
+
+use crate::{
+    failure::{Failure, Outcome, While},
+    layout::{Counters, Knots, NAME, Plain, Settings},
+};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, PrintLevel, query};
+use std::{
+    ffi::CString,
+    fs,
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+/// What clang made of `bpf_marimo.bpf.c`.
+pub const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bpf_marimo.bpf.o"));
+/// Where bpffs is mounted.
+const BPFFS: &str = "/sys/fs/bpf";
+/// The pins.
+pub const PINS: &str = "/sys/fs/bpf/marimo";
+/// Name of the map that holds the settings: the last 15 letters are what the kernel keeps.
+pub const SETTINGS_MAP: &str = ".rodata.settings";
+/// Pinned maps and the names that libbpf gives them.
+pub const MAPS: [(&str, &str); 6] = [
+    ("table_0", "table_0"),
+    ("table_1", "table_1"),
+    ("active", "active"),
+    ("counters", "counters"),
+    ("trace", "trace"),
+    ("settings", SETTINGS_MAP),
+];
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
+
+/// What libbpf has said since [`silence`], to be shown if a load fails.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+fn note(_level: PrintLevel, message: String) {
+    if let Ok(mut said) = SAID.lock() {
+        said.push_str(&message);
+    }
+}
+
+/// Keeps libbpf's warnings for [`said`].
+pub fn silence() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, note)));
+}
+
+/// The last lines that libbpf has said.
+pub fn said() -> String {
+    let said = SAID.lock().map(|said| said.clone()).unwrap_or_default();
+    let lines: Vec<_> = said.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join("\n")
+}
+
+/// Path of a pin.
+pub fn pin(name: &str) -> PathBuf {
+    Path::new(PINS).join(name)
+}
+
+/// Congestion controls that are registered, in every namespace.
+pub fn registered() -> Outcome<Vec<String>> {
+    let text = fs::read_to_string(AVAILABLE).during(format!("cannot read {AVAILABLE}"))?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Sees to it that pins can be made.
+pub fn mount() -> Outcome {
+    let path = CString::new(BPFFS).expect("no zero in it");
+    // SAFETY: the path is a string of C, the structure is plain numbers that the call fills.
+    let magic = unsafe {
+        let mut told: libc::statfs = std::mem::zeroed();
+        if libc::statfs(path.as_ptr(), &raw mut told) == 0 { told.f_type as i64 } else { 0 }
+    };
+    if magic == BPF_FS_MAGIC {
+        return Ok(());
+    }
+    let kind = CString::new("bpf").expect("no zero in it");
+    // SAFETY: three strings of C; bpffs takes no data.
+    let refused = unsafe { libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };
+    if refused != 0 {
+        return Err(std::io::Error::last_os_error()).during(format!("cannot mount bpffs on {BPFFS}"));
+    }
+    Ok(())
+}
+
+/// The pins, if there is a registration with them.
+pub struct Loaded {
+    /// The registration.
+    pub link: Link,
+    maps: Vec<(&'static str, MapHandle)>,
+}
+
+impl Loaded {
+    /// What is pinned; `None` if nothing is, or only leftovers.
+    pub fn open() -> Option<Self> {
+        let link = Link::open(pin("link")).ok()?;
+        let maps = MAPS.iter().map(|(name, _)| Some((*name, MapHandle::from_pinned_path(pin(name)).ok()?)));
+        Some(Self { link, maps: maps.collect::<Option<_>>()? })
+    }
+    /// A map.
+    pub fn map(&self, name: &str) -> &MapHandle {
+        &self.maps.iter().find(|(known, _)| *known == name).expect("one of MAPS").1
+    }
+    /// What it was loaded with.
+    pub fn settings(&self) -> Outcome<Settings> {
+        let bytes = self
+            .map("settings")
+            .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
+            .during("cannot read settings")?;
+        bytes.and_then(|bytes| Settings::read(&bytes)).ok_or_else(|| {
+            Failure::failed("what is loaded is of another version of marimoctl: unload it with that one")
+        })
+    }
+    /// Lets go of everything but the counters.
+    pub fn into_counters(self) -> MapHandle {
+        let found = self.maps.into_iter().find(|(name, _)| *name == "counters");
+        found.expect("one of MAPS").1
+    }
+    /// What it has counted.
+    pub fn counters(&self) -> Outcome<Counters> {
+        counters(self.map("counters"))
+    }
+    /// Which of the two tables is read.
+    pub fn active(&self) -> Outcome<usize> {
+        let id =
+            self.map("active").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read active")?;
+        let id = id.and_then(|id| Some(u32::from_ne_bytes(id.try_into().ok()?)));
+        for (index, name) in TABLES.iter().enumerate() {
+            let info = query_info(self.map(name))?;
+            if Some(info) == id {
+                return Ok(index);
+            }
+        }
+        Err(Failure::failed("the active table is neither of the two"))
+    }
+    /// The table that is read.
+    pub fn knots(&self) -> Outcome<Knots> {
+        let table = self.map(TABLES[self.active()?]);
+        let bytes = table.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read the table")?;
+        bytes
+            .and_then(|bytes| Knots::read(&bytes))
+            .ok_or_else(|| Failure::failed("the table has another size"))
+    }
+    /// Writes the table that nobody reads and then has it read. Returns which one that is.
+    pub fn replace(&self, knots: &Knots) -> Outcome<usize> {
+        let next = 1 - self.active()?;
+        write_table(self.map(TABLES[next]), knots)?;
+        activate(self.map("active"), self.map(TABLES[next]))?;
+        Ok(next)
+    }
+}
+
+/// The two tables.
+pub const TABLES: [&str; 2] = ["table_0", "table_1"];
+
+/// Writes a table into one of the two.
+pub fn write_table(map: &impl MapCore, knots: &Knots) -> Outcome {
+    map.update(&0_u32.to_ne_bytes(), knots.bytes(), MapFlags::ANY).during("cannot write the table")
+}
+
+/// Turns the slot. It returns when no program runs any more that may have seen the other table.
+fn activate(active: &MapHandle, table: &MapHandle) -> Outcome {
+    use std::os::fd::{AsFd, AsRawFd};
+    let descriptor = table.as_fd().as_raw_fd().to_ne_bytes();
+    active.update(&0_u32.to_ne_bytes(), &descriptor, MapFlags::ANY).during("cannot activate the table")
+}
+
+fn query_info(map: &MapHandle) -> Outcome<u32> {
+    Ok(map.info().during("cannot ask for a map's number")?.info.id)
+}
+
+/// Sum of the counters of all CPUs.
+pub fn counters(map: &impl MapCore) -> Outcome<Counters> {
+    let cpus = map.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY).during("cannot read counters")?;
+    Counters::sum(&cpus.unwrap_or_default()).ok_or_else(|| {
+        Failure::failed("what is loaded is of another version of marimoctl: unload it with that one")
+    })
+}
+
+/// Copies of bpf_marimo in the kernel: the registered one, and those that only wait for their last connection.
+pub fn copies() -> usize {
+    query::MapInfoIter::default().filter(|map| map.ty == MapType::StructOps && map.name == *NAME).count()
+}
+
+/// Removes what is pinned.
+pub fn remove_pins() -> Outcome {
+    match fs::remove_dir_all(PINS) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).during(format!("cannot remove {PINS}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,38 @@
+//! How a command ends when it does not succeed.
+
+use std::fmt::Display;
+
+/// What went wrong, and whose fault it was.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The machine, its state or the kernel: exit code 1.
+    Failed(String),
+    /// What was asked for: exit code 2.
+    BadInput(String),
+}
+
+impl Failure {
+    /// The machine's fault.
+    pub fn failed(what: impl Display) -> Self {
+        Self::Failed(what.to_string())
+    }
+    /// The asker's fault.
+    pub fn input(what: impl Display) -> Self {
+        Self::BadInput(what.to_string())
+    }
+}
+
+/// What a command returns.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// Says what was being done when the machine refused.
+pub trait While<T> {
+    /// `doing` stands before the error.
+    fn during(self, doing: impl Display) -> Outcome<T>;
+}
+
+impl<T, E: Display> While<T> for Result<T, E> {
+    fn during(self, doing: impl Display) -> Outcome<T> {
+        self.map_err(|error| Failure::Failed(format!("{doing}: {error}")))
+    }
+}

@@ -1,0 +1,134 @@
+//! `marimoctl load`.
+
+use crate::{
+    arguments,
+    bpf::{self, Loaded, MAPS, OBJECT, PINS, SETTINGS_MAP},
+    configuration,
+    failure::{Failure, Outcome, While},
+    layout::{Knots, NAME, Plain, Settings},
+    lock, table,
+};
+use incast_cc::marimo::{Config, LoadTable};
+use libbpf_rs::{MapCore, ObjectBuilder};
+use std::fs;
+
+/// Everything that was asked for, checked.
+struct Request {
+    settings: Settings,
+    knots: Knots,
+}
+
+/// Registers bpf_marimo.
+pub fn load(arguments: &arguments::Load) -> Outcome {
+    let request = check(arguments)?;
+    root()?;
+    let _lock = lock::hold()?;
+    bpf::mount()?;
+    if Loaded::open().is_some() {
+        return Err(Failure::failed(format!(
+            "{NAME} is loaded already (marimoctl status, marimoctl unload)"
+        )));
+    }
+    if fs::metadata(PINS).is_ok() {
+        bpf::remove_pins()?;
+        println!("removed {PINS}, which a load that did not end had left");
+    }
+    let registered = bpf::registered()?;
+    if registered.iter().any(|name| name == NAME) {
+        return Err(Failure::failed(format!(
+            "{NAME} is registered, but not by what is pinned in {PINS}: end what holds it (bpftool struct_ops)"
+        )));
+    }
+    if !registered.contains(&request.settings.fallback()) {
+        return Err(Failure::input(format!(
+            "--fallback: found {:?}, allowed is one of {}",
+            request.settings.fallback(),
+            registered.join(", ")
+        )));
+    }
+    if let Err(failure) = register(&request) {
+        // Nothing half done: a registration without its pins would be nobody's.
+        let _ = bpf::remove_pins();
+        return Err(failure);
+    }
+    println!(
+        "{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}"
+    );
+    Ok(())
+}
+
+fn check(arguments: &arguments::Load) -> Outcome<Request> {
+    let config = config(arguments)?;
+    let (name, f) = match &arguments.table {
+        Some(path) => (path.display().to_string(), table::read(path)?),
+        None => ("the calibrated table".into(), LoadTable::calibrated()),
+    };
+    table::check(&name, &f, config)?;
+    let mut fallback = [0; 16];
+    let given = arguments.fallback.as_bytes();
+    // One byte is left for the zero at its end.
+    if given.is_empty() || given.len() > 15 || given.contains(&0) || arguments.fallback == NAME {
+        return Err(Failure::input(format!(
+            "--fallback: found {:?}, allowed is a congestion control other than {NAME}",
+            arguments.fallback
+        )));
+    }
+    fallback[..given.len()].copy_from_slice(given);
+    Ok(Request {
+        settings: Settings { config, trace_acks: arguments.trace_acks.into(), fallback },
+        knots: Knots(*f.knots()),
+    })
+}
+
+fn config(arguments: &arguments::Load) -> Outcome<Config> {
+    let mut settings = Vec::new();
+    if let Some(path) = &arguments.config {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+        settings = configuration::parse(&name, &text)?;
+    }
+    for given in &arguments.set {
+        settings.push(configuration::one("--set", given)?);
+    }
+    configuration::resolve(&settings)
+}
+
+/// Fails early and clearly where the kernel would only say "not permitted".
+pub fn root() -> Outcome {
+    // SAFETY: only asks.
+    if unsafe { libc::geteuid() } == 0 {
+        return Ok(());
+    }
+    Err(Failure::failed("root is needed"))
+}
+
+fn register(request: &Request) -> Outcome {
+    let doing = "cannot load the BPF object";
+    let explained = |error: libbpf_rs::Error| Failure::failed(format!("{doing}: {error}\n{}", bpf::said()));
+    let mut open = ObjectBuilder::default().open_memory(OBJECT).map_err(explained)?;
+    for mut map in open.maps_mut() {
+        if map.name() == SETTINGS_MAP {
+            map.set_initial_value(request.settings.bytes()).during("cannot set the settings")?;
+        }
+    }
+    let mut object = open.load().map_err(explained)?;
+    fs::create_dir(PINS).during(format!("cannot make {PINS}"))?;
+    let mut link = None;
+    for mut map in object.maps_mut() {
+        if let Some((pin, _)) = MAPS.iter().find(|(_, name)| map.name() == *name) {
+            map.pin(bpf::pin(pin)).during(format!("cannot pin {pin}"))?;
+        }
+        if map.name() == bpf::TABLES[0] {
+            bpf::write_table(&map, &request.knots)?;
+        }
+    }
+    // Only now, with a table to read, may connections begin.
+    for mut map in object.maps_mut() {
+        if map.name() == NAME {
+            link = Some(map.attach_struct_ops().map_err(explained)?);
+        }
+    }
+    let Some(mut link) = link else { return Err(Failure::failed("the BPF object has no operations")) };
+    link.pin(bpf::pin("link")).during("cannot pin the registration")
+}

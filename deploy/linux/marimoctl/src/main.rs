@@ -1,0 +1,40 @@
+//! `marimoctl`: Marimo on this host. Loads its BPF form, and watches and tunes that and the kernel module.
+
+mod arguments;
+mod bpf;
+mod configuration;
+mod epoch;
+mod failure;
+mod layout;
+mod load;
+mod lock;
+mod module;
+mod set_table;
+mod status;
+mod table;
+mod top;
+mod tracefs;
+mod unload;
+
+use arguments::{Cli, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bpf::silence();
+    let (name, outcome) = match Cli::parse().command {
+        Command::Load(arguments) => ("load", load::load(&arguments)),
+        Command::Unload(arguments) => ("unload", unload::unload(&arguments)),
+        Command::Status(arguments) => ("status", status::status(&arguments)),
+        Command::Top(arguments) => ("top", top::top(&arguments)),
+        Command::SetTable(arguments) => ("set-table", set_table::set_table(&arguments)),
+    };
+    let (message, code) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Failed(message)) => (message, 1),
+        Err(Failure::BadInput(message)) => (message, 2),
+    };
+    eprintln!("marimoctl {name}: {message}");
+    ExitCode::from(code)
+}

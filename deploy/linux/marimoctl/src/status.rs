@@ -1,0 +1,131 @@
+//! `marimoctl status`.
+
+use crate::{
+    arguments,
+    bpf::{self, Loaded, PINS},
+    configuration::describe,
+    failure::{Failure, Outcome, While},
+    layout::{Counters, NAME},
+    module,
+    set_table::checksum,
+};
+use incast_cc::marimo::LoadTable;
+use serde::Serialize;
+use std::{collections::BTreeMap, fs};
+
+/// All there is to say.
+#[derive(Serialize)]
+struct Status {
+    bpf: Option<Bpf>,
+    /// Copies that were unloaded and wait for their last connection.
+    draining: usize,
+    /// Pins that a load which did not end had left.
+    leftovers: bool,
+    module: Option<Module>,
+}
+
+#[derive(Serialize)]
+struct Bpf {
+    connections: u64,
+    table: String,
+    slot: usize,
+    fallback: String,
+    trace_acks: bool,
+    config: BTreeMap<&'static str, String>,
+    counters: Counters,
+}
+
+#[derive(Serialize)]
+struct Module {
+    source_version: Option<String>,
+    table: String,
+    parameters: BTreeMap<String, String>,
+    counters: BTreeMap<String, u64>,
+}
+
+fn gather() -> Outcome<Status> {
+    let loaded = Loaded::open();
+    let bpf = loaded.as_ref().map(describe_bpf).transpose()?;
+    let module = if module::loaded() { Some(describe_module()?) } else { None };
+    Ok(Status {
+        draining: bpf::copies().saturating_sub(usize::from(bpf.is_some())),
+        leftovers: bpf.is_none() && fs::metadata(PINS).is_ok(),
+        bpf,
+        module,
+    })
+}
+
+fn describe_bpf(loaded: &Loaded) -> Outcome<Bpf> {
+    let settings = loaded.settings()?;
+    let counters = loaded.counters()?;
+    let table = LoadTable::new("loaded", loaded.knots()?.0).during("the table in the kernel is not sound")?;
+    Ok(Bpf {
+        connections: counters.open(),
+        table: format!("{:08x}", checksum(&table)),
+        slot: loaded.active()?,
+        fallback: settings.fallback(),
+        trace_acks: settings.trace_acks != 0,
+        config: describe(&settings.config).into_iter().collect(),
+        counters,
+    })
+}
+
+fn describe_module() -> Outcome<Module> {
+    Ok(Module {
+        source_version: module::source_version(),
+        table: format!("{:08x}", checksum(&module::table()?)),
+        parameters: module::parameters().into_iter().collect(),
+        counters: module::counters()?.into_iter().collect(),
+    })
+}
+
+/// Prints what is loaded.
+pub fn status(arguments: &arguments::Status) -> Outcome {
+    crate::load::root()?;
+    let status = gather()?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&status).during("cannot write")?);
+        return Ok(());
+    }
+    match &status.bpf {
+        None if status.leftovers => {
+            println!("{NAME}: not loaded, with leftovers in {PINS} (marimoctl unload)")
+        }
+        None => println!("{NAME}: not loaded"),
+        Some(bpf) => {
+            println!("{NAME}: {} connections, table {} in slot {}", bpf.connections, bpf.table, bpf.slot);
+            println!(
+                "  without ECN: {}; trace of every ACK: {}",
+                bpf.fallback,
+                if bpf.trace_acks { "on" } else { "off" }
+            );
+            let list = |pairs: Vec<String>| pairs.join(", ");
+            println!(
+                "  {}",
+                list(bpf.config.iter().map(|(name, value)| format!("{name} = {value}")).collect())
+            );
+            let counters = serde_json::to_value(bpf.counters).during("cannot write")?;
+            let Some(counters) = counters.as_object() else {
+                return Err(Failure::failed("counters are no object"));
+            };
+            println!("  {}", list(counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
+        }
+    }
+    if status.draining > 0 {
+        println!("{NAME}: {} unloaded copies wait for their last connection", status.draining);
+    }
+    match &status.module {
+        None => println!("{}: not loaded", module::NAME),
+        Some(of) => {
+            println!(
+                "{}: source {}, table {}",
+                module::NAME,
+                of.source_version.as_deref().unwrap_or("?"),
+                of.table
+            );
+            let pairs: Vec<_> = of.counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            println!("  {}", pairs.join(", "));
+        }
+    }
+    Ok(())
+}

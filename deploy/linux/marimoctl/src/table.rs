@@ -1,0 +1,53 @@
+//! f from its file, checked before anything is touched.
+
+use crate::{
+    configuration::decimal,
+    failure::{Failure, Outcome},
+};
+use incast_cc::marimo::{Config, LoadTable, ONE, Shared};
+use std::{fs, path::Path};
+
+/// A table's file.
+pub fn read(path: &Path) -> Outcome<LoadTable> {
+    let name = path.display();
+    let text =
+        fs::read_to_string(path).map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+    LoadTable::parse(&name.to_string(), &text).map_err(|error| Failure::input(format!("{name} {error}")))
+}
+
+/// Whether windows grow and shrink with this table under this configuration.
+pub fn check(name: &str, table: &LoadTable, config: Config) -> Outcome {
+    if Shared::new(config, table).is_some() {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "{name}: found f from {} to {}, allowed is from below increase_below, {}, to above decrease_above, {}",
+        decimal((table.load(0.0) * f64::from(ONE)) as u32),
+        decimal((table.load(1.0) * f64::from(ONE)) as u32),
+        decimal(config.increase_below),
+        decimal(config.decrease_above)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration;
+
+    #[test]
+    fn a_table_must_cross_the_thresholds_in_force() {
+        let config = Config { decrease_above: 2 * ONE, ..configuration::defaults() };
+        assert!(check("t", &LoadTable::linear(), configuration::defaults()).is_ok());
+        let Err(Failure::BadInput(message)) = check("t", &LoadTable::linear(), config) else {
+            panic!("refused")
+        };
+        assert!(message.starts_with("t: found f from 0.6 to 1.2, allowed is from below"), "{message}");
+        assert!(message.ends_with("decrease_above, 2"), "{message}");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let Err(Failure::BadInput(message)) = read(Path::new("no/such.table")) else { panic!("refused") };
+        assert!(message.starts_with("cannot read no/such.table: "), "{message}");
+    }
+}

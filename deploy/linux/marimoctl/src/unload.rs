@@ -1,0 +1,56 @@
+//! `marimoctl unload`.
+
+use crate::{
+    arguments,
+    bpf::{self, Loaded, PINS},
+    failure::{Failure, Outcome},
+    layout::NAME,
+    load, lock,
+};
+use std::{fs, thread, time::Duration, time::Instant};
+
+/// The kernel forgets the name shortly after the last reference is gone.
+const FORGETTING: Duration = Duration::from_secs(5);
+
+/// Takes the registration away. Connections that use it keep the programs until they close: none is touched.
+pub fn unload(arguments: &arguments::Unload) -> Outcome {
+    load::root()?;
+    let _lock = lock::hold()?;
+    let Some(loaded) = Loaded::open() else {
+        if fs::metadata(PINS).is_err() {
+            return Err(Failure::failed(format!("{NAME} is not loaded")));
+        }
+        bpf::remove_pins()?;
+        println!("removed {PINS}, which a load that did not end had left");
+        return Ok(());
+    };
+    // Kernels before 6.10 cannot detach; there the pin is the last reference.
+    let _ = loaded.link.detach();
+    bpf::remove_pins()?;
+    // The counters outlive the registration as long as they are held here.
+    let counters = loaded.into_counters();
+    let start = Instant::now();
+    while bpf::registered()?.iter().any(|name| name == NAME) {
+        if start.elapsed() > FORGETTING {
+            return Err(Failure::failed(format!("{NAME} is still registered: something else holds it")));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let open = || Ok::<_, Failure>(bpf::counters(&counters)?.open());
+    while open()? > 0 && start.elapsed() < Duration::from_secs(arguments.wait) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    match open()? {
+        0 => println!("{NAME} is unloaded"),
+        left if arguments.wait == 0 => {
+            println!("{NAME} is unloaded; {left} connections keep their copy until they close");
+        }
+        left => {
+            return Err(Failure::failed(format!(
+                "{NAME} is unloaded, but {left} connections still use their copy after {} s",
+                arguments.wait
+            )));
+        }
+    }
+    Ok(())
+}
