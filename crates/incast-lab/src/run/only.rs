@@ -38,6 +38,13 @@ impl Only {
         Ok(only)
     }
 
+    /// With another condition: `value` is an alternative to others of its key.
+    #[must_use]
+    pub fn and(mut self, key: &str, value: &str) -> Self {
+        self.conditions.entry(key.to_owned()).or_default().push(value.to_owned());
+        self
+    }
+
     /// The runs that are wanted.
     ///
     /// # Errors
