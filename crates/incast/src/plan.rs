@@ -79,7 +79,7 @@ impl Choice<'_> {
     pub fn choose(self, doing: &str) -> Result<(String, Run), RunError> {
         let mut only = Only::parse(self.only)?;
         if let Some(scheme) = self.scheme {
-            only = only.and("scheme", scheme);
+            only = only.with("scheme", scheme);
         }
         let form = if self.short { Form::Short } else { Form::Full };
         let mut scenario = Scenario::load_form(self.scenario, self.sets, form)?;

@@ -164,7 +164,6 @@ def rig_settings(run, rows):
     at = quantity("size", switch["ecn"]["at"], "switch.ecn.at")
     tick = quantity("time", host["timer_tick"], "host.timer_tick")
     rto_min = quantity("time", host["rto_min"], "host.rto_min")
-    laws = {row["class"]: row["law"] for row in rows}
     settings = {
         "hosts": topology["hosts"],
         "bottleneck_rate_bps": rate,
@@ -184,7 +183,8 @@ def rig_settings(run, rows):
             "nodrop": True,
         },
         "buffer_bytes": quantity("size", per_port, "switch.buffer.per_port"),
-        "congestion": min(set(laws.values())) if len(set(laws.values())) == 1 else laws,
+        # Where classes differ, each row of the plan has its own.
+        "congestion": rows[0]["law"],
         "plan": "plan.csv",
         "seed": run["seed"],
         "mtu": mtu + HEADERS,
@@ -217,12 +217,15 @@ def initial_window(run, mtu):
 
 def plan(rows):
     """`plan.csv`: the flows as the rig's traffic program reads them. Hosts are namespaces of their names; h5 is 10.0.5.1."""
+    mixed = len({row["law"] for row in rows}) > 1
     lines = ["flow,source_namespace,source,destination_namespace,destination,port,start_ns,bytes"]
+    lines[0] += ",congestion" if mixed else ""
     for row in rows:
         source, destination = (int(row[end].removeprefix("h")) for end in ("src", "dst"))
         lines.append(
             f"{row['flow']},{row['src']},{address(source)},{row['dst']},{address(destination)},"
             f"{PORT_BASE + int(row['flow'])},{round(int(row['start_ps']) / 1000)},{row['size_bytes']}"
+            + (f",{row['law']}" if mixed else "")
         )
     return "\n".join(lines) + "\n"
 

@@ -92,8 +92,10 @@ class Settings(unittest.TestCase):
 
     def test_each_class_may_have_its_own_law(self):
         run = run_of(scheme=[{"initial_window": "14480B", "by_class": {"second": {"law": "cubic", "initial_window": "14480B"}}}])
-        told = compare.rig_settings(run, [row(0, name="first", law="marimo"), row(1, name="second", law="cubic")])
-        self.assertEqual(told["congestion"], {"first": "marimo", "second": "cubic"})
+        rows = [row(0, name="first", law="marimo"), row(1, name="second", law="cubic")]
+        self.assertEqual(compare.rig_settings(run, rows)["congestion"], "marimo")
+        lines = [line.split(",") for line in compare.plan(rows).splitlines()]
+        self.assertEqual([line[-1] for line in lines], ["congestion", "marimo", "cubic"])
 
     def test_what_a_rig_cannot_do_is_refused_by_name(self):
         for changes, rows, says in [

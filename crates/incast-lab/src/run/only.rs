@@ -38,10 +38,10 @@ impl Only {
         Ok(only)
     }
 
-    /// With another condition: `value` is an alternative to others of its key.
+    /// With this value of a key alone, whatever was said of that key before.
     #[must_use]
-    pub fn and(mut self, key: &str, value: &str) -> Self {
-        self.conditions.entry(key.to_owned()).or_default().push(value.to_owned());
+    pub fn with(mut self, key: &str, value: &str) -> Self {
+        self.conditions.insert(key.to_owned(), vec![value.to_owned()]);
         self
     }
 

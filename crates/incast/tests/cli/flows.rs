@@ -50,7 +50,7 @@ fn the_listed_flows_are_those_of_a_run() {
         let listed = rows(&listed);
         let mut loaded = Scenario::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
         loaded.seeds = vec![seed];
-        let plan = Plan::new(loaded, None, &Only::default().and("scheme", scheme));
+        let plan = Plan::new(loaded, None, &Only::default().with("scheme", scheme));
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let traced = trace(&plan.runs[0], &Request::default(), &mut |_| true);
         let traced = traced.unwrap_or_else(|error| panic!("{error}"));
