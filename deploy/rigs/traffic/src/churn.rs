@@ -1,0 +1,104 @@
+//! `rig-traffic churn`: short connections one after another, so many at a time.
+
+use crate::engine::{Engine, Transfer};
+use crate::payload;
+use crate::plan::Host;
+use crate::sys::Settings;
+use std::io;
+
+/// Ports over which connections are spread, so that those just closed are not in the way of new ones.
+const PORTS: u64 = 16;
+/// The first of them.
+pub const FIRST_PORT: u16 = 5900;
+
+/// What to do.
+pub struct Churn {
+    /// Connections at a time.
+    pub connections: u64,
+    /// For how long new ones are opened.
+    pub duration_ns: u64,
+    /// Most bytes of one.
+    pub most_bytes: u64,
+    /// How long those under way at the end may still take.
+    pub grace_ns: u64,
+    /// Who sends.
+    pub source: Host,
+    /// Who receives.
+    pub destination: Host,
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Churned {
+    /// Connections that did what they should.
+    pub complete: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their retransmissions.
+    pub retransmissions: u64,
+    /// Those of their segments that were marked.
+    pub marked: u64,
+    /// The first few of those that failed, and why.
+    pub failures: Vec<String>,
+    /// How many failed.
+    pub failed: u64,
+}
+
+/// Churns.
+///
+/// # Errors
+/// If it cannot begin: a namespace, an address or the congestion control is not there.
+pub fn churn(churn: &Churn, settings: Settings) -> io::Result<Churned> {
+    let port = |id: u64| FIRST_PORT + u16::try_from(id % PORTS).expect("few");
+    let transfer = |id: u64| Transfer {
+        id,
+        source: churn.source.clone(),
+        destination: churn.destination.clone(),
+        port: port(id),
+        bytes: payload::size(u64::MAX, id, churn.most_bytes),
+        congestion: None,
+    };
+    let first: Vec<_> = (0..PORTS).map(transfer).collect();
+    let mut engine = Engine::new(settings, false, &first)?;
+    let mut started = 0;
+    let mut result = Churned::default();
+    loop {
+        let open = engine.now() < churn.duration_ns;
+        while open && (engine.running() as u64) < churn.connections {
+            engine.start(&transfer(started));
+            started += 1;
+            // What fails at once would be tried again for ever at the same instant.
+            if started > 64 && result.failed == started - 1 {
+                break;
+            }
+        }
+        if !open && engine.running() == 0 {
+            break;
+        }
+        let alarm = if open { churn.duration_ns } else { churn.duration_ns + churn.grace_ns };
+        let mut ended = engine.turn(Some(alarm))?;
+        if engine.now() >= churn.duration_ns + churn.grace_ns {
+            ended.extend(engine.abandon("not done in time"));
+        }
+        for record in ended {
+            match record.failure {
+                None => {
+                    result.complete += 1;
+                    result.bytes += record.received;
+                    result.retransmissions += u64::from(record.info.retransmissions);
+                    result.marked += u64::from(record.info.delivered_ce);
+                }
+                Some(failure) => {
+                    result.failed += 1;
+                    if result.failures.len() < 8 {
+                        result.failures.push(format!("connection {}: {failure}", record.id));
+                    }
+                }
+            }
+        }
+        if result.failed >= 64 && result.complete == 0 {
+            break;
+        }
+    }
+    Ok(result)
+}

@@ -1,0 +1,103 @@
+//! `rig-traffic`: the traffic of the rigs that run real kernels.
+//!
+//! One process plays every flow of a plan between network namespaces of one kernel. It knows both ends of each
+//! connection, so that a flow is nothing but its bytes: no header, and every byte that arrives is compared.
+
+mod arguments;
+mod churn;
+mod engine;
+mod payload;
+mod plan;
+mod play;
+mod queue;
+mod sys;
+
+use arguments::{Command, USAGE};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// How a command ended, other than well.
+enum Fault {
+    /// A flow failed: exit code 1.
+    Failed(String),
+    /// The input is at fault: exit code 2.
+    BadInput(String),
+}
+
+fn main() -> ExitCode {
+    let (code, says) = match arguments::read(std::env::args().skip(1)).map_err(Fault::BadInput).and_then(run)
+    {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Fault::Failed(says)) => (1, says),
+        Err(Fault::BadInput(says)) => (2, says),
+    };
+    eprintln!("rig-traffic: {says}");
+    ExitCode::from(code)
+}
+
+fn run(command: Command) -> Result<(), Fault> {
+    match command {
+        Command::Help => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        Command::Play { plan, out, settings, ecn_check, deadline_ns, watch } => {
+            let name = plan.display();
+            let text = std::fs::read_to_string(&plan)
+                .map_err(|error| Fault::BadInput(format!("{name}: {error}")))?;
+            let flows = plan::read(&text).map_err(|fault| Fault::BadInput(format!("{name}: {fault}")))?;
+            let played =
+                play::play(&flows, settings, ecn_check, deadline_ns, watch.as_ref().map(|(watch, _)| watch))
+                    .map_err(|error| Fault::BadInput(error.to_string()))?;
+            let keep = |path: &Path, text: &str| {
+                write(path, text).map_err(|error| Fault::Failed(format!("{}: {error}", path.display())))
+            };
+            if let Some((_, samples)) = &watch {
+                keep(samples, &queue::csv(&played.samples))?;
+            }
+            keep(&out, &play::csv(&played.records))?;
+            let bytes: u64 = played.records.iter().map(|record| record.received).sum();
+            let failed: Vec<_> = played
+                .records
+                .iter()
+                .filter_map(|record| Some((record.id, record.failure.as_ref()?)))
+                .collect();
+            println!(
+                "rig-traffic: {} flows, {bytes} bytes, {} failed, origin {} ns",
+                played.records.len(),
+                failed.len(),
+                played.origin
+            );
+            for (id, failure) in failed.iter().take(8) {
+                eprintln!("rig-traffic: flow {id}: {failure}");
+            }
+            match failed.len() {
+                0 => Ok(()),
+                count => Err(Fault::Failed(format!("{count} of {} flows failed", played.records.len()))),
+            }
+        }
+        Command::Churn { churn, settings } => {
+            let churned =
+                churn::churn(&churn, settings).map_err(|error| Fault::BadInput(error.to_string()))?;
+            println!(
+                "rig-traffic: {} connections, {} bytes, {} retransmissions, {} marked, {} failed",
+                churned.complete, churned.bytes, churned.retransmissions, churned.marked, churned.failed
+            );
+            for failure in &churned.failures {
+                eprintln!("rig-traffic: {failure}");
+            }
+            if churned.failed > 0 || churned.complete == 0 {
+                return Err(Fault::Failed(format!("{} connections failed", churned.failed)));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Writes a file as a whole or not at all.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    std::fs::write(&partial, text)?;
+    std::fs::rename(&partial, path)
+}
