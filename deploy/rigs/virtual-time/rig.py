@@ -483,7 +483,7 @@ def scripts(settings, plan, rows, with_module):
         run.append(f"insmod /in/tcp_marimo.ko {words}".rstrip())
         run.append("cat /sys/module/tcp_marimo/srcversion >/out/srcversion.txt")
         if settings["table"]:
-            run.append("cat /in/marimo.table >/sys/kernel/tcp_marimo/table")
+            run.append("cat /in/marimo.table >/sys/module/tcp_marimo/table")
         if settings["trace"]:
             run += [
                 f"echo 131072 >{tracing}/buffer_size_kb",
@@ -545,12 +545,13 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
         words = ["linux", "mem=1G", "root=/dev/root", "rootfstype=hostfs", "rootflags=/root", "hostfs=.", "rw",
                  "init=/init", "umid=incast", "con=null", "con0=null,fd:1", "random.trust_cpu=on", "panic=-1",
                  "panic_on_oops=1", "loglevel=4", "log_buf_len=4M"]
-        environment = {"HOME": ".", "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
+        environment = {"HOME": ".", "LD_PRELOAD": str(build / "host.so"),
+                       "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
         if not real_time:
-            words += ["time-travel=inf-cpu", "time-travel-start=1700000000"]
+            words += ["time-travel=inf-cpu", "time-travel-start=1767225600000000000"]
         if seed is not None:
             words.append(f"seed={seed}")
-            environment |= {"LD_PRELOAD": str(build / "getrandom.so"), "RIG_SEED": str(seed)}
+            environment["RIG_SEED"] = str(seed)
         start = time.monotonic()
         with open(work / "boot.txt", "wb") as log:
             process = subprocess.Popen(["setarch", "x86_64", "-R", build / "linux", *words[1:]], cwd=work,
