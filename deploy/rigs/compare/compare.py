@@ -416,9 +416,32 @@ def table(points):
         if point["real"]:
             cells = []
             for _, _, of in METRICS:
-                found = ratio([of(run) for run in point["real"]], [of(run) for run in point["simulated"]])
-                cells.append("–" if found is None else f"{found[0]:.2f} ({found[1]:.2f}–{found[2]:.2f})")
+                cells.append(between(ratio([of(run) for run in point["real"]], [of(run) for run in point["simulated"]])))
             lines.append("| | ratio | " + " | ".join(cells) + " |")
+    return lines
+
+
+def between(found):
+    return "–" if found is None else f"{found[0]:.2f} ({found[1]:.2f}–{found[2]:.2f})"
+
+
+def compact(points):
+    """Markdown for a page: a line for each grid point and scheme, completion times in full, of the rest both means."""
+    timed, rest = METRICS[:2], METRICS[2:]
+    titles = ["scheme"]
+    for _, title, _ in timed:
+        titles += [f"{title}: kernel", "simulated", "ratio"]
+    titles += [f"{title}: kernel, simulated" for _, title, _ in rest]
+    lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+    for point in points:
+        cells = [point["label"]]
+        for _, _, of in timed:
+            reals, ours = [of(run) for run in point["real"]], [of(run) for run in point["simulated"]]
+            cells += [cell(reals) if reals else "–", cell(ours), between(ratio(reals, ours))]
+        for _, _, of in rest:
+            means = [interval([of(run) for run in runs])[0] for runs in (point["real"], point["simulated"])]
+            cells.append(", ".join(number(mean) for mean in means))
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
@@ -462,7 +485,7 @@ def check_same(flows, rows, folder):
 
 
 def compare(scenario, arguments):
-    """One scenario; its name, the lines of its table, and what contradicted itself."""
+    """One scenario; its name, the lines of its table, those for pages, what it is of, and what contradicted itself."""
     out = arguments.out.resolve()
     simulator = Simulator(arguments.incast)
     options = [word for pair in arguments.set for word in ("--set", pair)]
@@ -507,7 +530,7 @@ def compare(scenario, arguments):
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps(rows_out, indent=1) + "\n")
     (out / f"{name}.md").write_text("\n".join(lines) + "\n\n" + note + "\n")
-    return name, lines, note, errors
+    return name, lines, compact(list(points.values())), note, errors
 
 
 def check_echo(run, folder):
@@ -558,13 +581,13 @@ def main(words):
         for scenario in scenarios:
             if not scenario.is_file():
                 raise BadInput(f"{scenario}: there is no such file")
-            name, lines, note, errors = compare(scenario, arguments)
+            name, lines, short, note, errors = compare(scenario, arguments)
             print("\n".join(lines) + f"\n\n{note}\n", flush=True)
             for error in errors:
                 print(f"error: {error}", file=sys.stderr)
             failed |= bool(errors)
             for page in arguments.update:
-                if not errors and not update(page, name, "\n" + "\n".join(lines) + f"\n\n{note}\n"):
+                if not errors and not update(page, name, "\n" + "\n".join(short) + f"\n\n{note}\n"):
                     print(f"{page}: has no table of {name}", file=sys.stderr)
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)

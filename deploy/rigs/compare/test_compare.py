@@ -242,7 +242,13 @@ class WithTheSimulator(unittest.TestCase):
         self.assertTrue(all("| 3,200 | 3,200 | 0 | 0 |" in line for line in kernels), out)
         self.assertEqual(sum("| simulated |" in line for line in out.splitlines()), 2)
         self.assertIn("Kernel: Linux of a test.", out)
-        self.assertIn("| 3,200 | 3,200 | 0 | 0 |", self.page.read_text())
+        page = self.page.read_text().splitlines()
+        for scheme in ("dctcp", "cubic"):
+            lines = [line.split(" | ") for line in page if line.startswith(f"| {scheme}, fan_in 4 | 3,200 | ")]
+            self.assertEqual(len(lines), 1, page)
+            # Real over simulated, and the marks of both: the rig's are none.
+            self.assertRegex(lines[0][3], r"^0\.[0-9]{2} \([0-9.]+–[0-9.]+\)$")
+            self.assertRegex(lines[0][8], r"^0, [1-9]")
         results = json.loads((self.folder / "out/hosts-incast.json").read_text())
         self.assertEqual(len(results), 4)
         self.assertTrue(all(entry["kernel"]["raw"]["uname.txt"] == "Linux of a test\n" for entry in results))
