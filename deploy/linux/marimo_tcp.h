@@ -49,10 +49,7 @@ enum marimo_tcp_state {
 #define MARIMO_TCP_SAFE 32u /* progress without further losses (RFC 9937) */
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
-#define MARIMO_TCP_PEER_LATCHES 3u /* so many latched runs in a row: suspect */
-
-/* A run of echoes is judged if it had this many packets in flight ahead. */
-#define MARIMO_TCP_RUN_MIN 4u
+#define MARIMO_TCP_PEER_LATCHES 32u /* so many latched runs in a row: suspect */
 
 #define MARIMO_TCP_NO_THRESHOLD 0x7fffffffu /* Linux: TCP_INFINITE_SSTHRESH */
 
@@ -96,7 +93,7 @@ struct marimo_tcp {
 };
 
 /* ICSK_CA_PRIV_SIZE of Linux. */
-typedef char marimo_tcp_state_is_small[sizeof(struct marimo_tcp) <= 104 ? 1 : -1];
+_Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
 
 /**
  * struct marimo_tcp_sample - a socket as it is now
@@ -348,8 +345,9 @@ static inline int marimo_tcp_latched(const struct marimo_tcp *m)
  * A receiver of RFC 3168 goes on echoing until the segment with CWR arrives,
  * the first one sent after its first echo; one of RFC 8257 stops wherever CE
  * does. A run of echoes that ends before that segment is acknowledged is thus
- * of the second kind, several in a row that end with exactly that
- * acknowledgement are of the first. Later ends say nothing.
+ * of the second kind, many in a row that end with exactly that
+ * acknowledgement are of the first: with two packets in flight an exact
+ * receiver's runs do so half of the time. Later ends say nothing.
  */
 static inline void marimo_tcp_judge(struct marimo_tcp *m,
 				    const struct marimo_tcp_sample *in,
@@ -363,8 +361,7 @@ static inline void marimo_tcp_judge(struct marimo_tcp *m,
 			return;
 		m->flags &= (marimo_u8)~MARIMO_TCP_RUN_SHORT;
 		m->flags |= MARIMO_TCP_RUN;
-		if (in->flight < MARIMO_TCP_RUN_MIN ||
-		    in->state > MARIMO_TCP_CWR)
+		if (!in->flight || in->state > MARIMO_TCP_CWR)
 			m->flags |= MARIMO_TCP_RUN_SHORT;
 		m->run_end = in->next;
 	} else if (m->flags & MARIMO_TCP_RUN) {
