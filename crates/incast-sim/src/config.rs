@@ -412,6 +412,14 @@ pub struct HostConfig {
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this.
     pub ack_delay: Time,
+    /// So many packets at the start of each flow are acknowledged at once whatever `ack_every` is.
+    pub quick_acks: u32,
+    /// How a coalesced acknowledgement tells of marks.
+    pub echo: Echo,
+    /// Timers expire only at multiples of this, the first one after their time; zero for exactly then.
+    pub timer_tick: Time,
+    /// A round trip opens each flow of a sender-driven class before its data.
+    pub handshake: bool,
     /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
     pub answer_delay: Time,
     /// The same for a congestion notification.
@@ -439,6 +447,10 @@ impl HostConfig {
             rto_min: Time::from_ms(1),
             ack_every: 1,
             ack_delay: Time::ZERO,
+            quick_acks: 0,
+            echo: Echo::Counts,
+            timer_tick: Time::ZERO,
+            handshake: false,
             answer_delay: Time::ZERO,
             notification_delay: Time::ZERO,
             answers_first: true,
@@ -449,6 +461,30 @@ impl HostConfig {
             gate: None,
         }
     }
+}
+
+impl HostConfig {
+    /// When a timer that is set to this time expires.
+    #[inline]
+    pub fn expiry(&self, time: Time) -> Time {
+        let tick = self.timer_tick.ps();
+        if tick == 0 || time == Time::MAX {
+            time
+        } else {
+            Time::from_ps((time.ps() / tick + 1).saturating_mul(tick))
+        }
+    }
+}
+
+/// How a coalesced acknowledgement tells of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Echo {
+    /// It counts the packets and the marks since the last one.
+    #[default]
+    Counts,
+    /// It has one flag for all packets since the last one: when the marks change, what came before is acknowledged at once and
+    /// apart (RFC 8257, section 3.2).
+    Flag,
 }
 
 /// How a host's clock deviates from the simulation's time.

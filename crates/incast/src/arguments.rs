@@ -31,6 +31,8 @@ pub enum Command {
     List(List),
     /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
     Trace(Trace),
+    /// List the flows of a scenario's workloads as CSV, without simulating them
+    Flows(Flows),
     /// Learn what a law takes from measurements
     Calibrate(Calibrate),
     /// Make a scenario of another simulator's input files
@@ -257,6 +259,32 @@ pub struct Trace {
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Arguments of `flows`.
+#[derive(Debug, Args)]
+pub struct Flows {
+    /// Scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// Whose laws and priorities the classes have; all schemes have the same flows [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
+    /// Change a value: workload.incast.fan_in=16
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub sets: Vec<(String, String)>,
+    /// Which of the runs: load=0.4
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub only: Vec<String>,
+    /// Which seed, the scenario's or any other
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// Of the short form, where the scenario has one
+    #[arg(long)]
+    pub short: bool,
+    /// Write them to this file [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Arguments of `calibrate`.

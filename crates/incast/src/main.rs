@@ -6,6 +6,7 @@ mod bundled;
 mod calibrate;
 mod check;
 mod clock_sync;
+mod flows;
 mod import;
 mod interrupt;
 mod list;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Table(arguments) => table::table(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
+        Command::Flows(arguments) => flows::flows(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Validate(arguments) => validate::validate(&arguments),

@@ -3,6 +3,7 @@
 use std::{
     fmt::Display,
     io::{self, ErrorKind, Write},
+    path::Path,
 };
 
 /// Prints data. Once nobody reads, it goes nowhere.
@@ -26,4 +27,19 @@ pub fn message(text: &str) {
 /// Prints what went wrong.
 pub fn error(error: &dyn Display) {
     message(&format!("error: {error}"));
+}
+
+/// Refuses a file that cannot be written before any work is done for it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_file(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Err("is a folder, expected the name of a file".into());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(format!("there is no folder {}", folder.display()));
+    }
+    Ok(())
 }

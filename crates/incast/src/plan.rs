@@ -3,9 +3,12 @@
 use crate::{arguments::Selection, output};
 use incast_lab::{
     run::{Plan, RunError, only::Only},
-    scenario::{Form, Scenario},
+    scenario::{Form, Run, Scenario},
 };
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 /// Loads every scenario before anything runs, so that a mistake in the last one costs nothing.
 ///
@@ -48,4 +51,62 @@ pub fn load(
         plans.push((label.clone(), Plan::new(scenario, seeds.map(Into::into), only)?));
     }
     Ok(plans)
+}
+
+/// What names one run of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The file.
+    pub scenario: &'a Path,
+    /// Changed values.
+    pub sets: &'a [(String, String)],
+    /// Conditions.
+    pub only: &'a [String],
+    /// The short form.
+    pub short: bool,
+    /// The scheme.
+    pub scheme: Option<&'a str>,
+    /// The seed, the scenario's or any other.
+    pub seed: Option<u64>,
+}
+
+impl Choice<'_> {
+    /// The scenario's name and the one run that is wanted: the first of those that fit, and a line that says which if there
+    /// were several. `doing` says what becomes of it.
+    ///
+    /// # Errors
+    /// There is no such scenario, or no such run.
+    pub fn choose(self, doing: &str) -> Result<(String, Run), RunError> {
+        let mut only = Only::parse(self.only)?;
+        if let Some(scheme) = self.scheme {
+            only = only.with("scheme", scheme);
+        }
+        let form = if self.short { Form::Short } else { Form::Full };
+        let mut scenario = Scenario::load_form(self.scenario, self.sets, form)?;
+        for warning in &scenario.warnings {
+            output::message(&format!("warning: {}: {warning}", self.scenario.display()));
+        }
+        if let Some(seed) = self.seed {
+            scenario.seeds = vec![seed];
+        }
+        let name = scenario.name.clone();
+        let plan = Plan::new(scenario, None, &only)?;
+        let count = plan.runs.len();
+        let Some(run) = plan.runs.into_iter().next() else {
+            return Err(RunError::Only {
+                found: self.only.join(","),
+                message: "no run fits all of it".into(),
+            });
+        };
+        if count > 1 {
+            let grid = run.grid.iter().map(|(path, value)| format!(", {path} = {value}"));
+            output::message(&format!(
+                "{count} runs fit; {doing} the first: scheme {}, seed {}{} (choose with --only and --seed)",
+                run.scheme,
+                run.seed,
+                grid.collect::<String>()
+            ));
+        }
+        Ok((name, run))
+    }
 }

@@ -1,9 +1,8 @@
 //! `incast trace`.
 
-use crate::{End, arguments, interrupt, output, progress};
+use crate::{End, arguments, interrupt, output, plan::Choice, progress};
 use incast_lab::{
-    run::{Plan, RunError, only::Only},
-    scenario::{Run, Scenario},
+    run::RunError,
     trace::{self, Request, TraceError, digest, pcapng, perfetto},
 };
 use incast_sim::Progress;
@@ -29,7 +28,13 @@ pub fn trace(arguments: &arguments::Trace) -> End {
 
 fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
     let files = [&arguments.perfetto, &arguments.pcapng];
-    files.into_iter().flatten().try_for_each(|file| check_file(file))?;
+    files.into_iter().flatten().try_for_each(|file| {
+        output::check_file(file).map_err(|message| TraceError::Target {
+            option: "output file",
+            found: file.display().to_string(),
+            message,
+        })
+    })?;
     if let Some(until) = arguments.until
         && until <= arguments.from
     {
@@ -39,7 +44,15 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
             message: format!("allowed is a time after --from, {}", arguments.from),
         });
     }
-    let (name, run) = choose(arguments)?;
+    let choice = Choice {
+        scenario: &arguments.scenario,
+        sets: &arguments.sets,
+        only: &arguments.only,
+        short: false,
+        scheme: None,
+        seed: arguments.seed,
+    };
+    let (name, run) = choice.choose("tracing")?;
     let request = Request {
         flow: arguments.flow.clone(),
         port: arguments.port.clone(),
@@ -74,53 +87,6 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
     }
     for path in [&arguments.perfetto, &arguments.pcapng].into_iter().flatten() {
         output::message(&format!("wrote {}", path.display()));
-    }
-    Ok(())
-}
-
-/// The one run that is wanted: the first of those that fit, and a line that says which if there were several.
-fn choose(arguments: &arguments::Trace) -> Result<(String, Run), TraceError> {
-    let only = Only::parse(&arguments.only)?;
-    let mut scenario = Scenario::load(&arguments.scenario, &arguments.sets).map_err(RunError::from)?;
-    for warning in &scenario.warnings {
-        output::message(&format!("warning: {}: {warning}", arguments.scenario.display()));
-    }
-    if let Some(seed) = arguments.seed {
-        scenario.seeds = vec![seed];
-    }
-    let name = scenario.name.clone();
-    let plan = Plan::new(scenario, None, &only)?;
-    let count = plan.runs.len();
-    let Some(run) = plan.runs.into_iter().next() else {
-        return Err(TraceError::Target {
-            option: "--only",
-            found: arguments.only.join(","),
-            message: "no run fits all of it".into(),
-        });
-    };
-    if count > 1 {
-        let grid = run.grid.iter().map(|(path, value)| format!(", {path} = {value}"));
-        output::message(&format!(
-            "{count} runs fit; tracing the first: scheme {}, seed {}{} (choose with --only and --seed)",
-            run.scheme,
-            run.seed,
-            grid.collect::<String>()
-        ));
-    }
-    Ok((name, run))
-}
-
-/// Refuses a file that cannot be written before anything is simulated.
-fn check_file(path: &Path) -> Result<(), TraceError> {
-    let refuse = |message: String| {
-        Err(TraceError::Target { option: "output file", found: path.display().to_string(), message })
-    };
-    if path.is_dir() {
-        return refuse("is a folder, expected the name of a file".into());
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        return refuse(format!("there is no folder {}", folder.display()));
     }
     Ok(())
 }

@@ -11,8 +11,8 @@
 //!        └──────── ssthresh ─────────┘
 //! ```
 //!
-//! This is the loss-driven baseline: data is not ECN-capable. RFC 9438 also answers ECN like loss; that variant is left
-//! out. A flow starts with one BDP like all schemes here; set `initial_window` to ten segments for RFC 6928.
+//! This is the loss-driven baseline: data is not ECN-capable unless `ecn` says so, which answers marks like loss (RFC 9438,
+//! section 4.6), once per window. A flow starts with one BDP like all schemes here; set `initial_window` to ten segments for RFC 6928.
 //! At datacenter RTTs the Reno-friendly region governs, and HyStart++'s thresholds of milliseconds seldom trigger:
 //! both are properties of the RFCs' constants, which are parameters.
 //!
@@ -39,6 +39,8 @@ crate::parameters! {
         beta: f64 = "0.7", |_| 0.7, "in (0, 1)", |b| *b > 0.0 && *b < 1.0, "RFC 9438, section 4.6";
         /// C: steepness of the cubic function in MSS per cubic second.
         steepness: f64 = "0.4", |_| 0.4, "in (0, 1e18]", |c| *c > 0.0 && *c <= 1e18, "RFC 9438, section 5.1";
+        /// Data is ECN-capable, and a mark is answered as a loss is.
+        ecn: bool = "false", |_| false, "true or false", |_| true, "RFC 9438, section 4.6; ours: off";
         /// Give up bandwidth when a loss comes before the last maximum was reached.
         fast_convergence: bool = "true", |_| true, "true or false", |_| true, "RFC 9438, section 4.7";
         /// Leave the first slow start when the RTT rises (HyStart++).
@@ -127,6 +129,7 @@ pub struct Cubic {
     hystart_min_threshold: Time,
     hystart_max_threshold: Time,
     cause: Cause,
+    ecn: bool,
     fast_convergence: bool,
 }
 
@@ -211,6 +214,17 @@ impl Cubic {
         (next.saturating_sub(self.acked) as f64).min(self.window)
     }
 
+    /// A loss, or a mark that is answered like one; `next` is the first position never sent.
+    fn reduce(&mut self, next: u64) {
+        self.max = next_max(self.window, self.max, self.beta, self.fast_convergence);
+        self.prior = self.window;
+        self.threshold = (self.flight(next) * self.beta).max(self.min_window());
+        self.window = self.window.min(self.threshold);
+        self.stage = Stage::Entering { after_loss: true };
+        self.cause = Cause::Loss;
+        self.reduction_end = next;
+    }
+
     fn first_slow_start(&mut self, mut hystart: HyStart, feedback: &Feedback<'_>) {
         let over = hystart.on_ack(feedback, self.hystart_min_threshold, self.hystart_max_threshold);
         if window_limited(feedback, self.window) {
@@ -283,6 +297,9 @@ impl SenderLaw for Cubic {
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()
     }
+    fn ecn_capable(parameters: &Parameters) -> bool {
+        parameters.ecn
+    }
     fn start(parameters: &Parameters, path: &Path, _now: Time, _random: u32) -> Self {
         let initial_window = parameters.initial_window.get();
         let mss = f64::from(path.mss);
@@ -314,6 +331,7 @@ impl SenderLaw for Cubic {
             hystart_min_threshold: parameters.hystart_min_threshold,
             hystart_max_threshold: parameters.hystart_max_threshold,
             cause: Cause::Loss,
+            ecn: parameters.ecn,
             fast_convergence: parameters.fast_convergence,
         }
     }
@@ -322,6 +340,10 @@ impl SenderLaw for Cubic {
         self.acked = self.acked.max(feedback.acked);
         self.smoothed_rtt = next_smoothed_rtt(self.smoothed_rtt, feedback.rtt);
         if self.cause == Cause::Loss && self.acked < self.reduction_end {
+            return;
+        }
+        if self.ecn && feedback.marked > 0 && self.acked >= self.reduction_end {
+            self.reduce(feedback.next);
             return;
         }
         match self.stage {
@@ -336,16 +358,9 @@ impl SenderLaw for Cubic {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if loss.position < self.reduction_end {
-            return;
+        if loss.position >= self.reduction_end {
+            self.reduce(loss.next);
         }
-        self.max = next_max(self.window, self.max, self.beta, self.fast_convergence);
-        self.prior = self.window;
-        self.threshold = (self.flight(loss.next) * self.beta).max(self.min_window());
-        self.window = self.window.min(self.threshold);
-        self.stage = Stage::Entering { after_loss: true };
-        self.cause = Cause::Loss;
-        self.reduction_end = loss.next;
     }
 
     fn on_timeout(&mut self, _now: Time, next: u64) {
@@ -412,6 +427,36 @@ mod tests {
         assert_eq!(w_cubic(k, k, 100.0, 0.4), 100.0);
         assert!((w_cubic(k + 1.0, k, 100.0, 0.4) - 100.4).abs() < 1e-9);
         assert_eq!(time_to_max(70.0, 100.0, 0.4), 0.0);
+    }
+
+    #[test]
+    fn a_mark_is_answered_like_a_loss_once_per_window() {
+        let marked = |law: &mut Cubic, acked: u64, next: u64| {
+            let in_flight = law.window().saturating_sub(MSS);
+            let (packets, marked) = (1, 1);
+            law.on_ack(&Feedback { acked_bytes: MSS, packets, marked, acked, next, in_flight, ..Feedback::default() });
+        };
+        let window = [("initial_window", Raw::Text("100KB".into())), ("ecn", Raw::Flag(true))];
+        let mut law = flow(&window);
+        let mut lossy = law.clone();
+        marked(&mut law, MSS, 101 * MSS);
+        lossy.acked = MSS;
+        lose(&mut lossy, MSS, 101 * MSS);
+        assert_eq!((law.window(), lossy.window()), (70 * MSS, 70 * MSS));
+        // Sent before the reduction: it cannot know of it.
+        marked(&mut law, 100 * MSS, 150 * MSS);
+        assert_eq!(law.window(), 70 * MSS);
+        marked(&mut law, 101 * MSS, 171 * MSS);
+        assert_eq!(law.window(), 49 * MSS);
+        let mut deaf = flow(&window[..1]);
+        marked(&mut deaf, MSS, 101 * MSS);
+        assert!(deaf.window() >= 100 * MSS);
+        let is_capable = |given: &[(&str, Raw)]| {
+            let path = Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(80), mss: 1000, wire_mss: 1000, rto_min: Time::from_ms(1) };
+            let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
+            Cubic::ecn_capable(&Parameters::resolve(&path, &given).expect("allowed"))
+        };
+        assert!(is_capable(&window) && !is_capable(&window[..1]));
     }
 
     #[test]

@@ -34,6 +34,14 @@ pub enum RunError {
         /// What is allowed.
         message: String,
     },
+    /// The flows of a run cannot be listed.
+    #[error("{run}: {message}")]
+    Flows {
+        /// The run.
+        run: String,
+        /// Why, and what is allowed.
+        message: String,
+    },
     /// The folder holds results that would be overwritten.
     #[error("{}: {message}", folder.display())]
     Occupied {

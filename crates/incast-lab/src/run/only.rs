@@ -38,6 +38,13 @@ impl Only {
         Ok(only)
     }
 
+    /// With this value of a key alone, whatever was said of that key before.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: &str) -> Self {
+        self.conditions.insert(key.to_owned(), vec![value.to_owned()]);
+        self
+    }
+
     /// The runs that are wanted.
     ///
     /// # Errors

@@ -525,6 +525,13 @@ fn what_has_no_effect_is_a_warning() {
         ("pfc = false", "trim = true", "switch.trim has no effect, as no law of it has its packets trimmed"),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nack_delay = \"5us\"", "ack_delay has no effect"),
+        ("mtu = \"4096B\"", "mtu = \"4096B\"\nquick_acks = 16", "quick_acks has no effect"),
+        ("mtu = \"4096B\"", "mtu = \"4096B\"\necho = \"flag\"", "echo has no effect"),
+        (
+            "law = \"cubic\"",
+            "law = \"homa\"\nname = \"cubic\"\nhost.handshake = true",
+            "host.handshake has no effect, as connections of receiver-driven laws",
+        ),
         (
             "law = \"cubic\"",
             "law = \"hpcc\"\nname = \"cubic\"\ntelemetry_multiple = 2",

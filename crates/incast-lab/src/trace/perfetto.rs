@@ -226,6 +226,8 @@ fn describe(packet: &PacketFacts, with_flow: bool, firsts: &BTreeMap<(u32, u32, 
         Kind::Credit => format!("credit to {}", packet.value),
         Kind::Signal => "signal".into(),
         Kind::Abandon => "flow given up".into(),
+        Kind::Open => "connection asked for".into(),
+        Kind::Accept => "connection accepted".into(),
         Kind::Pause => "pause frame".into(),
         Kind::FlowControl => format!(
             "credits of lane {}: sent {}, limit {}",

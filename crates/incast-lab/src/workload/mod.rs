@@ -4,6 +4,7 @@ pub mod all_to_all;
 pub mod builtin;
 pub mod distribution;
 pub mod incast;
+pub mod list;
 pub mod loads;
 pub mod long;
 pub mod permutation;

@@ -30,6 +30,10 @@ pub enum Kind {
     Signal,
     /// The sender has given the flow up.
     Abandon,
+    /// The sender asks for a connection (SYN). See `host/handshake.rs`.
+    Open,
+    /// The receiver's answer to that (SYN-ACK).
+    Accept,
     /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
     Pause,
     /// A trimmed header on its way back to its sender.
@@ -48,7 +52,7 @@ impl Kind {
     /// It travels with its flow, from its sender to its receiver; others answer.
     #[inline]
     pub fn is_of_sender(self) -> bool {
-        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Trimmed | Self::Marker)
+        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Open | Self::Trimmed | Self::Marker)
     }
 }
 

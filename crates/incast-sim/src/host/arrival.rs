@@ -1,9 +1,12 @@
 //! Receiver: data arrived. It is acknowledged at once or later, refused, or answered with a notification.
 
 use super::{Host, app::FlowInfo, receiving::Arrival, reliability::Received};
-use crate::fabric::{
-    node::{NodeContext, class},
-    packet::{Kind, Packet, Telemetry},
+use crate::{
+    config::Echo,
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet, Telemetry},
+    },
 };
 use incast_cc::{
     Cnp,
@@ -97,8 +100,12 @@ impl Host<'_> {
             || arrival.out_of_order
             || arrival.completes
             || arrival.mark_changes
-            || packet.is_last();
+            || packet.is_last()
+            || packet.position < host.quick_acks;
         if at_once {
+            if arrival.mark_changes && arrival.report.0 > 1 && host.echo == Echo::Flag {
+                return self.acknowledge_apart(packet, arrival, telemetry, context);
+            }
             if let Some(progress) = self.receiving.progress(arrival.slot) {
                 progress.pending = (0, 0);
             }
@@ -106,13 +113,43 @@ impl Host<'_> {
             self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now, context);
             return;
         }
-        let due = context.now() + host.ack_delay;
+        let due = host.expiry(context.now() + host.ack_delay);
         let event = self.event(class::DELAYED_ACK, arrival.slot);
         if let Some(progress) = self.receiving.progress(arrival.slot) {
             progress.last = Some((*packet, context.now()));
             if progress.ack_event == Time::MAX {
                 progress.ack_event = due;
                 context.schedule(due, event);
+            }
+        }
+    }
+
+    /// The marks have changed: those before this packet are acknowledged first, with the flag that they had, and then this one. So a
+    /// sender that sees flags alone knows of each mark (RFC 8257, section 3.2).
+    #[cold]
+    fn acknowledge_apart(
+        &mut self,
+        packet: &Packet,
+        arrival: &Arrival,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let own = (1, u32::from(packet.marked()));
+        let earlier = (arrival.report.0 - own.0, arrival.report.1 - own.1);
+        let last = self.receiving.progress(arrival.slot).and_then(|progress| {
+            progress.pending = (0, 0);
+            progress.last.take()
+        });
+        match last {
+            Some((last, arrived)) => {
+                // Packets wait for their acknowledgement only where they came in order.
+                let expected = arrival.expected.min(last.position + 1);
+                self.answer(Kind::Ack, &last, None, expected, earlier, arrived, context);
+                self.answer(Kind::Ack, packet, telemetry, arrival.expected, own, now, context);
+            }
+            None => {
+                self.answer(Kind::Ack, packet, telemetry, arrival.expected, arrival.report, now, context);
             }
         }
     }

@@ -61,7 +61,11 @@ impl Host<'_> {
                 self.flows.len() as u32 - 1
             }
         };
+        let opens = self.settings.host.handshake && !flow.driven;
         self.flows[slot as usize] = Some(flow);
+        if opens {
+            return self.ask_to_open(slot, context);
+        }
         if self.schedules {
             self.say(slot, context);
         }

@@ -1,6 +1,6 @@
 //! Hosts: the NIC, flows, reliability, and the adapters between packets and laws.
 //!
-//! A flow's way through them: at its sender `flows`, `turns`, `timeout` if nothing is heard; at its receiver `arrival`, with
+//! A flow's way through them: at its sender `flows`, `handshake` where flows are opened by one, `turns`, `timeout` if nothing is heard; at its receiver `arrival`, with
 //! `scheduling` where a protocol is driven from there; and `feedback` when the answer is back.
 
 mod answering;
@@ -12,6 +12,7 @@ mod credits;
 mod feedback;
 mod flows;
 pub mod format;
+mod handshake;
 mod nic;
 mod order;
 mod paths;
@@ -187,6 +188,8 @@ impl<'a> Host<'a> {
             Kind::Credit => self.on_credit(packet, context),
             Kind::Signal => self.on_signal(packet, context),
             Kind::Abandon => self.on_abandon(packet, context),
+            Kind::Open => self.on_open(packet, context),
+            Kind::Accept => self.on_accept(packet, context),
             Kind::Pause => self.on_notice(packet, context),
             Kind::Trimmed => self.on_header(packet, context),
             Kind::Bounced => self.on_bounced(packet, context),

@@ -75,6 +75,8 @@ pub struct SendFlow {
     pub release_event: Time,
     /// Pending event of the law's own timer.
     pub law_event: Time,
+    /// The connection is not open yet: nothing may be sent.
+    pub opening: bool,
     /// Expiries in a row.
     pub backoff: u8,
     /// A tail-loss probe is out.
@@ -127,6 +129,11 @@ fn through(window: u64, path: &Path) -> f64 {
 /// Purpose of the stream of which each flow gets one draw.
 const FLOW_STREAM: u64 = 0x464c_4f57;
 
+/// What a flow has of chance.
+fn random(seed: u64, source: u32, sequence: u32) -> u32 {
+    mix(seed ^ mix(FLOW_STREAM << 32 | u64::from(source)) ^ u64::from(sequence)) as u32
+}
+
 impl SendFlow {
     /// A flow that starts now, from a host of this rate; packets go through `stage`, where there is one.
     pub fn new(
@@ -139,8 +146,7 @@ impl SendFlow {
     ) -> Self {
         let mtu = u64::from(settings.host.mtu);
         let packets = spec.bytes.div_ceil(mtu) as u32;
-        let random =
-            mix(settings.seed ^ mix(FLOW_STREAM << 32 | u64::from(spec.source)) ^ u64::from(sequence)) as u32;
+        let random = random(settings.seed, spec.source, sequence);
         let mut flow = Self {
             window: 0,
             credit: 0,
@@ -167,6 +173,7 @@ impl SendFlow {
             timer_event: Time::MAX,
             release_event: Time::MAX,
             law_event: Time::MAX,
+            opening: false,
             backoff: 0,
             probed: false,
             law: class.start(rate, spec.start, random),
@@ -194,6 +201,20 @@ impl SendFlow {
         }
         flow.refresh(settings);
         flow
+    }
+
+    /// Nothing may be sent before the connection is open: no window.
+    pub fn close(&mut self) {
+        (self.opening, self.window, self.pace, self.next_send) = (true, 0, 0.0, Time::ZERO);
+    }
+
+    /// The connection is open: the law begins now, and knows an RTT.
+    pub fn open(&mut self, now: Time, rtt: Time, rate: Rate, settings: &Settings) {
+        let class = &settings.classes[usize::from(self.class)];
+        (self.opening, self.backoff, self.deadline) = (false, 0, Time::MAX);
+        self.rtt.sample(rtt);
+        self.law = class.start(rate, now, random(settings.seed, self.spec.source, self.sequence));
+        self.refresh(settings);
     }
 
     /// Packets of the flow.

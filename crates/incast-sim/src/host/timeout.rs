@@ -22,8 +22,14 @@ impl Host<'_> {
             return;
         }
         flow.timer_event = Time::MAX;
-        if flow.deadline > now {
-            plan_timer(flow, slot, self.base, context);
+        let due = settings.host.expiry(flow.deadline);
+        if due > now {
+            flow.timer_event = due;
+            context.schedule(due, self.event(class::RETRANSMISSION, slot));
+            return;
+        }
+        if flow.opening {
+            self.open_again(slot, context);
             return;
         }
         if flow.holds_oldest(slot, &mut self.stages) {

@@ -5,6 +5,7 @@ mod calibrate;
 mod clock_sync;
 mod committed;
 mod common;
+mod flows;
 mod import;
 #[cfg(unix)]
 mod interruption;

@@ -22,6 +22,18 @@ pub struct Host {
     /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Duration>,
+    /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with up to 16.
+    #[serde(default)]
+    pub quick_acks: u32,
+    /// How an acknowledgement of several packets tells of marks.
+    #[serde(default)]
+    pub echo: Echo,
+    /// Timers of hosts expire at multiples of this only, at the first one after their time: 1ms is Linux with HZ = 1000. Default: exactly.
+    #[serde(default = "no_time")]
+    pub timer_tick: Duration,
+    /// A round trip opens each flow before its data, as TCP's connections are opened. Otherwise they are open from the start.
+    #[serde(default)]
+    pub handshake: bool,
     /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
     #[serde(default = "no_time")]
     pub answer_delay: Duration,
@@ -57,6 +69,10 @@ impl Default for Host {
             rto_min: default_rto_min(),
             ack_every: 1,
             ack_delay: None,
+            quick_acks: 0,
+            echo: Echo::Counts,
+            timer_tick: no_time(),
+            handshake: false,
             answer_delay: no_time(),
             notification_delay: no_time(),
             answers_first: true,
@@ -67,6 +83,17 @@ impl Default for Host {
             clock: Clock::default(),
         }
     }
+}
+
+/// How an acknowledgement of several packets tells of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Echo {
+    /// It counts packets and marks since the last one.
+    #[default]
+    Counts,
+    /// It has one flag for all of them, so that packets before a change of marks get an acknowledgement of their own (RFC 8257, section 3.2).
+    Flag,
 }
 
 /// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's transport.

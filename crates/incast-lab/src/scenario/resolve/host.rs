@@ -7,7 +7,7 @@ use super::super::{
     tree::keys,
 };
 use incast_cc::{Path, sender::Recovery};
-use incast_sim::config::{HostConfig, LoadBalancing};
+use incast_sim::config::{Echo, HostConfig, LoadBalancing};
 use incast_units::Time;
 
 /// Payload of a full packet, checked.
@@ -41,11 +41,21 @@ pub fn resolve(
     if host.ack_delay.is_some_and(|delay| delay.0 == Time::ZERO) && host.ack_every > 1 {
         return at("ack_delay", &"0ps", "a time above 0");
     }
+    if host.timer_tick.0 > Time::from_ms(1000) {
+        return at("timer_tick", &host.timer_tick, "at most 1 s");
+    }
     Ok(HostConfig {
         mtu: mtu(host)?,
         rto_min: host.rto_min.0,
         ack_every: host.ack_every,
         ack_delay: host.ack_delay.map_or(network.base_rtt, |delay| delay.0),
+        quick_acks: host.quick_acks,
+        echo: match host.echo {
+            described::Echo::Counts => Echo::Counts,
+            described::Echo::Flag => Echo::Flag,
+        },
+        timer_tick: host.timer_tick.0,
+        handshake: host.handshake,
         answer_delay: host.answer_delay.0,
         notification_delay: host.notification_delay.0,
         answers_first: host.answers_first,

@@ -4,7 +4,7 @@ use super::{
     super::{
         document::{
             Document,
-            host::Host,
+            host::{Echo, Host},
             scheme::{self as described, Parameters, Scheme},
             switch::{Ecn, Switch, Ties},
             wire::Profile,
@@ -426,6 +426,16 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         if host.ack_delay.is_some() && host.ack_every == 1 {
             warnings.push(format!(
                 "scheme {name}: host.ack_delay has no effect, as every packet is acknowledged at once"
+            ));
+        }
+        let at_once = [("host.quick_acks", host.quick_acks > 0), ("host.echo", host.echo != Echo::Counts)];
+        for (key, _) in at_once.iter().filter(|(_, given)| *given && host.ack_every == 1) {
+            warnings
+                .push(format!("scheme {name}: {key} has no effect, as every packet is acknowledged at once"));
+        }
+        if host.handshake && scheme.classes.iter().all(|class| class.scheduler.is_some()) {
+            warnings.push(format!(
+                "scheme {name}: host.handshake has no effect, as connections of receiver-driven laws are open from the start"
             ));
         }
         if scheme.classes.iter().all(|class| class.law.notification_interval().is_none()) {

@@ -1,0 +1,146 @@
+//! `incast flows`: what it lists is what a run has.
+
+use crate::common::{folder, incast, scenario, stderr, succeed, text};
+use incast_lab::{
+    run::{Plan, only::Only},
+    scenario::Scenario,
+    trace::{Request, trace},
+};
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// Rows as maps of columns.
+fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), header.len(), "{line}");
+        header.iter().zip(cells).map(|(key, cell)| ((*key).to_owned(), cell.to_owned())).collect()
+    };
+    lines.map(row).collect()
+}
+
+/// Workloads with what is hard to number: flows that start together at one source, and some that are not counted.
+const MIXED: &str = "name = \"mixed\"\nduration = \"2ms\"\nwarmup = \"200us\"\ndrain = \"100ms\"\nseeds = [1, 2]\n\
+    [topology]\nkind = \"single-switch\"\nhosts = 6\nlink = { rate = \"10Gbps\", delay = \"1us\" }\n\
+    [switch]\nbuffer = { per_port = \"1MB\" }\necn = { kind = \"step\", at = \"20KB\" }\n\
+    [[workload]]\nclass = \"background\"\nkind = \"poisson\"\nsizes = { fixed = \"20KB\" }\nload = 0.3\n\
+    [[workload]]\nclass = \"incast\"\nkind = \"incast\"\nfan_in = 5\nsize = \"30KB\"\nevery = \"500us\"\n\
+    [[workload]]\nclass = \"shuffle\"\nkind = \"all-to-all\"\nsize = \"2KB\"\n\
+    [[scheme]]\nlaw = \"dctcp\"\n\
+    [[scheme]]\nname = \"beside CUBIC\"\nlaw = \"marimo\"\nby_class.incast = { law = \"cubic\" }\n";
+
+#[test]
+fn the_listed_flows_are_those_of_a_run() {
+    let folder = folder("flows-of-a-run");
+    let file = folder.join("mixed.toml");
+    fs::write(&file, MIXED).expect("written");
+    for (seed, scheme) in [(1, "dctcp"), (2, "beside CUBIC"), (77, "dctcp")] {
+        let seed_text = seed.to_string();
+        let listed = succeed(&[
+            "flows",
+            text(&file),
+            "--seed",
+            &seed_text,
+            "--scheme",
+            scheme,
+            "--only",
+            "scheme=dctcp,beside CUBIC",
+        ]);
+        let listed = rows(&listed);
+        let mut loaded = Scenario::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
+        loaded.seeds = vec![seed];
+        let plan = Plan::new(loaded, None, &Only::default().with("scheme", scheme));
+        let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        let traced = trace(&plan.runs[0], &Request::default(), &mut |_| true);
+        let traced = traced.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(listed.len(), traced.outcome.flows.len());
+        assert!(listed.len() > 50, "{}", listed.len());
+        for (number, (row, record)) in listed.iter().zip(&traced.outcome.flows).enumerate() {
+            let expected = [
+                ("flow", number.to_string()),
+                ("source", record.source.to_string()),
+                ("sequence", record.sequence.to_string()),
+                ("class", traced.classes[usize::from(record.class)].clone()),
+                ("src", traced.labels.node(record.source).to_owned()),
+                ("dst", traced.labels.node(record.destination).to_owned()),
+                ("size_bytes", record.bytes.to_string()),
+                ("start_ps", record.start.ps().to_string()),
+                ("counted", (record.start.ps() >= 200_000_000).to_string()),
+            ];
+            for (key, value) in expected {
+                assert_eq!(row[key], value, "{key} of row {number}, seed {seed}");
+            }
+            let request = (record.request != incast_sim::FlowSpec::NO_REQUEST).then_some(record.request);
+            assert_eq!(row["request"], request.map_or_else(String::new, |request| request.to_string()));
+            let law = match (scheme, row["class"].as_str()) {
+                ("dctcp", _) => "dctcp",
+                (_, "incast") => "cubic",
+                _ => "marimo",
+            };
+            assert_eq!(row["law"], law);
+        }
+        let uncounted = listed.iter().filter(|row| row["counted"] == "false").count();
+        assert!((1..listed.len()).contains(&uncounted), "{uncounted} of {}", listed.len());
+    }
+}
+
+#[test]
+fn a_list_can_drive_another_scenario() {
+    let folder = folder("flows-as-a-trace");
+    let (first, list) = (folder.join("mixed.toml"), folder.join("flows.csv"));
+    fs::write(&first, MIXED).expect("written");
+    let output = incast(&["flows", text(&first), "--seed", "1", "--scheme", "dctcp", "--out", text(&list)]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("flows to "), "{}", stderr(&output));
+    let start = MIXED.find("[[workload]]").expect("workloads");
+    let end = MIXED.find("[[scheme]]").expect("schemes");
+    let traced = format!(
+        "{}[[workload]]\nclass = \"background\"\nkind = \"trace\"\npath = \"flows.csv\"\n{}",
+        &MIXED[..start],
+        &MIXED[end..]
+    );
+    let second = folder.join("traced.toml");
+    fs::write(&second, traced.replace("by_class.incast = { law = \"cubic\" }\n", "")).expect("written");
+    let again = rows(&succeed(&["flows", text(&second), "--seed", "5", "--scheme", "dctcp"]));
+    let listed = rows(&fs::read_to_string(&list).expect("written"));
+    assert_eq!(again.len(), listed.len());
+    for (again, listed) in again.iter().zip(&listed) {
+        for key in ["flow", "source", "sequence", "class", "src", "dst", "size_bytes", "start_ps"] {
+            assert_eq!(again[key], listed[key]);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_listed_is_refused() {
+    let folder = folder("flows-refused");
+    let (file, rpc, out) = (folder.join("mixed.toml"), folder.join("rpc.toml"), folder.join("out.csv"));
+    fs::write(&file, MIXED).expect("written");
+    let start = MIXED.find("[[workload]]").expect("workloads");
+    let end = MIXED.find("[[scheme]]").expect("schemes");
+    let workload = "[[workload]]\nclass = \"calls\"\nkind = \"rpc\"\nclients = [\"h0\"]\nservers = [\"h1\"]\n\
+                    request = { fixed = \"1KB\" }\nresponse = { fixed = \"10KB\" }\n";
+    let scheme = "[[scheme]]\nlaw = \"dctcp\"\n";
+    assert!(MIXED[end..].starts_with(scheme));
+    fs::write(&rpc, format!("{}{workload}{scheme}", &MIXED[..start])).expect("written");
+    let (nowhere, none) = (folder.join("missing").join("flows.csv"), folder.join("none.toml"));
+    let wrong: [(&[&str], &str); 6] = [
+        (&[text(&file), "--scheme", "dctpc"], "did you mean"),
+        (&[text(&file), "--only", "load=0.4"], "no such key"),
+        (&[text(&file), "--out", text(&folder)], "is a folder"),
+        (&[text(&file), "--out", text(&nowhere)], "there is no folder"),
+        (&[text(&rpc), "--seed", "1", "--out", text(&out)], "\"rpc\" opens its flows during the run"),
+        (&[text(&none)], "none.toml"),
+    ];
+    for (arguments, message) in wrong {
+        let output = incast(&[&["flows"], arguments].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(message) && output.stdout.is_empty(), "{arguments:?}: {said}");
+    }
+    assert!(!Path::new(&out).exists());
+    let several = incast(&["flows", &scenario("trace")]);
+    assert!(several.status.success());
+    assert!(stderr(&several).contains("listing the first: scheme dctcp, seed 1"), "{}", stderr(&several));
+}
