@@ -34,6 +34,9 @@ pub const START_EPOCH: u8 = 1;
 /// See [`START_STEADY`].
 pub const START_MARK: u8 = 2;
 
+/// `MARIMO_SLOW_START` in the state's flags.
+const SLOW_START: u8 = 2;
+
 /// `struct marimo_config`: what the paper leaves open. Loads and shares in Q16, windows in Q16 packets; the fields are
 /// described in the header.
 #[repr(C)]
@@ -106,6 +109,10 @@ impl Shared {
         let shared = Self { config, knots: *table.knots() };
         (ffi::config_valid(&config) && ffi::table_fault(&shared.knots, &config).is_none()).then_some(shared)
     }
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
 }
 
 /// One connection.
@@ -150,5 +157,9 @@ impl Connection {
     /// Epochs so far, modulo 2^32.
     pub fn epochs(&self) -> u32 {
         self.0.epochs
+    }
+    /// It doubles its window per round trip until a mark or a loss.
+    pub fn in_slow_start(&self) -> bool {
+        self.0.flags & SLOW_START != 0
     }
 }

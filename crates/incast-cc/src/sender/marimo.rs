@@ -119,6 +119,13 @@ pub struct Constants {
     mss: u64,
 }
 
+impl Constants {
+    /// What the parameters are to the core. Hosts other than the simulated ones convert units of their own.
+    pub fn core(&self) -> (Config, &LoadTable) {
+        (*self.shared.config(), &self.parameters.table)
+    }
+}
+
 /// State of a flow.
 #[derive(Clone, Debug)]
 pub struct Marimo {

@@ -1,0 +1,565 @@
+//! The controller against the core that it wraps, against the golden vectors, and under any sequence of events.
+
+use super::*;
+use crate::settings::Settings;
+use incast_cc::marimo::{Config, KNOTS, LoadTable, Shared, WINDOW_MAX};
+use num_rational::Ratio;
+use proptest::prelude::*;
+use s2n_quic_core::{
+    event::builder::BbrState,
+    recovery::bandwidth::{Bandwidth, RateSample},
+};
+use std::{collections::BTreeMap, time::Duration};
+
+const FULL: u16 = 1_200;
+const RTT: Duration = Duration::from_micros(200);
+
+/// Hears how slow start ended.
+#[derive(Debug, Default)]
+struct Heard(Vec<u32>);
+
+impl Publisher for Heard {
+    fn on_slow_start_exited(&mut self, _cause: SlowStartExitCause, congestion_window: u32) {
+        self.0.push(congestion_window);
+    }
+    fn on_delivery_rate_sampled(&mut self, _rate_sample: RateSample) {}
+    fn on_pacing_rate_updated(&mut self, _rate: Bandwidth, _burst: u32, _gain: Ratio<u64>) {}
+    fn on_bbr_state_changed(&mut self, _state: BbrState) {}
+}
+
+/// The law draws nothing.
+struct NoRandomness;
+
+impl RandomGenerator for NoRandomness {
+    fn public_random_fill(&mut self, _dest: &mut [u8]) {
+        unreachable!("Marimo is deterministic");
+    }
+    fn private_random_fill(&mut self, _dest: &mut [u8]) {
+        unreachable!("Marimo is deterministic");
+    }
+}
+
+fn at(micros: u64) -> Timestamp {
+    // SAFETY: a clock of these tests alone, never compared with another one.
+    unsafe { Timestamp::from_duration(Duration::from_micros(micros)) }
+}
+
+/// A path on which this test plays both s2n-quic and the network.
+struct Path {
+    controller: Controller,
+    link: Arc<Link>,
+    rtt: RttEstimator,
+    now: u64,
+    heard: Heard,
+    /// Packets in flight by position: what was remembered, and bytes.
+    outstanding: BTreeMap<u64, (PacketInfo, u32)>,
+    sent: u64,
+    /// One more than the newest acknowledged position.
+    acked_up_to: u64,
+    /// Marks told and not yet part of an acknowledgement.
+    marks: u32,
+}
+
+impl Path {
+    fn new(settings: Settings) -> Self {
+        let link = Arc::new(Link::default());
+        Self {
+            controller: Controller::new(settings.shared(), Arc::clone(&link), FULL),
+            link,
+            rtt: RttEstimator::new(RTT),
+            now: 1_000,
+            heard: Heard::default(),
+            outstanding: BTreeMap::new(),
+            sent: 0,
+            acked_up_to: 0,
+            marks: 0,
+        }
+    }
+    fn send(&mut self, bytes: u32, app_limited: Option<bool>) {
+        self.now += 1;
+        let info = self.controller.on_packet_sent(
+            at(self.now),
+            bytes as usize,
+            app_limited,
+            &self.rtt,
+            &mut self.heard,
+        );
+        if bytes > 0 {
+            self.outstanding.insert(self.sent, (info, bytes));
+            self.sent += 1;
+        }
+    }
+    fn marked(&mut self, count: u32) {
+        self.marks = self.marks.saturating_add(count);
+        self.controller.on_explicit_congestion(count.into(), at(self.now), &mut self.heard);
+    }
+    /// Acknowledges those of these packets that are in flight; how many there were.
+    fn ack(&mut self, positions: &[u64]) -> u32 {
+        let found: BTreeMap<u64, (PacketInfo, u32)> =
+            positions.iter().filter_map(|at| Some((*at, self.outstanding.remove(at)?))).collect();
+        let Some((newest, (info, _))) = found.last_key_value() else { return 0 };
+        self.now += 10;
+        self.acked_up_to = self.acked_up_to.max(newest + 1);
+        let bytes: u32 = found.values().map(|(_, bytes)| bytes).sum();
+        self.controller.on_ack(
+            at(self.now - 10),
+            bytes as usize,
+            *info,
+            &self.rtt,
+            &mut NoRandomness,
+            at(self.now),
+            &mut self.heard,
+        );
+        let count = found.len() as u32;
+        self.marks -= self.marks.min(count);
+        count
+    }
+    /// Loses a packet if it is in flight.
+    fn lose(&mut self, position: u64, persistent: bool) -> bool {
+        let Some((info, bytes)) = self.outstanding.remove(&position) else { return false };
+        self.controller.on_packet_lost(
+            bytes,
+            info,
+            persistent,
+            true,
+            &mut NoRandomness,
+            at(self.now),
+            &mut self.heard,
+        );
+        true
+    }
+    fn oldest(&self, index: usize) -> Option<u64> {
+        self.outstanding.keys().nth(index).copied()
+    }
+    fn in_flight(&self) -> u64 {
+        self.outstanding.values().map(|(_, bytes)| u64::from(*bytes)).sum()
+    }
+    fn core(&self) -> Connection {
+        match self.controller.law {
+            Law::Marimo(core) => core,
+            Law::Reno(_) => panic!("ECN did not fail"),
+        }
+    }
+    /// A round trip in which every packet that fits is sent and acknowledged, `share` percent of them marked.
+    fn round(&mut self, share: u64) {
+        while !self.controller.is_congestion_limited() {
+            self.send(FULL.into(), Some(false));
+        }
+        let positions: Vec<u64> = self.outstanding.keys().copied().collect();
+        for pair in positions.chunks(2) {
+            let marked = pair.iter().filter(|at| **at * share / 100 != (**at + 1) * share / 100).count();
+            if marked > 0 {
+                self.marked(marked as u32);
+            }
+            self.ack(pair);
+        }
+    }
+}
+
+/// Rule, start and table of the paper's form.
+fn settings(parameters: &[(&str, incast_cc::parameters::Raw)]) -> Settings {
+    let given: Vec<_> = parameters.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
+    Settings::new(&given).expect("allowed")
+}
+
+#[test]
+fn marks_shrink_the_window_and_their_absence_lets_it_grow() {
+    let mut path = Path::new(Settings::default());
+    let start = path.controller.congestion_window();
+    path.round(0);
+    path.round(0);
+    let grown = path.controller.congestion_window();
+    assert!(grown >= 3 * start, "slow start: {start} {grown}");
+    assert!(path.heard.0.is_empty());
+    path.round(100);
+    path.round(100);
+    assert_eq!(path.heard.0.len(), 1, "slow start ends once");
+    let marked = path.controller.congestion_window();
+    assert!(marked < grown / 2 + u32::from(FULL), "{grown} {marked}");
+    for _ in 0..12 {
+        path.round(0);
+    }
+    let recovered = path.controller.congestion_window();
+    let packets = (recovered - marked) / u32::from(FULL);
+    assert!((6..=12).contains(&packets), "a packet per round trip: {packets}");
+    let epochs = path.link.statistics().epochs;
+    assert_eq!(epochs.len() as u32, path.core().epochs());
+    assert!(epochs.iter().any(|epoch| epoch.share == ONE), "{epochs:?}");
+}
+
+#[test]
+fn without_ecn_losses_alone_decide_and_with_it_the_window_goes_on() {
+    let mut path = Path::new(Settings::default());
+    path.round(0);
+    path.round(100);
+    path.link.set_ecn(EcnState::Failed);
+    path.round(0);
+    assert!(path.controller.is_fallback());
+    let before = path.controller.window();
+    // Whatever is still said of marks: it is not believed.
+    path.round(100);
+    assert!(path.controller.window() >= before);
+    while !path.controller.is_congestion_limited() {
+        path.send(FULL.into(), Some(false));
+    }
+    let (lost, window) = (path.oldest(0).expect("in flight"), path.controller.window());
+    path.lose(lost, false);
+    assert_eq!(path.controller.window(), (window / 2).max(2 * ONE));
+    assert!(path.controller.requires_fast_retransmission());
+    path.send(FULL.into(), Some(false));
+    assert!(!path.controller.requires_fast_retransmission());
+    // Tested again, which does not change anything yet.
+    path.link.set_ecn(EcnState::Testing);
+    path.round(0);
+    assert!(path.controller.is_fallback());
+    path.link.set_ecn(EcnState::Capable);
+    let window = path.controller.window();
+    path.send(FULL.into(), Some(false));
+    assert!(!path.controller.is_fallback());
+    assert_eq!(path.controller.window(), window);
+    let statistics = path.link.statistics();
+    assert_eq!((statistics.ecn_failures, statistics.fallbacks, statistics.returns), (1, 1, 1));
+}
+
+#[test]
+fn a_pause_limits_the_next_burst_and_keeps_the_window() {
+    let mut path = Path::new(Settings::default());
+    for _ in 0..4 {
+        path.round(0);
+    }
+    let window = path.controller.window();
+    assert!(window > 100 * ONE);
+    path.now += 10_000_000;
+    path.send(FULL.into(), Some(false));
+    assert_eq!(path.controller.congestion_window(), 10 * u32::from(FULL));
+    assert_eq!(path.controller.window(), window);
+    for _ in 0..5 {
+        path.round(0);
+    }
+    assert!(path.controller.congestion_window() > 100 * u32::from(FULL));
+}
+
+#[test]
+fn persistent_congestion_leaves_two_packets() {
+    let mut path = Path::new(Settings::default());
+    path.round(0);
+    while !path.controller.is_congestion_limited() {
+        path.send(FULL.into(), Some(false));
+    }
+    for position in path.outstanding.keys().copied().collect::<Vec<_>>() {
+        path.lose(position, true);
+    }
+    assert_eq!(path.controller.congestion_window(), 2 * u32::from(FULL));
+    assert_eq!(path.controller.bytes_in_flight(), 0);
+}
+
+#[test]
+fn a_larger_packet_scales_the_window() {
+    let mut path = Path::new(Settings::default());
+    path.controller.on_mtu_update(8_952, &mut path.heard);
+    assert_eq!(path.controller.congestion_window(), 10 * 8_952);
+    assert_eq!(path.controller.send_quantum(), Some(8_952), "one packet at a time");
+}
+
+/// The core, told by this test what the controller ought to tell it.
+struct Mirror {
+    core: Connection,
+    settings: Settings,
+}
+
+impl Mirror {
+    fn assert(&self, path: &Path) -> Result<(), TestCaseError> {
+        prop_assert_eq!(path.core(), self.core);
+        let least = self.core.window().max(2 * ONE);
+        let bytes = (u64::from(least) * u64::from(FULL)) >> 16;
+        prop_assert_eq!(u64::from(path.controller.congestion_window()), bytes);
+        prop_assert_eq!(u64::from(path.controller.bytes_in_flight()), path.in_flight());
+        Ok(())
+    }
+}
+
+/// What happens to packets that all have one size.
+#[derive(Clone, Debug)]
+enum Step {
+    Send { packets: u8, app_limited: bool },
+    /// Of the oldest 64 in flight those whose bits are set.
+    Ack(u64),
+    Mark(u8),
+    Lose { index: u8, persistent: bool },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (1..40u8, proptest::bool::weighted(0.2)).prop_map(|(packets, app_limited)| Step::Send { packets, app_limited }),
+        4 => prop_oneof![Just(u64::MAX), Just(0xff), any::<u64>()].prop_map(Step::Ack),
+        2 => (0..40u8).prop_map(Step::Mark),
+        1 => (0..64u8, proptest::bool::weighted(0.2)).prop_map(|(index, persistent)| Step::Lose { index, persistent }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Events of QUIC give the windows that the core has when it is fed directly.
+    #[test]
+    fn the_core_is_told_what_happened(steps in proptest::collection::vec(step(), 1..300), rule in any::<bool>()) {
+        let rule = if rule { "settling" } else { "paper" };
+        let settings = settings(&[("rule", incast_cc::parameters::Raw::Text(rule.into()))]);
+        let mut mirror = Mirror { core: Connection::new(&settings.shared), settings: settings.clone() };
+        let mut path = Path::new(settings);
+        let mut limited_by_application = false;
+        for step in steps {
+            match step {
+                Step::Send { packets, app_limited } => {
+                    for _ in 0..packets {
+                        path.send(FULL.into(), Some(app_limited));
+                    }
+                    limited_by_application = app_limited;
+                }
+                Step::Mark(count) => path.marked(count.into()),
+                Step::Ack(bits) => {
+                    let oldest: Vec<u64> = path.outstanding.keys().take(64).copied().collect();
+                    let chosen: Vec<u64> =
+                        oldest.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, at)| *at).collect();
+                    let (marks, in_flight) = (path.marks, path.in_flight());
+                    let window = u64::from(path.controller.congestion_window());
+                    let count = path.ack(&chosen);
+                    if count > 0 {
+                        let ack = Ack {
+                            packets: count,
+                            marked: marks.min(count),
+                            acked: count,
+                            position: path.acked_up_to as u32,
+                            next: path.sent as u32,
+                            limited: (!limited_by_application && 2 * in_flight >= window).into(),
+                        };
+                        mirror.core.on_ack(&mirror.settings.shared, &ack);
+                    }
+                }
+                Step::Lose { index, persistent } => {
+                    if let Some(position) = path.oldest(index.into()) {
+                        path.lose(position, persistent);
+                        let next = path.sent as u32;
+                        if persistent {
+                            mirror.core.on_timeout(&mirror.settings.shared, next);
+                        } else {
+                            mirror.core.on_loss(&mirror.settings.shared, position as u32, next);
+                        }
+                    }
+                }
+            }
+            mirror.assert(&path)?;
+        }
+    }
+}
+
+/// Anything that s2n-quic may call, in any order, with any numbers that it may have.
+#[derive(Clone, Debug)]
+enum Operation {
+    Send { bytes: u16, app_limited: Option<bool> },
+    Ack(u64),
+    Mark(u64),
+    Lose { index: u8, persistent: bool },
+    Mtu(u16),
+    Discard(u8),
+    Pause(u64),
+    Ecn(u8),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        6 => (prop_oneof![Just(0), Just(FULL), any::<u16>()], any::<Option<bool>>())
+            .prop_map(|(bytes, app_limited)| Operation::Send { bytes, app_limited }),
+        4 => prop_oneof![Just(u64::MAX), any::<u64>()].prop_map(Operation::Ack),
+        1 => prop_oneof![0..10u64, any::<u64>()].prop_map(Operation::Mark),
+        1 => (0..64u8, any::<bool>()).prop_map(|(index, persistent)| Operation::Lose { index, persistent }),
+        1 => any::<u16>().prop_map(Operation::Mtu),
+        1 => any::<u8>().prop_map(Operation::Discard),
+        1 => prop_oneof![0..10_000u64, 0..100_000_000u64].prop_map(Operation::Pause),
+        1 => (0..4u8).prop_map(Operation::Ecn),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_window_stays_within_its_bounds_whatever_happens(
+        operations in proptest::collection::vec(operation(), 1..400),
+        rtt in prop_oneof![Just(RTT), (1..1_000_000u64).prop_map(Duration::from_micros)],
+    ) {
+        let mut path = Path::new(Settings::default());
+        path.rtt = RttEstimator::new(rtt);
+        let mut full = u32::from(FULL);
+        for operation in operations {
+            let before = (path.controller.window(), path.controller.is_fallback());
+            let mut may_grow = false;
+            match operation {
+                Operation::Send { bytes, app_limited } => path.send(bytes.into(), app_limited),
+                Operation::Ack(bits) => {
+                    let oldest: Vec<u64> = path.outstanding.keys().take(64).copied().collect();
+                    let bit = |index: usize| bits >> index & 1 == 1;
+                    let chosen: Vec<u64> = (0..oldest.len()).filter(|at| bit(*at)).map(|at| oldest[at]).collect();
+                    path.ack(&chosen);
+                    may_grow = true;
+                }
+                Operation::Mark(count) => {
+                    path.controller.on_explicit_congestion(count, at(path.now), &mut path.heard);
+                }
+                Operation::Lose { index, persistent } => {
+                    if let Some(position) = path.oldest(index.into()) {
+                        path.lose(position, persistent);
+                    }
+                }
+                Operation::Mtu(size) => {
+                    path.controller.on_mtu_update(size, &mut path.heard);
+                    full = u32::from(size).max(1);
+                }
+                Operation::Discard(index) => {
+                    if let Some(position) = path.oldest(index.into()) {
+                        let bytes = path.outstanding.remove(&position).map_or(0, |(_, bytes)| bytes);
+                        path.controller.on_packet_discarded(bytes as usize, &mut path.heard);
+                    }
+                }
+                Operation::Pause(micros) => path.now += micros,
+                Operation::Ecn(state) => path.link.set_ecn(
+                    [EcnState::Testing, EcnState::Unknown, EcnState::Failed, EcnState::Capable][usize::from(state)],
+                ),
+            }
+            let window = path.controller.window();
+            prop_assert!((2 * ONE..=WINDOW_MAX * ONE).contains(&window), "{window}");
+            prop_assert!(path.controller.congestion_window() >= 2 * full);
+            prop_assert_eq!(u64::from(path.controller.bytes_in_flight()), path.in_flight());
+            // A change of the law keeps the window, so that only acknowledgements raise it.
+            prop_assert!(may_grow || window <= before.0, "{:?} {window}", before);
+        }
+    }
+}
+
+/// The golden vectors of `deploy/core`, as far as QUIC can say what they say: acknowledgements of as many packets as
+/// lie between their positions, losses and timeouts. Everything from the first line on that it cannot say is left out
+/// of a connection. The core's decisions must be those of the oracle.
+#[test]
+fn the_golden_vectors_as_events_of_quic() {
+    const VECTORS: &str = include_str!("../../../core/test/marimo.txt");
+    const UNIT: u32 = 1_000;
+    let numbers = |text: &str| -> Vec<u32> { text.split(' ').filter_map(|word| word.parse().ok()).collect() };
+    let (mut config, mut table): (Vec<u32>, Option<LoadTable>) = (Vec::new(), None);
+    let mut path: Option<Path> = None;
+    let mut expected = [0; 5];
+    // Where the vector's positions begin, and the newest one.
+    let mut base: Option<u32> = None;
+    let (mut compared, mut marked, mut lost, mut timeouts) = (0, 0, 0, 0);
+    for line in VECTORS.lines() {
+        let (kind, rest) = line.split_once(' ').expect("a kind");
+        let (given, wanted) = rest.split_once("= ").unwrap_or((rest, ""));
+        let given = numbers(given.trim());
+        for (number, word) in expected.iter_mut().zip(wanted.split(' ')) {
+            if let Ok(changed) = word.parse() {
+                *number = changed;
+            }
+        }
+        match kind {
+            "c" => config = given,
+            "t" => {
+                let knots: [u32; KNOTS] = given.try_into().expect("65 knots");
+                table = LoadTable::new("vectors", knots).ok();
+                path = None;
+            }
+            "n" => {
+                base = None;
+                // Tables that no endpoint would take are left out.
+                path = table.as_ref().and_then(|table| {
+                    let shared = Shared::new(core_config(&config), table)?;
+                    let mut path = Path::new(Settings::default());
+                    path.controller.law = Law::Marimo(Connection::new(&shared));
+                    path.controller.settings = Arc::new(Settings { shared, ..Settings::default() });
+                    Some(path)
+                });
+            }
+            _ => {
+                let Some(playing) = &mut path else { continue };
+                if !play(playing, kind, &given, &mut base, UNIT) {
+                    path = None;
+                    continue;
+                }
+                let core = playing.core();
+                assert_eq!([core.window(), core.rho(), core.epochs()], [expected[0], expected[2], expected[4]], "{line}");
+                compared += 1;
+                marked += u32::from(kind == "a" && given[1] > 0);
+                lost += u32::from(kind == "l");
+                timeouts += u32::from(kind == "o");
+            }
+        }
+    }
+    assert!(compared > 1_000 && marked > 300, "{compared} lines, {marked} with marks");
+    assert!(lost > 0 && timeouts > 0, "{lost} losses, {timeouts} timeouts");
+}
+
+/// Plays a line of the vectors; whether QUIC can say it.
+fn play(path: &mut Path, kind: &str, given: &[u32], base: &mut Option<u32>, unit: u32) -> bool {
+    let (position, next, packets) = match (kind, given) {
+        ("a", [packets, _, _, position, next, _]) => (*position, *next, *packets),
+        ("l", [position, next]) => (*position, *next, 0),
+        ("o", [next]) => (*next, *next, 0),
+        _ => return false,
+    };
+    // The packets of the first acknowledgement are the first ones.
+    let base = *base.get_or_insert(position.wrapping_sub(packets.wrapping_mul(unit)));
+    let place = |position: u32| {
+        let distance = position.wrapping_sub(base);
+        (distance % unit == 0 && distance < 1 << 31).then_some(u64::from(distance / unit))
+    };
+    let (Some(position), Some(next)) = (place(position), place(next)) else { return false };
+    if next < path.sent || next - path.sent > 10_000 {
+        return false;
+    }
+    let limited = given.last().is_some_and(|limited| *limited != 0);
+    while path.sent < next {
+        path.send(FULL.into(), Some(false));
+    }
+    match kind {
+        "a" => {
+            let chosen: Vec<u64> = (path.acked_up_to..position).collect();
+            let window = u64::from(path.controller.congestion_window());
+            let sayable = given[0] == given[2]
+                && chosen.len() == packets as usize
+                && given[1] <= packets
+                && chosen.iter().all(|at| path.outstanding.contains_key(at))
+                && (!limited || 2 * path.in_flight() >= window);
+            if !sayable {
+                return false;
+            }
+            path.controller.app_limited = !limited;
+            if given[1] > 0 {
+                path.marked(given[1]);
+            }
+            path.ack(&chosen) == packets
+        }
+        "l" => path.lose(position, false),
+        _ => path.oldest(0).is_some_and(|oldest| path.lose(oldest, true)),
+    }
+}
+
+fn core_config(fields: &[u32]) -> Config {
+    Config {
+        increase_below: fields[0],
+        decrease_above: fields[1],
+        target: fields[2],
+        min_decrease: fields[3],
+        max_decrease: fields[4],
+        rho_after_decrease: fields[5],
+        loss_rho: fields[6],
+        loss_decrease: fields[7],
+        initial_window: fields[8],
+        min_window: fields[9],
+        max_window: fields[10],
+        increase: fields[11],
+        max_increase: fields[12],
+        min_epoch: fields[13],
+        beta_shift: fields[14] as u8,
+        decrease_from: fields[15] as u8,
+        settle: fields[16] as u8,
+        slow_start: fields[17] as u8,
+    }
+}

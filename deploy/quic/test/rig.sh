@@ -1,0 +1,154 @@
+# shellcheck shell=bash
+# Three namespaces of this test's own: client, router, server. Sourced by run.sh and measure.sh.
+#
+#   client 10.77.1.1 .. .4 ── router ── HTB at 100 Mbit/s, bfifo ── server 10.77.2.1
+#
+# The router marks with a virtual queue in nftables: a token bucket a little slower than the link, so that every mark
+# is counted where it is made. The server counts what arrives by codepoint, the client what it sends with CE itself.
+
+rig="incast-q$$"
+client="$rig-c" router="$rig-r" server="$rig-s"
+work=$(mktemp -d)
+server_pid=
+
+rig_down() {
+    if [ -n "$server_pid" ]; then
+        kill "$server_pid" 2>/dev/null || true
+        wait "$server_pid" 2>/dev/null || true
+        server_pid=
+    fi
+    local space
+    for space in "$client" "$router" "$server"; do
+        ip netns del "$space" 2>/dev/null || true
+    done
+}
+
+rig_end() {
+    rig_down
+    rm -rf "$work"
+}
+trap rig_end EXIT
+
+in_client() { nsenter --net="/run/netns/$client" "$@"; }
+in_router() { nsenter --net="/run/netns/$router" "$@"; }
+in_server() { nsenter --net="/run/netns/$server" "$@"; }
+
+# usage: rig_up OFFLOADS BUFFER [RULE of nftables for packets to the server]…
+rig_up() {
+    local offloads=$1 buffer=$2
+    shift 2
+    rig_down
+    local space
+    for space in "$client" "$router" "$server"; do
+        ip netns add "$space"
+        ip -n "$space" link set lo up
+    done
+    ip -n "$client" link add east type veth peer name west netns "$router"
+    ip -n "$router" link add east type veth peer name west netns "$server"
+    local host
+    for host in 1 2 3 4; do
+        ip -n "$client" address add "10.77.1.$host/24" dev east
+    done
+    ip -n "$router" address add 10.77.1.254/24 dev west
+    ip -n "$router" address add 10.77.2.254/24 dev east
+    ip -n "$server" address add 10.77.2.1/24 dev west
+    ip -n "$client" link set east up
+    ip -n "$router" link set west up
+    ip -n "$router" link set east up
+    ip -n "$server" link set west up
+    if [ "$offloads" = off ]; then
+        in_client ethtool -K east gso off gro off tx-udp-segmentation off >/dev/null 2>&1
+        in_router ethtool -K west gso off gro off tx-udp-segmentation off >/dev/null 2>&1
+        in_router ethtool -K east gso off gro off tx-udp-segmentation off >/dev/null 2>&1
+        in_server ethtool -K west gso off gro off tx-udp-segmentation off >/dev/null 2>&1
+    fi
+    in_router sysctl -q -w net.ipv4.ip_forward=1
+    ip -n "$client" route add default via 10.77.1.254
+    ip -n "$server" route add default via 10.77.2.254
+    in_router tc qdisc add dev east root handle 1: htb default 1
+    in_router tc class add dev east parent 1: classid 1:1 htb rate 100mbit quantum 3000
+    in_router tc qdisc add dev east parent 1:1 handle 2: bfifo limit "$buffer"
+    in_router nft -f - <<NFT
+table ip rig {
+    counter marks {}
+    counter dropped {}
+    chain forward {
+        type filter hook forward priority 0
+        oifname "east" meta l4proto udp jump east
+    }
+    chain east {
+    }
+}
+NFT
+    local rule
+    for rule in "$@"; do
+        in_router nft add rule ip rig east "$rule"
+    done
+    in_server nft -f - <<'NFT'
+table ip rig {
+    counter ce {}
+    counter ect {}
+    counter without {}
+    chain input {
+        type filter hook input priority 0
+        meta l4proto udp ip ecn ce counter name ce
+        meta l4proto udp ip ecn ect0 counter name ect
+        meta l4proto udp ip ecn not-ect counter name without
+    }
+}
+NFT
+    in_client nft -f - <<'NFT'
+table ip rig {
+    counter ce {}
+    chain output {
+        type filter hook output priority 0
+        meta l4proto udp ip ecn ce counter name ce
+    }
+}
+NFT
+}
+
+# A token bucket of RATE (such as "11 mbytes/second") and BURST; without tokens ECT(0) becomes CE.
+virtual_queue() { echo "ip ecn ect0 limit rate over $1 burst $2 counter name marks ip ecn set ce"; }
+
+# usage: counter SPACE NAME: packets
+counter() { nsenter --net="/run/netns/$1" nft -j list counter ip rig "$2" | python3 -c '
+import json, sys
+print([entry["counter"]["packets"] for entry in json.load(sys.stdin)["nftables"] if "counter" in entry][0])'; }
+
+# usage: serve ARGUMENT…: starts the server and waits until it listens
+serve() {
+    rm -f "$work/certificate.pem"
+    in_server "$perf" server --listen 10.77.2.1:4433 --certificate-out "$work/certificate.pem" "$@" \
+        >"$work/server.log" 2>&1 &
+    server_pid=$!
+    local tries=0
+    until [ -s "$work/certificate.pem" ]; do
+        if [ $((tries += 1)) -gt 100 ] || ! kill -0 "$server_pid" 2>/dev/null; then
+            echo "the server did not start:" >&2
+            cat "$work/server.log" >&2
+            return 1
+        fi
+        sleep 0.1
+    done
+}
+
+# usage: send NAME SCENARIO ARGUMENT…: results in $work/NAME
+send() {
+    local name=$1 scenario=$2
+    shift 2
+    in_client "$perf" client "$scenario" --host h0=10.77.1.1 --host h1=10.77.2.1 --source h0 \
+        --certificate "$work/certificate.pem" --out "$work/$name" "$@" >"$work/$name.log" 2>&1 || {
+        echo "$name failed:" >&2
+        cat "$work/$name.log" >&2
+        return 1
+    }
+}
+
+# usage: value NAME KEY: of quic.json, such as totals.ce_packets or flows.0.connection.ecn
+value() { python3 -c '
+import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2].split("."):
+    value = value[int(key) if isinstance(value, list) else key]
+print(value)' "$work/$1/quic.json" "$2"; }

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# The QUIC lane: marks, losses and the absence of ECN between namespaces of its own.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+what="Marimo over QUIC between network namespaces"
+if [ "$(id -u)" != 0 ]; then
+    if [ "${CI:-}" = true ]; then
+        echo "$what: needs root" >&2
+        exit 1
+    fi
+    echo "skipped: $what (needs root)"
+    exit 0
+fi
+scripts/debian.sh ip iproute2 "$what"
+scripts/debian.sh nft nftables "$what"
+scripts/debian.sh ethtool ethtool "$what"
+scripts/debian.sh python3 python3 "$what"
+for command in ip tc nft ethtool python3 nsenter; do
+    command -v "$command" >/dev/null || exit 0
+done
+"${CARGO:-cargo}" build --quiet --locked -p incast-quic
+perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
+# shellcheck source=deploy/quic/test/rig.sh
+. deploy/quic/test/rig.sh
+checks=0
+
+# usage: expect WHAT NUMBER OPERATOR NUMBER
+expect() {
+    if ! [ "$2" "$3" "$4" ]; then
+        echo "failed: $1: $2 $3 $4" >&2
+        exit 1
+    fi
+    checks=$((checks + 1))
+}
+same() {
+    if [ "$2" != "$3" ]; then
+        echo "failed: $1: found $2, expected $3" >&2
+        exit 1
+    fi
+    checks=$((checks + 1))
+}
+
+# Every mark is counted once where it is made, once where it arrives, once where it is acted on.
+rig_up off 200000 "$(virtual_queue "11 mbytes/second" "40 kbytes")"
+serve
+send marked deploy/quic/test/one.toml
+marks=$(counter "$router" marks)
+own=$(counter "$client" ce)
+expect "marks" "$marks" -gt 20
+same "CE at the server" "$(counter "$server" ce)" $((marks + own))
+same "CE at the controller" "$(value marked totals.ce_packets)" "$marks"
+same "nothing lost" "$(value marked totals.lost_packets)" 0
+same "ECN" "$(value marked flows.0.connection.ecn)" capable
+same "flows done" "$(value marked totals.done)" 1
+# The window fell in some epoch with marks, and was larger before.
+same "decreases follow marks" "$(python3 - "$work/marked/quic.json" <<'PY'
+import json, sys
+epochs = json.load(open(sys.argv[1]))["flows"][0]["connection"]["epochs"]
+pairs = list(zip(epochs, epochs[1:]))
+fell = [after for before, after in pairs if after["window"] < before["window"]]
+assert len(epochs) > 10, epochs
+assert fell and all(epoch["share"] > 0 or epoch["rho"] > 65536 for epoch in fell), fell
+print("yes")
+PY
+)" yes
+
+# Several senders: the table of flows is complete, whatever they did to one another.
+mkdir "$work/incast"
+in_client "$perf" client deploy/quic/test/incast.toml --host h0=10.77.1.1 --host h1=10.77.1.2 --host h2=10.77.1.3 \
+    --host h3=10.77.1.4 --host h4=10.77.2.1 --source h0 --source h1 --source h2 --source h3 \
+    --certificate "$work/certificate.pem" --out "$work/incast" >"$work/incast.log"
+same "flows of two incasts" "$(value incast totals.done)" 8
+expect "marks of the incasts" "$(value incast totals.ce_packets)" -gt 0
+
+# The other controllers, for comparison.
+for congestion in cubic bbr; do
+    send "$congestion" deploy/quic/test/one.toml --congestion "$congestion"
+    same "$congestion done" "$(value "$congestion" totals.done)" 1
+done
+
+# ECT is taken off: noticed, counted, and the transfer goes on by losses alone.
+rig_up off 60000 "ip ecn != not-ect counter name marks ip ecn set not-ect"
+serve
+send stripped deploy/quic/test/one.toml
+same "ECN without ECT" "$(value stripped flows.0.connection.ecn)" failed
+same "fallback without ECT" "$(value stripped flows.0.connection.fallbacks)" 1
+same "done without ECT" "$(value stripped totals.done)" 1
+expect "losses decide" "$(value stripped totals.lost_packets)" -gt 0
+same "no CE at the server" "$(counter "$server" ce)" 0
+
+# CE on every packet: the least window, and everything still arrives.
+rig_up off 200000 "ip ecn != not-ect counter name marks ip ecn set ce"
+serve
+send all-marked deploy/quic/test/one.toml --set workload.bulk.size=1MB
+same "done with CE on all" "$(value all-marked totals.done)" 1
+same "ECN with CE on all" "$(value all-marked flows.0.connection.ecn)" capable
+same "the window with CE on all" "$(value all-marked flows.0.connection.window)" \
+    $((2 * $(value all-marked flows.0.connection.full_packet)))
+
+# Every 600th packet begins a hole of 40: s2n-quic takes the path for one that drops ECT and goes on without.
+rig_up off 200000 "ip ecn != not-ect numgen inc mod 600 >= 560 counter name dropped drop"
+serve
+send holes deploy/quic/test/one.toml
+expect "packets dropped" "$(counter "$router" dropped)" -gt 30
+same "done with holes" "$(value holes totals.done)" 1
+expect "ECN off after holes" "$(value holes flows.0.connection.ecn_failures)" -ge 1
+same "fallback after holes" "$(value holes flows.0.connection.fallbacks)" "$(value holes flows.0.connection.ecn_failures)"
+
+# A bundle of packets is marked as one, and all in it arrive marked.
+rig_up on 200000 "$(virtual_queue "11 mbytes/second" "40 kbytes")"
+serve
+send bundles deploy/quic/test/one.toml --gso
+marks=$(counter "$router" marks)
+expect "CE of bundles" "$(value bundles totals.ce_packets)" -gt "$marks"
+rig_up on 200000 "$(virtual_queue "11 mbytes/second" "40 kbytes")"
+serve
+send single deploy/quic/test/one.toml
+same "CE without bundles, offloads on" "$(value single totals.ce_packets)" "$(counter "$router" marks)"
+
+# Bad input is refused before anything is sent.
+refused() {
+    local expected=$1 status=0
+    shift
+    "$perf" "$@" >"$work/refused.log" 2>&1 || status=$?
+    same "exit code of $*" "$status" 2
+    if ! grep -q -- "$expected" "$work/refused.log"; then
+        echo "failed: $*: expected '$expected' in" >&2
+        cat "$work/refused.log" >&2
+        exit 1
+    fi
+    checks=$((checks + 1))
+}
+printf 'name = "x"\nduration = "1ms"\n[topology]\nkind = "star"\n' >"$work/bad.toml"
+refused "bad.toml" client "$work/bad.toml" --source h0 --certificate "$work/certificate.pem" --out "$work/none"
+refused "h9" client deploy/quic/test/one.toml --source h9 --first-host 10.0.0.1 \
+    --certificate "$work/certificate.pem" --out "$work/none"
+refused "beta" client deploy/quic/test/one.toml --source h0 --first-host 10.0.0.1 --parameter beta=0.3 \
+    --certificate "$work/certificate.pem" --out "$work/none"
+refused "already" client deploy/quic/test/one.toml --source h0 --first-host 10.0.0.1 \
+    --certificate "$work/certificate.pem" --out "$work/marked"
+same "nothing written" "$([ -e "$work/none" ] && ls "$work/none")" ""
+
+echo "QUIC: $checks checks passed: marks made = arrived = acted on, ECN stripped, lost and saturated, bundles, bad input"
