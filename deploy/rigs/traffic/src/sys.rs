@@ -183,8 +183,7 @@ pub fn try_settings(settings: &Settings) -> io::Result<()> {
 
 /// A listening socket.
 pub fn listen(at: SocketAddrV4, settings: &Settings) -> io::Result<OwnedFd> {
-    let congestion = settings.receiver.as_ref().unwrap_or(&settings.congestion).clone();
-    let fd = socket(&Settings { congestion, ..settings.clone() })?;
+    let fd = socket(settings)?;
     set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     bind(&fd, at)?;
     // SAFETY: no memory is passed. The kernel caps the backlog at net.core.somaxconn.
