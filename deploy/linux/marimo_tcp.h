@@ -275,8 +275,9 @@ static inline marimo_u64 marimo_tcp_pacing(const struct marimo_tcp *m,
  * marimo_tcp_min_tso_segs() - least packets of one offloaded bundle
  * @m: the connection
  *
- * A bundle is marked and queued as a whole. Two packets unless they would be
- * half of the window.
+ * A bundle is marked and queued as a whole.
+ *
+ * Return: two packets unless they would be half of the window.
  */
 static inline marimo_u32 marimo_tcp_min_tso_segs(const struct marimo_tcp *m)
 {
@@ -347,6 +348,8 @@ static inline void marimo_tcp_decide(struct marimo_tcp *m,
  *
  * Such a receiver repeats the echo until it sees CWR, so that the share of
  * marks is too large.
+ *
+ * Return: whether it does.
  */
 static inline int marimo_tcp_latched(const struct marimo_tcp *m)
 {
