@@ -147,6 +147,15 @@ static ALWAYS_INLINE void recall(const struct sock *sk, union state *m)
 #undef COPY
 }
 
+/*
+ * The kernel calls operations before it initialises a connection: a listener is
+ * released, a SYN times out, a SYN-ACK is acknowledged. The window is 0 then.
+ */
+static ALWAYS_INLINE int begun(const union state *m)
+{
+	return m->tcp.core.window != 0;
+}
+
 static ALWAYS_INLINE void keep(struct sock *sk, const union state *m)
 {
 	struct inet_connection_sock *to = icsk(sk);
@@ -259,9 +268,9 @@ static NOINLINE void tell(struct sock *sk, const union state *m,
 		COUNT(delivered, out->ack.packets);
 		if (out->ack.marked)
 			COUNT(marked, out->ack.marked);
-		if (loaded_settings()->trace_acks)
-			record(sk, m, out, BPF_MARIMO_ACK);
 	}
+	if (events && loaded_settings()->trace_acks)
+		record(sk, m, out, BPF_MARIMO_DECISION);
 	if (events & MARIMO_TCP_DID_EPOCH) {
 		COUNT(epochs, 1);
 		record(sk, m, out, BPF_MARIMO_EPOCH);
@@ -328,6 +337,8 @@ int marimo_initialise(u64 *arguments)
 	marimo_tcp_init(&m.tcp, &loaded_settings()->config, f, &in, &out);
 	keep(sk, &m);
 	apply(sk, &out);
+	if (loaded_settings()->trace_acks)
+		record(sk, &m, &out, BPF_MARIMO_OPEN);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	return 0;
@@ -338,9 +349,8 @@ int marimo_release(u64 *arguments)
 {
 	union state m;
 
-	/* A listener has never begun. */
 	recall(socket_of(arguments), &m);
-	if (m.tcp.core.window)
+	if (begun(&m))
 		COUNT(closed, 1);
 	return 0;
 }
@@ -356,10 +366,10 @@ int marimo_cong_control(u64 *arguments)
 	union state m;
 	u32 window;
 
-	/* Changed to Marimo while connecting to a peer that then had no ECN. */
-	if (!f || (!has_ecn(sk) && fall_back(sk)))
-		return 0;
 	recall(sk, &m);
+	/* Changed to Marimo while connecting to a peer that then had no ECN. */
+	if (!f || !begun(&m) || (!has_ecn(sk) && fall_back(sk)))
+		return 0;
 	window = m.tcp.core.window;
 	sample(sk, rs->losses > 0 ? (u32)rs->losses : 0, &in);
 	marimo_tcp_on_ack(&m.tcp, &loaded_settings()->config, f, &in, &out);
@@ -380,9 +390,9 @@ int marimo_set_state(u64 *arguments)
 	struct marimo_tcp_sample in = {};
 	union state m;
 
-	if (!f)
-		return 0;
 	recall(sk, &m);
+	if (!f || !begun(&m))
+		return 0;
 	/* What enters recovery is a loss, though its sample is not here yet. */
 	sample(sk, 1, &in);
 	in.becomes = (u8)arguments[1];
@@ -405,6 +415,8 @@ static ALWAYS_INLINE void start(struct sock *sk)
 	union state m;
 
 	recall(sk, &m);
+	if (!begun(&m))
+		return;
 	sample(sk, 0, &in);
 	in.idle = (u32)bpf_jiffies64() - tcp(sk)->lsndtime;
 	in.timeout = icsk(sk)->icsk_rto;
@@ -427,15 +439,22 @@ static ALWAYS_INLINE void set_echo(struct tcp_sock *tp, u32 on)
 static ALWAYS_INLINE void echo(struct sock *sk, u32 ce)
 {
 	struct tcp_sock *tp = tcp(sk);
-	u32 what, before;
+	u32 what, before, pending;
 	union state m;
 
 	if (tp->ecn_flags & TCP_ECN_MODE_ACCECN)
 		return;
 	recall(sk, &m);
-	what = marimo_tcp_echo(&m.tcp, ce, tp->rcv_nxt,
-			       icsk(sk)->icsk_ack.pending & ICSK_ACK_TIMER,
-			       &before);
+	if (!begun(&m))
+		return;
+	/*
+	 * Not only a timer delays an acknowledgement: what arrives while a task
+	 * holds the socket is acknowledged when it lets go
+	 * (tcp_backlog_ack_defer), and CE may change many times until then.
+	 */
+	pending = icsk(sk)->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW);
+	pending |= marimo_before(tp->rcv_wup, m.tcp.echo_next);
+	what = marimo_tcp_echo(&m.tcp, ce, tp->rcv_nxt, pending, &before);
 	keep(sk, &m);
 	if (what & MARIMO_TCP_ECHO_BEFORE) {
 		set_echo(tp, what & MARIMO_TCP_ECHO_WAS);
@@ -466,6 +485,8 @@ int marimo_cwnd_event(u64 *arguments)
 		union state m;
 
 		recall(sk, &m);
+		if (!begun(&m))
+			break;
 		marimo_tcp_on_timeout(&m.tcp);
 		keep(sk, &m);
 		break;
@@ -483,22 +504,26 @@ u32 marimo_ssthresh(u64 *arguments)
 	union state m;
 
 	recall(sk, &m);
-	return marimo_tcp_threshold(&m.tcp);
+	return begun(&m) ? marimo_tcp_threshold(&m.tcp) :
+			   tcp(sk)->snd_ssthresh;
 }
 
 SEC("struct_ops")
 u32 marimo_undo_cwnd(u64 *arguments)
 {
 	struct sock *sk = socket_of(arguments);
+	struct marimo_tcp_decision out = { .events = MARIMO_TCP_DID_UNDO };
 	union state m;
-	u32 window;
 
 	recall(sk, &m);
+	if (!begun(&m))
+		return tcp(sk)->snd_cwnd;
 	if (m.tcp.flags & MARIMO_TCP_UNDO)
 		COUNT(undone, 1);
-	window = marimo_tcp_on_undo(&m.tcp, &loaded_settings()->config);
+	out.window = marimo_tcp_on_undo(&m.tcp, &loaded_settings()->config);
 	keep(sk, &m);
-	return window;
+	tell(sk, &m, &out);
+	return out.window;
 }
 
 SEC("struct_ops")

@@ -12,7 +12,8 @@
 /**
  * struct bpf_marimo_settings - fixed when the programs are loaded
  * @config: the algorithm's configuration
- * @trace_acks: whether every acknowledgement is recorded, not only epochs
+ * @trace_acks: whether every decision is recorded, not only epochs, so that
+ *	the connection can be replayed
  * @fallback: congestion control of connections without ECN
  */
 struct bpf_marimo_settings {
@@ -67,7 +68,8 @@ enum bpf_marimo_kind {
 	BPF_MARIMO_LOSS = 2,
 	BPF_MARIMO_TIMEOUT = 3,
 	BPF_MARIMO_FALLBACK = 4,
-	BPF_MARIMO_ACK = 5,
+	BPF_MARIMO_DECISION = 5, /* whatever the algorithm was told */
+	BPF_MARIMO_OPEN = 6,
 };
 
 /**

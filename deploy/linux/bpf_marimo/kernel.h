@@ -150,6 +150,7 @@ struct tcp_sock {
 	u32 snd_nxt;
 	u32 data_segs_out;
 	u32 rcv_nxt;
+	u32 rcv_wup;
 	u32 srtt_us;
 	u32 delivered;
 	u32 delivered_ce;

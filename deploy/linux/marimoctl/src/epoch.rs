@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 /// An epoch that ended, or what else a trace tells of a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// `epoch`, `loss`, `timeout`, `fallback` or `ack`.
+    /// `epoch`, `loss`, `timeout`, `fallback`, `decision` or `open`.
     pub kind: &'static str,
     /// CLOCK_MONOTONIC, seconds.
     pub time: f64,
@@ -70,7 +70,8 @@ impl Entry {
             layout::LOSS => "loss",
             layout::TIMEOUT => "timeout",
             layout::FALLBACK => "fallback",
-            layout::ACK => "ack",
+            layout::DECISION => "decision",
+            layout::OPEN => "open",
             _ => "unknown",
         };
         let address = |bytes: &[u8; 16], port: u32| {

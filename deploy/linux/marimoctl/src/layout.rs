@@ -18,7 +18,9 @@ pub const TIMEOUT: u32 = 3;
 /// See [`EPOCH`].
 pub const FALLBACK: u32 = 4;
 /// See [`EPOCH`].
-pub const ACK: u32 = 5;
+pub const DECISION: u32 = 5;
+/// See [`EPOCH`].
+pub const OPEN: u32 = 6;
 
 /// Structures of numbers only, without padding: any bytes are one, and all of its bytes are initialised.
 ///
@@ -43,7 +45,7 @@ pub unsafe trait Plain: Copy {
 pub struct Settings {
     /// The algorithm's configuration.
     pub config: Config,
-    /// Whether every acknowledgement is recorded.
+    /// Whether every decision is recorded.
     pub trace_acks: u32,
     /// Congestion control of connections without ECN, padded with zeroes.
     pub fallback: [u8; 16],
