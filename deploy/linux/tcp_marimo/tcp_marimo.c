@@ -19,10 +19,8 @@
 #include <linux/sysfs.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
-#ifdef MARIMO_HAVE_ECN_MODE
-#if __has_include(<net/tcp_ecn.h>)
+#ifdef MARIMO_HAVE_ECN_HEADER
 #include <net/tcp_ecn.h>
-#endif
 #endif
 
 #include "marimo_f.h"
@@ -670,18 +668,18 @@ static ssize_t marimo_read_table(char *page)
 }
 
 #ifdef MARIMO_HAVE_CONST_ATTRIBUTE
-#define MARIMO_ATTRIBUTE const struct module_attribute
+#define MARIMO_CONST const
 #else
-#define MARIMO_ATTRIBUTE struct module_attribute
+#define MARIMO_CONST
 #endif
 
-static ssize_t table_show(MARIMO_ATTRIBUTE *attribute,
+static ssize_t table_show(MARIMO_CONST struct module_attribute *attribute,
 			  struct module_kobject *kobject, char *page)
 {
 	return marimo_read_table(page);
 }
 
-static ssize_t table_store(MARIMO_ATTRIBUTE *attribute,
+static ssize_t table_store(MARIMO_CONST struct module_attribute *attribute,
 			   struct module_kobject *kobject, const char *text,
 			   size_t length)
 {
@@ -689,7 +687,7 @@ static ssize_t table_store(MARIMO_ATTRIBUTE *attribute,
 }
 
 /* What was wrong with the table that was written last; empty if nothing. */
-static ssize_t table_error_show(MARIMO_ATTRIBUTE *attribute,
+static ssize_t table_error_show(MARIMO_CONST struct module_attribute *attribute,
 				struct module_kobject *kobject, char *page)
 {
 	ssize_t length;
@@ -700,7 +698,7 @@ static ssize_t table_error_show(MARIMO_ATTRIBUTE *attribute,
 	return length;
 }
 
-static ssize_t counters_show(MARIMO_ATTRIBUTE *attribute,
+static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			     struct module_kobject *kobject, char *page)
 {
 	return sysfs_emit(page,
@@ -712,9 +710,9 @@ static ssize_t counters_show(MARIMO_ATTRIBUTE *attribute,
 			  atomic_read(&marimo_counters.refused));
 }
 
-static MARIMO_ATTRIBUTE marimo_table_attribute = __ATTR_RW(table);
-static MARIMO_ATTRIBUTE marimo_table_error_attribute = __ATTR_RO(table_error);
-static MARIMO_ATTRIBUTE marimo_counters_attribute = __ATTR_RO(counters);
+static MARIMO_CONST struct module_attribute marimo_table_attribute = __ATTR_RW(table);
+static MARIMO_CONST struct module_attribute marimo_table_error_attribute = __ATTR_RO(table_error);
+static MARIMO_CONST struct module_attribute marimo_counters_attribute = __ATTR_RO(counters);
 
 static const struct attribute *marimo_attributes[] = {
 	&marimo_table_attribute.attr,
@@ -803,12 +801,12 @@ static int __init marimo_register(void)
 	int error;
 
 	BUILD_BUG_ON(sizeof(struct marimo_tcp) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON((int)MARIMO_TCP_OPEN != TCP_CA_Open);
-	BUILD_BUG_ON((int)MARIMO_TCP_DISORDER != TCP_CA_Disorder);
-	BUILD_BUG_ON((int)MARIMO_TCP_CWR != TCP_CA_CWR);
-	BUILD_BUG_ON((int)MARIMO_TCP_RECOVERY != TCP_CA_Recovery);
-	BUILD_BUG_ON((int)MARIMO_TCP_LOSS != TCP_CA_Loss);
-	BUILD_BUG_ON(MARIMO_TCP_NO_THRESHOLD != TCP_INFINITE_SSTHRESH);
+	BUILD_BUG_ON(TCP_CA_Open != (int)MARIMO_TCP_OPEN);
+	BUILD_BUG_ON(TCP_CA_Disorder != (int)MARIMO_TCP_DISORDER);
+	BUILD_BUG_ON(TCP_CA_CWR != (int)MARIMO_TCP_CWR);
+	BUILD_BUG_ON(TCP_CA_Recovery != (int)MARIMO_TCP_RECOVERY);
+	BUILD_BUG_ON(TCP_CA_Loss != (int)MARIMO_TCP_LOSS);
+	BUILD_BUG_ON(TCP_INFINITE_SSTHRESH != MARIMO_TCP_NO_THRESHOLD);
 
 	error = marimo_configure(&marimo_config);
 	if (error)

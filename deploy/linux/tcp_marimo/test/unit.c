@@ -11,8 +11,10 @@
 #define EQUAL(found, expected) do { \
 	long long _f = (long long)(found), _e = (long long)(expected); \
 	if (_f != _e) { \
-		printf("found %lld, expected %lld: ", _f, _e); \
-		mock_fail(__FILE__, __LINE__, #found " == " #expected); \
+		char _text[256]; \
+		snprintf(_text, sizeof(_text), #found " is %lld, not " \
+			 #expected ", %lld", _f, _e); \
+		mock_fail(__FILE__, __LINE__, _text); \
 	} \
 } while (0)
 
