@@ -35,7 +35,7 @@ APPLETS = ["sh", "mount", "mkdir", "cat", "echo", "dmesg", "poweroff", "uname", 
 
 # Lines of a kernel's log that say that something went wrong.
 TROUBLE = re.compile(
-    r"BUG|WARNING|Oops|KASAN|UBSAN|Call Trace|lockdep|INFO: |unable to handle|refcount_t|leak|panic|segfault|htb: |"
+    r"BUG|WARNING|Oops|KASAN|UBSAN|Call Trace|lockdep|INFO: |unable to handle|refcount_t|Kernel panic|segfault|htb: |"
     r"quantum of class|too many events",
 )
 
@@ -394,7 +394,7 @@ def way_in(settings):
     """What stands between the switch and a host: half of the round trip, and faults."""
     faults, words = settings["faults"], []
     if settings["rtt_ns"]:
-        words += ["delay", f"{settings['rtt_ns'] // 2}ns"]
+        words += ["delay", f"{settings['rtt_ns'] / 2000}us"]
     for key in ("loss", "reorder", "duplicate"):
         if faults[f"{key}_percent"]:
             words += [key, f"{faults[f'{key}_percent']}%"]
@@ -427,11 +427,11 @@ def scripts(settings, plan, rows, with_module):
         switch_tc += htb(settings, f"p{host}", settings["bottleneck_rate_bps"], port_queue(settings, host in receivers))
     run = [
         "export PATH=/bin",
-        "ip link set lo up",
-        "ip -batch /in/links",
-        "ip -n switch -batch /in/switch.ip",
-        "bridge -n switch -batch /in/switch.fdb",
-        "tc -n switch -batch /in/switch.tc",
+        "/bin/ip link set lo up",
+        "/bin/ip -batch /in/links",
+        "/bin/ip -n switch -batch /in/switch.ip",
+        "/bin/bridge -n switch -batch /in/switch.fdb",
+        "/bin/tc -n switch -batch /in/switch.tc",
     ]
     files = {"links": links, "switch.ip": switch, "switch.fdb": fdb, "switch.tc": switch_tc}
     everywhere = [(key, value) for key, value in settings["sysctls"].items() if not key.startswith("net.ipv4.")]
@@ -449,7 +449,7 @@ def scripts(settings, plan, rows, with_module):
     settle = ["export PATH=/bin"]
     if not settings["offloads"]:
         # Those that the device lacks are no fault.
-        settle.append("ethtool -K eth0 tso off gso off gro off tx off rx off >/dev/null 2>&1 || true")
+        settle.append("/bin/ethtool -K eth0 tso off gso off gro off tx off rx off >/dev/null 2>&1 || true")
     for key, value in here:
         settle.append(f"echo '{value}' >/proc/sys/{key.replace('.', '/')}")
     files["host.sh"] = settle
@@ -475,15 +475,15 @@ def scripts(settings, plan, rows, with_module):
         ]
         files[f"h{host}.ip"] = lines
         files[f"h{host}.tc"] = control
-        run += [f"ip -n h{host} -batch /in/h{host}.ip", f"ip netns exec h{host} sh -e /in/host.sh",
-                f"tc -n h{host} -batch /in/h{host}.tc"]
+        run += [f"/bin/ip -n h{host} -batch /in/h{host}.ip", f"/bin/ip netns exec h{host} /bin/sh -e /in/host.sh",
+                f"/bin/tc -n h{host} -batch /in/h{host}.tc"]
     tracing = "/sys/kernel/tracing"
     if with_module:
         words = " ".join(f"{key}={value}" for key, value in settings["parameters"].items())
         run.append(f"insmod /in/tcp_marimo.ko {words}".rstrip())
         run.append("cat /sys/module/tcp_marimo/srcversion >/out/srcversion.txt")
         if settings["table"]:
-            run.append("cat /in/marimo.table >/sys/kernel/tcp_marimo/table")
+            run.append("cat /in/marimo.table >/sys/module/tcp_marimo/table")
         if settings["trace"]:
             run += [
                 f"echo 131072 >{tracing}/buffer_size_kb",
@@ -491,12 +491,12 @@ def scripts(settings, plan, rows, with_module):
                 f"echo 1 >{tracing}/events/tcp_marimo/enable",
                 f"echo 1 >{tracing}/tracing_on",
             ]
-    play = f"rig-traffic play --plan /in/plan.csv --out /out/FLOWS.csv --deadline {settings['deadline_s']}"
+    play = f"/bin/rig-traffic play --plan /in/plan.csv --out /out/FLOWS.csv --deadline {settings['deadline_s']}"
     play += f" --sample-queue switch:p{receivers[0]} --sample-interval-us {settings['queue_sample_us']}"
     play += " --samples /out/queue.csv" + (" --ecn-check" if settings["ecn_check"] else "")
     churn = settings["churn"]
     if churn:
-        play = (f"rig-traffic churn --connections {churn['connections']} --seconds {churn['seconds']} --bytes "
+        play = (f"/bin/rig-traffic churn --connections {churn['connections']} --seconds {churn['seconds']} --bytes "
                 f"{churn['bytes']} --source-namespace h1 --source {address(1)} --destination-namespace h0 "
                 f"--destination {address(0)}")
     if settings["socket_buffer_bytes"]:
@@ -506,13 +506,13 @@ def scripts(settings, plan, rows, with_module):
         f"{play} --congestion {settings['congestion']} || failed=$?",
         # What is on its way (the last FIN, its acknowledgement) arrives before counters are read.
         "sleep 1",
-        "uname -a >/out/uname.txt",
-        "tc -n switch -s -j qdisc show >/out/tc-switch.json",
-        "ip -n switch -s -j link show >/out/link-switch.json",
+        "/bin/uname -a >/out/uname.txt",
+        "/bin/tc -n switch -s -j qdisc show >/out/tc-switch.json",
+        "/bin/ip -n switch -s -j link show >/out/link-switch.json",
     ]
     for host in hosts:
-        run += [f"tc -n h{host} -s -j qdisc show >/out/tc-h{host}.json",
-                f"ip netns exec h{host} nstat -asz >/out/nstat-h{host}.txt"]
+        run += [f"/bin/tc -n h{host} -s -j qdisc show >/out/tc-h{host}.json",
+                f"/bin/ip netns exec h{host} /bin/nstat -asz >/out/nstat-h{host}.txt"]
     if with_module:
         if settings["trace"]:
             run += [f"echo 0 >{tracing}/tracing_on", f"cat {tracing}/trace >/out/trace.txt"]
@@ -544,13 +544,14 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
         # its command line into its randomness.
         words = ["linux", "mem=1G", "root=/dev/root", "rootfstype=hostfs", "rootflags=/root", "hostfs=.", "rw",
                  "init=/init", "umid=incast", "con=null", "con0=null,fd:1", "random.trust_cpu=on", "panic=-1",
-                 "panic_on_oops=1", "loglevel=4", "log_buf_len=4M"]
-        environment = {"HOME": ".", "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
+                 "oops=panic", "loglevel=4", "log_buf_len=4M"]
+        environment = {"HOME": ".", "LD_PRELOAD": str(build / "host.so"),
+                       "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
         if not real_time:
-            words += ["time-travel=inf-cpu", "time-travel-start=1700000000"]
+            words += ["time-travel=inf-cpu", "time-travel-start=1767225600000000000"]
         if seed is not None:
             words.append(f"seed={seed}")
-            environment |= {"LD_PRELOAD": str(build / "getrandom.so"), "RIG_SEED": str(seed)}
+            environment["RIG_SEED"] = str(seed)
         start = time.monotonic()
         with open(work / "boot.txt", "wb") as log:
             process = subprocess.Popen(["setarch", "x86_64", "-R", build / "linux", *words[1:]], cwd=work,
