@@ -9,7 +9,7 @@ modules=$kernel/root/lib/modules/$version
 programs=(ip tc ss nstat nft ethtool)
 # The disk over which results leave; queues, links, filters; the other senders that Marimo is compared with.
 wanted=(virtio_pci virtio_blk veth sch_htb sch_red sch_netem sch_tbf sch_ingress tcp_diag inet_diag nf_tables
-    nft_counter nft_limit nft_numgen tcp_dctcp tcp_bbr)
+    nft_objref tcp_dctcp tcp_bbr)
 
 root=$(mktemp -d "${out%/*}/root.XXXXXX")
 trap 'rm -rf "$root"' EXIT

@@ -2,23 +2,32 @@
 # Boots Debian's stock cloud kernel in QEMU's software emulation, loads tcp_marimo into it and plays an incast through
 # a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
-# usage: deploy/rigs/vm/run.sh [--faults] [--kernel 6.1|6.12] [--congestion marimo|dctcp]
+# usage: deploy/rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 # shellcheck source=deploy/rigs/vm/vm.sh
 . deploy/rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: deploy/rigs/vm/run.sh [--faults] [--kernel 6.1|6.12] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: deploy/rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 
 # One processor keeps packets in order, so that what is counted can be compared; the faults want two.
 case=smoke series=6.1 seconds=300 processors=1
-export CONGESTION=marimo
+export CONGESTION=marimo FAULTS=
 while [ $# -gt 0 ]; do
     case $1 in
-    --faults) case=faults seconds=1500 processors=2 ;;
+    --faults)
+        case=faults seconds=1500 processors=2
+        if [ $# -ge 2 ] && [ "${2#-}" = "$2" ]; then
+            FAULTS=${2//,/ }
+            for fault in $FAULTS; do
+                grep -q "^fault_${fault//-/_}()" "$rig/guest/faults.sh" || usage "no fault '$fault'"
+            done
+            shift
+        fi
+        ;;
     --kernel)
         [ $# -ge 2 ] || usage "--kernel needs a series"
         series=$2
