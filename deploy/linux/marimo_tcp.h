@@ -213,7 +213,7 @@ static inline marimo_u64 marimo_tcp_rate(marimo_u32 bytes, marimo_u32 quarters,
 					 marimo_u32 srtt)
 {
 	marimo_u32 zeros = 0;
-	marimo_u64 scale;
+	marimo_u64 scale, rate;
 
 	if (!srtt)
 		return 0;
@@ -239,7 +239,19 @@ static inline marimo_u64 marimo_tcp_rate(marimo_u32 bytes, marimo_u32 quarters,
 		zeros += 1;
 	}
 	scale = ((marimo_u64)8000000u * (0xffffffffu / (srtt >> 16))) >> 16;
-	return ((((marimo_u64)bytes * quarters) >> 2) * scale) >> (32 - zeros);
+	rate = ((((marimo_u64)bytes * quarters) >> 2) * scale) >> 1;
+	/* By 31 - zeros: a variable 64-bit shift may be a call, too. */
+	if (!(zeros & 16))
+		rate >>= 16;
+	if (!(zeros & 8))
+		rate >>= 8;
+	if (!(zeros & 4))
+		rate >>= 4;
+	if (!(zeros & 2))
+		rate >>= 2;
+	if (!(zeros & 1))
+		rate >>= 1;
+	return rate;
 }
 
 /*

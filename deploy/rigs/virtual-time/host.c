@@ -8,6 +8,8 @@
  *   and hosts refuse to set a part of what their CPU has (with AMX that is
  *   more than 11,000 bytes). What is beyond its room is left as it is when a
  *   program starts; programs in the rig use none of it.
+ * - Its processes are processes of the host that it traces. Should it be
+ *   killed, they must not go on without it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -62,6 +64,9 @@ ssize_t getrandom(void *buffer, size_t length, unsigned int flags)
 	return (ssize_t)length;
 }
 
+/* PTRACE_OLDSETOPTIONS of asm/ptrace-abi.h. */
+#define OLDSETOPTIONS 21
+
 /* Components of the extended state that lie within 2,696 bytes, by number. */
 #define XSTATE_WITHIN 0x3ffu
 #define XSTATE_BV 512
@@ -113,6 +118,8 @@ long ptrace(enum __ptrace_request request, ...)
 	if ((request == PTRACE_GETREGSET || request == PTRACE_SETREGSET) &&
 	    address == NT_X86_XSTATE)
 		return extended(request, pid, data);
+	if (request == PTRACE_SETOPTIONS || (int)request == OLDSETOPTIONS)
+		data = (void *)((unsigned long)data | PTRACE_O_EXITKILL);
 	/* The system call stores what these return. */
 	if (request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA ||
 	    request == PTRACE_PEEKUSER) {

@@ -84,8 +84,11 @@ def events_of(path):
         if " ack: " not in line:
             continue
         fields = dict(word.split("=") for word in line.split(" ack: ")[1].split())
-        values = {key: int(value, 16 if key == "cookie" else 10) for key, value in fields.items()}
+        values = {key: int(value, 16 if key == "cookie" else 10) for key, value in fields.items() if key != "skaddr"}
         key = (values.get("cookie"), values["sport"], values["dport"])
+        # The kernel asks about the handshake before it lets a congestion control begin.
+        if key not in connections and not values["events"] & INIT:
+            continue
         connections.setdefault(key, []).append((number, values))
     if not connections:
         raise BadInput(f"{path}: no event of tcp_marimo:ack")
@@ -109,10 +112,7 @@ class Replay:
     def connection(self, events):
         """Whether the connection could be replayed to its end."""
         _, first = events[0]
-        if not first["events"] & INIT:
-            # Accepted sockets whose listener began before the trace did, and the like.
-            self.left_out += 1
-            return
+        # A threshold from the kernel's memory of the path is not the algorithm's own.
         if first["threshold"] != NO_THRESHOLD:
             self.left_out += 1
             return

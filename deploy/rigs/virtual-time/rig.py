@@ -11,11 +11,13 @@ Exit codes: 0 played; 1 something failed; 2 bad input; 3 what it needs is not on
 
 import argparse
 import csv
+import ctypes
 import hashlib
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -145,6 +147,7 @@ SETTINGS = {
     "buffer_bytes": (whole(1500, 1 << 31), REQUIRED),
     "frame_overhead_bytes": (whole(0, 255), 0),
     "congestion": (name, REQUIRED),
+    "receiver_congestion": (name, None),
     "plan": (text, None),
     "churn": (CHURN, None),
     "seed": (whole(0, (1 << 63) - 1), None),
@@ -499,6 +502,8 @@ def scripts(settings, plan, rows, with_module):
         play = (f"/bin/rig-traffic churn --connections {churn['connections']} --seconds {churn['seconds']} --bytes "
                 f"{churn['bytes']} --source-namespace h1 --source {address(1)} --destination-namespace h0 "
                 f"--destination {address(0)}")
+    if settings["receiver_congestion"]:
+        play += f" --receiver-congestion {settings['receiver_congestion']}"
     if settings["socket_buffer_bytes"]:
         play += f" --socket-buffer {settings['socket_buffer_bytes']}"
     run += [
@@ -530,7 +535,7 @@ def scripts(settings, plan, rows, with_module):
 
 
 def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
-    """Boots once; the files that the guest left, and seconds of wall time."""
+    """Boots once; what the guest ended with, the files that it left, and seconds of wall and of CPU time."""
     work = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
     try:
         (work / "in").mkdir()
@@ -552,18 +557,19 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
         if seed is not None:
             words.append(f"seed={seed}")
             environment["RIG_SEED"] = str(seed)
-        start = time.monotonic()
+        start, used = time.monotonic(), cpu_seconds()
         with open(work / "boot.txt", "wb") as log:
             process = subprocess.Popen(["setarch", "x86_64", "-R", build / "linux", *words[1:]], cwd=work,
                                        env={"PATH": "/usr/bin:/bin", **environment}, stdin=subprocess.DEVNULL,
-                                       stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+                                       stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                                       preexec_fn=die_with_parent)
             try:
                 process.wait(limit)
             except subprocess.TimeoutExpired:
                 raise Failed(f"still running after {limit} s of wall time\n" + tail(work / "boot.txt")) from None
             finally:
                 end_group(process)
-        seconds = time.monotonic() - start
+        seconds = time.monotonic() - start, cpu_seconds() - used
         status = work / "out/status"
         if not status.exists():
             raise Failed("the kernel ended before its first process\n" + tail(work / "boot.txt")
@@ -576,6 +582,15 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
             print(f"kept {work}", file=sys.stderr)
         else:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def end_group(process):
@@ -607,7 +622,7 @@ def play(arguments):
     settings = settings_of(arguments.rig)
     plan, rows = flows_of(settings, arguments.rig.resolve().parent)
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    controls = {settings["congestion"], *(row.get("congestion") or "" for row in rows)}
+    controls = {settings["congestion"], settings["receiver_congestion"], *(row.get("congestion") or "" for row in rows)}
     build = kernel(arguments.kasan)
     binaries = {}
     if "marimo" in controls:
@@ -625,7 +640,8 @@ def play(arguments):
         total.update(f"{key}\0{len(value)}\0".encode() + value)
     result = {
         "digest": total.hexdigest(),
-        "wall_seconds": round(seconds, 2),
+        "wall_seconds": round(seconds[0], 2),
+        "cpu_seconds": round(seconds[1], 2),
         "kernel": build.name,
         "packets": packets(files) if "tc-switch.json" in files else None,
         "status": code,
@@ -650,6 +666,7 @@ def main(words):
     parser.add_argument("--keep", action="store_true", help="keep the folder of the run")
     parser.add_argument("--wall-limit", type=int, default=600, metavar="SECONDS")
     arguments = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         result = play(arguments)
     except BadInput as error:
@@ -661,7 +678,8 @@ def main(words):
     except Failed as error:
         print(f"rig.py: {error}", file=sys.stderr)
         return 1
-    print(f"{result['packets']} packets in {result['wall_seconds']} s, digest {result['digest'][:16]}")
+    print(f"{result['packets']} packets in {result['wall_seconds']} s ({result['cpu_seconds']} s of CPU), "
+          f"digest {result['digest'][:16]}")
     return 0
 
 

@@ -18,7 +18,7 @@ features="-DMARIMO_HAVE_CWND_HELPERS -DMARIMO_HAVE_CONTROL_FLAG -DMARIMO_HAVE_EC
     -DMARIMO_HAVE_SEND_ACK_FLAGS -DMARIMO_HAVE_CONST_ATTRIBUTE"
 for kernel in old new; do
     flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare
-        -Wno-address-of-packed-member -fsanitize=address,undefined -fno-sanitize-recover=undefined
+        -Wno-address-of-packed-member -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined
         -DKBUILD_MODNAME='"tcp_marimo"' -I"$out/include" -I"$here" -I"$here/.." -I"$here/../..")
     if [ $kernel = new ]; then
         # shellcheck disable=SC2206 # one flag per word

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// What is printed for `--help` and beside a fault.
 pub const USAGE: &str = "\
 usage: rig-traffic play --plan PLAN.csv --congestion NAME --out FLOWS.csv
-           [--socket-buffer BYTES] [--ecn-check] [--deadline SECONDS]
+           [--receiver-congestion NAME] [--socket-buffer BYTES] [--ecn-check] [--deadline SECONDS]
            [--sample-queue NS:DEVICE --sample-interval-us N --samples QUEUE.csv]
        rig-traffic churn --connections N --seconds S --congestion NAME
            --source-namespace NS --source ADDRESS --destination-namespace NS --destination ADDRESS
@@ -137,7 +137,11 @@ impl Options {
         let congestion = plan::congestion(&congestion).map_err(|fault| format!("--{fault}"))?;
         let socket_buffer = self.number("--socket-buffer", 4096, 1 << 29)?;
         let socket_buffer = socket_buffer.map(|bytes| i32::try_from(bytes).expect("below 2^29"));
-        Ok(Settings { congestion, socket_buffer })
+        let receiver = self.0.remove("--receiver-congestion");
+        let receiver = receiver
+            .map(|name| plan::congestion(&name).map_err(|fault| format!("--receiver-congestion: {fault}")))
+            .transpose()?;
+        Ok(Settings { congestion, receiver, socket_buffer })
     }
 }
 
@@ -153,6 +157,7 @@ pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Command, Stri
             let values = [
                 "--plan",
                 "--congestion",
+                "--receiver-congestion",
                 "--out",
                 "--socket-buffer",
                 "--deadline",
