@@ -82,6 +82,8 @@ pub struct Controller {
     /// Bytes of a full packet.
     full: u32,
     in_flight: u32,
+    /// Most bytes in flight in this round trip, and the position that ends it.
+    peak: (u32, u64),
     /// Packets reported as marked whose acknowledgement has not been told yet.
     marked: u32,
     /// The application had no more to send.
@@ -106,6 +108,7 @@ impl Controller {
             pacer: Pacer::default(),
             full: u32::from(full).max(1),
             in_flight: 0,
+            peak: (0, 0),
             marked: 0,
             app_limited: false,
             restart: None,
@@ -163,7 +166,8 @@ impl Controller {
     }
 
     fn record(&self, core: &Connection, now: Timestamp) {
-        let since = self.times.map_or_else(Default::default, |(first, _)| now.saturating_duration_since(first));
+        let since =
+            self.times.map_or_else(Default::default, |(first, _)| now.saturating_duration_since(first));
         self.link.push(Epoch {
             epoch: core.epochs(),
             time_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
@@ -230,6 +234,7 @@ impl CongestionController for Controller {
             self.on_idle();
         }
         self.in_flight = self.in_flight.saturating_add(bytes);
+        self.peak.0 = self.peak.0.max(self.in_flight);
         // Not known during the handshake, where the bytes in flight say enough.
         self.app_limited = app_limited.unwrap_or(false);
         self.fast_retransmission = false;
@@ -272,12 +277,15 @@ impl CongestionController for Controller {
         if let Some((_, last)) = &mut self.times {
             *last = ack_receive_time;
         }
-        let acked = self.ledger.on_acked(bytes_acknowledged as u64, newest_acked_packet_info, self.full.into());
-        // As in the simulator: docs/hosts.md, "Who may send".
-        let limited =
-            !self.app_limited && 2 * u64::from(self.in_flight) >= u64::from(self.congestion_window());
-        self.in_flight =
-            self.in_flight.saturating_sub(u32::try_from(bytes_acknowledged).unwrap_or(u32::MAX));
+        let acked =
+            self.ledger.on_acked(bytes_acknowledged as u64, newest_acked_packet_info, self.full.into());
+        // As in the simulator (docs/hosts.md, "Who may send"), but of the whole round trip: s2n-quic reads many
+        // acknowledgements before it sends again, so that what is in flight at the last of them says little.
+        let limited = !self.app_limited && 2 * u64::from(self.peak.0) >= u64::from(self.congestion_window());
+        if acked.position > self.peak.1 {
+            self.peak = (self.in_flight, self.ledger.next());
+        }
+        self.in_flight = self.in_flight.saturating_sub(u32::try_from(bytes_acknowledged).unwrap_or(u32::MAX));
         // Counts of a frame that was overtaken come with the next one: what is too much for this one waits.
         let marked = self.marked.min(acked.packets);
         self.marked -= marked;

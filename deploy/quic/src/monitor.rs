@@ -242,11 +242,7 @@ impl<C: CongestionController> Monitored<C> {
         self.introduced = true;
         let window = self.inner.congestion_window();
         OFFERED.set(Some(Arc::clone(&self.link)));
-        publisher.on_pacing_rate_updated(
-            Bandwidth::new(window.into(), rtt),
-            window,
-            Ratio::new_raw(1, 1),
-        );
+        publisher.on_pacing_rate_updated(Bandwidth::new(window.into(), rtt), window, Ratio::new_raw(1, 1));
         OFFERED.set(None);
     }
 }
@@ -402,7 +398,9 @@ pub struct Watch {
 impl Watch {
     /// Of the path that was last active.
     pub fn statistics(&self) -> Statistics {
-        self.path(self.active).or(self.paths.last().map(|(_, link)| link)).map_or_else(Statistics::default, |link| link.statistics())
+        self.path(self.active)
+            .or(self.paths.last().map(|(_, link)| link))
+            .map_or_else(Statistics::default, |link| link.statistics())
     }
 
     fn path(&self, id: u64) -> Option<&Arc<Link>> {

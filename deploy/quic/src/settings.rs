@@ -46,13 +46,8 @@ impl Settings {
     /// An unknown parameter, a wrong kind, or a value that is not allowed.
     pub fn new(given: &[(String, Raw)]) -> Result<Self, ParameterError> {
         let base_rtt = Time::from_us(96);
-        let path = Path {
-            rate: Rate::from_gbps(1),
-            base_rtt,
-            mss: FULL,
-            wire_mss: FULL,
-            rto_min: Time::from_ms(1),
-        };
+        let path =
+            Path { rate: Rate::from_gbps(1), base_rtt, mss: FULL, wire_mss: FULL, rto_min: Time::from_ms(1) };
         debug_assert_eq!(path.bdp(), Bytes::new(INITIAL_WINDOW * u64::from(FULL)));
         let constants = Marimo::resolve(&path, given)?;
         let (config, table) = constants.core();

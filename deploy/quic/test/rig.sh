@@ -3,8 +3,8 @@
 #
 #   client 10.77.1.1 .. .4 ── router ── HTB at 100 Mbit/s, bfifo ── server 10.77.2.1
 #
-# The router marks with a virtual queue in nftables: a token bucket a little slower than the link, so that every mark
-# is counted where it is made. The server counts what arrives by codepoint, the client what it sends with CE itself.
+# The router's port may have a marker (marker.bpf.c), which counts the marks that it makes, and rules of nftables. The
+# server counts what arrives by codepoint, the client what it sends with CE itself.
 
 rig="incast-q$$"
 client="$rig-c" router="$rig-r" server="$rig-s"
@@ -33,10 +33,10 @@ in_client() { nsenter --net="/run/netns/$client" "$@"; }
 in_router() { nsenter --net="/run/netns/$router" "$@"; }
 in_server() { nsenter --net="/run/netns/$server" "$@"; }
 
-# usage: rig_up OFFLOADS BUFFER [RULE of nftables for packets to the server]…
+# usage: rig_up OFFLOADS(on|off) MARKER(marker|none) BUFFER [RULE of nftables for packets to the server]…
 rig_up() {
-    local offloads=$1 buffer=$2
-    shift 2
+    local offloads=$1 marker=$2 buffer=$3
+    shift 3
     rig_down
     local space
     for space in "$client" "$router" "$server"; do
@@ -68,9 +68,14 @@ rig_up() {
     in_router tc qdisc add dev east root handle 1: htb default 1
     in_router tc class add dev east parent 1: classid 1:1 htb rate 100mbit quantum 3000
     in_router tc qdisc add dev east parent 1:1 handle 2: bfifo limit "$buffer"
-    in_router nft -f - <<NFT
+    if [ "$marker" = marker ]; then
+        in_router tc qdisc add dev east clsact
+        in_router tc filter add dev east egress bpf direct-action \
+            object-file target/rigs/quic/marker.bpf.o section tc
+    fi
+    in_router nft -f - <<'NFT'
 table ip rig {
-    counter marks {}
+    counter changed {}
     counter dropped {}
     chain forward {
         type filter hook forward priority 0
@@ -108,8 +113,17 @@ table ip rig {
 NFT
 }
 
-# A token bucket of RATE (such as "11 mbytes/second") and BURST; without tokens ECT(0) becomes CE.
-virtual_queue() { echo "ip ecn ect0 limit rate over $1 burst $2 counter name marks ip ecn set ce"; }
+# usage: marked INDEX: packets that the marker marked (0), or that it could have marked (1)
+marked() { python3 - "$1" <<PY
+import json, subprocess, sys
+def say(*command):
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+filters = say("nsenter", "--net=/run/netns/$router", "tc", "-j", "filter", "show", "dev", "east", "egress")
+program = [entry["options"]["prog"]["id"] for entry in filters if "options" in entry][0]
+held = say("bpftool", "-j", "prog", "show", "id", str(program))["map_ids"][0]
+print(say("bpftool", "-j", "map", "dump", "id", str(held))[int(sys.argv[1])]["formatted"]["value"])
+PY
+}
 
 # usage: counter SPACE NAME: packets
 counter() { nsenter --net="/run/netns/$1" nft -j list counter ip rig "$2" | python3 -c '

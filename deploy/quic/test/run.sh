@@ -15,9 +15,14 @@ scripts/debian.sh ip iproute2 "$what"
 scripts/debian.sh nft nftables "$what"
 scripts/debian.sh ethtool ethtool "$what"
 scripts/debian.sh python3 python3 "$what"
-for command in ip tc nft ethtool python3 nsenter; do
+scripts/debian.sh clang clang "$what"
+scripts/debian.sh bpftool bpftool "$what"
+for command in ip tc nft ethtool python3 clang bpftool nsenter; do
     command -v "$command" >/dev/null || exit 0
 done
+mkdir -p target/rigs/quic
+clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
+    -o target/rigs/quic/marker.bpf.o
 "${CARGO:-cargo}" build --quiet --locked -p incast-quic
 perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
 # shellcheck source=deploy/quic/test/rig.sh
@@ -41,10 +46,10 @@ same() {
 }
 
 # Every mark is counted once where it is made, once where it arrives, once where it is acted on.
-rig_up off 200000 "$(virtual_queue "11 mbytes/second" "40 kbytes")"
+rig_up off marker 200000
 serve
 send marked deploy/quic/test/one.toml
-marks=$(counter "$router" marks)
+marks=$(marked 0)
 own=$(counter "$client" ce)
 expect "marks" "$marks" -gt 20
 same "CE at the server" "$(counter "$server" ce)" $((marks + own))
@@ -59,7 +64,7 @@ epochs = json.load(open(sys.argv[1]))["flows"][0]["connection"]["epochs"]
 pairs = list(zip(epochs, epochs[1:]))
 fell = [after for before, after in pairs if after["window"] < before["window"]]
 assert len(epochs) > 10, epochs
-assert fell and all(epoch["share"] > 0 or epoch["rho"] > 65536 for epoch in fell), fell
+assert fell and all(epoch["share"] > 0 or epoch["rho"] >= 65536 for epoch in fell), fell
 print("yes")
 PY
 )" yes
@@ -79,7 +84,7 @@ for congestion in cubic bbr; do
 done
 
 # ECT is taken off: noticed, counted, and the transfer goes on by losses alone.
-rig_up off 60000 "ip ecn != not-ect counter name marks ip ecn set not-ect"
+rig_up off none 60000 "ip ecn != not-ect counter name changed ip ecn set not-ect"
 serve
 send stripped deploy/quic/test/one.toml
 same "ECN without ECT" "$(value stripped flows.0.connection.ecn)" failed
@@ -89,7 +94,7 @@ expect "losses decide" "$(value stripped totals.lost_packets)" -gt 0
 same "no CE at the server" "$(counter "$server" ce)" 0
 
 # CE on every packet: the least window, and everything still arrives.
-rig_up off 200000 "ip ecn != not-ect counter name marks ip ecn set ce"
+rig_up off none 200000 "ip ecn != not-ect counter name changed ip ecn set ce"
 serve
 send all-marked deploy/quic/test/one.toml --set workload.bulk.size=1MB
 same "done with CE on all" "$(value all-marked totals.done)" 1
@@ -97,25 +102,26 @@ same "ECN with CE on all" "$(value all-marked flows.0.connection.ecn)" capable
 same "the window with CE on all" "$(value all-marked flows.0.connection.window)" \
     $((2 * $(value all-marked flows.0.connection.full_packet)))
 
-# Every 600th packet begins a hole of 40: s2n-quic takes the path for one that drops ECT and goes on without.
-rig_up off 200000 "ip ecn != not-ect numgen inc mod 600 >= 560 counter name dropped drop"
+# After a megabyte the path drops what has ECT: probes of the timeout have none, get through, and show more than ten
+# lost packets with ECT behind the last one that arrived. s2n-quic goes on without ECN.
+rig_up off none 200000 "ip ecn != not-ect quota over 1000 kbytes counter name changed drop"
 serve
-send holes deploy/quic/test/one.toml
-expect "packets dropped" "$(counter "$router" dropped)" -gt 30
-same "done with holes" "$(value holes totals.done)" 1
-expect "ECN off after holes" "$(value holes flows.0.connection.ecn_failures)" -ge 1
-same "fallback after holes" "$(value holes flows.0.connection.fallbacks)" "$(value holes flows.0.connection.ecn_failures)"
+send black-hole deploy/quic/test/one.toml
+expect "packets dropped" "$(counter "$router" changed)" -gt 10
+same "done behind the hole" "$(value black-hole totals.done)" 1
+same "ECN behind the hole" "$(value black-hole flows.0.connection.ecn)" failed
+same "fallback behind the hole" "$(value black-hole flows.0.connection.fallbacks)" 1
 
 # A bundle of packets is marked as one, and all in it arrive marked.
-rig_up on 200000 "$(virtual_queue "11 mbytes/second" "40 kbytes")"
+rig_up on marker 200000
 serve
 send bundles deploy/quic/test/one.toml --gso
-marks=$(counter "$router" marks)
+marks=$(marked 0)
 expect "CE of bundles" "$(value bundles totals.ce_packets)" -gt "$marks"
-rig_up on 200000 "$(virtual_queue "11 mbytes/second" "40 kbytes")"
+rig_up on marker 200000
 serve
 send single deploy/quic/test/one.toml
-same "CE without bundles, offloads on" "$(value single totals.ce_packets)" "$(counter "$router" marks)"
+same "CE without bundles, offloads on" "$(value single totals.ce_packets)" "$(marked 0)"
 
 # Bad input is refused before anything is sent.
 refused() {

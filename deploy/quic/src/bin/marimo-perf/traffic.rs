@@ -105,7 +105,9 @@ impl Traffic {
         }
         let stretched = |time: Time| time.saturating_mul(arguments.stretch.into());
         let end = match arguments.drain {
-            Some(drain) => last.saturating_add(Time::from_ns(u64::try_from(drain.as_nanos()).unwrap_or(u64::MAX))),
+            Some(drain) => {
+                last.saturating_add(Time::from_ns(u64::try_from(drain.as_nanos()).unwrap_or(u64::MAX)))
+            }
             None => stretched(run.end).max(last),
         };
         Ok(Self {
@@ -165,13 +167,18 @@ fn addresses(arguments: &Client, names: &[&str]) -> Result<BTreeMap<u32, IpAddr>
         return (0..names.len() as u32)
             .map(|index| {
                 let address = match first {
-                    IpAddr::V4(address) => u32::from(address).checked_add(index).map(|bits| Ipv4Addr::from(bits).into()),
+                    IpAddr::V4(address) => {
+                        u32::from(address).checked_add(index).map(|bits| Ipv4Addr::from(bits).into())
+                    }
                     IpAddr::V6(address) => {
                         u128::from(address).checked_add(index.into()).map(|bits| Ipv6Addr::from(bits).into())
                     }
                 };
                 let address = address.ok_or_else(|| {
-                    Failure::Input(format!("--first-host {first}: no room for {} hosts after it", names.len()))
+                    Failure::Input(format!(
+                        "--first-host {first}: no room for {} hosts after it",
+                        names.len()
+                    ))
                 })?;
                 Ok((index, address))
             })

@@ -60,7 +60,9 @@ impl Receipt {
     /// On the wire.
     pub fn encode(self) -> [u8; RECEIPT] {
         let mut bytes = [0; RECEIPT];
-        for (place, word) in bytes.chunks_exact_mut(8).zip([self.bytes, self.checksum, self.arrived, self.clock]) {
+        for (place, word) in
+            bytes.chunks_exact_mut(8).zip([self.bytes, self.checksum, self.arrived, self.clock])
+        {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes

@@ -63,7 +63,9 @@ impl Checked {
         };
         if asked.mtu < LEAST_MTU {
             let mtu = asked.mtu;
-            return Err(Failure::Input(format!("--mtu {mtu}: allowed is at least {LEAST_MTU}: 1200 bytes of QUIC")));
+            return Err(Failure::Input(format!(
+                "--mtu {mtu}: allowed is at least {LEAST_MTU}: 1200 bytes of QUIC"
+            )));
         }
         if asked.congestion != Congestion::Marimo && !asked.parameters.is_empty() {
             return Err(Failure::Input("--parameter: only Marimo has parameters".into()));
@@ -118,7 +120,9 @@ impl Checked {
             Congestion::Cubic => {
                 self.server_with(address, identity, Watched(congestion_controller::Cubic::default()))
             }
-            Congestion::Bbr => self.server_with(address, identity, Watched(congestion_controller::Bbr::default())),
+            Congestion::Bbr => {
+                self.server_with(address, identity, Watched(congestion_controller::Bbr::default()))
+            }
         }
     }
 
@@ -131,7 +135,8 @@ impl Checked {
         let tls = tls::default::Server::builder()
             .with_certificate(identity.certificate.as_str(), identity.key.as_str())
             .and_then(|tls| tls.with_application_protocols([PROTOCOL].iter()))
-            .and_then(tls::default::server::Builder::build)
+            .map_err(|error| Failure::other("TLS")(&error))?
+            .build()
             .map_err(|error| Failure::other("TLS")(&error))?;
         let failed = |error: &dyn std::fmt::Display| Failure::Other(format!("{address}: {error}"));
         let Ok(builder) = Server::builder().with_tls(tls);
@@ -145,7 +150,9 @@ impl Checked {
     /// An endpoint that connects to servers with these certificates.
     pub fn client(&self, address: SocketAddr, certificates: &[String]) -> Result<Client, Failure> {
         match self.congestion {
-            Congestion::Marimo => self.client_with(address, certificates, Endpoint::new(self.settings.clone())),
+            Congestion::Marimo => {
+                self.client_with(address, certificates, Endpoint::new(self.settings.clone()))
+            }
             Congestion::Cubic => {
                 self.client_with(address, certificates, Watched(congestion_controller::Cubic::default()))
             }
@@ -169,7 +176,8 @@ impl Checked {
         }
         let tls = tls
             .with_application_protocols([PROTOCOL].iter())
-            .and_then(tls::default::client::Builder::build)
+            .map_err(|error| Failure::Input(format!("--certificate: {error}")))?
+            .build()
             .map_err(|error| Failure::Input(format!("--certificate: {error}")))?;
         let failed = |error: &dyn std::fmt::Display| Failure::Other(format!("{address}: {error}"));
         let Ok(builder) = Client::builder().with_tls(tls);
