@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= results
 TOOLS := target/tools
 
-.PHONY: all demo test lint bench validate docs install generate instructions clean
+.PHONY: all demo test test-hosts hosts lint bench validate docs install generate instructions clean
 
 all: demo
 
@@ -23,9 +23,29 @@ test:
 	scripts/debian.sh python3 python3 "the oracle of marimo.h, SciPy, the report in a browser"
 	scripts/venv.sh
 	deploy/core/test/run.sh
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --locked
 	scripts/instruction-gate.sh
 	scripts/report-browser-test.sh
+	$(MAKE) test-hosts
+
+## The part of `test` that is about real hosts (deploy/README.md): module, BPF object, QUIC, each in a short form.
+test-hosts:
+	deploy/linux/test/run.sh
+	deploy/rigs/netns/run.sh
+	deploy/rigs/vm/run.sh
+	deploy/rigs/virtual-time/run.sh --ci
+	deploy/rigs/compare/run.sh --test
+	deploy/quic/test/run.sh
+	$(CARGO) test --locked -p rig-traffic -p marimoctl -p incast-quic
+
+## A real kernel beside the simulator (docs/hosts.md), and every rig in its long form: hours.
+hosts:
+	deploy/rigs/compare/run.sh --out $(OUT)/hosts
+	deploy/rigs/netns/run.sh --faults
+	deploy/rigs/vm/run.sh --faults
+	deploy/rigs/virtual-time/run.sh --faults
+	deploy/rigs/virtual-time/run.sh --churn
+	deploy/linux/tcp_marimo/package-test.sh
 
 ## Formatting, lints, documentation links, licences.
 lint:
