@@ -40,7 +40,7 @@ test-hosts:
 
 ## A real kernel beside the simulator (docs/hosts.md), and every rig in its long form: hours.
 hosts:
-	deploy/rigs/compare/run.sh --out $(OUT)/hosts
+	deploy/rigs/compare/run.sh --rig deploy/rigs/virtual-time/rig.py --out $(OUT)/hosts
 	deploy/rigs/netns/run.sh --faults
 	deploy/rigs/vm/run.sh --faults
 	deploy/rigs/virtual-time/run.sh --faults
