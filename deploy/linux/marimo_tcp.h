@@ -15,7 +15,7 @@
  *  - marimo_tcp_on_timeout() when a timeout begins an episode of its own
  *    (CA_EVENT_LOSS), before the change of state
  *  - marimo_tcp_on_undo() when a reduction for a loss was spurious (undo_cwnd)
- *  - marimo_tcp_on_start() when it sends with nothing in flight after a pause
+ *  - marimo_tcp_on_start() when it sends after a pause (CA_EVENT_TX_START)
  *  - marimo_tcp_echo() for each segment of data received
  *
  * Divisions are 32-bit and unsigned: one per acknowledgement for the pacing
@@ -69,6 +69,7 @@ enum marimo_tcp_state {
  * @undo_rho: its load
  * @run_end: first position never sent when the run of echoes began: where the
  *	segment with CWR begins
+ * @cwr_end: first position never sent when the host entered CWR
  * @flags: MARIMO_TCP_CE and so on
  * @undo_flags: @core's flags before that reduction
  * @peer: latched runs of echoes in a row
@@ -87,6 +88,7 @@ struct marimo_tcp {
 	marimo_u32 undo_threshold;
 	marimo_u32 undo_rho;
 	marimo_u32 run_end;
+	marimo_u32 cwr_end;
 	marimo_u8 flags;
 	marimo_u8 undo_flags;
 	marimo_u8 peer;
@@ -275,8 +277,9 @@ static inline marimo_u64 marimo_tcp_pacing(const struct marimo_tcp *m,
  * marimo_tcp_min_tso_segs() - least packets of one offloaded bundle
  * @m: the connection
  *
- * A bundle is marked and queued as a whole. Two packets unless they would be
- * half of the window.
+ * A bundle is marked and queued as a whole.
+ *
+ * Return: two packets unless they would be half of the window.
  */
 static inline marimo_u32 marimo_tcp_min_tso_segs(const struct marimo_tcp *m)
 {
@@ -347,6 +350,8 @@ static inline void marimo_tcp_decide(struct marimo_tcp *m,
  *
  * Such a receiver repeats the echo until it sees CWR, so that the share of
  * marks is too large.
+ *
+ * Return: whether it does.
  */
 static inline int marimo_tcp_latched(const struct marimo_tcp *m)
 {
@@ -487,6 +492,7 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	m->undo_threshold = 0;
 	m->undo_rho = 0;
 	m->run_end = in->next;
+	m->cwr_end = in->next;
 	m->flags = 0;
 	m->undo_flags = 0;
 	m->peer = 0;
@@ -576,6 +582,22 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		m->prr_last = before;
 		return 1;
 	}
+	if (in->becomes == MARIMO_TCP_CWR)
+		m->cwr_end = in->next;
+	if (in->state == MARIMO_TCP_CWR && in->becomes <= MARIMO_TCP_DISORDER &&
+	    !marimo_before(m->cwr_end, in->una)) {
+		/*
+		 * Marks keep the host in CWR until more than cwr_end is
+		 * acknowledged. It leaves at once after a probe has repaired
+		 * a loss that nobody else has seen (RFC 8985, section 7.4).
+		 */
+		marimo_tcp_deliver(m, c, table, in, out);
+		marimo_on_loss(&m->core, c, in->una, in->next);
+		out->events |= MARIMO_TCP_DID_LOSS;
+		in->state = in->becomes;
+		marimo_tcp_decide(m, c, in, out);
+		return 1;
+	}
 	if (in->becomes != MARIMO_TCP_LOSS)
 		return 0;
 	m->flags &= (marimo_u8)~MARIMO_TCP_EXPIRED;
@@ -626,7 +648,7 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
 }
 
 /**
- * marimo_tcp_on_start() - data is sent with nothing in flight
+ * marimo_tcp_on_start() - data is sent with nothing unacknowledged
  * @m: the connection
  * @c: its configuration
  * @in: the socket
@@ -649,7 +671,8 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 	marimo_u32 idle = in->idle;
 	marimo_u32 step;
 
-	if (!in->timeout || idle <= in->timeout)
+	/* A retransmission into an empty pipe is no start. */
+	if (in->flight || !in->timeout || idle <= in->timeout)
 		return 0;
 	out->ack.packets = 0;
 	out->ack.marked = 0;

@@ -145,6 +145,7 @@ class Tcp:
         self.recovery = Recovery(now["delivered"], now["sent"], now["flight"])
         self.echo, self.peer = Echo(now["receive_next"]), Peer()
         self.saved, self.expired, self.safe = None, False, False
+        self.cwr = now["next"]
 
     def packets(self):
         return max(self.core.window // ONE, -(-self.c["min_window"] // ONE))
@@ -217,6 +218,13 @@ class Tcp:
             decision = self.decision(now, new, events + LOST)
             self.recovery.seen = before
             return decision
+        if new == CWR:
+            self.cwr = now["next"]
+        if old == CWR and new in (OPEN, DISORDER) and core.at_least(self.cwr, now["una"]):
+            # RFC 8985, section 7.4.2: a probe repaired a loss; the host answers as to congestion and goes on.
+            events = self.deliver(now)
+            self.core.on_loss(now["una"], now["next"])
+            return self.decision(now, new, events + LOST)
         if new != LOSS:
             return self.nothing()
         announced, self.expired = self.expired, False
@@ -239,7 +247,7 @@ class Tcp:
         return [self.packets(), *self.state()]
 
     def on_start(self, now):
-        if not now["timeout"] or now["idle"] <= now["timeout"]:
+        if now["flight"] or not now["timeout"] or now["idle"] <= now["timeout"]:
             return self.nothing()
         events = IDLE
         self.core.on_idle(now["next"])
@@ -411,6 +419,17 @@ class Flow:
         self.becomes(OPEN)
         self.take(self.w.event("a", self.s))
 
+    def probe(self):
+        """The last packet was lost, and a probe for it is acknowledged."""
+        self.send()
+        self.add("una", self.s["flight"] * self.s["mss"])
+        self.add("delivered", self.s["flight"])
+        self.s["flight"] = self.s["pipe"] = 0
+        self.becomes(CWR)
+        self.becomes(OPEN)
+        self.s["becomes"] = OPEN
+        self.take(self.w.event("a", self.s))
+
     def expire(self, times=1, undo=False):
         self.send()
         for _ in range(times):
@@ -455,7 +474,7 @@ def storm(writer, rng, events, start):
     for _ in range(events):
         s["next"] = (s["next"] + rng.choice([0, 1448, rng.randrange(1 << 22)])) % WORD
         draw = rng.random()
-        s.update(flight=rng.choice([0, 1, rng.randrange(1 << 17)]), pipe=rng.choice([0, 3, rng.randrange(1 << 17)]),
+        s.update(flight=rng.choice([0, 0, 1, rng.randrange(1 << 17)]), pipe=rng.choice([0, 3, rng.randrange(1 << 17)]),
                  lost=rng.choice([0, 0, 1, 70_000]), window=rng.randrange(1, 1 << 17), peak=rng.randrange(1 << 17),
                  clamp=rng.choice([NEVER, NEVER, 0, 1, rng.randrange(70_000)]), limited=rng.randrange(2),
                  srtt=rng.choice([0, 1, 7, 8, 800, 65_535, 65_536, NEVER, rng.randrange(WORD)]),
@@ -487,6 +506,9 @@ def vectors():
         flow.lose(4, again=2)
         flow.lose(2, undo=3)
         flow.lose(1, timer=True)
+        flow.probe()
+        flow.rounds(1, 0)
+        flow.probe()
         flow.rounds(4, 1)
         flow.rounds(2, 0)
         flow.expire()
