@@ -178,6 +178,20 @@ struct marimo_tcp_decision {
 	marimo_u32 events;
 };
 
+/**
+ * marimo_tcp_begun() - whether marimo_tcp_init() has been called
+ * @m: the connection
+ *
+ * Hosts call congestion controls for sockets that are still connecting, and
+ * clear their state when one disconnects. Nothing below may be called then.
+ *
+ * Return: whether it has.
+ */
+static inline int marimo_tcp_begun(const struct marimo_tcp *m)
+{
+	return m->core.window != 0;
+}
+
 /* a - b, but not below 0. */
 static inline marimo_u32 marimo_tcp_over(marimo_u32 a, marimo_u32 b)
 {
