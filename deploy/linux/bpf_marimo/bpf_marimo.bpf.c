@@ -442,6 +442,7 @@ static ALWAYS_INLINE void echo(struct sock *sk, u32 ce)
 	u32 what, before, pending;
 	union state m;
 
+	COUNT(arrivals, 1);
 	if (tp->ecn_flags & TCP_ECN_MODE_ACCECN)
 		return;
 	recall(sk, &m);
@@ -454,6 +455,7 @@ static ALWAYS_INLINE void echo(struct sock *sk, u32 ce)
 	 */
 	pending = icsk(sk)->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW);
 	pending |= marimo_before(tp->rcv_wup, m.tcp.echo_next);
+	pending = pending && !marimo_before(m.tcp.echo_next, tp->rcv_wup);
 	what = marimo_tcp_echo(&m.tcp, ce, tp->rcv_nxt, pending, &before);
 	keep(sk, &m);
 	if (what & MARIMO_TCP_ECHO_BEFORE) {

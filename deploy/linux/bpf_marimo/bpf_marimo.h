@@ -35,6 +35,7 @@ struct bpf_marimo_settings {
  * @losses: reductions for a loss
  * @timeouts: reductions for a timeout
  * @undone: reductions for a loss or timeout that turned out to be spurious
+ * @arrivals: segments received, as the kernel told of them: bundles are one
  * @ce_changes: times that arriving packets changed between CE and no CE
  * @echo_acks: ACKs sent at once for that
  * @accecn: connections with AccECN, which need no echo of ours
@@ -54,6 +55,7 @@ struct bpf_marimo_counters {
 	marimo_u64 losses;
 	marimo_u64 timeouts;
 	marimo_u64 undone;
+	marimo_u64 arrivals;
 	marimo_u64 ce_changes;
 	marimo_u64 echo_acks;
 	marimo_u64 accecn;

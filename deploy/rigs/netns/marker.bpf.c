@@ -66,7 +66,8 @@ struct sk_buff {
  * struct port - what the bottleneck does
  * @threshold: backlog in bytes from which packets are marked
  * @mark_all: mark every packet that can be marked
- * @strip: clear ECT, as a middlebox does that knows nothing of ECN
+ * @strip: clear ECT, as a middlebox does that knows nothing of ECN: 1 of all
+ *	packets, 2 of SYNs only
  * @drop: share of data packets dropped, of 65536
  * @delay: share of data packets sent through the slow class, of 65536
  * @slow_class: that class
@@ -205,7 +206,8 @@ int port(struct __sk_buff *skb)
 		COUNT(at->delayed);
 		skb->priority = port->slow_class;
 	}
-	if (port->strip && (packet.tos & ECN_MASK)) {
+	if ((packet.tos & ECN_MASK) &&
+	    (port->strip == 1 || (port->strip == 2 && packet.flags & 2u))) {
 		u8 tos = packet.tos & ~ECN_MASK;
 
 		bpf_l3_csum_replace(skb, ETH_HLEN + 10, (u64)packet.tos << 8,

@@ -30,11 +30,17 @@ DID_ACK, DID_LOSS, DID_TIMEOUT, DID_IDLE, DID_RESTART, DID_UNDO = 1, 2, 4, 8, 16
 sys.path.append(str(DEPLOY / "core/oracle"))
 import marimo as oracle  # noqa: E402
 
+ATTEMPTS = 12
+
 options = None
 
 
 class Broken(Exception):
     """A check that does not hold."""
+
+
+class Disturbed(Exception):
+    """Something outside the rig makes this attempt no evidence."""
 
 
 def run(*command, ok=True, **more):
@@ -139,9 +145,9 @@ class Net:
         text = run("tc", "-n", ROUTER, "-s", "-j", "qdisc", "show", "dev", "r0").stdout
         return sum(queue.get("drops", 0) for queue in json.loads(text) if queue["kind"] == "bfifo")
 
-    def ce_received(self):
-        text = inside(RECEIVER, "nstat", "-asz", "IpExtInCEPkts").stdout
-        return int(re.search(r"IpExtInCEPkts\s+(\d+)", text)[1])
+    def nstat(self, namespace, name):
+        text = inside(namespace, "nstat", "-asz", name).stdout
+        return int(re.search(rf"{name}\s+(\d+)", text)[1])
 
     def plan(self, flows):
         """flows: (sender's number from 1, start in ms, bytes, congestion or None)."""
@@ -156,7 +162,8 @@ class Net:
     def start(self, flows, congestion=NAME, receiver=None):
         """Starts the flows; wait() has the results."""
         out = options.work / "flows.csv"
-        command = [options.binaries / "rig-traffic", "play", "--plan", self.plan(flows), "--congestion", congestion,
+        # One CPU: on two, packets of one connection could overtake each other between the namespaces.
+        command = ["taskset", "-c", max(os.sched_getaffinity(0)), options.binaries / "rig-traffic", "play", "--plan", self.plan(flows), "--congestion", congestion,
                    "--out", out, "--deadline", "120"]
         if receiver:
             command += ["--receiver-congestion", receiver]
@@ -209,14 +216,25 @@ def total(rows, field):
     return sum(row[field] for row in rows)
 
 
-def exact(net, rows, counters):
-    """Every mark of the port was seen by the receiver, echoed, and told to the algorithm; no other one was."""
+def exact(net, rows, counters, told_by_program=True):
+    """Every mark of the port was seen by the receiver, echoed, and told to the algorithm; no other one was.
+
+    The echo is exact if the kernel told the receiver's program of every segment. Now and then it does not, for some
+    milliseconds: seen on 6.18 where other processes load the machine. What was missed is counted; an attempt with such
+    a gap, or with a probe of a sender that was kept waiting, is not one to judge by.
+    """
     counts = net.counts()
     port, receiver = counts["port"], counts["receiver"]
-    check(net.drops() == 0 and total(rows, "retransmissions") == 0, f"drops: {net.drops()}, {rows}")
     check(port["ce_data"] > 0, f"the port marked nothing: {port}")
     check(receiver["ce_data"] == port["ce_data"], f"marked {port['ce_data']}, received {receiver['ce_data']}")
-    check(net.ce_received() == port["ce_data"] + port["ce_other"], f"the receiver's IP counts {net.ce_received()}")
+    check(net.nstat(RECEIVER, "IpExtInCEPkts") == port["ce_data"] + port["ce_other"], "the receiver's IP counts others")
+    check(net.drops() == 0, f"{net.drops()} packets dropped by the port")
+    if total(rows, "retransmissions"):
+        raise Disturbed(f"{total(rows, 'retransmissions')} retransmissions")
+    if told_by_program:
+        missed = receiver["data"] - counters["arrivals"] - net.nstat(RECEIVER, "TcpExtTCPBacklogCoalesce")
+        if missed > 0:
+            raise Disturbed(f"the kernel left the program out for {missed} segments")
     echoed = total(rows, "delivered_ce")
     check(echoed == port["ce_data"], f"marked {port['ce_data']}, echoed {echoed}")
     # The acknowledgement of a FIN comes after the last look at a flow and repeats the last echo.
@@ -225,10 +243,22 @@ def exact(net, rows, counters):
     return f"{port['ce_data']} of {port['data']} packets marked, received, echoed"
 
 
+def undisturbed(case):
+    """The first attempt that nothing outside disturbed."""
+    def attempts():
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return case() + (f", at attempt {attempt}" if attempt > 1 else "")
+            except Disturbed as disturbed:
+                reason = disturbed
+        raise Broken(f"disturbed {ATTEMPTS} times, the last time: {reason}")
+    return attempts
+
+
 def case_marks():
     """Marks are seen, echoed exactly, and make windows shrink; the trace has every epoch."""
     with Net() as net, loaded("--trace-acks"), trace() as entries:
-        rows = net.play([(1, 0, 6_000_000, None), (2, 0, 6_000_000, None)])
+        rows = net.play([(1, 0, 2_000_000, None), (2, 0, 2_000_000, None)])
         counters = status()["bpf"]["counters"]
         said = exact(net, rows, counters)
     check(counters["epochs"] > 0 and counters["decreases"] > 0, f"no epochs or decreases: {counters}")
@@ -283,8 +313,241 @@ def replay(entries, counters):
     return told
 
 
-CASES = {"marks": case_marks}
-FAULTS = {}
+def case_accecn():
+    """With AccECN the counters of the protocol are used, and our echo is left out."""
+    with Net() as net, loaded():
+        for host in [RECEIVER, *net.senders]:
+            if inside(host, "sysctl", "-qw", "net.ipv4.tcp_ecn=3", ok=False).returncode:
+                return "not checked: this kernel has no AccECN"
+        rows = net.play([(1, 0, 2_000_000, None), (2, 0, 2_000_000, None)])
+        counters = status()["bpf"]["counters"]
+        port = net.counts()["port"]
+    check(counters["accecn"] == counters["opened"] == 4, f"AccECN was not negotiated: {counters}")
+    check(counters["ce_changes"] == counters["echo_acks"] == 0, f"we echoed beside AccECN: {counters}")
+    check(counters["marked"] > 0 and counters["decreases"] > 0, f"{counters}")
+    return f"{port['ce_data']} packets marked, {total(rows, 'delivered_ce')} counted by AccECN, no echo of ours"
+
+
+def case_fallback():
+    """A peer without ECN: the connection is handed to Reno and what it sends is not ECN-capable.
+
+    Linux refuses ECN to a SYN that is ECT itself, as ours is, unless its own congestion control needs ECN.
+    """
+    with Net() as net, loaded():
+        rows = net.play([(1, 0, 2_000_000, None)], receiver="cubic")
+        counters = status()["bpf"]["counters"]
+        counts = net.counts()
+    check(rows[0]["congestion"] == "reno", f"the sender has {rows[0]['congestion']}")
+    check(counters["fallbacks"] == 1 and counters["opened"] == 0, f"{counters}")
+    check(counts["port"]["data"] > 0 and counts["port"]["ect"] == 0, f"ECT without ECN: {counts['port']}")
+    check(counts["port"]["ce_data"] == 0 and rows[0]["delivered_ce"] == 0, f"{counts['port']}")
+    return f"the sender became {rows[0]['congestion']}, {counts['port']['data']} packets without ECT"
+
+
+def case_unmodified():
+    """A receiver of RFC 3168 repeats the echo: e is inflated, which the sender notices.
+
+    Peers that take no offence at an ECT SYN do ECN with us; a Linux peer does if the ECT of the SYN is lost on the way.
+    """
+    with Net() as net, loaded():
+        net.set(strip=2)
+        rows = net.play([(1, 0, 8_000_000, None), (2, 0, 8_000_000, None)], receiver="cubic")
+        counters = status()["bpf"]["counters"]
+        port = net.counts()["port"]
+    echoed = total(rows, "delivered_ce")
+    check(counters["opened"] == 2 and counters["arrivals"] <= 2, f"the receiver echoed as we do: {counters}")
+    check(echoed > port["ce_data"], f"marked {port['ce_data']}, echoed {echoed}: nothing inflated")
+    check(counters["inflating"] > 0, f"not noticed: {counters}")
+    return f"{port['ce_data']} marks became {echoed}; noticed {counters['inflating']} times"
+
+
+def case_beside_cubic():
+    """Marimo and ECN-CUBIC in one queue: both are marked, both get on while the other is there."""
+    with Net() as net, loaded():
+        for host in [RECEIVER, *net.senders]:
+            sysctl(host, net__ipv4__tcp_ecn=1)
+        rows = net.play([(1, 0, 6_000_000, None), (2, 0, 6_000_000, "cubic")])
+        counters = status()["bpf"]["counters"]
+    check([row["congestion"] for row in rows] == [NAME, "cubic"], f"{rows}")
+    check(all(row["delivered_ce"] > 0 for row in rows), f"one was never marked: {rows}")
+    check(counters["epochs"] > 0, f"{counters}")
+    first = min(rows, key=lambda row: row["end_ns"])
+    check(max(row["connected_ns"] for row in rows) < first["end_ns"], "they did not overlap")
+    return f"marked {rows[0]['delivered_ce']} and {rows[1]['delivered_ce']} times, both complete"
+
+
+def case_stripped():
+    """ECN stripped on the way: no mark arrives, the connection goes on by losses."""
+    with Net(limit=60_000) as net, loaded():
+        net.set(strip=1)
+        rows = net.play([(1, 0, 3_000_000, None)])
+        counters = status()["bpf"]["counters"]
+        counts = net.counts()
+    check(counts["port"]["stripped"] > 0 and counts["receiver"]["ect"] == 0, f"{counts}")
+    check(total(rows, "delivered_ce") == 0 and counters["marked"] == 0, f"{rows}")
+    check(counters["losses"] + counters["timeouts"] > 0, f"no loss in a short queue without marks: {counters}")
+    return f"{counts['port']['stripped']} packets stripped, {counters['losses']} reductions for losses, complete"
+
+
+def case_all_marked():
+    """CE on every packet: e is 1, windows go to the floor and stay there, the flow completes."""
+    with Net() as net, loaded(), trace() as entries:
+        net.set(mark_all=1)
+        rows = net.play([(1, 0, 1_000_000, None)])
+        counters = status()["bpf"]["counters"]
+        said = exact(net, rows, counters)
+        port = net.counts()["port"]
+    check(port["ce_data"] == port["data"], f"{port}")
+    sender = [entry for entry in entries if entry["kind"] == "epoch" and entry["connection"].startswith("10.77.1.2")]
+    check(sender[-1]["share"] == 1 and sender[-1]["window"] == 2, f"the last epoch: {sender[-1]}")
+    return f"{said}; the window ended at {sender[-1]['window']:.0f}"
+
+
+def case_mtu():
+    """The path's MTU shrinks under a connection: no reduction, what is too large is sent again."""
+    with Net(rate="50mbit") as net, loaded():
+        process = net.start([(1, 0, 3_000_000, None)])
+        time.sleep(0.2)
+        run("ip", "-n", ROUTER, "link", "set", "r0", "mtu", 1300)
+        rows = net.wait(process)
+        counters = status()["bpf"]["counters"]
+        fragments = net.nstat(ROUTER, "IcmpOutDestUnreachs")
+    check(fragments > 0, "the router asked for no smaller packets")
+    check(rows[0]["bytes"] == 3_000_000, f"{rows}")
+    return f"{fragments} times too large, {counters['timeouts']} timeouts, complete"
+
+
+def case_table():
+    """f is swapped under load; a bad file changes nothing and is named."""
+    work = options.work
+    steep = oracle_table([oracle.q16(0.6) + (oracle.q16(1.2) - oracle.q16(0.6)) * knot // 64 for knot in range(65)])
+    (work / "linear.table").write_text(steep, encoding="ascii")
+    (work / "bad.table").write_text(steep.replace("checksum ", "checksum 1"), encoding="ascii")
+    with Net(rate="100mbit") as net, loaded():
+        process = net.start([(1, 0, 12_000_000, None), (2, 0, 12_000_000, None)])
+        seen, swaps = set(), 0
+        while process.poll() is None and swaps < 60:
+            marimoctl("set-table", [work / "linear.table", TABLE][swaps % 2])
+            swaps += 1
+            now = status()["bpf"]
+            seen.add((now["table"], now["slot"]))
+            bad = marimoctl("set-table", work / "bad.table", ok=False)
+            check(bad.returncode == 2 and "bad.table line 67: found" in bad.stderr, f"{bad.returncode} {bad.stderr}")
+            check(status()["bpf"]["table"] == now["table"], "a bad table replaced the old one")
+        rows = net.wait(process)
+        counters = status()["bpf"]["counters"]
+    check(len(seen) == 2 and swaps >= 4, f"{swaps} swaps, seen {seen}")
+    check(counters["epochs"] > 0 and len(rows) == 2, f"{counters}")
+    return f"{swaps} swaps and as many bad files during {counters['epochs']} epochs"
+
+
+def oracle_table(knots):
+    """A table's file, with the checksum from its definition: FNV-1a."""
+    value = 0x811C9DC5
+    for byte in b"".join(knot.to_bytes(4, "little") for knot in knots):
+        value = (value ^ byte) * 0x01000193 % 2**32
+    return "\n".join(["marimo-f 1", *map(str, knots), f"checksum {value:08x}"]) + "\n"
+
+
+def case_unload():
+    """Unloaded with open connections: they go on with their copy; nobody new gets it; then it is gone."""
+    with Net(rate="50mbit") as net:
+        marimoctl("load")
+        process = net.start([(1, 0, 4_000_000, None), (2, 0, 4_000_000, None)])
+        while status()["bpf"]["connections"] < 4:
+            time.sleep(0.02)
+        said = marimoctl("unload").stdout
+        check("4 connections keep their copy" in said, said)
+        check(NAME not in AVAILABLE.read_text().split(), "still registered")
+        now = status()
+        check(now["bpf"] is None and now["draining"] == 1, f"{now}")
+        marimoctl("load")
+        check(status()["draining"] == 1 and status()["bpf"]["connections"] == 0, "a second copy beside the first")
+        marimoctl("unload")
+        rows = net.wait(process)
+        check({row["congestion"] for row in rows} == {NAME}, f"{rows}")
+        for _ in range(100):
+            if status()["draining"] == 0:
+                break
+            time.sleep(0.05)
+        check(status()["draining"] == 0, "a copy without connections is still there")
+    return "4 ends finished on an unloaded copy, which then went away"
+
+
+def case_loss():
+    """5% loss: recovery by recovery, nothing lost."""
+    with Net() as net, loaded("--trace-acks"), trace() as entries:
+        net.set(drop=65536 // 20)
+        rows = net.play([(1, 0, 1_000_000, None), (2, 0, 1_000_000, None)])
+        counters = status()["bpf"]["counters"]
+        dropped = net.counts()["port"]["dropped"]
+    check(dropped > 0 and total(rows, "retransmissions") >= dropped, f"dropped {dropped}: {rows}")
+    check(counters["losses"] > 0, f"{counters}")
+    acks = replay(entries, counters)
+    return f"{dropped} dropped, {counters['losses']} reductions, {counters['timeouts']} timeouts, {acks} decisions replayed"
+
+
+def case_reordering():
+    """Packets that come late: transfers are intact, reductions that were spurious are undone."""
+    with Net() as net, loaded("--trace-acks"), trace() as entries:
+        net.set(delay=65536 // 50)
+        rows = net.play([(1, 0, 3_000_000, None), (2, 0, 3_000_000, None)])
+        counters = status()["bpf"]["counters"]
+        delayed = net.counts()["port"]["delayed"]
+        late = net.nstat(RECEIVER, "TcpExtTCPOFOQueue")
+    check(delayed > 0 and late > 0, f"{delayed} delayed, {late} out of order")
+    acks = replay(entries, counters)
+    return (f"{late} packets out of order, {counters['losses']} reductions, {counters['undone']} undone, "
+            f"{acks} decisions replayed, {total(rows, 'bytes')} bytes intact")
+
+
+def case_offloads():
+    """Offloads on: bundles are marked as one packet; structure holds, exactness is not to be had."""
+    with Net(offloads=True) as net, loaded("--trace-acks"), trace() as entries:
+        rows = net.play([(1, 0, 4_000_000, None), (2, 0, 4_000_000, None)])
+        counters = status()["bpf"]["counters"]
+        port = net.counts()["port"]
+    check(port["ce_data"] > 0 and counters["decreases"] > 0, f"{port} {counters}")
+    check(port["data"] < total(rows, "delivered"), "no bundle on the wire")
+    acks = replay(entries, counters)
+    return f"{total(rows, 'delivered')} segments in {port['data']} bundles, {acks} decisions replayed"
+
+
+def case_churn():
+    """1,000 short connections at a time for a minute."""
+    with Net(rate="400mbit") as net, loaded():
+        process = run(options.binaries / "rig-traffic", "churn", "--connections", 1000, "--seconds", 60,
+                      "--congestion", NAME, "--source-namespace", net.senders[0], "--source", "10.77.1.2",
+                      "--destination-namespace", RECEIVER, "--destination", "10.77.0.2", "--bytes", 20000)
+        counters = status()["bpf"]["counters"]
+    check(counters["opened"] > 1000, f"{counters}")
+    check(counters["opened"] - counters["closed"] <= 2000, f"connections were lost count of: {counters}")
+    return f"{counters['opened']} ends opened, {counters['closed']} closed: {process.stdout.strip()}"
+
+
+def case_hold():
+    """For run.sh, which kills the rig under it: flows until the end."""
+    with Net(rate="20mbit") as net, loaded():
+        net.play([(1, 0, 60_000_000, None)])
+    return "not killed"
+
+
+CASES = {
+    "marks": undisturbed(case_marks),
+    "accecn": case_accecn,
+    "fallback": case_fallback,
+    "unmodified": case_unmodified,
+    "beside-cubic": case_beside_cubic,
+    "stripped": case_stripped,
+    "all-marked": undisturbed(case_all_marked),
+    "loss": case_loss,
+    "reordering": case_reordering,
+    "mtu": case_mtu,
+    "table": case_table,
+    "unload": case_unload,
+}
+FAULTS = {"offloads": case_offloads, "churn": case_churn}
+HIDDEN = {"hold": case_hold}
 
 
 def main():
@@ -293,26 +556,30 @@ def main():
     parser.add_argument("--binaries", type=pathlib.Path, required=True)
     parser.add_argument("--marker", type=pathlib.Path, required=True)
     parser.add_argument("--faults", action="store_true")
-    parser.add_argument("--only", action="append", default=[], choices=[*CASES, *FAULTS])
+    parser.add_argument("--only", action="append", default=[], choices=[*CASES, *FAULTS, *HIDDEN])
     options = parser.parse_args()
     options.work = options.marker.resolve().parent
-    run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run/netns") if os.path.isdir("/run/netns") else None
-    if not os.path.ismount("/run/netns"):
-        os.makedirs("/run/netns", exist_ok=True)
-        run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run/netns")
+    os.makedirs("/run/netns", exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run/netns")
     run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
-    cases = {**CASES, **(FAULTS if options.faults or options.only else {})}
-    failures = 0
+    cases = {**CASES, **(FAULTS if options.faults or options.only else {}), **(HIDDEN if options.only else {})}
+    failures = done = 0
+    begun = time.monotonic()
     for name, case in cases.items():
         if options.only and name not in options.only:
             continue
         start = time.monotonic()
         try:
             said = case()
+            done += 1
             print(f"netns rig: {name}: {said} ({time.monotonic() - start:.1f} s)", flush=True)
+        except Disturbed as disturbed:
+            failures += 1
+            print(f"netns rig: {name}: FAILED: {disturbed}", file=sys.stderr, flush=True)
         except (Broken, subprocess.TimeoutExpired) as broken:
             failures += 1
             print(f"netns rig: {name}: FAILED: {broken}", file=sys.stderr, flush=True)
+    print(f"netns rig: {done} cases hold, {failures} do not ({time.monotonic() - begun:.0f} s)", flush=True)
     return 1 if failures else 0
 
 

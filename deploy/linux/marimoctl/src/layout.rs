@@ -86,6 +86,7 @@ pub struct Counters {
     pub losses: u64,
     pub timeouts: u64,
     pub undone: u64,
+    pub arrivals: u64,
     pub ce_changes: u64,
     pub echo_acks: u64,
     pub accecn: u64,

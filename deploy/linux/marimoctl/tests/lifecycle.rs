@@ -1,0 +1,169 @@
+//! Loading, tuning and unloading on this kernel, with connections, in namespaces of the test's own: a bpffs and a
+//! loopback device that end with it. Needs root and BTF; skipped elsewhere, except under CI=true.
+
+use std::{
+    ffi::CString,
+    fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    os::fd::AsRawFd,
+    path::Path,
+    process::{Command, Output},
+};
+
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../core/marimo-f.table");
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const PINS: &str = "/sys/fs/bpf/marimo";
+
+fn marimoctl(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_marimoctl")).args(arguments).output().expect("built by cargo")
+}
+
+fn done(arguments: &[&str]) -> String {
+    let output = marimoctl(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn failed(arguments: &[&str], code: i32) -> String {
+    let output = marimoctl(arguments);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    said
+}
+
+fn status() -> serde_json::Value {
+    serde_json::from_str(&done(&["status", "--json"])).expect("JSON")
+}
+
+fn registered() -> bool {
+    fs::read_to_string(AVAILABLE).expect("Linux").split_whitespace().any(|name| name == "bpf_marimo")
+}
+
+/// Namespaces of this thread, from which all commands are started. Whether it is possible here.
+fn own_namespaces() -> bool {
+    // SAFETY: asks only.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root || !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "root and a kernel with BTF are needed");
+        println!("skipped: bpf_marimo on this kernel (root and BTF are needed)");
+        return false;
+    }
+    let text = |text: &str| CString::new(text).expect("no zero in it");
+    let (none, slash, bpf, place) = (text("none"), text("/"), text("bpf"), text("/sys/fs/bpf"));
+    // SAFETY: strings of C, no data; only this thread's namespaces change.
+    unsafe {
+        assert_eq!(libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWNET), 0);
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        assert_eq!(
+            libc::mount(none.as_ptr(), slash.as_ptr(), std::ptr::null(), private, std::ptr::null()),
+            0
+        );
+        assert_eq!(libc::mount(bpf.as_ptr(), place.as_ptr(), bpf.as_ptr(), 0, std::ptr::null()), 0);
+    }
+    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("iproute2").success());
+    true
+}
+
+fn choose(socket: &impl AsRawFd) {
+    let name = b"bpf_marimo";
+    // SAFETY: the name outlives the call.
+    let refused = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    };
+    assert_eq!(refused, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Both ends of a connection that uses bpf_marimo. ECN is on, as the sender chooses only when it is connected.
+fn connection() -> (TcpStream, TcpStream) {
+    fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").expect("our own namespace");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    choose(&listener);
+    let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("loopback");
+    choose(&near);
+    (near, listener.accept().expect("connected").0)
+}
+
+fn transfer(near: &mut TcpStream, far: &mut TcpStream) {
+    let sent: Vec<u8> = (0..2_000_000_u32).map(|byte| (byte % 251) as u8).collect();
+    let mut received = vec![0; sent.len()];
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| near.write_all(&sent));
+        far.read_exact(&mut received).expect("open");
+        writer.join().expect("no panic").expect("open");
+    });
+    assert!(received == sent, "bytes changed on the way");
+}
+
+#[test]
+fn loads_tunes_drains_and_cleans_up() {
+    // A congestion control has one name in a kernel: one test or rig at a time.
+    let lock = fs::File::create("/run/incast-netns-rig.lock");
+    if let Ok(lock) = &lock {
+        // SAFETY: the descriptor is open.
+        unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
+    }
+    if !own_namespaces() {
+        return;
+    }
+    assert!(!registered(), "somebody else has loaded bpf_marimo");
+
+    // Nothing is loaded.
+    assert!(failed(&["unload"], 1).contains("not loaded"));
+    assert!(failed(&["set-table", TABLE], 1).contains("neither bpf_marimo nor tcp_marimo is loaded"));
+    assert!(failed(&["top", "--once"], 1).contains("neither"));
+    assert!(failed(&["load", "--fallback", "nosuch"], 2).contains("allowed is one of"));
+    assert!(!Path::new(PINS).exists() && !registered());
+
+    // What a killed load leaves is removed, by either command.
+    fs::create_dir(PINS).expect("our own bpffs");
+    assert_eq!(status()["leftovers"], true);
+    assert!(done(&["unload"]).contains("had left"));
+    fs::create_dir(PINS).expect("our own bpffs");
+    assert!(done(&["load", "--set", "min_window=3", "--fallback", "cubic"]).contains("is loaded"));
+    assert!(registered());
+    assert!(failed(&["load"], 1).contains("loaded already"));
+
+    let now = status();
+    assert_eq!(now["bpf"]["config"]["min_window"], "3");
+    assert_eq!(now["bpf"]["fallback"], "cubic");
+    assert_eq!((&now["bpf"]["connections"], &now["bpf"]["slot"]), (&0.into(), &0.into()));
+
+    let (mut near, mut far) = connection();
+    transfer(&mut near, &mut far);
+    let now = status();
+    assert_eq!(now["bpf"]["connections"], 2, "{now}");
+    assert!(now["bpf"]["counters"]["epochs"].as_u64() > Some(0), "{now}");
+    let table = done(&["top", "--once", "--recorded"]);
+    assert!(table.contains("127.0.0.1:") && table.lines().count() >= 2, "{table}");
+    let lines = done(&["top", "--json", "--recorded", "--seconds", "0"]);
+    assert!(lines.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{lines}");
+
+    // A good table takes the other slot, a bad one changes nothing.
+    assert!(done(&["set-table", TABLE]).contains("in slot 1"));
+    let bad = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lifecycle.table");
+    let text = fs::read_to_string(TABLE).expect("of the repository");
+    fs::write(&bad, text.replace("checksum 1", "checksum 2")).expect("the folder of this test");
+    assert!(failed(&["set-table", bad.to_str().expect("text")], 2).contains("found \"checksum 2"));
+    assert_eq!(status()["bpf"]["slot"], 1);
+
+    // Open connections keep what is unloaded.
+    assert!(done(&["unload"]).contains("2 connections keep their copy"));
+    assert!(!registered() && !Path::new(PINS).exists());
+    assert_eq!(status()["draining"], 1);
+    transfer(&mut near, &mut far);
+    drop((near, far));
+    for _ in 0..200 {
+        if status()["draining"] == 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(status()["draining"], 0, "a copy without connections is still there");
+}
