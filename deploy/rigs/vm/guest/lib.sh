@@ -30,6 +30,18 @@ note() {
     echo "        $*" >/dev/ttyS0
 }
 
+# eventually WHAT COMMAND...: a check that may take its time on a busy machine.
+eventually() {
+    _what=$1
+    shift
+    _left=200
+    until "$@" || [ $_left -eq 0 ]; do
+        _left=$((_left - 1))
+        sleep 0.05
+    done
+    check "$_what" [ $_left -gt 0 ]
+}
+
 fails() { ! "$@"; }
 contains() { grep -qE -- "$2" "$1"; }
 lacks() { ! grep -qE -- "$2" "$1"; }
