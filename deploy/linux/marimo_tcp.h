@@ -45,11 +45,10 @@ enum marimo_tcp_state {
 #define MARIMO_TCP_UNDO 2u /* the undo fields hold a state to go back to */
 #define MARIMO_TCP_EXPIRED 4u /* a timeout begins an episode of its own */
 #define MARIMO_TCP_RUN 8u /* the last acknowledgement carried an echo */
-#define MARIMO_TCP_RUN_SHORT 16u /* too short a run to tell receivers apart */
-#define MARIMO_TCP_SAFE 32u /* progress without further losses (RFC 9937) */
+#define MARIMO_TCP_SAFE 16u /* progress without further losses (RFC 9937) */
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
-#define MARIMO_TCP_PEER_LATCHES 32u /* so many latched runs in a row: suspect */
+#define MARIMO_TCP_PEER_LATCHES 32u /* suspected: an error once in 2^32 */
 
 #define MARIMO_TCP_NO_THRESHOLD 0x7fffffffu /* Linux: TCP_INFINITE_SSTHRESH */
 
@@ -72,7 +71,8 @@ enum marimo_tcp_state {
  * @cwr_end: first position never sent when the host entered CWR
  * @flags: MARIMO_TCP_CE and so on
  * @undo_flags: @core's flags before that reduction
- * @peer: latched runs of echoes in a row
+ * @peer: evidence that the peer latches its echo, in bits
+ * @run_bits: what the run of echoes under way can add to it
  */
 struct marimo_tcp {
 	struct marimo core;
@@ -92,6 +92,7 @@ struct marimo_tcp {
 	marimo_u8 flags;
 	marimo_u8 undo_flags;
 	marimo_u8 peer;
+	marimo_u8 run_bits;
 };
 
 /* ICSK_CA_PRIV_SIZE of Linux. */
@@ -176,6 +177,20 @@ struct marimo_tcp_decision {
 	marimo_u32 threshold;
 	marimo_u32 events;
 };
+
+/**
+ * marimo_tcp_begun() - whether marimo_tcp_init() has been called
+ * @m: the connection
+ *
+ * Hosts call congestion controls for sockets that are still connecting, and
+ * clear their state when one disconnects. Nothing below may be called then.
+ *
+ * Return: whether it has.
+ */
+static inline int marimo_tcp_begun(const struct marimo_tcp *m)
+{
+	return m->core.window != 0;
+}
 
 /* a - b, but not below 0. */
 static inline marimo_u32 marimo_tcp_over(marimo_u32 a, marimo_u32 b)
@@ -362,34 +377,40 @@ static inline int marimo_tcp_latched(const struct marimo_tcp *m)
  * A receiver of RFC 3168 goes on echoing until the segment with CWR arrives,
  * the first one sent after its first echo; one of RFC 8257 stops wherever CE
  * does. A run of echoes that ends before that segment is acknowledged is thus
- * of the second kind, many in a row that end with exactly that
- * acknowledgement are of the first: with two packets in flight an exact
- * receiver's runs do so half of the time. Later ends say nothing.
+ * of the second kind. One that ends with exactly that acknowledgement may be
+ * of the first: with n packets ahead of the segment no more than one in n + 1
+ * of an exact receiver's runs that end so early ends there, which makes
+ * log2(n + 1) bits of evidence. Later ends say nothing.
  */
 static inline void marimo_tcp_judge(struct marimo_tcp *m,
 				    const struct marimo_tcp_sample *in,
 				    marimo_u32 marked,
 				    struct marimo_tcp_decision *out)
 {
+	marimo_u32 bits = 0;
+
 	if (in->exact)
 		return;
 	if (marked) {
 		if (m->flags & MARIMO_TCP_RUN)
 			return;
-		m->flags &= (marimo_u8)~MARIMO_TCP_RUN_SHORT;
 		m->flags |= MARIMO_TCP_RUN;
-		if (!in->flight || in->state > MARIMO_TCP_CWR)
-			m->flags |= MARIMO_TCP_RUN_SHORT;
 		m->run_end = in->next;
+		/* Holes hide where CWR has got to. */
+		if (in->state == MARIMO_TCP_OPEN || in->state == MARIMO_TCP_CWR)
+			while (bits < 6 && (in->flight + 1) >> (bits + 1))
+				bits++;
+		m->run_bits = (marimo_u8)bits;
 	} else if (m->flags & MARIMO_TCP_RUN) {
 		m->flags &= (marimo_u8)~MARIMO_TCP_RUN;
-		if (m->flags & MARIMO_TCP_RUN_SHORT)
+		if (!m->run_bits || (in->state != MARIMO_TCP_OPEN &&
+				     in->state != MARIMO_TCP_CWR))
 			return;
 		if (!marimo_before(m->run_end, in->una)) {
 			m->peer = 0;
 		} else if (!marimo_before(m->run_end, m->una) &&
-			   m->peer < MARIMO_TCP_PEER_LATCHES) {
-			m->peer++;
+			   !marimo_tcp_latched(m)) {
+			m->peer += m->run_bits;
 			if (marimo_tcp_latched(m))
 				out->events |= MARIMO_TCP_DID_SUSPECT;
 		}
@@ -496,6 +517,7 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	m->flags = 0;
 	m->undo_flags = 0;
 	m->peer = 0;
+	m->run_bits = 0;
 	out->ack.packets = 0;
 	out->ack.marked = 0;
 	out->ack.acked = 0;

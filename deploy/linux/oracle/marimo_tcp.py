@@ -101,10 +101,10 @@ class Echo:
 class Peer:
     """Tells a receiver of RFC 3168 from one of RFC 8257 by where runs of echoes end."""
 
-    NEEDED = 32
+    NEEDED = 32  # bits
 
     def __init__(self):
-        self.run = None  # (where the segment with CWR begins, whether the run says anything)
+        self.run = None  # (where the segment with CWR begins, what an end just there is worth)
         self.echoing = False
         self.evidence = 0
 
@@ -116,15 +116,16 @@ class Peer:
         begun = marked and not self.echoing
         self.echoing = bool(marked)
         if begun:
-            self.run = (now["next"], now["flight"] > 0 and now["state"] <= CWR)
-        if not ended or not self.run[1]:
+            bits = min((now["flight"] + 1).bit_length() - 1, 6)
+            self.run = (now["next"], bits if now["state"] in (OPEN, CWR) else 0)
+        if not ended or not self.run[1] or now["state"] not in (OPEN, CWR):
             return False
-        cwr = self.run[0]
+        cwr, bits = self.run
         if core.at_least(cwr, now["una"]):
             self.evidence = 0
         elif core.at_least(cwr, una_before) and self.evidence < self.NEEDED:
-            self.evidence += 1
-            return self.evidence == self.NEEDED
+            self.evidence += bits
+            return self.evidence >= self.NEEDED
         return False
 
 

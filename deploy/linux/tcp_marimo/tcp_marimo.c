@@ -272,8 +272,8 @@ static void marimo_tcp_start(struct sock *sk)
 
 static void marimo_tcp_release(struct sock *sk)
 {
-	/* Called as well for sockets that were closed before init: listeners. */
-	if (inet_csk(sk)->icsk_ca_initialized)
+	/* Called as well for sockets that never connected: listeners. */
+	if (marimo_tcp_begun(inet_csk_ca(sk)))
 		atomic_dec(&marimo_counters.connections);
 }
 
@@ -283,6 +283,9 @@ static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
 	struct marimo_tcp_decision out;
 	struct marimo_tcp_sample in;
 
+	/* The acknowledgement of a SYN comes before init. */
+	if (unlikely(!marimo_tcp_begun(m)))
+		return;
 	/* Changed to Marimo while connecting to a peer that then had no ECN. */
 	if (unlikely(!marimo_has_ecn(tcp_sk(sk)))) {
 		marimo_tcp_release(sk);
@@ -316,6 +319,9 @@ static void marimo_set_state(struct sock *sk, u8 state)
 	struct marimo_tcp_sample in;
 	int decided;
 
+	/* A SYN that times out, a socket that disconnects. */
+	if (!marimo_tcp_begun(m))
+		return;
 	marimo_sample(sk, &in);
 	in.becomes = state;
 	/* What enters recovery is a loss, though the sample is not there yet. */
@@ -343,17 +349,27 @@ static void marimo_demand(struct sock *sk, bool echo)
 static void marimo_received(struct sock *sk, bool ce)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct marimo_tcp *m = inet_csk_ca(sk);
-	u32 before, what;
+	u32 earlier, what;
+	bool pending;
 
 	/* AccECN has counters, which are exact as they are. */
-	if (marimo_has_accecn(tcp_sk(sk)))
+	if (marimo_has_accecn(tp))
 		return;
-	what = marimo_tcp_echo(m, ce, tcp_sk(sk)->rcv_nxt,
-			       icsk->icsk_ack.pending & ICSK_ACK_TIMER, &before);
+	/*
+	 * Not only a timer delays an acknowledgement: since Linux 6.7 what
+	 * arrives while a task holds the socket is acknowledged when it lets
+	 * go, and CE may change many times until then.
+	 */
+	pending = (icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
+		  before(tp->rcv_wup, m->echo_next);
+	if (before(m->echo_next, tp->rcv_wup))
+		pending = false;
+	what = marimo_tcp_echo(m, ce, tp->rcv_nxt, pending, &earlier);
 	if (what & MARIMO_TCP_ECHO_BEFORE) {
 		marimo_demand(sk, what & MARIMO_TCP_ECHO_WAS);
-		marimo_send_ack(sk, before);
+		marimo_send_ack(sk, earlier);
 	}
 	if (what & MARIMO_TCP_ECHO_NOW)
 		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
@@ -378,6 +394,8 @@ static void marimo_started(struct sock *sk)
 
 static void marimo_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
+	if (!marimo_tcp_begun(inet_csk_ca(sk)))
+		return;
 	switch (event) {
 	case CA_EVENT_ECN_IS_CE:
 		marimo_received(sk, true);
@@ -402,6 +420,8 @@ static void marimo_cwnd_event(struct sock *sk, enum tcp_ca_event event)
  */
 static u32 marimo_ssthresh(struct sock *sk)
 {
+	if (!marimo_tcp_begun(inet_csk_ca(sk)))
+		return tcp_reno_ssthresh(sk);
 	return marimo_tcp_threshold(inet_csk_ca(sk));
 }
 
@@ -411,6 +431,8 @@ static u32 marimo_undo_cwnd(struct sock *sk)
 	struct marimo_tcp_decision out = { .events = MARIMO_TCP_DID_UNDO };
 	struct marimo_tcp_sample in;
 
+	if (!marimo_tcp_begun(m))
+		return tcp_reno_undo_cwnd(sk);
 	out.window = marimo_tcp_on_undo(m, &marimo_config);
 	out.threshold = marimo_tcp_threshold(m);
 	if (trace_ack_enabled()) {
@@ -848,4 +870,6 @@ module_exit(marimo_unregister);
 
 MODULE_AUTHOR("the incast authors");
 MODULE_DESCRIPTION("Marimo: load-aware congestion control for datacenters");
+/* With a version, a module also says the checksum of its source. */
+MODULE_VERSION("0.1.0");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -120,6 +120,7 @@ extern int mock_fail_files, mock_fail_registration;
 #define MODULE_PARM_DESC(name, text)
 #define MODULE_AUTHOR(text)
 #define MODULE_DESCRIPTION(text)
+#define MODULE_VERSION(text)
 #define MODULE_LICENSE(text) \
 	_Static_assert(__builtin_strcmp(text, "Dual MIT/GPL") == 0, "licence")
 #define module_init(function) int (*mock_init)(void) = function
@@ -201,7 +202,6 @@ struct inet_connection_sock {
 	struct inet_sock inet;
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u8 icsk_ca_state;
-	u8 icsk_ca_initialized;
 	u32 icsk_rto;
 	struct {
 		u8 pending;
@@ -211,7 +211,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
 	struct inet_connection_sock icsk;
-	u32 delivered, delivered_ce, snd_una, snd_nxt, rcv_nxt;
+	u32 delivered, delivered_ce, snd_una, snd_nxt, rcv_nxt, rcv_wup;
 	u32 packets_out, sacked_out, lost_out, retrans_out;
 	u32 data_segs_out, snd_cwnd, snd_ssthresh, snd_cwnd_clamp;
 	u32 max_packets_out, mss_cache, srtt_us, lsndtime;
@@ -261,6 +261,7 @@ struct tcp_congestion_ops {
 
 extern u32 tcp_jiffies32;
 extern struct net mock_net;
+#define before(a, b) ((s32)((u32)(a) - (u32)(b)) < 0)
 #define tcp_sk(sk) ((struct tcp_sock *)(sk))
 #define inet_sk(sk) ((struct inet_sock *)(sk))
 #define inet_csk(sk) ((struct inet_connection_sock *)(sk))

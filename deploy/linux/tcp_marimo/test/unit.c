@@ -40,7 +40,10 @@ static void record_ack(struct sock *sk, u32 receive_next)
 		tcp_sk(sk)->ecn_flags & TCP_ECN_DEMAND_CWR;
 	CHECK(sent_count < 4095);
 	sent_count += sent_count < 4095;
-	inet_csk(sk)->icsk_ack.pending = 0;
+	/* One for what came before leaves the rest pending. */
+	tcp_sk(sk)->rcv_wup = tcp_sk(sk)->rcv_nxt;
+	if (receive_next == tcp_sk(sk)->rcv_nxt)
+		inet_csk(sk)->icsk_ack.pending = 0;
 }
 
 #ifdef MARIMO_HAVE_SEND_ACK_FLAGS
@@ -74,7 +77,7 @@ static struct tcp_sock *make_socket(u8 ecn)
 	tp->icsk.icsk_rto = 50;
 	tp->delivered = 1;
 	tp->snd_una = tp->snd_nxt = 0u - 20 * MSS;
-	tp->rcv_nxt = 0u - 5 * MSS;
+	tp->rcv_nxt = tp->rcv_wup = 0u - 5 * MSS;
 	tp->snd_cwnd = 10;
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	tp->snd_cwnd_clamp = ~0u;
@@ -83,7 +86,6 @@ static struct tcp_sock *make_socket(u8 ecn)
 	tp->lsndtime = tcp_jiffies32;
 	tp->ecn_flags = ecn;
 	marimo.init(sk);
-	tp->icsk.icsk_ca_initialized = 1;
 	return tp;
 }
 
@@ -755,9 +757,10 @@ static void test_tso(void)
 
 /*
  * The receiving side: segments arrive, of which every second one is
- * acknowledged by the kernel's timer unless something asks for more.
+ * acknowledged by the kernel's timer unless something asks for more; while a
+ * task holds the socket, for so many segments in a row, none is.
  */
-static void receive(struct tcp_sock *tp, const bool *ce, u32 count)
+static void receive(struct tcp_sock *tp, const bool *ce, u32 count, u32 held)
 {
 	struct inet_connection_sock *icsk = &tp->icsk;
 	struct sock *sk = (struct sock *)tp;
@@ -773,8 +776,9 @@ static void receive(struct tcp_sock *tp, const bool *ce, u32 count)
 		if (sent_count > acks)
 			waiting = 0;
 		waiting++;
-		icsk->icsk_ack.pending |= ICSK_ACK_TIMER;
-		if (waiting >= 2 || icsk->icsk_ack.pending & ICSK_ACK_NOW) {
+		if (waiting < 2 && !(icsk->icsk_ack.pending & ICSK_ACK_NOW)) {
+			icsk->icsk_ack.pending |= ICSK_ACK_TIMER;
+		} else if (!held || i % held == 0) {
 			record_ack(sk, tp->rcv_nxt);
 			waiting = 0;
 		}
@@ -796,7 +800,7 @@ static void test_echo_is_exact(void)
 		for (i = 0; i < 200; i++)
 			ce[i] = draw(100) < share;
 		sent_count = 0;
-		receive(tp, ce, 200);
+		receive(tp, ce, 200, round % 3 ? draw(40) : 0);
 		/* Each packet is covered by an echo of what it carried. */
 		for (i = 0, at = 0; i < sent_count; i++) {
 			for (; before + at * MSS != sent_acks[i].position; at++) {
@@ -821,7 +825,7 @@ static void test_echo_waits_without_a_change(void)
 	bool marked[10] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
 
 	sent_count = 0;
-	receive(tp, marked, 10);
+	receive(tp, marked, 10, 0);
 	/* The first change at once, then every second packet. */
 	EQUAL(sent_count, 1 + 4 + 1);
 	close_socket(tp);
@@ -833,9 +837,9 @@ static void test_echo_survives_cwr(void)
 	bool marked[2] = { 1, 1 };
 
 	/* The kernel drops the demand when CWR arrives; CE goes on. */
-	receive(tp, marked, 1);
+	receive(tp, marked, 1, 0);
 	tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
-	receive(tp, marked, 1);
+	receive(tp, marked, 1, 0);
 	CHECK(tp->ecn_flags & TCP_ECN_DEMAND_CWR);
 	close_socket(tp);
 }
@@ -848,7 +852,7 @@ static void test_accecn(void)
 
 	CHECK(tp->icsk.icsk_ca_ops == &marimo);
 	sent_count = 0;
-	receive(tp, marked, 4);
+	receive(tp, marked, 4, 0);
 	CHECK(!(tp->ecn_flags & TCP_ECN_DEMAND_CWR));
 	EQUAL(sent_count, 2);
 	EQUAL(state(tp)->flags & MARIMO_TCP_CE, 0);
@@ -899,6 +903,50 @@ static void test_fall_back(void)
 	EQUAL(atomic_read(&marimo_counters.connections), connections);
 }
 
+static void test_before_and_after_a_connection(void)
+{
+	struct tcp_sock *tp = calloc(1, sizeof(*tp));
+	struct sock *sk = (struct sock *)tp;
+	unsigned int acks = mock_ack_count;
+	bool marked = true;
+	u32 i;
+
+	/* A SYN is lost twice, then answered: all of that before init. */
+	tp->icsk.icsk_ca_ops = &marimo;
+	tp->snd_una = 0u - 5;
+	tp->snd_cwnd = 10;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	tp->snd_cwnd_clamp = ~0u;
+	tp->mss_cache = MSS;
+	tp->packets_out = 1;
+	for (i = 0; i < 2; i++) {
+		timeout(tp);
+		EQUAL(tp->snd_cwnd, 1);
+	}
+	marimo.cwnd_event(sk, CA_EVENT_TX_START);
+	receive(tp, &marked, 1, 0);
+	acknowledge(tp, 1, true);
+	EQUAL(tp->snd_cwnd, 1);
+	EQUAL(marimo.undo_cwnd(sk), 1);
+	EQUAL(mock_ack_count, acks);
+	for (i = 0; i < sizeof(tp->icsk.icsk_ca_priv) / 8; i++)
+		EQUAL(tp->icsk.icsk_ca_priv[i], 0);
+	close_socket(tp);
+
+	/* tcp_disconnect(): the state is cleared, then changes. */
+	tp = make_socket(TCP_ECN_OK);
+	sk = (struct sock *)tp;
+	rounds(tp, 2, always);
+	EQUAL(tp->icsk.icsk_ca_state, TCP_CA_CWR);
+	acks = mock_ack_count;
+	marimo.release(sk);
+	memset(tp->icsk.icsk_ca_priv, 0, sizeof(tp->icsk.icsk_ca_priv));
+	tp->delivered = tp->delivered_ce = 0;
+	set_state(tp, TCP_CA_Open);
+	EQUAL(mock_ack_count, acks);
+	close_socket(tp);
+}
+
 static void test_initial_window_of_the_route(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
@@ -936,7 +984,7 @@ static void test_info(void)
 	fill(tp);
 	acknowledge(tp, 1, false);
 	acknowledge(tp, 1, true);
-	receive(tp, &marked, 1);
+	receive(tp, &marked, 1, 0);
 	EQUAL(marimo_get_info(sk, 0, &attr, &info), 0);
 	EQUAL(attr, 0);
 	memset(&info, 0xff, sizeof(info));
@@ -1525,6 +1573,7 @@ int main(int argc, char **argv)
 	RUN(test_accecn);
 #endif
 	RUN(test_fall_back);
+	RUN(test_before_and_after_a_connection);
 	RUN(test_initial_window_of_the_route);
 	RUN(test_info);
 	RUN(test_latching_peers);
