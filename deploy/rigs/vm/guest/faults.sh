@@ -1,4 +1,4 @@
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # What a network and its operators do to a law: each fault leaves the transfers intact, the counters explained and the
 # kernel's log clean. Small windows are the point of several, so that the queue is that of the smoke case.
 . /rig/module.sh

@@ -1,5 +1,5 @@
 # What the cases share: checks, the network, one play of a plan, counters. For busybox's sh.
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 
 passed=0
 failed=0

@@ -1,4 +1,4 @@
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # The module from its loading to its unloading, with one incast in between.
 . /rig/module.sh
 
