@@ -245,6 +245,8 @@ fault_churn() {
 
 # Loaded, used and unloaded, again and again.
 fault_reload() {
+    # A route knows the law by name and does not hold it.
+    receiver "$CONGESTION" route
     module_unloads
     _cycle=0
     while [ $_cycle -lt 10 ]; do
