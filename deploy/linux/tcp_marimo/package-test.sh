@@ -44,6 +44,7 @@ paths() {
 kernel=$(basename "$(echo "$base"/lib/modules/*-cloud-amd64)")
 before=$(paths)
 quietly inside apt-get install -qq -y --no-install-recommends /tmp/tcp-marimo-dkms.deb
+# shellcheck disable=SC2016 # dpkg-query's own
 version=$(inside dpkg-query -W -f '${Version}' tcp-marimo-dkms)
 inside dkms status -m tcp-marimo -v "$version" -k "$kernel" | grep -q ': installed' ||
     fault "DKMS says: $(inside dkms status)"

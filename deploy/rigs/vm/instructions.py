@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Instructions per acknowledgement of each law, from what count.c counted: prints one Markdown table.
 
+ACKs are the pure acknowledgements that the senders got, by the kernel's own counters. What the kernel does itself for a
+law without cong_control (recovery, pacing) stands beside what the law does; the echo runs in the receivers.
+
 usage: instructions.py DIRECTORY/LAW...   (each with counts, kallsyms, incast/nstat-*, incast/flows.csv)
 """
 
@@ -22,7 +25,7 @@ LAWS = {
     "cubic": lambda name, module: not module and re.match(r"(bictcp|cubictcp|hystart)_", name),
 }
 # What a law does for the other direction: the echo of marks, once per data packet or less.
-ECHO = re.compile(r"cwnd_event")
+ECHO = re.compile(r"cwnd_event|marimo_received")
 
 
 def symbols(path):
@@ -74,11 +77,13 @@ def measure(directory):
 
 
 def sizes(path):
-    """Text, data and bss as size(1) says, or None where the law is part of the kernel."""
+    """Code of the section .text, then text, data and bss as size(1) says; None where the law is part of the kernel."""
     if not path.exists():
         return None
-    return [int(n) for n in subprocess.run(["size", path], check=True, capture_output=True, text=True)
-            .stdout.splitlines()[1].split()[:3]]
+    sections = subprocess.run(["size", "-A", path], check=True, capture_output=True, text=True).stdout
+    code = sum(int(fields[1]) for fields in map(str.split, sections.splitlines()) if fields[:1] == [".text"])
+    whole = subprocess.run(["size", path], check=True, capture_output=True, text=True).stdout
+    return [code, "/".join(whole.splitlines()[1].split()[:3])]
 
 
 def main():
@@ -86,9 +91,9 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     detail = []
-    print("| law | text B | data B | bss B | ACKs | own, per ACK | echo, per data packet | with the kernel's functions "
-          "it uses, per ACK | with `tcp_ack`, per ACK |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| law | code, B | text/data/bss of the module, B | ACKs | own, per ACK | with the kernel's functions in its "
+          "place, per ACK | echo, per data packet | `tcp_ack` itself, per call |")
+    print("|---|---|---|---|---|---|---|---|")
     for name in sys.argv[1:]:
         directory = pathlib.Path(name)
         law = directory.name
@@ -96,7 +101,7 @@ def main():
         echo = sum(n for (f, own), (n, _) in functions.items() if own and ECHO.search(f))
         own = sum(n for (f, own), (n, _) in functions.items() if own) - echo
         shared = sum(n for (f, own), (n, _) in functions.items() if not own and f != "tcp_ack")
-        whole = sum(n for (f, _), (n, _) in functions.items() if f == "tcp_ack")
+        whole, calls = functions[("tcp_ack", False)]
         if not own or not acknowledgements:
             sys.exit(f"instructions.py: {law}: nothing of it was executed")
         size = sizes(directory / "module.ko")
@@ -104,9 +109,8 @@ def main():
             # Part of the kernel: the span of its functions.
             addresses, names = symbols(directory / "kallsyms")
             text = sum(addresses[i + 1] - addresses[i] for i, (_, f, module) in enumerate(names) if LAWS[law](f, module))
-            size = [text, "built in", "built in"]
-        per = [own / acknowledgements, echo / packets, (own + shared) / acknowledgements,
-               (own + shared + whole) / acknowledgements]
+            size = [text, "built in"]
+        per = [own / acknowledgements, (own + shared) / acknowledgements, echo / packets, whole / calls]
         print(f"| {law} | " + " | ".join(str(n) for n in size) + f" | {acknowledgements} | "
               + " | ".join(f"{n:.0f}" for n in per) + " |")
         for (f, mine), (n, calls) in sorted(functions.items(), key=lambda item: -item[1][0]):

@@ -1,4 +1,4 @@
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # What a network and its operators do to a law: each fault leaves the transfers intact, the counters explained and the
 # kernel's log clean. Small windows are the point of several, so that the queue is that of the smoke case.
 . /rig/module.sh
@@ -73,11 +73,10 @@ fault_all_marked() {
     plan /out/all-marked.csv 2000000
     traffic /out/all-marked.csv /out/all-marked-flows.csv &
     play=$!
-    sleep 2
-    in_namespace incast-0 ss -tin >/out/all-marked-ss
+    floor() { in_namespace incast-0 ss -tin >/out/all-marked-ss && contains /out/all-marked-ss 'cwnd:2 '; }
+    eventually "the window comes to its floor of two packets" floor
     wait $play
     check "every flow ends with its checksum intact" [ "$?$(sum ok /out/all-marked-flows.csv)" = 04 ]
-    check "the window is at its floor of two packets" contains /out/all-marked-ss 'cwnd:2 '
     _delivered=$(sum delivered /out/all-marked-flows.csv)
     _echoed=$(sum delivered_ce /out/all-marked-flows.csv)
     _again=$(sum retransmissions /out/all-marked-flows.csv)
@@ -105,14 +104,13 @@ fault_reordering() {
 
 # The path's MTU falls and rises again.
 fault_mtu() {
-    plan /out/mtu.csv 3000000
+    plan /out/mtu.csv 6000000
     traffic /out/mtu.csv /out/mtu-flows.csv &
     play=$!
     sleep 1
     ip -n incast-switch link set to-r mtu 1000
-    sleep 1
-    in_namespace incast-0 ss -tin >/out/mtu-ss
-    check "segments are smaller" contains /out/mtu-ss 'mss:9[0-9][0-9] pmtu:1000'
+    smaller() { in_namespace incast-0 ss -tin >/out/mtu-ss && contains /out/mtu-ss 'mss:9[0-9][0-9] pmtu:1000'; }
+    eventually "segments become smaller" smaller
     ip -n incast-switch link set to-r mtu 1500
     wait $play
     check "every flow ends with its checksum intact" [ "$?$(sum ok /out/mtu-flows.csv)" = 04 ]
@@ -247,6 +245,8 @@ fault_churn() {
 
 # Loaded, used and unloaded, again and again.
 fault_reload() {
+    # A route knows the law by name and does not hold it.
+    receiver "$CONGESTION" route
     module_unloads
     _cycle=0
     while [ $_cycle -lt 10 ]; do

@@ -1,4 +1,4 @@
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # One incast under a law, and where the kernel's functions are: the host counts what was executed.
 . /rig/module.sh
 

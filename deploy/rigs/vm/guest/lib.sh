@@ -1,5 +1,5 @@
 # What the cases share: checks, the network, one play of a plan, counters. For busybox's sh.
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 
 passed=0
 failed=0
@@ -28,6 +28,18 @@ check() {
 note() {
     echo "        $*" >>/out/checks
     echo "        $*" >/dev/ttyS0
+}
+
+# eventually WHAT COMMAND...: a check that may take its time on a busy machine.
+eventually() {
+    _what=$1
+    shift
+    _left=200
+    until "$@" || [ $_left -eq 0 ]; do
+        _left=$((_left - 1))
+        sleep 0.05
+    done
+    check "$_what" [ $_left -gt 0 ]
 }
 
 fails() { ! "$@"; }

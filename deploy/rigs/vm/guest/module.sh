@@ -1,5 +1,5 @@
 # Loading, unloading and the table of the module. $CONGESTION may be another kernel's module: the harness is tried so.
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 
 MODULE=tcp_$CONGESTION
 allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control

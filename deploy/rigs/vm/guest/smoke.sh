@@ -1,4 +1,4 @@
-# shellcheck shell=dash disable=SC2034,SC2154
+# shellcheck shell=dash disable=SC1091,SC2034,SC2154,SC2317
 # The module from its loading to its unloading, with one incast in between.
 . /rig/module.sh
 
@@ -11,18 +11,21 @@ fi
 network 4
 receiver "$CONGESTION" route
 
-# One flow long enough to be looked at while it runs.
+# Transfers that stand still while they are looked at, however slow the machine: the switch's port is down.
 plan /out/long.csv 3000000
 traffic /out/long.csv /out/long-flows.csv &
 long=$!
-sleep 1
-in_namespace incast-0 ss -tinm >/out/ss
-in_namespace incast-r ss -tin >/out/ss-receiver
+established() { in_namespace incast-0 ss -tin state established >/out/ss && contains /out/ss 'delivered_ce:'; }
+eventually "marks arrive" established
+ip -n incast-switch link set to-r down
+in_namespace incast-0 ss -tinm state established >/out/ss
+in_namespace incast-r ss -tin state established >/out/ss-receiver
 check "a route gives the receiver its law" contains /out/ss-receiver "$CONGESTION"
 [ "$CONGESTION" != marimo ] || check "the module counts the connections" [ "$(count_of connections)" -gt 0 ]
 check "ss names the law" contains /out/ss "$CONGESTION"
 check "ss shows its share of marks and window" contains /out/ss 'dctcp:\(|dctcp-ecn:\('
 check "rmmod is refused while connections are open" fails rmmod "$MODULE"
+ip -n incast-switch link set to-r up
 wait $long
 check "and they end well" [ $? -eq 0 ]
 
