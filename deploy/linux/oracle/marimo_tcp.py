@@ -101,10 +101,10 @@ class Echo:
 class Peer:
     """Tells a receiver of RFC 3168 from one of RFC 8257 by where runs of echoes end."""
 
-    NEEDED = 32
+    NEEDED = 32  # bits
 
     def __init__(self):
-        self.run = None  # (where the segment with CWR begins, whether the run says anything)
+        self.run = None  # (where the segment with CWR begins, what an end just there is worth)
         self.echoing = False
         self.evidence = 0
 
@@ -116,15 +116,16 @@ class Peer:
         begun = marked and not self.echoing
         self.echoing = bool(marked)
         if begun:
-            self.run = (now["next"], now["flight"] > 0 and now["state"] <= CWR)
-        if not ended or not self.run[1]:
+            bits = min((now["flight"] + 1).bit_length() - 1, 6)
+            self.run = (now["next"], bits if now["state"] in (OPEN, CWR) else 0)
+        if not ended or not self.run[1] or now["state"] not in (OPEN, CWR):
             return False
-        cwr = self.run[0]
+        cwr, bits = self.run
         if core.at_least(cwr, now["una"]):
             self.evidence = 0
         elif core.at_least(cwr, una_before) and self.evidence < self.NEEDED:
-            self.evidence += 1
-            return self.evidence == self.NEEDED
+            self.evidence += bits
+            return self.evidence >= self.NEEDED
         return False
 
 
@@ -145,6 +146,7 @@ class Tcp:
         self.recovery = Recovery(now["delivered"], now["sent"], now["flight"])
         self.echo, self.peer = Echo(now["receive_next"]), Peer()
         self.saved, self.expired, self.safe = None, False, False
+        self.cwr = now["next"]
 
     def packets(self):
         return max(self.core.window // ONE, -(-self.c["min_window"] // ONE))
@@ -217,6 +219,13 @@ class Tcp:
             decision = self.decision(now, new, events + LOST)
             self.recovery.seen = before
             return decision
+        if new == CWR:
+            self.cwr = now["next"]
+        if old == CWR and new in (OPEN, DISORDER) and core.at_least(self.cwr, now["una"]):
+            # RFC 8985, section 7.4.2: a probe repaired a loss; the host answers as to congestion and goes on.
+            events = self.deliver(now)
+            self.core.on_loss(now["una"], now["next"])
+            return self.decision(now, new, events + LOST)
         if new != LOSS:
             return self.nothing()
         announced, self.expired = self.expired, False
@@ -239,7 +248,7 @@ class Tcp:
         return [self.packets(), *self.state()]
 
     def on_start(self, now):
-        if not now["timeout"] or now["idle"] <= now["timeout"]:
+        if now["flight"] or not now["timeout"] or now["idle"] <= now["timeout"]:
             return self.nothing()
         events = IDLE
         self.core.on_idle(now["next"])
@@ -411,6 +420,17 @@ class Flow:
         self.becomes(OPEN)
         self.take(self.w.event("a", self.s))
 
+    def probe(self):
+        """The last packet was lost, and a probe for it is acknowledged."""
+        self.send()
+        self.add("una", self.s["flight"] * self.s["mss"])
+        self.add("delivered", self.s["flight"])
+        self.s["flight"] = self.s["pipe"] = 0
+        self.becomes(CWR)
+        self.becomes(OPEN)
+        self.s["becomes"] = OPEN
+        self.take(self.w.event("a", self.s))
+
     def expire(self, times=1, undo=False):
         self.send()
         for _ in range(times):
@@ -455,7 +475,7 @@ def storm(writer, rng, events, start):
     for _ in range(events):
         s["next"] = (s["next"] + rng.choice([0, 1448, rng.randrange(1 << 22)])) % WORD
         draw = rng.random()
-        s.update(flight=rng.choice([0, 1, rng.randrange(1 << 17)]), pipe=rng.choice([0, 3, rng.randrange(1 << 17)]),
+        s.update(flight=rng.choice([0, 0, 1, rng.randrange(1 << 17)]), pipe=rng.choice([0, 3, rng.randrange(1 << 17)]),
                  lost=rng.choice([0, 0, 1, 70_000]), window=rng.randrange(1, 1 << 17), peak=rng.randrange(1 << 17),
                  clamp=rng.choice([NEVER, NEVER, 0, 1, rng.randrange(70_000)]), limited=rng.randrange(2),
                  srtt=rng.choice([0, 1, 7, 8, 800, 65_535, 65_536, NEVER, rng.randrange(WORD)]),
@@ -487,6 +507,9 @@ def vectors():
         flow.lose(4, again=2)
         flow.lose(2, undo=3)
         flow.lose(1, timer=True)
+        flow.probe()
+        flow.rounds(1, 0)
+        flow.probe()
         flow.rounds(4, 1)
         flow.rounds(2, 0)
         flow.expire()

@@ -848,4 +848,6 @@ module_exit(marimo_unregister);
 
 MODULE_AUTHOR("the incast authors");
 MODULE_DESCRIPTION("Marimo: load-aware congestion control for datacenters");
+/* With a version, a module also says the checksum of its source. */
+MODULE_VERSION("0.1.0");
 MODULE_LICENSE("Dual MIT/GPL");

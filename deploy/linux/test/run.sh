@@ -103,6 +103,13 @@ else
     status=1
 fi
 
+# The module's version is that of the workspace.
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+if ! grep -q "^MODULE_VERSION(\"$version\");" deploy/linux/tcp_marimo/tcp_marimo.c; then
+    echo "deploy/linux: MODULE_VERSION of tcp_marimo.c is not the version in Cargo.toml"
+    status=1
+fi
+
 cc=${CC:-cc}
 if has "$cc"; then
     "$cc" "${strict[@]}" -I. -c "$out/all.c" -o "$out/all-host.o" -fno-stack-protector

@@ -120,6 +120,7 @@ extern int mock_fail_files, mock_fail_registration;
 #define MODULE_PARM_DESC(name, text)
 #define MODULE_AUTHOR(text)
 #define MODULE_DESCRIPTION(text)
+#define MODULE_VERSION(text)
 #define MODULE_LICENSE(text) \
 	_Static_assert(__builtin_strcmp(text, "Dual MIT/GPL") == 0, "licence")
 #define module_init(function) int (*mock_init)(void) = function

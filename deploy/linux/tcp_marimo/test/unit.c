@@ -485,6 +485,39 @@ static void test_recovery_from_a_timer(void)
 	close_socket(tp);
 }
 
+static void test_loss_repaired_by_a_probe(void)
+{
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+
+	/* tcp_process_tlp_ack(): CWR for a moment, without a mark. */
+	rounds(tp, 1, never);
+	tp->snd_una = tp->snd_nxt;
+	tp->delivered += tp->packets_out;
+	tp->packets_out = 0;
+	tp->high_seq = tp->snd_nxt;
+	set_state(tp, TCP_CA_CWR);
+	set_state(tp, TCP_CA_Open);
+	control(tp, 0);
+	EQUAL(tp->snd_ssthresh, 20);
+	EQUAL(tp->snd_cwnd, 20);
+	CHECK(mock_ack.events & MARIMO_TCP_DID_ACK);
+	close_socket(tp);
+
+	/* CWR for marks ends beyond what was out then: no loss. */
+	tp = make_socket(TCP_ECN_OK);
+	fill(tp);
+	acknowledge(tp, 1, true);
+	EQUAL(tp->icsk.icsk_ca_state, TCP_CA_CWR);
+	fill(tp);
+	while (tp->icsk.icsk_ca_state == TCP_CA_CWR) {
+		acknowledge(tp, 1, false);
+		fill(tp);
+	}
+	CHECK(!(state(tp)->core.flags & MARIMO_LOSS));
+	CHECK(window(tp) >= 9);
+	close_socket(tp);
+}
+
 static void test_two_losses_are_one_reduction(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
@@ -1474,6 +1507,7 @@ int main(int argc, char **argv)
 	RUN(test_clamp);
 	RUN(test_recovery);
 	RUN(test_recovery_from_a_timer);
+	RUN(test_loss_repaired_by_a_probe);
 	RUN(test_two_losses_are_one_reduction);
 	RUN(test_timeout);
 	RUN(test_timeout_within_recovery);
