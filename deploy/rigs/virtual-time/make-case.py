@@ -7,6 +7,7 @@ usage: make-case.py FOLDER [KEY=VALUE ...]     keys are those of rig.json (value
 
 import json
 import pathlib
+import random
 import sys
 
 BASE = {
@@ -41,10 +42,12 @@ def main(folder, words):
         else:
             settings[key] = value
     settings["hosts"] = shape["senders"] + 1
+    # Senders of an incast start within 100 us of each other.
+    jitter = random.Random(settings["seed"] or 0)
     rows = ["flow,source_namespace,source,destination_namespace,destination,port,start_ns,bytes"]
     for flow in range(shape["flows"]):
         host = 1 + flow % shape["senders"]
-        start = 1_000_000 + 13_000 * flow
+        start = 1_000_000 + int(100_000 * jitter.random())
         rows.append(f"{flow},h{host},10.0.0.{host + 1},h0,10.0.0.1,{10000 + flow},{start},{shape['bytes']}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rig.json").write_text(json.dumps(settings, indent=1) + "\n")
