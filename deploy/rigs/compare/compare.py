@@ -10,6 +10,7 @@ Exit codes: 0 done; 1 a run failed or its counters contradict each other; 2 bad 
 """
 
 import argparse
+import concurrent.futures
 import csv
 import hashlib
 import json
@@ -189,11 +190,12 @@ def rig_settings(run, rows):
         "seed": run["seed"],
         "mtu": mtu + HEADERS,
         "offloads": False,
+        "trace": False,
         "sysctls": {
             # Windows of receivers must not be what limits a flow.
             "net.ipv4.tcp_rmem": "4096 4194304 16777216",
             "net.ipv4.tcp_wmem": "4096 4194304 16777216",
-            "net.ipv4.tcp_ecn": "1",
+            "net.ipv4.tcp_ecn": "1" if speaks_ecn(run, rows) else "0",
             "net.ipv4.tcp_no_metrics_save": "1",
             "net.ipv4.tcp_slow_start_after_idle": "1",
         },
@@ -202,6 +204,18 @@ def rig_settings(run, rows):
     if tick not in (10**9, 4 * 10**9, 10**10):
         raise BadInput(f"host.timer_tick: found {host['timer_tick']!r}, a kernel has 1ms, 4ms or 10ms (HZ = 1000, 250, 100)")
     return settings
+
+
+def speaks_ecn(run, rows):
+    """Whether the flows are ECN-capable: all or none, as hosts speak it or do not."""
+    scheme = run["scenario"]["scheme"][0]
+    capable = set()
+    for name, law in {(row["class"], row["law"]) for row in rows}:
+        refined = scheme.get("by_class", {}).get(name, {})
+        capable.add(law in EXACT_ECHO or bool({**scheme, **refined}.get("ecn", False)))
+    if len(capable) != 1:
+        raise BadInput(f"scheme {run['scheme']}: some classes speak ECN and some do not; hosts of a rig all do or none")
+    return capable.pop()
 
 
 def initial_window(run, mtu):
@@ -378,10 +392,15 @@ METRICS = [
 ]
 
 
+TIMED, COUNTED = METRICS[:2], METRICS[2:]
+
+
 def restricted(run, name):
     """A run with the flows of one class only."""
     chosen = [fct for fct, other in zip(run["fct"], run["class"]) if other == name]
-    return {**run, "fct": chosen, "class": [name] * len(chosen)}
+    # What is counted at the queue and of hosts is of all classes.
+    shared = {key: None for key in ("retransmissions", "marks", "queue", "queue_max")}
+    return {**run, **shared, "fct": chosen, "class": [name] * len(chosen)}
 
 
 def number(value):
@@ -411,14 +430,21 @@ def table(points):
             if not runs:
                 continue
             label = point["label"] if who == "kernel" or not point["real"] else ""
-            cells = [cell([of(run) for run in runs]) for _, _, of in METRICS]
+            cells = [cell([of(run) for run in runs]) for _, _, of in TIMED]
+            cells += [counted([of(run) for run in runs]) for _, _, of in COUNTED]
             lines.append(f"| {label} | {who} | " + " | ".join(cells) + " |")
         if point["real"]:
             cells = []
-            for _, _, of in METRICS:
+            for _, _, of in METRICS if point["real"][0]["marks"] is not None else TIMED:
                 cells.append(between(ratio([of(run) for run in point["real"]], [of(run) for run in point["simulated"]])))
+            cells += [""] * (len(METRICS) - len(cells))
             lines.append("| | ratio | " + " | ".join(cells) + " |")
     return lines
+
+
+def counted(values):
+    """As `cell`, of what may not have been measured."""
+    return cell(values) if all(value is not None for value in values) else ""
 
 
 def between(found):
@@ -427,20 +453,19 @@ def between(found):
 
 def compact(points):
     """Markdown for a page: a line for each grid point and scheme, completion times in full, of the rest both means."""
-    timed, rest = METRICS[:2], METRICS[2:]
     titles = ["scheme"]
-    for _, title, _ in timed:
+    for _, title, _ in TIMED:
         titles += [f"{title}: kernel", "simulated", "ratio"]
-    titles += [f"{title}: kernel, simulated" for _, title, _ in rest]
+    titles += [f"{title}: kernel, simulated" for _, title, _ in COUNTED]
     lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
     for point in points:
         cells = [point["label"]]
-        for _, _, of in timed:
+        for _, _, of in TIMED:
             reals, ours = [of(run) for run in point["real"]], [of(run) for run in point["simulated"]]
             cells += [cell(reals) if reals else "–", cell(ours), between(ratio(reals, ours))]
-        for _, _, of in rest:
+        for _, _, of in COUNTED:
             means = [interval([of(run) for run in runs])[0] for runs in (point["real"], point["simulated"])]
-            cells.append(", ".join(number(mean) for mean in means))
+            cells.append("" if None in means else ", ".join(number(mean) for mean in means))
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -494,19 +519,30 @@ def compare(scenario, arguments):
     options += ["--short"] if arguments.short else []
     name, runs = simulator.run(scenario, out / "simulated", options)
     rig = Rig(arguments.rig) if arguments.rig else None
-    points, errors, rows_out = {}, [], []
+    points, errors, rows_out, prepared = {}, [], [], []
     for folder, run in runs:
         rows = simulator.flows(scenario, run, arguments.set, arguments.short)
         flows, ours = simulated(folder)
         check_same(flows, rows, folder)
         settings = rig_settings(run, rows)
-        grid = ", ".join(f"{path.split('.')[-1]} {plain(value)}" for path, value in run["grid"].items())
+        place = out / "kernel" / name / folder.name
+        prepared.append((folder, run, rows, ours, settings, place))
+    # As the scenario has them: grid points, schemes, seeds.
+    schemes = [scheme.get("name", scheme["law"]) for scheme in tomllib.loads(scenario.read_text())["scheme"]]
+    prepared.sort(key=lambda it: (list(it[1]["grid"].values()), schemes.index(it[1]["scheme"]), it[1]["seed"]))
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        # Faults come out below, run by run.
+        played = [pool.submit(rig.play, place, settings, plan(rows)) if rig else None
+                  for _, _, rows, _, settings, place in prepared]
+    for (folder, run, rows, ours, settings, place), task in zip(prepared, played):
+        # How many hosts there are follows from the traffic.
+        shown = {path: value for path, value in run["grid"].items() if not path.startswith("topology.")}
+        grid = ", ".join(f"{path.split('.')[-1]} {plain(value)}" for path, value in shown.items())
         classes = sorted({row["class"] for row in rows})
         theirs = None
         if rig:
-            place = out / "kernel" / name / folder.name
             try:
-                rig.play(place, settings, plan(rows))
+                task.result()
                 theirs = real(place, rows)
                 for law in {row["law"] for row in rows}:
                     if law in EXACT_ECHO and len({row["law"] for row in rows}) == 1:
@@ -520,8 +556,7 @@ def compare(scenario, arguments):
             continue
         for part in [None, *(classes if len(classes) > 1 else [])]:
             label = ", ".join(filter(None, [run["scheme"], grid, part]))
-            order = (tuple(run["grid"].items()), label if part is None else run["scheme"])
-            point = points.setdefault(label, {"label": label, "order": order, "real": [], "simulated": []})
+            point = points.setdefault(label, {"label": label, "real": [], "simulated": []})
             point["simulated"].append(ours if part is None else restricted(ours, part))
             if theirs:
                 point["real"].append(theirs if part is None else restricted(theirs, part))
@@ -564,6 +599,7 @@ def arguments_of(words):
     parser.add_argument("--seeds", type=int, default=None, metavar="N", help="the scenario's first N")
     parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE,…", help="as of `incast run`")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of `incast run`")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs of the rig at once")
     parser.add_argument("--short", action="store_true", help="the short forms")
     parser.add_argument("--update", nargs="+", type=pathlib.Path, default=[], metavar="FILE",
                         help="rewrite the tables in these pages, each between <!-- hosts NAME --> and " + END)

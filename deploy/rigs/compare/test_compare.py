@@ -79,6 +79,14 @@ class Numbers(unittest.TestCase):
         self.assertEqual(compare.cell([1.0, 1.0]), "1")
         self.assertEqual(compare.cell([1.0, None, None]), "unfinished in 2 of 3")
 
+    def test_classes_have_completion_times_of_their_own_and_nothing_else(self):
+        run = {"fct": [1.0, None, 3.0], "class": ["a", "b", "a"], "retransmissions": 7, "marks": 8, "queue": 9.0, "queue_max": 10}
+        part = compare.restricted(run, "a")
+        self.assertEqual([of(part) for _, _, of in compare.METRICS], [1.0, 3.0, None, None, None, None])
+        line = compare.table([{"label": "a", "real": [part], "simulated": [part]}])[2]
+        self.assertEqual(line, "| a | kernel | 1 | 3 |  |  |  |  |")
+        self.assertTrue(compare.compact([{"label": "a", "real": [part], "simulated": [part]}])[2].endswith("|  |  |  |  |"))
+
 
 class Settings(unittest.TestCase):
     def test_a_rig_is_told_what_the_scenario_says(self):
@@ -91,11 +99,20 @@ class Settings(unittest.TestCase):
         self.assertEqual((red["min"], red["max"], red["limit"], red["avpkt"], red["burst"]), (30_280, 30_281, 150_000, 1514, 20))
 
     def test_each_class_may_have_its_own_law(self):
-        run = run_of(scheme=[{"initial_window": "14480B", "by_class": {"second": {"law": "cubic", "initial_window": "14480B"}}}])
+        run = run_of(scheme=[{"initial_window": "14480B", "by_class": {"second": {"law": "cubic", "initial_window": "14480B", "ecn": True}}}])
         rows = [row(0, name="first", law="marimo"), row(1, name="second", law="cubic")]
         self.assertEqual(compare.rig_settings(run, rows)["congestion"], "marimo")
         lines = [line.split(",") for line in compare.plan(rows).splitlines()]
         self.assertEqual([line[-1] for line in lines], ["congestion", "marimo", "cubic"])
+
+    def test_hosts_speak_ecn_or_do_not(self):
+        for law, parameters, speaks in [("marimo", {}, "1"), ("bbr", {}, "0"), ("cubic", {}, "0"), ("cubic", {"ecn": True}, "1")]:
+            run = run_of(scheme=[{"law": law, "initial_window": "14480B", **parameters}])
+            told = compare.rig_settings(run, [row(0, law=law)])
+            self.assertEqual(told["sysctls"]["net.ipv4.tcp_ecn"], speaks, law)
+        run = run_of(scheme=[{"law": "dctcp", "initial_window": "14480B", "by_class": {"second": {"law": "cubic"}}}])
+        with self.assertRaisesRegex(compare.BadInput, "some classes speak ECN"):
+            compare.rig_settings(run, [row(0), row(1, law="cubic", name="second")])
 
     def test_what_a_rig_cannot_do_is_refused_by_name(self):
         for changes, rows, says in [
@@ -227,7 +244,7 @@ class WithTheSimulator(unittest.TestCase):
 
     def call(self, *more):
         words = [str(compare.ROOT / "scenarios/hosts/incast.toml"), "--short", "--incast", os.environ["INCAST"],
-                 "--out", str(self.folder / "out"), "--only", "scheme=dctcp,cubic", *more]
+                 "--out", str(self.folder / "out"), "--only", "scheme=dctcp,cubic,fan_in=4", *more]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = compare.main(words)
