@@ -525,7 +525,7 @@ fn play(path: &mut Path, kind: &str, given: &[u32], base: &mut Option<u32>, unit
     let base = *base.get_or_insert(position.wrapping_sub(packets.wrapping_mul(unit)));
     let place = |position: u32| {
         let distance = position.wrapping_sub(base);
-        (distance % unit == 0 && distance < 1 << 31).then_some(u64::from(distance / unit))
+        (distance.is_multiple_of(unit) && distance < 1 << 31).then_some(u64::from(distance / unit))
     };
     let (Some(position), Some(next)) = (place(position), place(next)) else { return false };
     if next < path.sent || next - path.sent > 10_000 {
