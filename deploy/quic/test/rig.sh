@@ -6,6 +6,8 @@
 # The router's port may have a marker (marker.bpf.c), which counts the marks that it makes, and rules of nftables. The
 # server counts what arrives by codepoint, the client what it sends with CE itself.
 
+# What it runs, set by whoever sources this.
+: "${perf:?}"
 rig="incast-q$$"
 client="$rig-c" router="$rig-r" server="$rig-s"
 work=$(mktemp -d)

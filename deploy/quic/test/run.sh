@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The QUIC lane: marks, losses and the absence of ECN between namespaces of its own.
+# shellcheck disable=SC2119,SC2120
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 what="Marimo over QUIC between network namespaces"
@@ -31,7 +32,7 @@ checks=0
 
 # usage: expect WHAT NUMBER OPERATOR NUMBER
 expect() {
-    if ! [ "$2" "$3" "$4" ]; then
+    if ! test "$2" "$3" "$4"; then
         echo "failed: $1: $2 $3 $4" >&2
         exit 1
     fi

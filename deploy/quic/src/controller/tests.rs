@@ -453,8 +453,8 @@ proptest! {
 }
 
 /// The golden vectors of `deploy/core`, as far as QUIC can say what they say: acknowledgements of as many packets as
-/// lie between their positions, losses, timeouts and pauses. Everything from the first line on that it cannot say is left out
-/// of a connection. The core's decisions must be those of the oracle.
+/// lie between their positions, with a next position that does not go back. A connection ends with the first line that
+/// it cannot say. The core's decisions must be those of the oracle.
 #[test]
 fn the_golden_vectors_as_events_of_quic() {
     const VECTORS: &str = include_str!("../../../core/test/marimo.txt");
@@ -465,7 +465,7 @@ fn the_golden_vectors_as_events_of_quic() {
     let mut expected = [0; 5];
     // Where the vector's positions begin, and the newest one.
     let mut base: Option<u32> = None;
-    let (mut compared, mut marked, mut lost, mut timeouts) = (0, 0, 0, 0);
+    let (mut compared, mut marked) = (0, 0);
     for line in VECTORS.lines() {
         let (kind, rest) = line.split_once(' ').expect("a kind");
         let (given, wanted) = rest.split_once("= ").unwrap_or((rest, ""));
@@ -507,14 +507,10 @@ fn the_golden_vectors_as_events_of_quic() {
                 );
                 compared += 1;
                 marked += u32::from(kind == "a" && given[1] > 0);
-                lost += u32::from(kind == "l");
-                timeouts += u32::from(kind == "o");
             }
         }
     }
-    println!("{compared} lines, {marked} with marks, {lost} losses, {timeouts} timeouts");
-    assert!(compared > 600 && marked > 200, "{compared} lines, {marked} with marks");
-    assert!(lost > 0 && timeouts > 0, "{lost} losses, {timeouts} timeouts");
+    assert!(compared > 800 && marked > 250, "{compared} lines, {marked} with marks");
 }
 
 /// Plays a line of the vectors; whether QUIC can say it.
@@ -529,7 +525,7 @@ fn play(path: &mut Path, kind: &str, given: &[u32], base: &mut Option<u32>, unit
     let base = *base.get_or_insert(position.wrapping_sub(packets.wrapping_mul(unit)));
     let place = |position: u32| {
         let distance = position.wrapping_sub(base);
-        (distance % unit == 0 && distance < 1 << 31).then_some(u64::from(distance / unit))
+        (distance.is_multiple_of(unit) && distance < 1 << 31).then_some(u64::from(distance / unit))
     };
     let (Some(position), Some(next)) = (place(position), place(next)) else { return false };
     if next < path.sent || next - path.sent > 10_000 {

@@ -11,7 +11,13 @@ use crate::{
 use incast_quic::{Statistics, Watch};
 use incast_units::Time;
 use s2n_quic::{Client, Connection, client::Connect};
-use std::{collections::BTreeMap, fs, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fs,
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Bytes that are made at once.
@@ -109,10 +115,9 @@ async fn play(
 ) -> Result<Vec<Sent>, Failure> {
     let mut clients: BTreeMap<u32, Client> = BTreeMap::new();
     for flow in &traffic.flows {
-        let source = flow.spec.source;
-        if !clients.contains_key(&source) {
-            let address = SocketAddr::new(traffic.address(source), 0);
-            clients.insert(source, checked.client(address, certificates)?);
+        if let Entry::Vacant(place) = clients.entry(flow.spec.source) {
+            let address = SocketAddr::new(traffic.address(flow.spec.source), 0);
+            place.insert(checked.client(address, certificates)?);
         }
     }
     let origin = Origin::new(arguments.start_at, arguments.lead)?;

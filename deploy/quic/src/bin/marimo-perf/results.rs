@@ -98,6 +98,7 @@ impl Sent {
             "sequence": self.flow.sequence,
             "status": status,
             "error": error,
+            "fct_us": self.delivered.map(|at| at.saturating_sub(self.flow.spec.start).ps() / 1_000_000),
             "handshake_us": self.handshake.map(|handshake| handshake.as_micros() as u64),
             "delivery": if self.same_clock { "measured" } else { "estimated" },
             "connection": &self.statistics,
