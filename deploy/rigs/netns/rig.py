@@ -550,6 +550,12 @@ FAULTS = {"offloads": case_offloads, "churn": case_churn}
 HIDDEN = {"hold": case_hold}
 
 
+def kernel_faults():
+    """Lines of the kernel's log that tell of a fault."""
+    log = run("dmesg", ok=False).stdout.splitlines()
+    return [line for line in log if re.search(r"WARNING:|BUG:|Oops|general protection|UBSAN|KASAN|hung task", line)]
+
+
 def main():
     global options
     parser = argparse.ArgumentParser()
@@ -564,6 +570,7 @@ def main():
     run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
     cases = {**CASES, **(FAULTS if options.faults or options.only else {}), **(HIDDEN if options.only else {})}
     failures = done = 0
+    faults = kernel_faults()
     begun = time.monotonic()
     for name, case in cases.items():
         if options.only and name not in options.only:
@@ -579,6 +586,10 @@ def main():
         except (Broken, subprocess.TimeoutExpired) as broken:
             failures += 1
             print(f"netns rig: {name}: FAILED: {broken}", file=sys.stderr, flush=True)
+    new = kernel_faults()[len(faults):]
+    if new:
+        failures += 1
+        print("netns rig: the kernel's log: FAILED:", *new, sep="\n", file=sys.stderr, flush=True)
     print(f"netns rig: {done} cases hold, {failures} do not ({time.monotonic() - begun:.0f} s)", flush=True)
     return 1 if failures else 0
 
