@@ -15,7 +15,7 @@
  *  - marimo_tcp_on_timeout() when a timeout begins an episode of its own
  *    (CA_EVENT_LOSS), before the change of state
  *  - marimo_tcp_on_undo() when a reduction for a loss was spurious (undo_cwnd)
- *  - marimo_tcp_on_start() when it sends with nothing in flight after a pause
+ *  - marimo_tcp_on_start() when it sends after a pause (CA_EVENT_TX_START)
  *  - marimo_tcp_echo() for each segment of data received
  *
  * Divisions are 32-bit and unsigned: one per acknowledgement for the pacing
@@ -45,14 +45,10 @@ enum marimo_tcp_state {
 #define MARIMO_TCP_UNDO 2u /* the undo fields hold a state to go back to */
 #define MARIMO_TCP_EXPIRED 4u /* a timeout begins an episode of its own */
 #define MARIMO_TCP_RUN 8u /* the last acknowledgement carried an echo */
-#define MARIMO_TCP_RUN_SHORT 16u /* too short a run to tell receivers apart */
-#define MARIMO_TCP_SAFE 32u /* progress without further losses (RFC 9937) */
+#define MARIMO_TCP_SAFE 16u /* progress without further losses (RFC 9937) */
 
 /* What is known of how the peer echoes CE: struct marimo_tcp.peer. */
-#define MARIMO_TCP_PEER_LATCHES 3u /* so many latched runs in a row: suspect */
-
-/* A run of echoes is judged if it had this many packets in flight ahead. */
-#define MARIMO_TCP_RUN_MIN 4u
+#define MARIMO_TCP_PEER_LATCHES 32u /* suspected: an error once in 2^32 */
 
 #define MARIMO_TCP_NO_THRESHOLD 0x7fffffffu /* Linux: TCP_INFINITE_SSTHRESH */
 
@@ -72,9 +68,11 @@ enum marimo_tcp_state {
  * @undo_rho: its load
  * @run_end: first position never sent when the run of echoes began: where the
  *	segment with CWR begins
+ * @cwr_end: first position never sent when the host entered CWR
  * @flags: MARIMO_TCP_CE and so on
  * @undo_flags: @core's flags before that reduction
- * @peer: latched runs of echoes in a row
+ * @peer: evidence that the peer latches its echo, in bits
+ * @run_bits: what the run of echoes under way can add to it
  */
 struct marimo_tcp {
 	struct marimo core;
@@ -90,13 +88,15 @@ struct marimo_tcp {
 	marimo_u32 undo_threshold;
 	marimo_u32 undo_rho;
 	marimo_u32 run_end;
+	marimo_u32 cwr_end;
 	marimo_u8 flags;
 	marimo_u8 undo_flags;
 	marimo_u8 peer;
+	marimo_u8 run_bits;
 };
 
 /* ICSK_CA_PRIV_SIZE of Linux. */
-typedef char marimo_tcp_state_is_small[sizeof(struct marimo_tcp) <= 104 ? 1 : -1];
+_Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
 
 /**
  * struct marimo_tcp_sample - a socket as it is now
@@ -178,6 +178,20 @@ struct marimo_tcp_decision {
 	marimo_u32 events;
 };
 
+/**
+ * marimo_tcp_begun() - whether marimo_tcp_init() has been called
+ * @m: the connection
+ *
+ * Hosts call congestion controls for sockets that are still connecting, and
+ * clear their state when one disconnects. Nothing below may be called then.
+ *
+ * Return: whether it has.
+ */
+static inline int marimo_tcp_begun(const struct marimo_tcp *m)
+{
+	return m->core.window != 0;
+}
+
 /* a - b, but not below 0. */
 static inline marimo_u32 marimo_tcp_over(marimo_u32 a, marimo_u32 b)
 {
@@ -216,7 +230,7 @@ static inline marimo_u64 marimo_tcp_rate(marimo_u32 bytes, marimo_u32 quarters,
 					 marimo_u32 srtt)
 {
 	marimo_u32 zeros = 0;
-	marimo_u64 scale;
+	marimo_u64 scale, rate;
 
 	if (!srtt)
 		return 0;
@@ -242,7 +256,19 @@ static inline marimo_u64 marimo_tcp_rate(marimo_u32 bytes, marimo_u32 quarters,
 		zeros += 1;
 	}
 	scale = ((marimo_u64)8000000u * (0xffffffffu / (srtt >> 16))) >> 16;
-	return ((((marimo_u64)bytes * quarters) >> 2) * scale) >> (32 - zeros);
+	rate = ((((marimo_u64)bytes * quarters) >> 2) * scale) >> 1;
+	/* By 31 - zeros: a variable 64-bit shift may be a call, too. */
+	if (!(zeros & 16))
+		rate >>= 16;
+	if (!(zeros & 8))
+		rate >>= 8;
+	if (!(zeros & 4))
+		rate >>= 4;
+	if (!(zeros & 2))
+		rate >>= 2;
+	if (!(zeros & 1))
+		rate >>= 1;
+	return rate;
 }
 
 /*
@@ -266,8 +292,9 @@ static inline marimo_u64 marimo_tcp_pacing(const struct marimo_tcp *m,
  * marimo_tcp_min_tso_segs() - least packets of one offloaded bundle
  * @m: the connection
  *
- * A bundle is marked and queued as a whole. Two packets unless they would be
- * half of the window.
+ * A bundle is marked and queued as a whole.
+ *
+ * Return: two packets unless they would be half of the window.
  */
 static inline marimo_u32 marimo_tcp_min_tso_segs(const struct marimo_tcp *m)
 {
@@ -338,6 +365,8 @@ static inline void marimo_tcp_decide(struct marimo_tcp *m,
  *
  * Such a receiver repeats the echo until it sees CWR, so that the share of
  * marks is too large.
+ *
+ * Return: whether it does.
  */
 static inline int marimo_tcp_latched(const struct marimo_tcp *m)
 {
@@ -348,34 +377,40 @@ static inline int marimo_tcp_latched(const struct marimo_tcp *m)
  * A receiver of RFC 3168 goes on echoing until the segment with CWR arrives,
  * the first one sent after its first echo; one of RFC 8257 stops wherever CE
  * does. A run of echoes that ends before that segment is acknowledged is thus
- * of the second kind, several in a row that end with exactly that
- * acknowledgement are of the first. Later ends say nothing.
+ * of the second kind. One that ends with exactly that acknowledgement may be
+ * of the first: with n packets ahead of the segment no more than one in n + 1
+ * of an exact receiver's runs that end so early ends there, which makes
+ * log2(n + 1) bits of evidence. Later ends say nothing.
  */
 static inline void marimo_tcp_judge(struct marimo_tcp *m,
 				    const struct marimo_tcp_sample *in,
 				    marimo_u32 marked,
 				    struct marimo_tcp_decision *out)
 {
+	marimo_u32 bits = 0;
+
 	if (in->exact)
 		return;
 	if (marked) {
 		if (m->flags & MARIMO_TCP_RUN)
 			return;
-		m->flags &= (marimo_u8)~MARIMO_TCP_RUN_SHORT;
 		m->flags |= MARIMO_TCP_RUN;
-		if (in->flight < MARIMO_TCP_RUN_MIN ||
-		    in->state > MARIMO_TCP_CWR)
-			m->flags |= MARIMO_TCP_RUN_SHORT;
 		m->run_end = in->next;
+		/* Holes hide where CWR has got to. */
+		if (in->state == MARIMO_TCP_OPEN || in->state == MARIMO_TCP_CWR)
+			while (bits < 6 && (in->flight + 1) >> (bits + 1))
+				bits++;
+		m->run_bits = (marimo_u8)bits;
 	} else if (m->flags & MARIMO_TCP_RUN) {
 		m->flags &= (marimo_u8)~MARIMO_TCP_RUN;
-		if (m->flags & MARIMO_TCP_RUN_SHORT)
+		if (!m->run_bits || (in->state != MARIMO_TCP_OPEN &&
+				     in->state != MARIMO_TCP_CWR))
 			return;
 		if (!marimo_before(m->run_end, in->una)) {
 			m->peer = 0;
 		} else if (!marimo_before(m->run_end, m->una) &&
-			   m->peer < MARIMO_TCP_PEER_LATCHES) {
-			m->peer++;
+			   !marimo_tcp_latched(m)) {
+			m->peer += m->run_bits;
 			if (marimo_tcp_latched(m))
 				out->events |= MARIMO_TCP_DID_SUSPECT;
 		}
@@ -478,9 +513,11 @@ static inline void marimo_tcp_init(struct marimo_tcp *m,
 	m->undo_threshold = 0;
 	m->undo_rho = 0;
 	m->run_end = in->next;
+	m->cwr_end = in->next;
 	m->flags = 0;
 	m->undo_flags = 0;
 	m->peer = 0;
+	m->run_bits = 0;
 	out->ack.packets = 0;
 	out->ack.marked = 0;
 	out->ack.acked = 0;
@@ -567,6 +604,22 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
 		m->prr_last = before;
 		return 1;
 	}
+	if (in->becomes == MARIMO_TCP_CWR)
+		m->cwr_end = in->next;
+	if (in->state == MARIMO_TCP_CWR && in->becomes <= MARIMO_TCP_DISORDER &&
+	    !marimo_before(m->cwr_end, in->una)) {
+		/*
+		 * Marks keep the host in CWR until more than cwr_end is
+		 * acknowledged. It leaves at once after a probe has repaired
+		 * a loss that nobody else has seen (RFC 8985, section 7.4).
+		 */
+		marimo_tcp_deliver(m, c, table, in, out);
+		marimo_on_loss(&m->core, c, in->una, in->next);
+		out->events |= MARIMO_TCP_DID_LOSS;
+		in->state = in->becomes;
+		marimo_tcp_decide(m, c, in, out);
+		return 1;
+	}
 	if (in->becomes != MARIMO_TCP_LOSS)
 		return 0;
 	m->flags &= (marimo_u8)~MARIMO_TCP_EXPIRED;
@@ -617,7 +670,7 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
 }
 
 /**
- * marimo_tcp_on_start() - data is sent with nothing in flight
+ * marimo_tcp_on_start() - data is sent with nothing unacknowledged
  * @m: the connection
  * @c: its configuration
  * @in: the socket
@@ -640,7 +693,8 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 	marimo_u32 idle = in->idle;
 	marimo_u32 step;
 
-	if (!in->timeout || idle <= in->timeout)
+	/* A retransmission into an empty pipe is no start. */
+	if (in->flight || !in->timeout || idle <= in->timeout)
 		return 0;
 	out->ack.packets = 0;
 	out->ack.marked = 0;

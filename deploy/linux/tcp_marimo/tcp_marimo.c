@@ -19,10 +19,8 @@
 #include <linux/sysfs.h>
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
-#ifdef MARIMO_HAVE_ECN_MODE
-#if __has_include(<net/tcp_ecn.h>)
+#ifdef MARIMO_HAVE_ECN_HEADER
 #include <net/tcp_ecn.h>
-#endif
 #endif
 
 #include "marimo_f.h"
@@ -274,7 +272,9 @@ static void marimo_tcp_start(struct sock *sk)
 
 static void marimo_tcp_release(struct sock *sk)
 {
-	atomic_dec(&marimo_counters.connections);
+	/* Called as well for sockets that never connected: listeners. */
+	if (marimo_tcp_begun(inet_csk_ca(sk)))
+		atomic_dec(&marimo_counters.connections);
 }
 
 static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
@@ -283,6 +283,9 @@ static void marimo_tcp_control(struct sock *sk, const struct rate_sample *rs)
 	struct marimo_tcp_decision out;
 	struct marimo_tcp_sample in;
 
+	/* The acknowledgement of a SYN comes before init. */
+	if (unlikely(!marimo_tcp_begun(m)))
+		return;
 	/* Changed to Marimo while connecting to a peer that then had no ECN. */
 	if (unlikely(!marimo_has_ecn(tcp_sk(sk)))) {
 		marimo_tcp_release(sk);
@@ -316,6 +319,9 @@ static void marimo_set_state(struct sock *sk, u8 state)
 	struct marimo_tcp_sample in;
 	int decided;
 
+	/* A SYN that times out, a socket that disconnects. */
+	if (!marimo_tcp_begun(m))
+		return;
 	marimo_sample(sk, &in);
 	in.becomes = state;
 	/* What enters recovery is a loss, though the sample is not there yet. */
@@ -343,17 +349,27 @@ static void marimo_demand(struct sock *sk, bool echo)
 static void marimo_received(struct sock *sk, bool ce)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct marimo_tcp *m = inet_csk_ca(sk);
-	u32 before, what;
+	u32 earlier, what;
+	bool pending;
 
 	/* AccECN has counters, which are exact as they are. */
-	if (marimo_has_accecn(tcp_sk(sk)))
+	if (marimo_has_accecn(tp))
 		return;
-	what = marimo_tcp_echo(m, ce, tcp_sk(sk)->rcv_nxt,
-			       icsk->icsk_ack.pending & ICSK_ACK_TIMER, &before);
+	/*
+	 * Not only a timer delays an acknowledgement: since Linux 6.7 what
+	 * arrives while a task holds the socket is acknowledged when it lets
+	 * go, and CE may change many times until then.
+	 */
+	pending = (icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
+		  before(tp->rcv_wup, m->echo_next);
+	if (before(m->echo_next, tp->rcv_wup))
+		pending = false;
+	what = marimo_tcp_echo(m, ce, tp->rcv_nxt, pending, &earlier);
 	if (what & MARIMO_TCP_ECHO_BEFORE) {
 		marimo_demand(sk, what & MARIMO_TCP_ECHO_WAS);
-		marimo_send_ack(sk, before);
+		marimo_send_ack(sk, earlier);
 	}
 	if (what & MARIMO_TCP_ECHO_NOW)
 		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
@@ -378,6 +394,8 @@ static void marimo_started(struct sock *sk)
 
 static void marimo_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
+	if (!marimo_tcp_begun(inet_csk_ca(sk)))
+		return;
 	switch (event) {
 	case CA_EVENT_ECN_IS_CE:
 		marimo_received(sk, true);
@@ -402,6 +420,8 @@ static void marimo_cwnd_event(struct sock *sk, enum tcp_ca_event event)
  */
 static u32 marimo_ssthresh(struct sock *sk)
 {
+	if (!marimo_tcp_begun(inet_csk_ca(sk)))
+		return tcp_reno_ssthresh(sk);
 	return marimo_tcp_threshold(inet_csk_ca(sk));
 }
 
@@ -411,6 +431,8 @@ static u32 marimo_undo_cwnd(struct sock *sk)
 	struct marimo_tcp_decision out = { .events = MARIMO_TCP_DID_UNDO };
 	struct marimo_tcp_sample in;
 
+	if (!marimo_tcp_begun(m))
+		return tcp_reno_undo_cwnd(sk);
 	out.window = marimo_tcp_on_undo(m, &marimo_config);
 	out.threshold = marimo_tcp_threshold(m);
 	if (trace_ack_enabled()) {
@@ -623,6 +645,13 @@ static int marimo_use_table(const struct marimo_table *table)
 	return 0;
 }
 
+/* Without connections and without files: nobody reads it. */
+static void marimo_free_table(void)
+{
+	kfree(rcu_dereference_protected(marimo_f, 1));
+	RCU_INIT_POINTER(marimo_f, NULL);
+}
+
 static ssize_t marimo_write_table(const char *text, size_t length)
 {
 	struct marimo_table table;
@@ -661,18 +690,18 @@ static ssize_t marimo_read_table(char *page)
 }
 
 #ifdef MARIMO_HAVE_CONST_ATTRIBUTE
-#define MARIMO_ATTRIBUTE const struct module_attribute
+#define MARIMO_CONST const
 #else
-#define MARIMO_ATTRIBUTE struct module_attribute
+#define MARIMO_CONST
 #endif
 
-static ssize_t table_show(MARIMO_ATTRIBUTE *attribute,
+static ssize_t table_show(MARIMO_CONST struct module_attribute *attribute,
 			  struct module_kobject *kobject, char *page)
 {
 	return marimo_read_table(page);
 }
 
-static ssize_t table_store(MARIMO_ATTRIBUTE *attribute,
+static ssize_t table_store(MARIMO_CONST struct module_attribute *attribute,
 			   struct module_kobject *kobject, const char *text,
 			   size_t length)
 {
@@ -680,7 +709,7 @@ static ssize_t table_store(MARIMO_ATTRIBUTE *attribute,
 }
 
 /* What was wrong with the table that was written last; empty if nothing. */
-static ssize_t table_error_show(MARIMO_ATTRIBUTE *attribute,
+static ssize_t table_error_show(MARIMO_CONST struct module_attribute *attribute,
 				struct module_kobject *kobject, char *page)
 {
 	ssize_t length;
@@ -691,7 +720,7 @@ static ssize_t table_error_show(MARIMO_ATTRIBUTE *attribute,
 	return length;
 }
 
-static ssize_t counters_show(MARIMO_ATTRIBUTE *attribute,
+static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			     struct module_kobject *kobject, char *page)
 {
 	return sysfs_emit(page,
@@ -703,9 +732,9 @@ static ssize_t counters_show(MARIMO_ATTRIBUTE *attribute,
 			  atomic_read(&marimo_counters.refused));
 }
 
-static MARIMO_ATTRIBUTE marimo_table_attribute = __ATTR_RW(table);
-static MARIMO_ATTRIBUTE marimo_table_error_attribute = __ATTR_RO(table_error);
-static MARIMO_ATTRIBUTE marimo_counters_attribute = __ATTR_RO(counters);
+static MARIMO_CONST struct module_attribute marimo_table_attribute = __ATTR_RW(table);
+static MARIMO_CONST struct module_attribute marimo_table_error_attribute = __ATTR_RO(table_error);
+static MARIMO_CONST struct module_attribute marimo_counters_attribute = __ATTR_RO(counters);
 
 static const struct attribute *marimo_attributes[] = {
 	&marimo_table_attribute.attr,
@@ -794,12 +823,12 @@ static int __init marimo_register(void)
 	int error;
 
 	BUILD_BUG_ON(sizeof(struct marimo_tcp) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON((int)MARIMO_TCP_OPEN != TCP_CA_Open);
-	BUILD_BUG_ON((int)MARIMO_TCP_DISORDER != TCP_CA_Disorder);
-	BUILD_BUG_ON((int)MARIMO_TCP_CWR != TCP_CA_CWR);
-	BUILD_BUG_ON((int)MARIMO_TCP_RECOVERY != TCP_CA_Recovery);
-	BUILD_BUG_ON((int)MARIMO_TCP_LOSS != TCP_CA_Loss);
-	BUILD_BUG_ON(MARIMO_TCP_NO_THRESHOLD != TCP_INFINITE_SSTHRESH);
+	BUILD_BUG_ON(TCP_CA_Open != (int)MARIMO_TCP_OPEN);
+	BUILD_BUG_ON(TCP_CA_Disorder != (int)MARIMO_TCP_DISORDER);
+	BUILD_BUG_ON(TCP_CA_CWR != (int)MARIMO_TCP_CWR);
+	BUILD_BUG_ON(TCP_CA_Recovery != (int)MARIMO_TCP_RECOVERY);
+	BUILD_BUG_ON(TCP_CA_Loss != (int)MARIMO_TCP_LOSS);
+	BUILD_BUG_ON(TCP_INFINITE_SSTHRESH != MARIMO_TCP_NO_THRESHOLD);
 
 	error = marimo_configure(&marimo_config);
 	if (error)
@@ -824,7 +853,7 @@ static int __init marimo_register(void)
 not_registered:
 	sysfs_remove_files(kobject, marimo_attributes);
 no_files:
-	kfree(rcu_dereference_protected(marimo_f, 1));
+	marimo_free_table();
 	return error;
 }
 
@@ -833,7 +862,7 @@ static void __exit marimo_unregister(void)
 {
 	tcp_unregister_congestion_control(&marimo);
 	sysfs_remove_files(&THIS_MODULE->mkobj.kobj, marimo_attributes);
-	kfree(rcu_dereference_protected(marimo_f, 1));
+	marimo_free_table();
 }
 
 module_init(marimo_register);
@@ -841,4 +870,6 @@ module_exit(marimo_unregister);
 
 MODULE_AUTHOR("the incast authors");
 MODULE_DESCRIPTION("Marimo: load-aware congestion control for datacenters");
+/* With a version, a module also says the checksum of its source. */
+MODULE_VERSION("0.1.0");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// SPDX-License-Identifier: MIT OR Apache-2.0
 /* Whether a module's attributes are const to their functions (Linux 6.16). */
 #include <linux/module.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// SPDX-License-Identifier: MIT OR Apache-2.0
 /* Whether cong_control is given the acknowledgement too (Linux 6.10). */
 #include <net/tcp.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// SPDX-License-Identifier: MIT OR Apache-2.0
 /* Whether the window has accessors (Linux 5.19). */
 #include <net/tcp.h>
 

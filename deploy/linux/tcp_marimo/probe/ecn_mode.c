@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// SPDX-License-Identifier: MIT OR Apache-2.0
 /* Whether a socket can have negotiated AccECN (Linux 6.15). */
 #include <net/tcp.h>
-#if __has_include(<net/tcp_ecn.h>)
+#ifdef MARIMO_HAVE_ECN_HEADER
 #include <net/tcp_ecn.h>
 #endif
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// SPDX-License-Identifier: MIT OR Apache-2.0
 /* Whether __tcp_send_ack() takes flags (Linux 6.15). */
 #include <net/tcp.h>
 
