@@ -95,8 +95,8 @@ if [ ! -e "$build/complete" ]; then
     echo "virtual time: built user-mode Linux $version ($variant) in $((SECONDS - start)) s" >&2
 fi
 
-preload=$build/getrandom.so
-if [ ! "$preload" -nt getrandom.c ]; then
-    gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$preload" getrandom.c
+preload=$build/host.so
+if [ ! "$preload" -nt host.c ]; then
+    gcc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$preload" host.c
 fi
 echo "$build"

@@ -11,11 +11,13 @@ Exit codes: 0 played; 1 something failed; 2 bad input; 3 what it needs is not on
 
 import argparse
 import csv
+import ctypes
 import hashlib
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -35,7 +37,7 @@ APPLETS = ["sh", "mount", "mkdir", "cat", "echo", "dmesg", "poweroff", "uname", 
 
 # Lines of a kernel's log that say that something went wrong.
 TROUBLE = re.compile(
-    r"BUG|WARNING|Oops|KASAN|UBSAN|Call Trace|lockdep|INFO: |unable to handle|refcount_t|leak|panic|segfault|htb: |"
+    r"BUG|WARNING|Oops|KASAN|UBSAN|Call Trace|lockdep|INFO: |unable to handle|refcount_t|Kernel panic|segfault|htb: |"
     r"quantum of class|too many events",
 )
 
@@ -145,6 +147,7 @@ SETTINGS = {
     "buffer_bytes": (whole(1500, 1 << 31), REQUIRED),
     "frame_overhead_bytes": (whole(0, 255), 0),
     "congestion": (name, REQUIRED),
+    "receiver_congestion": (name, None),
     "plan": (text, None),
     "churn": (CHURN, None),
     "seed": (whole(0, (1 << 63) - 1), None),
@@ -394,7 +397,7 @@ def way_in(settings):
     """What stands between the switch and a host: half of the round trip, and faults."""
     faults, words = settings["faults"], []
     if settings["rtt_ns"]:
-        words += ["delay", f"{settings['rtt_ns'] // 2}ns"]
+        words += ["delay", f"{settings['rtt_ns'] / 2000}us"]
     for key in ("loss", "reorder", "duplicate"):
         if faults[f"{key}_percent"]:
             words += [key, f"{faults[f'{key}_percent']}%"]
@@ -427,11 +430,11 @@ def scripts(settings, plan, rows, with_module):
         switch_tc += htb(settings, f"p{host}", settings["bottleneck_rate_bps"], port_queue(settings, host in receivers))
     run = [
         "export PATH=/bin",
-        "ip link set lo up",
-        "ip -batch /in/links",
-        "ip -n switch -batch /in/switch.ip",
-        "bridge -n switch -batch /in/switch.fdb",
-        "tc -n switch -batch /in/switch.tc",
+        "/bin/ip link set lo up",
+        "/bin/ip -batch /in/links",
+        "/bin/ip -n switch -batch /in/switch.ip",
+        "/bin/bridge -n switch -batch /in/switch.fdb",
+        "/bin/tc -n switch -batch /in/switch.tc",
     ]
     files = {"links": links, "switch.ip": switch, "switch.fdb": fdb, "switch.tc": switch_tc}
     everywhere = [(key, value) for key, value in settings["sysctls"].items() if not key.startswith("net.ipv4.")]
@@ -449,7 +452,7 @@ def scripts(settings, plan, rows, with_module):
     settle = ["export PATH=/bin"]
     if not settings["offloads"]:
         # Those that the device lacks are no fault.
-        settle.append("ethtool -K eth0 tso off gso off gro off tx off rx off >/dev/null 2>&1 || true")
+        settle.append("/bin/ethtool -K eth0 tso off gso off gro off tx off rx off >/dev/null 2>&1 || true")
     for key, value in here:
         settle.append(f"echo '{value}' >/proc/sys/{key.replace('.', '/')}")
     files["host.sh"] = settle
@@ -475,15 +478,15 @@ def scripts(settings, plan, rows, with_module):
         ]
         files[f"h{host}.ip"] = lines
         files[f"h{host}.tc"] = control
-        run += [f"ip -n h{host} -batch /in/h{host}.ip", f"ip netns exec h{host} sh -e /in/host.sh",
-                f"tc -n h{host} -batch /in/h{host}.tc"]
+        run += [f"/bin/ip -n h{host} -batch /in/h{host}.ip", f"/bin/ip netns exec h{host} /bin/sh -e /in/host.sh",
+                f"/bin/tc -n h{host} -batch /in/h{host}.tc"]
     tracing = "/sys/kernel/tracing"
     if with_module:
         words = " ".join(f"{key}={value}" for key, value in settings["parameters"].items())
         run.append(f"insmod /in/tcp_marimo.ko {words}".rstrip())
         run.append("cat /sys/module/tcp_marimo/srcversion >/out/srcversion.txt")
         if settings["table"]:
-            run.append("cat /in/marimo.table >/sys/kernel/tcp_marimo/table")
+            run.append("cat /in/marimo.table >/sys/module/tcp_marimo/table")
         if settings["trace"]:
             run += [
                 f"echo 131072 >{tracing}/buffer_size_kb",
@@ -491,14 +494,16 @@ def scripts(settings, plan, rows, with_module):
                 f"echo 1 >{tracing}/events/tcp_marimo/enable",
                 f"echo 1 >{tracing}/tracing_on",
             ]
-    play = f"rig-traffic play --plan /in/plan.csv --out /out/FLOWS.csv --deadline {settings['deadline_s']}"
+    play = f"/bin/rig-traffic play --plan /in/plan.csv --out /out/FLOWS.csv --deadline {settings['deadline_s']}"
     play += f" --sample-queue switch:p{receivers[0]} --sample-interval-us {settings['queue_sample_us']}"
     play += " --samples /out/queue.csv" + (" --ecn-check" if settings["ecn_check"] else "")
     churn = settings["churn"]
     if churn:
-        play = (f"rig-traffic churn --connections {churn['connections']} --seconds {churn['seconds']} --bytes "
+        play = (f"/bin/rig-traffic churn --connections {churn['connections']} --seconds {churn['seconds']} --bytes "
                 f"{churn['bytes']} --source-namespace h1 --source {address(1)} --destination-namespace h0 "
                 f"--destination {address(0)}")
+    if settings["receiver_congestion"]:
+        play += f" --receiver-congestion {settings['receiver_congestion']}"
     if settings["socket_buffer_bytes"]:
         play += f" --socket-buffer {settings['socket_buffer_bytes']}"
     run += [
@@ -506,13 +511,13 @@ def scripts(settings, plan, rows, with_module):
         f"{play} --congestion {settings['congestion']} || failed=$?",
         # What is on its way (the last FIN, its acknowledgement) arrives before counters are read.
         "sleep 1",
-        "uname -a >/out/uname.txt",
-        "tc -n switch -s -j qdisc show >/out/tc-switch.json",
-        "ip -n switch -s -j link show >/out/link-switch.json",
+        "/bin/uname -a >/out/uname.txt",
+        "/bin/tc -n switch -s -j qdisc show >/out/tc-switch.json",
+        "/bin/ip -n switch -s -j link show >/out/link-switch.json",
     ]
     for host in hosts:
-        run += [f"tc -n h{host} -s -j qdisc show >/out/tc-h{host}.json",
-                f"ip netns exec h{host} nstat -asz >/out/nstat-h{host}.txt"]
+        run += [f"/bin/tc -n h{host} -s -j qdisc show >/out/tc-h{host}.json",
+                f"/bin/ip netns exec h{host} /bin/nstat -asz >/out/nstat-h{host}.txt"]
     if with_module:
         if settings["trace"]:
             run += [f"echo 0 >{tracing}/tracing_on", f"cat {tracing}/trace >/out/trace.txt"]
@@ -530,7 +535,7 @@ def scripts(settings, plan, rows, with_module):
 
 
 def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
-    """Boots once; the files that the guest left, and seconds of wall time."""
+    """Boots once; what the guest ended with, the files that it left, and seconds of wall and of CPU time."""
     work = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
     try:
         (work / "in").mkdir()
@@ -544,25 +549,27 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
         # its command line into its randomness.
         words = ["linux", "mem=1G", "root=/dev/root", "rootfstype=hostfs", "rootflags=/root", "hostfs=.", "rw",
                  "init=/init", "umid=incast", "con=null", "con0=null,fd:1", "random.trust_cpu=on", "panic=-1",
-                 "panic_on_oops=1", "loglevel=4", "log_buf_len=4M"]
-        environment = {"HOME": ".", "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
+                 "oops=panic", "loglevel=4", "log_buf_len=4M"]
+        environment = {"HOME": ".", "LD_PRELOAD": str(build / "host.so"),
+                       "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
         if not real_time:
-            words += ["time-travel=inf-cpu", "time-travel-start=1700000000"]
+            words += ["time-travel=inf-cpu", "time-travel-start=1767225600000000000"]
         if seed is not None:
             words.append(f"seed={seed}")
-            environment |= {"LD_PRELOAD": str(build / "getrandom.so"), "RIG_SEED": str(seed)}
-        start = time.monotonic()
+            environment["RIG_SEED"] = str(seed)
+        start, used = time.monotonic(), cpu_seconds()
         with open(work / "boot.txt", "wb") as log:
             process = subprocess.Popen(["setarch", "x86_64", "-R", build / "linux", *words[1:]], cwd=work,
                                        env={"PATH": "/usr/bin:/bin", **environment}, stdin=subprocess.DEVNULL,
-                                       stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+                                       stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                                       preexec_fn=die_with_parent)
             try:
                 process.wait(limit)
             except subprocess.TimeoutExpired:
                 raise Failed(f"still running after {limit} s of wall time\n" + tail(work / "boot.txt")) from None
             finally:
                 end_group(process)
-        seconds = time.monotonic() - start
+        seconds = time.monotonic() - start, cpu_seconds() - used
         status = work / "out/status"
         if not status.exists():
             raise Failed("the kernel ended before its first process\n" + tail(work / "boot.txt")
@@ -575,6 +582,15 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
             print(f"kept {work}", file=sys.stderr)
         else:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def end_group(process):
@@ -606,7 +622,7 @@ def play(arguments):
     settings = settings_of(arguments.rig)
     plan, rows = flows_of(settings, arguments.rig.resolve().parent)
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    controls = {settings["congestion"], *(row.get("congestion") or "" for row in rows)}
+    controls = {settings["congestion"], settings["receiver_congestion"], *(row.get("congestion") or "" for row in rows)}
     build = kernel(arguments.kasan)
     binaries = {}
     if "marimo" in controls:
@@ -624,7 +640,8 @@ def play(arguments):
         total.update(f"{key}\0{len(value)}\0".encode() + value)
     result = {
         "digest": total.hexdigest(),
-        "wall_seconds": round(seconds, 2),
+        "wall_seconds": round(seconds[0], 2),
+        "cpu_seconds": round(seconds[1], 2),
         "kernel": build.name,
         "packets": packets(files) if "tc-switch.json" in files else None,
         "status": code,
@@ -649,6 +666,7 @@ def main(words):
     parser.add_argument("--keep", action="store_true", help="keep the folder of the run")
     parser.add_argument("--wall-limit", type=int, default=600, metavar="SECONDS")
     arguments = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         result = play(arguments)
     except BadInput as error:
@@ -660,7 +678,8 @@ def main(words):
     except Failed as error:
         print(f"rig.py: {error}", file=sys.stderr)
         return 1
-    print(f"{result['packets']} packets in {result['wall_seconds']} s, digest {result['digest'][:16]}")
+    print(f"{result['packets']} packets in {result['wall_seconds']} s ({result['cpu_seconds']} s of CPU), "
+          f"digest {result['digest'][:16]}")
     return 0
 
 

@@ -137,8 +137,10 @@ impl Options {
         let congestion = plan::congestion(&congestion).map_err(|fault| format!("--{fault}"))?;
         let socket_buffer = self.number("--socket-buffer", 4096, 1 << 29)?;
         let socket_buffer = socket_buffer.map(|bytes| i32::try_from(bytes).expect("below 2^29"));
-        let receiver = self.0.remove("--receiver-congestion").map(|name| plan::congestion(&name)).transpose();
-        let receiver = receiver.map_err(|fault| format!("--receiver-{fault}"))?;
+        let receiver = self.0.remove("--receiver-congestion");
+        let receiver = receiver
+            .map(|name| plan::congestion(&name).map_err(|fault| format!("--receiver-congestion: {fault}")))
+            .transpose()?;
         Ok(Settings { congestion, receiver, socket_buffer })
     }
 }

@@ -109,7 +109,7 @@ fn address(raw: &libc::sockaddr_in) -> SocketAddrV4 {
 pub struct Settings {
     /// Congestion control, of both ends: the receiver's echoes marks.
     pub congestion: String,
-    /// That of receivers, where it is another one: a peer that does not know how to echo.
+    /// Congestion control of the receiving end instead, to see what a peer of another kind answers.
     pub receiver: Option<String>,
     /// SO_SNDBUF and SO_RCVBUF; `None` leaves them to the kernel's own tuning.
     pub socket_buffer: Option<c_int>,
@@ -183,7 +183,8 @@ pub fn try_settings(settings: &Settings) -> io::Result<()> {
 
 /// A listening socket.
 pub fn listen(at: SocketAddrV4, settings: &Settings) -> io::Result<OwnedFd> {
-    let fd = socket(settings)?;
+    let congestion = settings.receiver.as_ref().unwrap_or(&settings.congestion).clone();
+    let fd = socket(&Settings { congestion, ..settings.clone() })?;
     set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     bind(&fd, at)?;
     // SAFETY: no memory is passed. The kernel caps the backlog at net.core.somaxconn.

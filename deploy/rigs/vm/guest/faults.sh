@@ -1,0 +1,271 @@
+# shellcheck shell=dash disable=SC2034,SC2154
+# What a network and its operators do to a law: each fault leaves the transfers intact, the counters explained and the
+# kernel's log clean. Small windows are the point of several, so that the queue is that of the smoke case.
+. /rig/module.sh
+ulimit -n 8192
+
+# fault NAME: on a network as new.
+fault() {
+    echo "-- $1" >>/out/checks
+    echo "-- $1" >/dev/ttyS0
+    network 4
+    receiver "$CONGESTION"
+    _fallbacks=$(count_of fallbacks)
+    _latched=$(count_of latched)
+    "fault_$(echo "$1" | tr - _)"
+    network_down
+}
+intact() { check "every flow ends with its checksum intact" [ "$played$flows" = 04 ]; }
+counters() { note "marked $marked, received $received, echoed $echoed, retransmissions $retransmissions"; }
+fell_back() { echo $(($(count_of fallbacks) - _fallbacks)); }
+latched() { echo $(($(count_of latched) - _latched)); }
+
+# on_the_way RULE: what the switch does to the packets it forwards.
+on_the_way() {
+    in_namespace incast-switch nft -f - <<RULES
+table ip way {
+    counter touched {}
+    chain way {
+        type filter hook forward priority 0
+        $1
+    }
+}
+RULES
+}
+touched() { in_namespace incast-switch nft list counter ip way touched | sed -n 's/.*packets \([0-9]*\) .*/\1/p'; }
+
+# netem ARGUMENTS: what happens between a sender and the switch.
+netem() {
+    for _n in 0 1 2 3; do
+        in_namespace "incast-$_n" tc qdisc replace dev port root netem "$@"
+    done
+}
+
+# ECT is taken off the data on its way.
+fault_bleached() {
+    on_the_way 'ip daddr 10.9.200.2 ip ecn != not-ect counter name touched ip ecn set not-ect'
+    play bleached 500000
+    intact
+    check "packets were bleached" [ "$(touched)" -gt 0 ]
+    check "nothing could be marked" [ "$marked$received$echoed" = 000 ]
+    check "the queue has dropped instead" [ "$(red_count dropped)" -gt 0 ]
+    check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
+    counters
+}
+
+# The peer does not do ECN.
+fault_without_ecn() {
+    receiver cubic
+    in_namespace incast-r sysctl -q -w net.ipv4.tcp_ecn=0
+    on_the_way 'ip daddr 10.9.200.2 ip ecn != not-ect tcp flags & syn != syn counter name touched'
+    play without-ecn 500000
+    intact
+    check "every connection fell back" [ "$(fell_back)" -eq 4 ]
+    check "to the operations of its own that need no ECN" [ "$(awk -F , 'NR > 1 { print $NF }' /out/without-ecn/flows.csv |
+        sort -u)" = marimo-reno ]
+    check "and its data is not sent with ECT" [ "$(touched)" -eq 0 ]
+    counters
+}
+
+# Every packet carries CE.
+fault_all_marked() {
+    on_the_way 'ip daddr 10.9.200.2 ip ecn != not-ect counter name touched ip ecn set ce'
+    plan /out/all-marked.csv 2000000
+    traffic /out/all-marked.csv /out/all-marked-flows.csv &
+    play=$!
+    sleep 2
+    in_namespace incast-0 ss -tin >/out/all-marked-ss
+    wait $play
+    check "every flow ends with its checksum intact" [ "$?$(sum ok /out/all-marked-flows.csv)" = 04 ]
+    check "the window is at its floor of two packets" contains /out/all-marked-ss 'cwnd:2 '
+    _delivered=$(sum delivered /out/all-marked-flows.csv)
+    _echoed=$(sum delivered_ce /out/all-marked-flows.csv)
+    _again=$(sum retransmissions /out/all-marked-flows.csv)
+    check "the senders were told of every packet" within "$_echoed" $((_delivered - 3 * 4 - _again)) "$_delivered"
+    note "delivered $_delivered, echoed $_echoed, retransmissions $_again"
+}
+
+# One packet in twenty is lost.
+fault_loss() {
+    netem loss 5%
+    play loss 500000
+    intact
+    check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
+    counters
+}
+
+# One packet in four overtakes.
+fault_reordering() {
+    netem delay 4ms reorder 25%
+    play reordering 500000
+    intact
+    check "and the receiver saw it" [ "$(nstat_of incast-r TcpExtTCPOFOQueue)" -gt 0 ]
+    counters
+}
+
+# The path's MTU falls and rises again.
+fault_mtu() {
+    plan /out/mtu.csv 3000000
+    traffic /out/mtu.csv /out/mtu-flows.csv &
+    play=$!
+    sleep 1
+    ip -n incast-switch link set to-r mtu 1000
+    sleep 1
+    in_namespace incast-0 ss -tin >/out/mtu-ss
+    check "segments are smaller" contains /out/mtu-ss 'mss:9[0-9][0-9] pmtu:1000'
+    ip -n incast-switch link set to-r mtu 1500
+    wait $play
+    check "every flow ends with its checksum intact" [ "$?$(sum ok /out/mtu-flows.csv)" = 04 ]
+}
+
+# The receiver never echoes a mark.
+fault_mute() {
+    # The queue drops in the end, as no sender hears of its marks.
+    bottleneck "$(echo "$red" | sed s/600000/90000/)"
+    on_the_way 'ip saddr 10.9.200.2 tcp flags == ack|ecn counter name touched tcp flags set ack'
+    play mute 2000000
+    intact
+    check "echoes were taken off" [ "$(touched)" -gt 0 ]
+    check "the queue has marked" [ "$marked" -gt 0 ]
+    check "no sender heard of it" [ "$echoed" -eq 0 ]
+    check "it ends in losses" [ "$retransmissions" -gt 0 ]
+    counters
+}
+
+# The receiver echoes until it is answered (RFC 3168).
+fault_latched() {
+    # A stock listener takes a SYN with ECT for no request of ECN: the path clears it.
+    receiver cubic
+    in_namespace incast-r sysctl -q -w net.ipv4.tcp_ecn=1
+    on_the_way 'ip daddr 10.9.200.2 tcp flags & syn == syn counter name touched ip ecn set not-ect'
+    play latched 1000000
+    intact
+    check "ECN was agreed on" [ "$(fell_back)" -eq 0 ]
+    check "more is echoed than was marked" [ "$echoed" -gt "$received" ]
+    check "the module has noticed" [ "$(latched)" -gt 0 ]
+    note "$(latched) of 4 connections noticed"
+    counters
+}
+
+# CUBIC with ECN in the same queue.
+fault_beside() {
+    for _n in $_all; do
+        in_namespace "incast-$_n" sysctl -q -w net.ipv4.tcp_ecn=1
+    done
+    plan /tmp/both.csv 1500000
+    { head -n 1 /tmp/both.csv; grep -E 'incast-[01],' /tmp/both.csv; } >/out/beside-marimo.csv
+    { head -n 1 /tmp/both.csv; grep -E 'incast-[23],' /tmp/both.csv; } >/out/beside-cubic.csv
+    rig-traffic play --plan /out/beside-cubic.csv --congestion cubic --out /out/beside-cubic-flows.csv &
+    play=$!
+    traffic /out/beside-marimo.csv /out/beside-marimo-flows.csv
+    check "every flow of Marimo ends with its checksum intact" [ "$?$(sum ok /out/beside-marimo-flows.csv)" = 02 ]
+    wait $play
+    check "and every one of CUBIC" [ "$?$(sum ok /out/beside-cubic-flows.csv)" = 02 ]
+    check "both were marked" [ "$(sum delivered_ce /out/beside-marimo-flows.csv)" -gt 0 ] &&
+        check "both were marked" [ "$(sum delivered_ce /out/beside-cubic-flows.csv)" -gt 0 ]
+    for _law in marimo cubic; do
+        note "$_law: last byte after $(awk -F , 'NR > 1 && $4 > m { m = $4 } END { printf "%.2f", m / 1e9 }' \
+            /out/beside-$_law-flows.csv) s, retransmissions $(sum retransmissions /out/beside-$_law-flows.csv)"
+    done
+}
+
+# Segmentation and receive offloads are on.
+fault_offloads() {
+    offloads on
+    in_namespace incast-r tc qdisc replace dev port root netem delay 2ms limit 10000
+    play offloads 4000000
+    intact
+    check "packets of several segments crossed the switch" [ "$(nstat_of incast-r IpExtInReceives)" -lt \
+        $((4 * 4000000 / 1448)) ] || note "packets at the receiver: $(nstat_of incast-r IpExtInReceives)"
+    check "marks came back" [ "$echoed" -gt 0 ]
+    counters
+}
+
+# Tables are replaced while windows move.
+fault_swap() {
+    grep -v '^#' /rig/marimo-f.table >/tmp/shipped
+    table_file /tmp/steep 39322 614
+    : >/tmp/swap
+    swap_tables /tmp/swap &
+    swap=$!
+    play swap 1000000
+    intact
+    rm /tmp/swap
+    wait $swap
+    check "many times" [ "$(cat /tmp/swap.count)" -gt 100 ]
+    note "$(cat /tmp/swap.count) tables"
+    counters
+}
+
+# Processes die with connections open.
+fault_killed() {
+    plan /out/killed.csv 20000000
+    traffic /out/killed.csv /out/killed-flows.csv &
+    play=$!
+    sleep 2
+    check "rmmod is refused" fails rmmod "$MODULE"
+    kill -9 $play
+    wait $play
+    check "and refused while their last data is on its way" fails rmmod "$MODULE"
+    module_unloads
+    module_loads
+}
+
+# A thousand connections for a minute, and attempts to unload.
+fault_churn() {
+    : >/tmp/swap
+    swap_tables /tmp/swap &
+    swap=$!
+    rig-traffic churn --connections 1000 --seconds 60 --congestion "$CONGESTION" --bytes 16384 \
+        --source-namespace incast-0 --source 10.9.0.2 --destination-namespace incast-r --destination 10.9.200.2 \
+        >/out/churn 2>&1 &
+    churn=$!
+    _refusals=0
+    _unloaded=0
+    sleep 3
+    while kill -0 $churn 2>/dev/null; do
+        if rmmod "$MODULE" 2>/dev/null; then
+            _unloaded=$((_unloaded + 1))
+            break
+        fi
+        _refusals=$((_refusals + 1))
+        sleep 1
+    done
+    wait $churn
+    check "every transfer's checksum is intact" [ $? -eq 0 ]
+    check "rmmod was refused every time" [ "$_refusals-$_unloaded" != 0-0 ] && check "not once granted" [ $_unloaded -eq 0 ]
+    rm /tmp/swap
+    wait $swap
+    note "$(grep -m 1 connections, /out/churn)"
+    for _n in 0 r; do
+        in_namespace "incast-$_n" nstat -asz >"/out/churn-nstat-$_n"
+    done
+    note "$_refusals attempts to unload, $(cat /tmp/swap.count) tables"
+    check "no connection is counted that is gone" [ "$(count_of connections)" -eq 0 ]
+}
+
+# Loaded, used and unloaded, again and again.
+fault_reload() {
+    module_unloads
+    _cycle=0
+    while [ $_cycle -lt 10 ]; do
+        insmod /rig/tcp_marimo.ko || break
+        echo flow,source_namespace,source,destination_namespace,destination,port,start_ns,bytes >/tmp/own.csv
+        echo 0,-,127.0.0.1,-,127.0.0.1,5000,0,100000 >>/tmp/own.csv
+        rig-traffic play --plan /tmp/own.csv --congestion "$CONGESTION" --out /tmp/own-flows.csv || break
+        _tries=0
+        until rmmod "$MODULE" 2>/dev/null || [ $_tries -ge 50 ]; do
+            _tries=$((_tries + 1))
+            sleep 0.1
+        done
+        _cycle=$((_cycle + 1))
+    done
+    check "ten times loaded, used and unloaded" [ $_cycle -eq 10 ]
+    module_loads
+}
+
+module_loads
+for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering mtu mute latched beside offloads swap killed churn reload}; do
+    fault "$_fault"
+done
+module_unloads

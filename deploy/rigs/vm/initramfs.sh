@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Makes the root file system of the guest: busybox, iproute2, nft and ethtool with their libraries, and the modules of
+# the kernel that a run needs. What changes from run to run (module, programs, plan) comes in a second archive.
+# usage: deploy/rigs/vm/initramfs.sh KERNEL_DIR OUT.cpio
+set -euo pipefail
+kernel=$1 out=$2
+version=$(cat "$kernel/version")
+modules=$kernel/root/lib/modules/$version
+programs=(ip tc ss nstat nft ethtool)
+# The disk over which results leave; queues, links, filters; the other senders that Marimo is compared with.
+wanted=(virtio_pci virtio_blk veth sch_htb sch_red sch_netem sch_tbf sch_ingress tcp_diag inet_diag nf_tables
+    nft_objref tcp_dctcp tcp_bbr)
+
+root=$(mktemp -d "${out%/*}/root.XXXXXX")
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+mkdir -p "$root"/{bin,sbin,lib64,usr/lib,dev,proc,sys,run,tmp,etc,out,"lib/modules/$version"}
+busybox=$(command -v busybox)
+cp "$busybox" "$root/bin/busybox"
+for name in sh modprobe insmod rmmod; do
+    ln -s /bin/busybox "$root/sbin/$name"
+done
+ln -s /bin/busybox "$root/bin/sh"
+
+for name in "${programs[@]}"; do
+    path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$name")
+    cp -L "$path" "$root/sbin/$name"
+    { ldd "$path" || true; } | grep -oE '/[^ )]+' | while read -r library; do
+        mkdir -p "$root${library%/*}"
+        cp -Lu "$library" "$root$library"
+    done
+done
+
+# The modules with what they depend on. Newer kernels keep them compressed, which busybox's loader may not read.
+for name in "${wanted[@]}"; do
+    find "$modules/kernel" -name "$name.ko" -o -name "$name.ko.xz"
+done >"$root/tmp/wanted"
+depmod -b "$kernel/root" "$version"
+while read -r file; do
+    name=${file##*/}
+    modprobe -d "$kernel/root" -S "$version" --show-depends "${name%%.*}" | sed -n 's/^insmod //p'
+done <"$root/tmp/wanted" | awk '{ print $1 }' | sort -u | while read -r file; do
+    target=$root/lib/modules/$version/${file#"$modules"/}
+    mkdir -p "${target%/*}"
+    case $file in
+    *.xz) xz -dc "$file" >"${target%.xz}" ;;
+    *) cp "$file" "$target" ;;
+    esac
+done
+rm "$root/tmp/wanted"
+cp "$modules"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+depmod -b "$root" "$version"
+
+printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
+(cd "$root" && find . | LC_ALL=C sort | cpio -o -H newc --quiet) >"$out.part"
+mv "$out.part" "$out"

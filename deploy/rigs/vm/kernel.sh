@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Unpacks a stock Debian kernel, its modules and its headers below target/rigs without installing anything, and
+# prints where. What is there already is used as it is, so that only the first run needs the archive.
+# usage: deploy/rigs/vm/kernel.sh [6.1|6.12]
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+series=${1:-6.1}
+case $series in
+6.1) image=linux-image-cloud-amd64 headers=linux-headers-cloud-amd64 ;;
+6.12) image=linux-image-6.12-cloud-amd64 headers=linux-headers-6.12-cloud-amd64 ;;
+*)
+    echo "kernel.sh: no kernel series '$series' (6.1 or 6.12)" >&2
+    exit 2
+    ;;
+esac
+kernels=$PWD/target/rigs/vm/kernels
+if [ -f "$kernels/$series/version" ]; then
+    echo "$kernels/$series"
+    exit 0
+fi
+
+if ! command -v apt-get >/dev/null || [ "$(dpkg --print-architecture)" != amd64 ]; then
+    echo "kernel.sh: the kernel comes from Debian's amd64 archive; this machine does not have it" >&2
+    exit 1
+fi
+
+# What a package depends on by an exact name: the metapackage on the kernel of the day, the headers on what they share.
+depends() {
+    apt-cache show --no-all-versions "$1" 2>/dev/null | sed -n 's/^Depends: //p' | tr ',' '\n' |
+        sed 's/ *(.*//; s/^ *//' | grep -E "$2"
+}
+
+fetch() {
+    local image_package headers_package
+    image_package=$(depends "$image" '^linux-image-') || return 1
+    headers_package=$(depends "$headers" '^linux-headers-') || return 1
+    # shellcheck disable=SC2046 # one word per package
+    (cd "$work" && apt-get download -qq "$image_package" "$headers_package" \
+        $(depends "$headers_package" '^linux-(headers|kbuild)-') >&2)
+}
+
+mkdir -p "$kernels"
+work=$(mktemp -d "$kernels/unpack.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+# apt drops its privileges for downloads; it may only where its user can write.
+chmod 755 "$work"
+chown _apt "$work" 2>/dev/null || true
+if ! fetch; then
+    apt-get update -qq >&2
+    fetch
+fi
+for package in "$work"/*.deb; do
+    dpkg-deb -x "$package" "$work/root"
+done
+modules=$(echo "$work"/root/lib/modules/*)
+version=${modules##*/}
+if [ ! -d "$modules/kernel" ] && [ -d "$work/root/usr/lib/modules" ]; then
+    modules=$(echo "$work"/root/usr/lib/modules/*)
+    version=${modules##*/}
+fi
+test -f "$work/root/boot/vmlinuz-$version"
+# The only absolute path in Debian's headers; the other links between the packages are relative.
+sed -i "s#/usr/src/#$kernels/$series/root/usr/src/#" "$work/root/usr/src/linux-headers-$version/Makefile"
+rm "$work"/*.deb
+echo "$version" >"$work/version"
+rm -rf "${kernels:?}/$series"
+mv "$work" "$kernels/$series"
+trap - EXIT
+echo "$kernels/$series"

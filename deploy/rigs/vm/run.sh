@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Boots Debian's stock cloud kernel in QEMU's software emulation, loads tcp_marimo into it and plays an incast through
+# a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
+# --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
+# usage: deploy/rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+# shellcheck source=deploy/rigs/vm/vm.sh
+. deploy/rigs/vm/vm.sh
+
+usage() {
+    echo "run.sh: $1; usage: deploy/rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]" >&2
+    exit 2
+}
+
+# One processor keeps packets in order, so that what is counted can be compared; the faults want two.
+case=smoke series=6.1 seconds=300 processors=1
+export CONGESTION=marimo FAULTS=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --faults)
+        case=faults seconds=1500 processors=2
+        if [ $# -ge 2 ] && [ "${2#-}" = "$2" ]; then
+            FAULTS=${2//,/ }
+            for fault in $FAULTS; do
+                grep -q "^fault_${fault//-/_}()" "$rig/guest/faults.sh" || usage "no fault '$fault'"
+            done
+            shift
+        fi
+        ;;
+    --kernel)
+        [ $# -ge 2 ] || usage "--kernel needs a series"
+        series=$2
+        shift
+        ;;
+    --congestion)
+        [ $# -ge 2 ] || usage "--congestion needs a name"
+        CONGESTION=$2
+        shift
+        ;;
+    *) usage "unknown argument '$1'" ;;
+    esac
+    shift
+done
+case $series in 6.1 | 6.12) ;; *) usage "no kernel series '$series'" ;; esac
+case $CONGESTION in marimo | dctcp) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
+
+if ! tools; then
+    exit 0
+fi
+started=$SECONDS
+kernel=$("$rig/kernel.sh" "$series")
+version=$(cat "$kernel/version")
+mkdir -p "$built"
+traffic
+if [ "$CONGESTION" = marimo ]; then
+    module "$kernel"
+fi
+out=$built/$case-$series-$CONGESTION
+at=$SECONDS
+if ! boot "$kernel" "$case" "$seconds" "$out" -smp "$processors"; then
+    cat "$out/checks" 2>/dev/null || true
+    exit 1
+fi
+cat "$out/checks"
+read -r passed failed <"$out/verdict"
+echo "$rig: $case on $version: $passed checks passed, $failed failed; booted in $(cat "$out/booted") s, the machine ran" \
+    "$((SECONDS - at)) s of $((SECONDS - started)) s"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

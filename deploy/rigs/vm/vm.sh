@@ -1,0 +1,100 @@
+# What run.sh and instructions.sh share: tools, builds, one boot. Sourced from the top of the repository.
+# shellcheck shell=bash
+
+rig=deploy/rigs/vm
+built=target/rigs/vm
+
+# tools: sees to it that everything a run needs is there; fails where it cannot be (scripts/debian.sh says what).
+tools() {
+    local pair command missing=0
+    for pair in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static gcc-12:gcc-12 make:make bc:bc \
+        cpio:cpio depmod:kmod xz:xz-utils ip:iproute2 nft:nftables ethtool:ethtool cargo:cargo; do
+        command=${pair%%:*}
+        PATH=$PATH:/usr/sbin:/sbin scripts/debian.sh "$command" "${pair##*:}" "deploy/rigs/vm"
+        PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null || missing=1
+    done
+    # A dynamic busybox would need its libraries before they are there.
+    if ldd "$(command -v busybox)" >/dev/null 2>&1; then
+        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends busybox-static >/dev/null
+    fi
+    return $missing
+}
+
+# traffic: the program that plays a plan, without any library of the host.
+traffic() {
+    CARGO_TARGET_DIR=target/rigs/traffic RUSTFLAGS="-C target-feature=+crt-static" \
+        cargo build --quiet --release --locked -p rig-traffic --target x86_64-unknown-linux-gnu
+    cp target/rigs/traffic/x86_64-unknown-linux-gnu/release/rig-traffic "$built/rig-traffic"
+}
+
+# module KERNEL: tcp_marimo built against the headers of a kernel, in a copy of its sources.
+module() {
+    local kernel=$1 version
+    version=$(cat "$kernel/version")
+    work=$built/module-$version
+    rm -rf "$work"
+    mkdir -p "$work"
+    deploy/linux/tcp_marimo/stage.sh "$work"
+    if ! make -s -C "$kernel/root/usr/src/linux-headers-$version" M="$PWD/$work" modules >"$work/log" 2>&1; then
+        cat "$work/log" >&2
+        return 1
+    fi
+    # What the compiler says about the module is as good as an error.
+    if grep -E 'warning:|WARNING' "$work/log" >&2; then
+        return 1
+    fi
+}
+
+# base KERNEL: prints the initramfs of a kernel, made once per kernel and version of what makes it.
+base() {
+    local kernel=$1 key
+    key=$(cat "$kernel/version" "$rig/initramfs.sh" <(dpkg-query -W busybox-static iproute2 nftables ethtool) |
+        sha256sum | cut -c 1-16)
+    if [ ! -f "$built/base-$key.cpio" ]; then
+        "$rig/initramfs.sh" "$kernel" "$built/base-$key.cpio" >&2
+    fi
+    echo "$built/base-$key.cpio"
+}
+
+# boot KERNEL CASE SECONDS OUT QEMU_ARGUMENTS...: runs a case of guest/ with the settings in the environment and
+# unpacks what it left to OUT. Fails if the machine does not come to its end within the bound.
+boot() {
+    local kernel=$1 case=$2 seconds=$3 out=$4 version overlay status=0
+    shift 4
+    version=$(cat "$kernel/version")
+    rm -rf "$out"
+    mkdir -p "$out"
+    overlay=$(mktemp -d "$built/overlay.XXXXXX")
+    mkdir -p "$overlay/rig" "$overlay/bin"
+    cp "$rig"/guest/*.sh "$overlay/rig/"
+    cp "$rig/guest/init" "$overlay/init"
+    chmod 755 "$overlay" "$overlay/init"
+    cp "$built/rig-traffic" "$overlay/bin/"
+    cp deploy/core/marimo-f.table "$overlay/rig/"
+    if [ -f "$built/module-$version/tcp_marimo.ko" ]; then
+        cp "$built/module-$version/tcp_marimo.ko" "$overlay/rig/"
+    fi
+    printf "CASE='%s'\nCONGESTION='%s'\nFAULTS='%s'\n" "$case" "$CONGESTION" "${FAULTS:-}" >"$overlay/rig/settings"
+    {
+        cat "$(base "$kernel")"
+        (cd "$overlay" && find . | LC_ALL=C sort | cpio -o -H newc --quiet)
+    } >"$out/initrd"
+    rm -rf "$overlay"
+    truncate -s 64M "$out/disk"
+    timeout --foreground "$seconds" qemu-system-x86_64 -machine q35 -accel tcg -m 768 -display none -monitor none \
+        -no-reboot -nodefaults -serial "file:$out/console" -kernel "$kernel/root/boot/vmlinuz-$version" \
+        -initrd "$out/initrd" -append "console=ttyS0 quiet panic=-1 oops=panic rdinit=/init${APPEND:+ $APPEND}" \
+        -drive "file=$out/disk,if=none,id=disk,format=raw" -device virtio-blk-pci,drive=disk \
+        "$@" </dev/null >"$out/qemu" 2>&1 || status=$?
+    tar -x -f "$out/disk" -C "$out" 2>/dev/null || true
+    rm -f "$out/initrd" "$out/disk"
+    if [ "$status" -ne 0 ] || [ ! -f "$out/verdict" ]; then
+        if [ "$status" -eq 124 ]; then
+            echo "$rig: $case: no end within $seconds s; its console:" >&2
+        else
+            echo "$rig: $case: ended with $status without a verdict; its console:" >&2
+        fi
+        tail -n 40 "$out/console" "$out/qemu" >&2
+        return 1
+    fi
+}
