@@ -39,8 +39,9 @@ done
 
 mkdir -p "$out"
 cargo=${CARGO:-cargo}
-$cargo build --quiet --locked -p marimoctl -p rig-traffic
 binaries=${CARGO_TARGET_DIR:-$root/target}/debug
+# The rig that is to be killed finds everything built.
+[ "${1:-}" = --hold ] || $cargo build --quiet --locked -p marimoctl -p rig-traffic
 clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c deploy/rigs/netns/marker.bpf.c \
     -o "$out/marker.bpf.o"
 
