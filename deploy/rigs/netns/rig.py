@@ -547,8 +547,9 @@ CASES = {
     "mtu": case_mtu,
     "table": case_table,
     "unload": case_unload,
+    "offloads": case_offloads,
 }
-FAULTS = {"offloads": case_offloads, "churn": case_churn}
+FAULTS = {"churn": case_churn}
 HIDDEN = {"hold": case_hold}
 
 
