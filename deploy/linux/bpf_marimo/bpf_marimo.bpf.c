@@ -147,15 +147,6 @@ static ALWAYS_INLINE void recall(const struct sock *sk, union state *m)
 #undef COPY
 }
 
-/*
- * The kernel calls operations before it initialises a connection: a listener is
- * released, a SYN times out, a SYN-ACK is acknowledged. The window is 0 then.
- */
-static ALWAYS_INLINE int begun(const union state *m)
-{
-	return m->tcp.core.window != 0;
-}
-
 static ALWAYS_INLINE void keep(struct sock *sk, const union state *m)
 {
 	struct inet_connection_sock *to = icsk(sk);
@@ -350,7 +341,7 @@ int marimo_release(u64 *arguments)
 	union state m;
 
 	recall(socket_of(arguments), &m);
-	if (begun(&m))
+	if (marimo_tcp_begun(&m.tcp))
 		COUNT(closed, 1);
 	return 0;
 }
@@ -368,7 +359,7 @@ int marimo_cong_control(u64 *arguments)
 
 	recall(sk, &m);
 	/* Changed to Marimo while connecting to a peer that then had no ECN. */
-	if (!f || !begun(&m) || (!has_ecn(sk) && fall_back(sk)))
+	if (!f || !marimo_tcp_begun(&m.tcp) || (!has_ecn(sk) && fall_back(sk)))
 		return 0;
 	window = m.tcp.core.window;
 	sample(sk, rs->losses > 0 ? (u32)rs->losses : 0, &in);
@@ -391,7 +382,7 @@ int marimo_set_state(u64 *arguments)
 	union state m;
 
 	recall(sk, &m);
-	if (!f || !begun(&m))
+	if (!f || !marimo_tcp_begun(&m.tcp))
 		return 0;
 	/* What enters recovery is a loss, though its sample is not here yet. */
 	sample(sk, 1, &in);
@@ -415,7 +406,7 @@ static ALWAYS_INLINE void start(struct sock *sk)
 	union state m;
 
 	recall(sk, &m);
-	if (!begun(&m))
+	if (!marimo_tcp_begun(&m.tcp))
 		return;
 	sample(sk, 0, &in);
 	in.idle = (u32)bpf_jiffies64() - tcp(sk)->lsndtime;
@@ -446,7 +437,7 @@ static ALWAYS_INLINE void echo(struct sock *sk, u32 ce)
 	if (tp->ecn_flags & TCP_ECN_MODE_ACCECN)
 		return;
 	recall(sk, &m);
-	if (!begun(&m))
+	if (!marimo_tcp_begun(&m.tcp))
 		return;
 	/*
 	 * Not only a timer delays an acknowledgement: what arrives while a task
@@ -487,7 +478,7 @@ int marimo_cwnd_event(u64 *arguments)
 		union state m;
 
 		recall(sk, &m);
-		if (!begun(&m))
+		if (!marimo_tcp_begun(&m.tcp))
 			break;
 		marimo_tcp_on_timeout(&m.tcp);
 		keep(sk, &m);
@@ -506,7 +497,7 @@ u32 marimo_ssthresh(u64 *arguments)
 	union state m;
 
 	recall(sk, &m);
-	return begun(&m) ? marimo_tcp_threshold(&m.tcp) :
+	return marimo_tcp_begun(&m.tcp) ? marimo_tcp_threshold(&m.tcp) :
 			   tcp(sk)->snd_ssthresh;
 }
 
@@ -518,7 +509,7 @@ u32 marimo_undo_cwnd(u64 *arguments)
 	union state m;
 
 	recall(sk, &m);
-	if (!begun(&m))
+	if (!marimo_tcp_begun(&m.tcp))
 		return tcp(sk)->snd_cwnd;
 	if (m.tcp.flags & MARIMO_TCP_UNDO)
 		COUNT(undone, 1);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The netns rig: bpf_marimo between network namespaces of this kernel, with a router that marks by its real backlog.
-# usage: deploy/rigs/netns/run.sh [--faults] [--only CASE]... [--keep DIRECTORY]
+# usage: deploy/rigs/netns/run.sh [--faults] [--only CASE]...
 #
 # Everything runs in a mount and a PID namespace of its own, with a bpffs and a /run/netns of its own: when the rig ends,
 # even by SIGKILL, the kernel ends its processes, and with the last of them its namespaces, pins and the registration of
@@ -33,12 +33,15 @@ scripts/debian.sh python3 python3 "$what"
 for command in clang ip tc ethtool bpftool python3; do
     command -v "$command" >/dev/null || skip "no $command"
 done
-[ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ] || skip "no libelf-dev or zlib1g-dev"
+for header in libelf.h zlib.h; do
+    [ -e "/usr/include/$header" ] || skip "no $header: libelf-dev and zlib1g-dev are needed"
+done
 
 mkdir -p "$out"
 cargo=${CARGO:-cargo}
-$cargo build --quiet --locked -p marimoctl -p rig-traffic
 binaries=${CARGO_TARGET_DIR:-$root/target}/debug
+# The rig that is to be killed finds everything built.
+[ "${1:-}" = --hold ] || $cargo build --quiet --locked -p marimoctl -p rig-traffic
 clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c deploy/rigs/netns/marker.bpf.c \
     -o "$out/marker.bpf.o"
 
@@ -57,9 +60,52 @@ if [ "$backlog" -lt 20000 ]; then
     echo 20000 >/proc/sys/net/core/netdev_max_backlog
 fi
 
-status=0
 # Whoever kills this script kills the rig: its PID 1 dies with unshare, and unshare with us.
-setpriv --pdeathsig KILL unshare --mount --propagation private --pid --mount-proc --fork --kill-child -- \
-    python3 deploy/rigs/netns/rig.py --binaries "$binaries" --marker "$out/marker.bpf.o" "$@" \
-    {alive}>&- {lock}>&- || status=$?
+rig() {
+    setpriv --pdeathsig KILL unshare --mount --propagation private --pid --mount-proc --fork --kill-child -- \
+        python3 -B deploy/rigs/netns/rig.py --binaries "$binaries" --marker "$out/marker.bpf.o" "$@" \
+        {alive}>&- {lock}>&-
+}
+
+if [ "${1:-}" = --hold ]; then
+    rig --only hold
+    exit
+fi
+
+status=0
+rig "$@" || status=$?
+
+registered() { grep -qw bpf_marimo /proc/sys/net/ipv4/tcp_available_congestion_control; }
+
+# Killed in the middle of a flow, nothing of it may be left.
+case " $* " in *" --only "*) exit "$status" ;; esac
+flock --unlock "$lock"
+exec {alive}>&- {lock}>&-
+for _ in $(seq 50); do
+    [ "$(cat /proc/sys/net/core/netdev_max_backlog)" = "$backlog" ] && break
+    sleep 0.1
+done
+setsid deploy/rigs/netns/run.sh --hold >/dev/null 2>&1 &
+victim=$!
+disown "$victim"
+for _ in $(seq 300); do
+    registered && break
+    sleep 0.1
+done
+registered || { echo "netns rig: killed: the rig that was to be killed did not begin" >&2; exit 1; }
+sleep 1
+kill -KILL "$victim"
+left=
+for _ in $(seq 100); do
+    left=
+    if registered; then left="$left bpf_marimo"; fi
+    if [ "$(cat /proc/sys/net/core/netdev_max_backlog)" != "$backlog" ]; then left="$left netdev_max_backlog"; fi
+    [ -z "$left" ] && break
+    sleep 0.1
+done
+if [ -n "$left" ]; then
+    echo "netns rig: killed: still there after 10 s:$left" >&2
+    exit 1
+fi
+echo "netns rig: killed: a rig ended by SIGKILL leaves no registration, namespace or setting"
 exit "$status"

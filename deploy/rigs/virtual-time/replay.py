@@ -112,8 +112,9 @@ class Replay:
     def connection(self, events):
         """Whether the connection could be replayed to its end."""
         _, first = events[0]
-        # A threshold from the kernel's memory of the path is not the algorithm's own.
-        if first["threshold"] != NO_THRESHOLD:
+        # A threshold from the kernel's memory of the path is not the algorithm's own, nor is a window below its floor,
+        # with which a connection starts whose SYN was lost.
+        if first["threshold"] != NO_THRESHOLD or first["window"] < self.config["min_window"]:
             self.left_out += 1
             return
         if first["window"] != self.window:

@@ -46,6 +46,10 @@ case_of() {
 
 ci() {
     local start=$SECONDS first again other
+    ./test_rig.py 2>"$out/test_rig.log" || {
+        cat "$out/test_rig.log" >&2
+        fail "the rig's own tests"
+    }
     first=$(case_of first)
     again=$(case_of again)
     other=$(case_of other seed=2)

@@ -132,10 +132,7 @@ impl Engine {
         for transfer in transfers {
             let at = transfer.to();
             let place = (transfer.destination.namespace.clone(), at);
-            let mut settings = transfer.settings(&settings);
-            if let Some(receiver) = settings.receiver.take() {
-                settings.congestion = receiver;
-            }
+            let settings = transfer.settings(&settings);
             if let Some(&listener) = places.get(&place) {
                 // Connections inherit it from the listener.
                 if controls[listener] != settings.congestion {
