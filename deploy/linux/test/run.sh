@@ -24,6 +24,7 @@ want clang clang "marimo_tcp.h for BPF"
 want riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf "marimo_tcp.h on a 32-bit RISC-V core"
 want qemu-riscv32 qemu-user "marimo_tcp.h on a 32-bit RISC-V core"
 want perl perl "checkpatch"
+want patch patch "the sabotage of tcp_marimo"
 
 strict=(-std=c99 -Wall -Wextra -Werror -ffreestanding -O2)
 program=$here/marimo_tcp.c

@@ -178,6 +178,11 @@ fault_offloads() {
         $((4 * 4000000 / 1448)) ] || note "packets at the receiver: $(nstat_of incast-r IpExtInReceives)"
     check "marks came back" [ "$echoed" -gt 0 ]
     counters
+    netem loss 2%
+    play offloads-loss 1000000
+    check "with losses too every flow ends with its checksum intact" [ "$played$flows" = 04 ]
+    check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
+    counters
 }
 
 # Tables are replaced while windows move.
