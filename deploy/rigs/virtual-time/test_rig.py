@@ -87,6 +87,18 @@ class Input(unittest.TestCase):
         self.assertNotIn("neigh", texts["h2.ip"])
 
 
+class Log(unittest.TestCase):
+    def test_trouble_is_seen_but_for_the_known_report(self):
+        known = ["[ 0.0] WARNING: suspicious RCU usage", "[ 0.0] 6.1 #1", "[ 0.0] ---",
+                 "[ 0.0] lib/maple_tree.c:860 suspicious rcu_dereference_check() usage!", "[ 0.0] Call Trace:",
+                 "[ 0.0]  [<60>] ? lockdep_rcu_suspicious+0x0/0x180"]
+        self.assertEqual(rig.troubles([*known, "[ 0.1] fine"]), [])
+        other = [known[0], *known[1:3], known[3].replace("lib/maple_tree.c", "net/ipv4/tcp_cong.c"), *known[4:]]
+        self.assertEqual(rig.troubles(other)[0], known[0])
+        for bad in ["[ 1.0] BUG: KASAN: use-after-free in marimo", "[ 1.0] WARNING: CPU: 0 PID: 1 at net/core"]:
+            self.assertEqual(rig.troubles([*known, bad]), [bad])
+
+
 LINE = ("rig-traffic-9 [000] ..s.. 0.1: ack: cookie=1f sport=1 dport=2 events={events} packets={packets} marked=0 "
         "acked={packets} position={position} next={next} limited=1 window={window} threshold=4294967295 rho=40336 "
         "gain=0 epochs=0 state=0 cwnd=10 ssthresh=9 pipe=1 srtt=8 pacing=1\n")
