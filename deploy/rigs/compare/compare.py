@@ -601,8 +601,8 @@ def arguments_of(words):
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of `incast run`")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs of the rig at once")
     parser.add_argument("--short", action="store_true", help="the short forms")
-    parser.add_argument("--update", nargs="+", type=pathlib.Path, default=[], metavar="FILE",
-                        help="rewrite the tables in these pages, each between <!-- hosts NAME --> and " + END)
+    parser.add_argument("--update", action="append", type=pathlib.Path, default=[], metavar="FILE",
+                        help="rewrite the tables in this page, each between <!-- hosts NAME --> and " + END)
     return parser.parse_args(words)
 
 

@@ -36,6 +36,8 @@ crate::parameters! {
         initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
         /// alpha of a new flow; 1 makes the first mark halve the window.
         initial_alpha: f64 = "1", |_| 1.0, "in [0, 1]", |a| *a >= 0.0 && *a <= 1.0, "RFC 8257";
+        /// Windows and what marks take of them are whole packets, both rounded down: so a small window loses nothing to few marks. Otherwise bytes.
+        whole_packets: bool = "false", |_| false, "true or false", |_| true, "Linux tcp_dctcp has true; RFC 8257 counts bytes";
         /// What marks and losses leave at least. Below one MSS the host paces single packets.
         min_window: Bytes = "2 MSS", |path| Bytes::new(2 * u64::from(path.mss)), "at least 1B", |w| w.get() > 0, "RFC 5681, equation 4; Linux tcp_dctcp does the same for marks";
     }
@@ -72,6 +74,7 @@ pub struct Dctcp {
     acked: u64,
     gain: f64,
     min_window: f64,
+    whole_packets: bool,
     mss: f64,
 }
 
@@ -84,6 +87,12 @@ fn next_alpha(alpha: f64, gain: f64, marked: u64, observed: u64) -> f64 {
 /// `W (1 - alpha / 2)` (RFC 8257, sections 3.3 and 3.4).
 fn after_mark(window: f64, alpha: f64) -> f64 {
     window * (1.0 - alpha / 2.0)
+}
+
+/// The same in whole packets, `W - floor(W alpha / 2)`.
+fn after_mark_whole(window: f64, alpha: f64, mss: f64) -> f64 {
+    let packets = (window / mss).floor();
+    (packets - (packets * alpha / 2.0).floor()) * mss
 }
 
 /// `ssthresh = max(flight / 2, lower bound)` (RFC 5681, equation 4).
@@ -171,6 +180,7 @@ impl SenderLaw for Dctcp {
             acked: 0,
             gain: parameters.gain,
             min_window: parameters.min_window.get() as f64,
+            whole_packets: parameters.whole_packets,
             mss: path.mss.into(),
         }
     }
@@ -182,7 +192,12 @@ impl SenderLaw for Dctcp {
             // Once per window. An acknowledgement with a mark does not grow the window either (RFC 3168, section 6.1.2).
             if feedback.acked > self.reduction_end {
                 self.before = self.window;
-                let window = after_mark(self.window, self.alpha).max(self.min_window).min(self.window);
+                let left = if self.whole_packets {
+                    after_mark_whole(self.window, self.alpha, self.mss)
+                } else {
+                    after_mark(self.window, self.alpha)
+                };
+                let window = left.max(self.min_window).min(self.window);
                 self.reduce(Cause::Mark, window, window, feedback.next);
             }
         } else if (self.cause != Cause::Loss || self.acked >= self.reduction_end)
@@ -268,6 +283,24 @@ mod tests {
         assert_eq!(next_alpha(0.3, 1.0, 10, 10), 1.0);
         let decayed = (0..100).fold(1.0, |alpha, _| next_alpha(alpha, 0.0625, 1, 4));
         assert!((decayed - 0.25 - 0.75 * libm::pow(0.9375, 100.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whole_packets_leave_small_windows_alone() {
+        // Linux: cwnd - ((cwnd * alpha) >> 11), alpha in 1024ths.
+        for (packets, alpha, left) in [(10, 1.0, 5), (10, 0.5, 8), (4, 0.5, 3), (4, 0.49, 4), (3, 0.6, 3), (15, 0.4, 12)] {
+            assert_eq!(after_mark_whole(packets as f64 * 1000.0, alpha, 1000.0), left as f64 * 1000.0);
+            assert_eq!(left, packets - ((packets * (alpha * 1024.0) as u64) >> 11));
+        }
+        assert_eq!(after_mark_whole(4_999.0, 0.4, 1000.0), 4_000.0);
+        let given = [("initial_window", Raw::Text("4KB".into())), ("initial_alpha", Raw::Float(0.45))];
+        let (mut bytes, mut packets) =
+            (flow(&given), flow(&[&given[..], &[("whole_packets", Raw::Flag(true))]].concat()));
+        for law in [&mut bytes, &mut packets] {
+            law.observation_end = 100_000;
+            ack(law, MSS, 5 * MSS, true);
+        }
+        assert_eq!((bytes.window(), packets.window()), (3_100, 4_000));
     }
 
     #[test]
