@@ -4,14 +4,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 what="Marimo over QUIC between network namespaces"
-if [ "$(id -u)" != 0 ]; then
+
+skip() {
     if [ "${CI:-}" = true ]; then
-        echo "$what: needs root" >&2
+        echo "$what: $1" >&2
         exit 1
     fi
-    echo "skipped: $what (needs root)"
+    echo "skipped: $what ($1)"
     exit 0
-fi
+}
+
+[ "$(id -u)" = 0 ] || skip "root is needed"
+[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
 scripts/debian.sh ip iproute2 "$what"
 scripts/debian.sh nft nftables "$what"
 scripts/debian.sh ethtool ethtool "$what"
@@ -19,7 +23,7 @@ scripts/debian.sh python3 python3 "$what"
 scripts/debian.sh clang clang "$what"
 scripts/debian.sh bpftool bpftool "$what"
 for command in ip tc nft ethtool python3 clang bpftool nsenter; do
-    command -v "$command" >/dev/null || exit 0
+    command -v "$command" >/dev/null || skip "no $command"
 done
 mkdir -p target/rigs/quic
 clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
