@@ -28,6 +28,7 @@ done
 mkdir -p target/rigs/quic
 clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
     -o target/rigs/quic/marker.bpf.o
+python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt
 "${CARGO:-cargo}" build --quiet --locked -p incast-quic
 perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
 # shellcheck source=deploy/quic/test/rig.sh
@@ -160,4 +161,4 @@ refused "already" client deploy/quic/test/one.toml --source h0 --first-host 10.0
     --certificate "$work/certificate.pem" --out "$work/marked"
 same "nothing written" "$([ -e "$work/none" ] && ls "$work/none")" ""
 
-echo "QUIC: $checks checks passed: marks made = arrived = acted on, ECN stripped, lost and saturated, bundles, bad input"
+echo "QUIC: $checks checks passed: marks made = arrived = acted on, ECN stripped, lost and saturated, bundles, bad input; vectors are the oracle's"
