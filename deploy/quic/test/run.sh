@@ -4,14 +4,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 what="Marimo over QUIC between network namespaces"
-if [ "$(id -u)" != 0 ]; then
+
+skip() {
     if [ "${CI:-}" = true ]; then
-        echo "$what: needs root" >&2
+        echo "$what: $1" >&2
         exit 1
     fi
-    echo "skipped: $what (needs root)"
+    echo "skipped: $what ($1)"
     exit 0
-fi
+}
+
+[ "$(id -u)" = 0 ] || skip "root is needed"
+[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
 scripts/debian.sh ip iproute2 "$what"
 scripts/debian.sh nft nftables "$what"
 scripts/debian.sh ethtool ethtool "$what"
@@ -19,11 +23,12 @@ scripts/debian.sh python3 python3 "$what"
 scripts/debian.sh clang clang "$what"
 scripts/debian.sh bpftool bpftool "$what"
 for command in ip tc nft ethtool python3 clang bpftool nsenter; do
-    command -v "$command" >/dev/null || exit 0
+    command -v "$command" >/dev/null || skip "no $command"
 done
 mkdir -p target/rigs/quic
 clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
     -o target/rigs/quic/marker.bpf.o
+python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt
 "${CARGO:-cargo}" build --quiet --locked -p incast-quic
 perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
 # shellcheck source=deploy/quic/test/rig.sh
@@ -156,4 +161,4 @@ refused "already" client deploy/quic/test/one.toml --source h0 --first-host 10.0
     --certificate "$work/certificate.pem" --out "$work/marked"
 same "nothing written" "$([ -e "$work/none" ] && ls "$work/none")" ""
 
-echo "QUIC: $checks checks passed: marks made = arrived = acted on, ECN stripped, lost and saturated, bundles, bad input"
+echo "QUIC: $checks checks passed: marks made = arrived = acted on, ECN stripped, lost and saturated, bundles, bad input; vectors are the oracle's"

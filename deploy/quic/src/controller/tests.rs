@@ -485,13 +485,9 @@ fn the_golden_vectors_as_events_of_quic() {
             "n" => {
                 base = None;
                 // Tables that no endpoint would take are left out.
-                path = table.as_ref().and_then(|table| {
-                    let shared = Shared::new(core_config(&config), table)?;
-                    let mut path = Path::new(Settings::default());
-                    path.controller.law = Law::Marimo(Connection::new(&shared));
-                    path.controller.settings = Arc::new(Settings { shared, ..Settings::default() });
-                    Some(path)
-                });
+                path = table
+                    .as_ref()
+                    .and_then(|table| Some(with_core(Shared::new(core_config(&config), table)?)));
             }
             _ => {
                 let Some(playing) = &mut path else { continue };
@@ -561,6 +557,52 @@ fn play(path: &mut Path, kind: &str, given: &[u32], base: &mut Option<u32>, unit
         }
         _ => path.oldest(0).is_some_and(|oldest| path.lose(oldest, true)),
     }
+}
+
+/// A controller with a configuration and a table of the vectors.
+fn with_core(shared: Shared) -> Path {
+    let mut path = Path::new(Settings::default());
+    path.controller.law = Law::Marimo(Connection::new(&shared));
+    path.controller.settings = Arc::new(Settings { shared, ..Settings::default() });
+    path
+}
+
+/// Vectors of QUIC events, decided by the oracle: losses, timeouts, reordering, counts that run ahead.
+#[test]
+fn events_of_quic_are_decided_as_the_oracle_decides() {
+    const VECTORS: &str = include_str!("../../test/vectors.txt");
+    let numbers = |text: &str| -> Vec<u32> { text.split(' ').filter_map(|word| word.parse().ok()).collect() };
+    let (mut config, mut shared) = (Config::default(), None);
+    let mut path = Path::new(Settings::default());
+    let mut compared = BTreeMap::<&str, u32>::new();
+    for (number, line) in VECTORS.lines().enumerate() {
+        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (given, wanted) = rest.split_once(" = ").unwrap_or((rest, ""));
+        let given = numbers(given);
+        match kind {
+            "c" => config = core_config(&given),
+            "t" => {
+                let table = LoadTable::new("vectors", given.try_into().expect("65 knots")).expect("sound");
+                shared = Shared::new(config, &table);
+            }
+            "n" => path = with_core(shared.clone().expect("in range")),
+            "s" => (0..given[0]).for_each(|_| path.send(FULL.into(), Some(false))),
+            "m" => path.marked(given[0]),
+            "a" => {
+                let positions: Vec<u64> = given.iter().map(|position| u64::from(*position)).collect();
+                assert_eq!(path.ack(&positions), given.len() as u32);
+            }
+            "l" | "o" => assert!(path.lose(given[0].into(), kind == "o")),
+            _ => panic!("line {}: {kind}", number + 1),
+        }
+        if !wanted.is_empty() {
+            let core = path.core();
+            let found = [core.window(), core.rho(), core.epochs()];
+            assert_eq!(found.as_slice(), numbers(wanted), "line {}: {line}", number + 1);
+            *compared.entry(kind).or_default() += 1;
+        }
+    }
+    assert!(compared["a"] > 2_000 && compared["l"] > 30 && compared["o"] > 30, "{compared:?}");
 }
 
 fn core_config(fields: &[u32]) -> Config {
