@@ -36,23 +36,26 @@ test-hosts:
 	deploy/rigs/virtual-time/run.sh --ci
 	deploy/rigs/compare/run.sh --test
 	deploy/quic/test/run.sh
-	$(CARGO) test --locked -p rig-traffic -p marimoctl -p incast-quic
+	scripts/deploy-crates.sh test --locked
 
-## A real kernel beside the simulator (docs/hosts.md), and every rig in its long form: hours.
+## A real kernel beside the simulator (docs/hosts.md), then every rig in its long form: hours. All of them run, whatever fails.
 hosts:
-	deploy/rigs/compare/run.sh --rig deploy/rigs/virtual-time/rig.py --out $(OUT)/hosts
-	deploy/rigs/netns/run.sh --faults
-	deploy/rigs/vm/run.sh --faults
-	deploy/rigs/virtual-time/run.sh --faults
-	deploy/rigs/virtual-time/run.sh --churn
-	deploy/linux/tcp_marimo/package-test.sh
+	scripts/each.sh \
+	    "deploy/rigs/compare/run.sh --rig deploy/rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts" \
+	    "deploy/rigs/netns/run.sh --faults" \
+	    "deploy/rigs/vm/run.sh --faults" \
+	    "deploy/rigs/virtual-time/run.sh --faults" \
+	    "deploy/rigs/virtual-time/run.sh --churn" \
+	    "deploy/linux/tcp_marimo/package-test.sh"
 
 ## Formatting, lints, documentation links, licences.
 lint:
 	$(CARGO) fmt --all --check
 	rustfmt --check --edition 2024 crates/incast-cc/src/sender/*.rs docs/examples/halve.rs
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) clippy --all-targets --locked -- -D warnings
+	scripts/deploy-crates.sh clippy --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" scripts/deploy-crates.sh doc --no-deps --locked --quiet
 	scripts/deny.sh
 
 ## Engine cost on the canonical cases (docs/performance.md).
