@@ -124,7 +124,8 @@ _Static_assert(sizeof(struct marimo_tcp) <= 104, "a socket has 104 bytes");
  * @restart: windows are to shrink while it is idle
  *
  * @receive_next is for marimo_tcp_init() only, @becomes for
- * marimo_tcp_on_state(), @idle, @timeout and @restart for marimo_tcp_on_start().
+ * marimo_tcp_on_state(), @idle, @timeout and @restart for
+ * marimo_tcp_on_start().
  */
 struct marimo_tcp_sample {
 	marimo_u32 delivered;

@@ -324,7 +324,7 @@ static void marimo_set_state(struct sock *sk, u8 state)
 		return;
 	marimo_sample(sk, &in);
 	in.becomes = state;
-	/* What enters recovery is a loss, though the sample is not there yet. */
+	/* What enters recovery is a loss, though its sample is not here yet. */
 	in.lost = 1;
 	rcu_read_lock();
 	decided = marimo_tcp_on_state(m, &marimo_config,
@@ -378,6 +378,7 @@ static void marimo_received(struct sock *sk, bool ce)
 
 static void marimo_started(struct sock *sk)
 {
+	const struct net *net = sock_net(sk);
 	struct marimo_tcp *m = inet_csk_ca(sk);
 	struct marimo_tcp_decision out;
 	struct marimo_tcp_sample in;
@@ -385,7 +386,7 @@ static void marimo_started(struct sock *sk)
 	marimo_sample(sk, &in);
 	in.idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
 	in.timeout = inet_csk(sk)->icsk_rto;
-	in.restart = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle);
+	in.restart = READ_ONCE(net->ipv4.sysctl_tcp_slow_start_after_idle);
 	if (!marimo_tcp_on_start(m, &marimo_config, &in, &out))
 		return;
 	marimo_apply(sk, &out);
@@ -732,9 +733,12 @@ static ssize_t counters_show(MARIMO_CONST struct module_attribute *attribute,
 			  atomic_read(&marimo_counters.refused));
 }
 
-static MARIMO_CONST struct module_attribute marimo_table_attribute = __ATTR_RW(table);
-static MARIMO_CONST struct module_attribute marimo_table_error_attribute = __ATTR_RO(table_error);
-static MARIMO_CONST struct module_attribute marimo_counters_attribute = __ATTR_RO(counters);
+static MARIMO_CONST struct module_attribute marimo_table_attribute =
+	__ATTR_RW(table);
+static MARIMO_CONST struct module_attribute marimo_table_error_attribute =
+	__ATTR_RO(table_error);
+static MARIMO_CONST struct module_attribute marimo_counters_attribute =
+	__ATTR_RO(counters);
 
 static const struct attribute *marimo_attributes[] = {
 	&marimo_table_attribute.attr,
@@ -785,7 +789,7 @@ static int __init marimo_configure(struct marimo_config *c)
 		start = marimo_choose("slow_start", slow_start, starts);
 	if (settling < 0 || from < 0 || start < 0)
 		return -EINVAL;
-	/* The simulator has BDP/16; no BDP is known here: that of 64 packets. */
+	/* The simulator has BDP/16; no BDP is known here: 64 packets'. */
 	if (!most)
 		most = settling ? max(increase, 4u) : increase;
 

@@ -139,8 +139,8 @@ __attribute__((used)) void run(void)
 			break;
 		case 's':
 			read_sample(&in);
-			found = (u32)marimo_tcp_on_state(&state, &config, &table,
-							 &in, &out);
+			found = (u32)marimo_tcp_on_state(&state, &config,
+							 &table, &in, &out);
 			compare_decision(found, &out);
 			break;
 		case 'i':

@@ -139,7 +139,8 @@ struct attribute {
 #endif
 struct module_attribute {
 	struct attribute attr;
-	ssize_t (*show)(MOCK_ATTRIBUTE *a, struct module_kobject *k, char *page);
+	ssize_t (*show)(MOCK_ATTRIBUTE *a, struct module_kobject *k,
+			char *page);
 	ssize_t (*store)(MOCK_ATTRIBUTE *a, struct module_kobject *k,
 			 const char *text, size_t length);
 };

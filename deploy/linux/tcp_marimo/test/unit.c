@@ -803,7 +803,9 @@ static void test_echo_is_exact(void)
 		receive(tp, ce, 200, round % 3 ? draw(40) : 0);
 		/* Each packet is covered by an echo of what it carried. */
 		for (i = 0, at = 0; i < sent_count; i++) {
-			for (; before + at * MSS != sent_acks[i].position; at++) {
+			u32 to = sent_acks[i].position;
+
+			for (; before + at * MSS != to; at++) {
 				if (at == 200) {
 					CHECK(!"acknowledged past the end");
 					break;
