@@ -220,9 +220,9 @@ def total(rows, field):
 def exact(net, rows, counters, told_by_program=True):
     """Every mark of the port was seen by the receiver, echoed, and told to the algorithm; no other one was.
 
-    The echo is exact if the kernel told the receiver's program of every segment. Now and then it does not, for some
-    milliseconds: seen on 6.18 where other processes load the machine. What was missed is counted; an attempt with such
-    a gap, or with a probe of a sender that was kept waiting, is not one to judge by.
+    The echo is exact if the kernel told the receiver's program of every segment. There are machines on which it does not
+    in interrupts of some processes (bpf_marimo/README.md). What was missed is counted; an attempt with such a gap, or
+    with a probe of a sender that was kept waiting, is not one to judge by.
     """
     counts = net.counts()
     port, receiver = counts["port"], counts["receiver"]

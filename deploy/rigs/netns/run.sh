@@ -22,7 +22,6 @@ skip() {
 }
 
 [ "$(id -u)" = 0 ] || skip "root is needed"
-[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
 scripts/debian.sh clang clang "$what"
 scripts/debian.sh ip iproute2 "$what"
 scripts/debian.sh ethtool ethtool "$what"
@@ -44,6 +43,10 @@ binaries=${CARGO_TARGET_DIR:-$root/target}/debug
 [ "${1:-}" = --hold ] || $cargo build --quiet --locked -p marimoctl -p rig-traffic
 clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c deploy/rigs/netns/marker.bpf.c \
     -o "$out/marker.bpf.o"
+
+lacking=$("$binaries/marimoctl" status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["lacking"] or "")')
+[ -z "$lacking" ] || skip "$lacking"
+unshare --net tc qdisc add dev lo root handle 1: htb 2>/dev/null || skip "this kernel has no HTB"
 
 # One rig at a time: a congestion control has one name in a kernel.
 exec {lock}>/run/incast-netns-rig.lock

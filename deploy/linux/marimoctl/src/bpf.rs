@@ -13,7 +13,11 @@ use crate::{
     failure::{Failure, Outcome, While},
     layout::{Counters, Knots, NAME, Plain, Settings},
 };
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, PrintLevel, query};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, MapType, PrintLevel,
+    btf::{Btf, ReferencesType as _, types},
+    query,
+};
 use std::{
     ffi::CString,
     fs,
@@ -73,6 +77,28 @@ pub fn registered() -> Outcome<Vec<String>> {
     let text = fs::read_to_string(AVAILABLE).during(format!("cannot read {AVAILABLE}"))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
+
+/// What this kernel lacks for the BPF object, by its own description of itself; `None` if nothing.
+pub fn lacking() -> Option<String> {
+    let Ok(btf) = Btf::from_vmlinux() else {
+        return Some("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)".into());
+    };
+    if btf.type_by_name::<types::Struct<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
+        return Some(
+            "this kernel takes no congestion control of BPF (CONFIG_BPF_JIT, CONFIG_BPF_SYSCALL)".into(),
+        );
+    }
+    let operations = btf.type_by_name::<types::Struct<'_>>("tcp_congestion_ops")?;
+    let control = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
+    let pointer = btf.type_by_id::<types::Ptr<'_>>(control.ty)?;
+    let arguments = types::FuncProto::try_from(pointer.referenced_type()).ok()?.iter().count();
+    (arguments != ARGUMENTS).then(|| {
+        format!("cong_control of this kernel has {arguments} arguments, needed are {ARGUMENTS} (mainline since 6.10)")
+    })
+}
+
+/// Of `cong_control`: the socket, the acknowledgement, its flags and the sample.
+const ARGUMENTS: usize = 4;
 
 /// Sees to it that pins can be made.
 pub fn mount() -> Outcome {

@@ -22,6 +22,9 @@ struct Request {
 pub fn load(arguments: &arguments::Load) -> Outcome {
     let request = check(arguments)?;
     root()?;
+    if let Some(lacking) = bpf::lacking() {
+        return Err(Failure::failed(lacking));
+    }
     let _lock = lock::hold()?;
     bpf::mount()?;
     if Loaded::open().is_some() {

@@ -16,6 +16,8 @@ use std::{collections::BTreeMap, fs};
 /// All there is to say.
 #[derive(Serialize)]
 struct Status {
+    /// What the kernel lacks for the BPF object.
+    lacking: Option<String>,
     bpf: Option<Bpf>,
     /// Copies that were unloaded and wait for their last connection.
     draining: usize,
@@ -48,6 +50,7 @@ fn gather() -> Outcome<Status> {
     let bpf = loaded.as_ref().map(describe_bpf).transpose()?;
     let module = if module::loaded() { Some(describe_module()?) } else { None };
     Ok(Status {
+        lacking: bpf::lacking(),
         draining: bpf::copies().saturating_sub(usize::from(bpf.is_some())),
         leftovers: bpf.is_none() && fs::metadata(PINS).is_ok(),
         bpf,
@@ -91,7 +94,10 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
         None if status.leftovers => {
             println!("{NAME}: not loaded, with leftovers in {PINS} (marimoctl unload)")
         }
-        None => println!("{NAME}: not loaded"),
+        None => match &status.lacking {
+            None => println!("{NAME}: not loaded"),
+            Some(lacking) => println!("{NAME}: not loaded: {lacking}"),
+        },
         Some(bpf) => {
             println!("{NAME}: {} connections, table {} in slot {}", bpf.connections, bpf.table, bpf.slot);
             println!(
