@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plays a plan of flows on hosts of one user-mode Linux kernel whose time is virtual.
 
-usage: rig.py RIG.json FOLDER [--kasan] [--real-time] [--module FILE.ko] [--keep] [--wall-limit SECONDS]
+usage: rig.py RIG.json FOLDER [--kasan [--probe]] [--real-time] [--module FILE.ko] [--keep] [--wall-limit SECONDS]
 
 RIG.json is described in README.md. FOLDER gets FLOWS.csv, queue.csv, raw counters (tc-*.json, nstat-*.txt, link-*.json),
 uname.txt, srcversion.txt, dmesg.txt, trace.txt if the kernel traced, and result.json with a digest of all of these.
@@ -315,6 +315,22 @@ def module(build):
     return once(CACHE / f"module-{stamp}", make) / "tcp_marimo.ko"
 
 
+def probe(build):
+    """A module that reads beyond its memory, compiled for the kernel in `build`."""
+    sources = sorted((HERE / "probe").iterdir())
+    stamp = hashlib.sha256((digest_of(sources) + build.name).encode()).hexdigest()[:16]
+
+    def make(work):
+        for path in sources:
+            shutil.copy(path, work)
+        log = subprocess.run(["make", "-C", build, f"M={work}", "ARCH=um", "modules"],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if log.returncode != 0:
+            raise Failed(f"the probe does not build\n{log.stdout}")
+
+    return once(CACHE / f"probe-{stamp}", make) / "probe.ko"
+
+
 def program(command, package):
     output([ROOT / "scripts/debian.sh", command, package, "a real kernel under virtual time"])
     found = shutil.which(command, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin")
@@ -523,6 +539,7 @@ def scripts(settings, plan, rows, with_module):
             run += [f"echo 0 >{tracing}/tracing_on", f"cat {tracing}/trace >/out/trace.txt"]
         # Connections that linger in a closing state may still hold it; that is what the log of a run would show.
         run += ["rmmod tcp_marimo"]
+    run.append("if [ -e /in/probe.ko ]; then insmod /in/probe.ko; fi")
     run.append("exit $failed")
     files["run.sh"] = run
     texts = {key: "\n".join(lines) + "\n" for key, lines in files.items()}
@@ -647,6 +664,8 @@ def play(arguments):
         binaries["tcp_marimo.ko"] = arguments.module or module(build)
         if settings["table"]:
             binaries["marimo.table"] = arguments.rig.resolve().parent / settings["table"]
+    if arguments.probe:
+        binaries["probe.ko"] = probe(build)
     texts = scripts(settings, plan, rows, "tcp_marimo.ko" in binaries)
     CACHE.mkdir(parents=True, exist_ok=True)
     code, files, seconds = boot(build, guest(), texts, binaries, settings["seed"], arguments.wall_limit,
@@ -656,6 +675,8 @@ def play(arguments):
     total = hashlib.sha256()
     for key, value in files.items():
         total.update(f"{key}\0{len(value)}\0".encode() + value)
+    if arguments.probe and not any("KASAN: slab-out-of-bounds in probe_init" in line for line in trouble):
+        raise Failed("the kernel did not notice that the probe reads beyond its memory")
     result = {
         "digest": total.hexdigest(),
         "wall_seconds": round(seconds[0], 2),
@@ -668,7 +689,7 @@ def play(arguments):
     for key, value in files.items():
         (arguments.folder / key).write_bytes(value)
     (arguments.folder / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    if code != 0 or trouble:
+    if code != 0 or (trouble and not arguments.probe):
         said = files.get("console.txt", b"").decode(errors="replace").strip().splitlines()[-5:]
         raise Failed("\n".join([f"the guest ended with {code}", *said, *trouble[:10]]))
     return result
@@ -681,6 +702,7 @@ def main(words):
     parser.add_argument("--kasan", action="store_true", help="a kernel that checks every access of memory")
     parser.add_argument("--real-time", action="store_true", help="let time pass as on the host")
     parser.add_argument("--module", type=pathlib.Path, metavar="FILE.ko", help="this build of tcp_marimo")
+    parser.add_argument("--probe", action="store_true", help="with --kasan: show that the kernel checks its memory")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the run")
     parser.add_argument("--wall-limit", type=int, default=600, metavar="SECONDS")
     arguments = parser.parse_args(words)

@@ -124,12 +124,12 @@ END
 
 churn() {
     local folder start=$SECONDS
+    play "$(case_of probe congestion=reno flows=1 bytes=1000)" --kasan --probe >/dev/null
     # Small and slow, so that a minute of it is a matter of minutes; with room for a packet of each connection.
     folder=$(case_of churn senders=1 plan=null bottleneck_rate_bps=10000000 host_rate_bps=100000000 trace=false \
         buffer_bytes=2000000 'red={"limit":2000000}' 'churn={"connections":1000,"seconds":60,"bytes":2000}')
     play "$folder" --kasan --wall-limit 3000
-    grep -q "KernelAddressSanitizer initialized" "$folder/dmesg.txt" || fail "the kernel does not check its memory"
-    echo "virtual time: $(grep connections, "$folder/console.txt"), KASAN silent; $((SECONDS - start)) s"
+    echo "virtual time: $(grep connections, "$folder/console.txt"), KASAN silent but for a probe; $((SECONDS - start)) s"
 }
 
 case "${1:-}" in
