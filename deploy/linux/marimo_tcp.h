@@ -52,6 +52,12 @@ enum marimo_tcp_state {
 
 #define MARIMO_TCP_NO_THRESHOLD 0x7fffffffu /* Linux: TCP_INFINITE_SSTHRESH */
 
+/*
+ * max_increase of the rule "settling" in packets, unless increase is larger.
+ * The simulator has BDP/16; hosts know no BDP and take that of 64 packets.
+ */
+#define MARIMO_TCP_SETTLING_INCREASE 4
+
 /**
  * struct marimo_tcp - state of one connection
  * @core: the algorithm

@@ -789,9 +789,10 @@ static int __init marimo_configure(struct marimo_config *c)
 		start = marimo_choose("slow_start", slow_start, starts);
 	if (settling < 0 || from < 0 || start < 0)
 		return -EINVAL;
-	/* The simulator has BDP/16; no BDP is known here: 64 packets'. */
 	if (!most)
-		most = settling ? max(increase, 4u) : increase;
+		most = settling ? max_t(unsigned int, increase,
+					MARIMO_TCP_SETTLING_INCREASE) :
+				  increase;
 
 	c->increase_below = marimo_q16(increase_below);
 	c->decrease_above = marimo_q16(decrease_above);

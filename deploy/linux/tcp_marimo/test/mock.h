@@ -44,6 +44,7 @@ void mock_fail(const char *file, int line, const char *what);
 #define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); \
 		     _a > _b ? _a : _b; })
 #define min_t(type, a, b) min((type)(a), (type)(b))
+#define max_t(type, a, b) max((type)(a), (type)(b))
 #define READ_ONCE(x) (*(volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #define BUILD_BUG_ON(condition) _Static_assert(!(condition), #condition)

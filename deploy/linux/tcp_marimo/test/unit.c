@@ -1470,7 +1470,16 @@ static void test_parameters(void)
 	EQUAL(marimo_config.decrease_from, MARIMO_FROM_EPOCH);
 	EQUAL(marimo_config.settle, 1);
 	EQUAL(marimo_config.slow_start, MARIMO_START_MARK);
-	EQUAL(marimo_config.max_increase, 4 * MARIMO_ONE);
+	EQUAL(marimo_config.max_increase,
+	      MARIMO_TCP_SETTLING_INCREASE * MARIMO_ONE);
+	increase = 8;
+	expect_load(0, NULL);
+	EQUAL(marimo_config.max_increase, 8 * MARIMO_ONE);
+	increase = 1;
+	max_increase = 2;
+	expect_load(0, NULL);
+	EQUAL(marimo_config.max_increase, 2 * MARIMO_ONE);
+	max_increase = 0;
 	decrease_from = "memory";
 	slow_start = "off";
 	settle = 3;
