@@ -685,7 +685,8 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
  *
  * After more than one timeout the epoch under way is forgotten. With restart
  * the window is halved per timeout, down to the initial one, and slow start
- * goes back to three quarters of what it was (RFC 2861).
+ * goes back to three quarters of what it was; the first slow start, which has
+ * no threshold yet, stays without one (RFC 2861).
  *
  * Return: whether @out holds.
  */
@@ -719,9 +720,10 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 		}
 		window = marimo_max(window, least);
 		if (window < m->core.window) {
-			m->core.threshold = marimo_max(
-				m->core.threshold == MARIMO_NEVER ?
-					0 : m->core.threshold, back);
+			if (m->core.threshold == MARIMO_NEVER &&
+			    !(m->core.flags & MARIMO_SLOW_START))
+				m->core.threshold = 0;
+			m->core.threshold = marimo_max(m->core.threshold, back);
 			m->core.window = window;
 			if (window < m->core.threshold)
 				m->core.flags |= MARIMO_SLOW_START;

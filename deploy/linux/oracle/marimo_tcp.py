@@ -257,8 +257,11 @@ class Tcp:
             halvings = min(-(-now["idle"] // now["timeout"]) - 1, 16)
             left = max(window // 2**halvings, min(self.c["initial_window"], window))
             if left < window:
-                known = 0 if self.core.threshold == NEVER else self.core.threshold
-                self.core.threshold = max(known, window - window // 4)
+                # Without a threshold only the first slow start goes on; who never had one leads back to what was used.
+                if self.core.phase == "slow start" or self.core.threshold != NEVER:
+                    self.core.threshold = max(self.core.threshold, window - window // 4)
+                else:
+                    self.core.threshold = window - window // 4
                 self.core.window = left
                 if left < self.core.threshold:
                     self.core.phase = "slow start"
@@ -526,6 +529,11 @@ def vectors():
         flow.s["pipe"] = 2
         flow.becomes(LOSS)
         flow.becomes(OPEN)
+        # Idle in the first slow start.
+        flow = Flow(writer, rng, start=77)
+        flow.rounds(2, 0)
+        flow.idle(60)
+        flow.rounds(2, 0)
         # Peers that echo as RFC 3168 says, and counters that are exact by protocol.
         flow = Flow(writer, rng, start=5000, latching=True)
         flow.rounds(90 if number == 0 else 6, 0.06)

@@ -660,14 +660,22 @@ static void test_mtu_change(void)
 static void test_idle(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	u32 packets;
 
 	rounds(tp, 3, never);
 	acknowledge(tp, tp->packets_out, false);
 	CHECK(tp->snd_cwnd > 80);
-	CHECK(state(tp)->core.epoch_packets == 0 || 1);
+	/* One timeout is no pause: the epoch under way goes on. */
 	tcp_jiffies32 += tp->icsk.icsk_rto;
 	fill(tp);
 	CHECK(tp->snd_cwnd > 80);
+	acknowledge(tp, tp->packets_out - 1, false);
+	acknowledge(tp, 1, false);
+	packets = state(tp)->core.epoch_packets;
+	CHECK(packets > 0);
+	tcp_jiffies32 += tp->icsk.icsk_rto;
+	fill(tp);
+	EQUAL(state(tp)->core.epoch_packets, packets);
 	acknowledge(tp, tp->packets_out - 1, false);
 	acknowledge(tp, 1, false);
 	/* More than three timeouts: an eighth, and no less than the first. */
@@ -677,7 +685,8 @@ static void test_idle(void)
 
 		fill(tp);
 		EQUAL(tp->snd_cwnd, before / 8);
-		EQUAL(tp->snd_ssthresh, before - before / 4);
+		/* Nothing has ended the first slow start. */
+		EQUAL(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 		CHECK(state(tp)->core.flags & MARIMO_SLOW_START);
 	}
 	EQUAL(state(tp)->core.epoch_packets, 0);
@@ -699,7 +708,49 @@ static void test_idle(void)
 		EQUAL(tp->snd_cwnd, before);
 	}
 	mock_net.ipv4.sysctl_tcp_slow_start_after_idle = 1;
+	/* Later there is a threshold: up to three quarters, no lower than it. */
+	enter_recovery(tp, 3);
+	control(tp, 1);
+	tp->sacked_out = 0;
+	tp->lost_out = 0;
+	acknowledge(tp, tp->packets_out, false);
+	set_state(tp, TCP_CA_Open);
+	rounds(tp, 8, never);
+	acknowledge(tp, tp->packets_out, false);
+	CHECK(!(state(tp)->core.flags & MARIMO_SLOW_START));
+	{
+		u32 before = state(tp)->core.window;
+		u32 threshold = state(tp)->core.threshold;
+
+		CHECK(before > threshold);
+		tcp_jiffies32 += tp->icsk.icsk_rto + 1;
+		fill(tp);
+		EQUAL(tp->snd_cwnd, before >> 17);
+		EQUAL(state(tp)->core.threshold,
+		      max(threshold, before - before / 4));
+		CHECK(state(tp)->core.flags & MARIMO_SLOW_START);
+	}
 	close_socket(tp);
+
+	/* Without any slow start the way back is one. */
+	{
+		struct tcp_sock *steady;
+		u8 start = marimo_config.slow_start;
+		u32 before;
+
+		marimo_config.slow_start = MARIMO_START_STEADY;
+		steady = make_socket(TCP_ECN_OK);
+		rounds(steady, 12, never);
+		acknowledge(steady, steady->packets_out, false);
+		before = state(steady)->core.window;
+		CHECK(before > 20 * MARIMO_ONE);
+		tcp_jiffies32 += steady->icsk.icsk_rto + 1;
+		fill(steady);
+		EQUAL(steady->snd_cwnd, before >> 17);
+		EQUAL(steady->snd_ssthresh, (before - before / 4) >> 16);
+		marimo_config.slow_start = start;
+		close_socket(steady);
+	}
 }
 
 static void test_pacing(void)
