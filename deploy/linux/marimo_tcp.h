@@ -655,7 +655,8 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
  * @m: the connection
  * @c: its configuration
  *
- * Hosts do not undo once a mark has been echoed.
+ * Hosts do not undo once a mark has been echoed. No epoch waits for the effect
+ * of the reduction, and growth goes on as after the first epoch that allows it.
  *
  * Return: the window to have.
  */
@@ -672,6 +673,11 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
 					      MARIMO_TIMEOUT |
 					      MARIMO_SLOW_START);
 		m->core.flags |= m->undo_flags & MARIMO_SLOW_START;
+		m->core.settling = 0;
+		marimo_hold(&m->core);
+		if (!(m->core.flags & MARIMO_SLOW_START) &&
+		    m->core.rho < c->increase_below)
+			marimo_grow(&m->core, c);
 	}
 	return marimo_tcp_packets(m, c);
 }

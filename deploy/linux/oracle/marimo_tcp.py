@@ -245,6 +245,10 @@ class Tcp:
             self.core.estimator.rho = rho
             self.core.phase = phase
             self.core.episode = None
+            self.core.wait = 0
+            self.core.hold()
+            if phase == "avoidance" and rho < self.c["increase_below"]:
+                self.core.grow()
         return [self.packets(), *self.state()]
 
     def on_start(self, now):

@@ -621,6 +621,36 @@ static void test_reordering_is_undone(void)
 	close_socket(tp);
 }
 
+/* Undone in congestion avoidance, with epochs that were to settle. */
+static void test_growth_after_an_undo(void)
+{
+	u8 settle_before = marimo_config.settle;
+	struct tcp_sock *tp;
+	u32 before;
+
+	marimo_config.settle = 3;
+	marimo_config.slow_start = MARIMO_START_STEADY;
+	tp = make_socket(TCP_ECN_OK);
+	rounds(tp, 4, never);
+	before = state(tp)->core.window;
+	CHECK(state(tp)->core.gain > 0);
+	enter_recovery(tp, 3);
+	control(tp, 1);
+	EQUAL(state(tp)->core.settling, 3);
+	EQUAL(state(tp)->core.gain, 0);
+	undo(tp);
+	EQUAL(state(tp)->core.window, before);
+	EQUAL(state(tp)->core.settling, 0);
+	EQUAL(state(tp)->core.gain, (1 << 24) / (before >> 8));
+	tp->sacked_out = 0;
+	/* The very next window of data adds its packet. */
+	acknowledge(tp, tp->packets_out, false);
+	CHECK(state(tp)->core.window > before + MARIMO_ONE / 2);
+	close_socket(tp);
+	marimo_config.settle = settle_before;
+	marimo_config.slow_start = MARIMO_START_EPOCH;
+}
+
 static void test_no_undo_of_marks(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
@@ -1623,6 +1653,7 @@ int main(int argc, char **argv)
 	RUN(test_timeout_within_recovery);
 	RUN(test_floor_after_timeout_with_marks);
 	RUN(test_reordering_is_undone);
+	RUN(test_growth_after_an_undo);
 	RUN(test_no_undo_of_marks);
 	RUN(test_mtu_change);
 	RUN(test_idle);
