@@ -821,7 +821,16 @@ static void test_pacing(void)
 
 	pacing = false;
 	tp = make_socket(TCP_ECN_OK);
-	EQUAL(((struct sock *)tp)->sk_pacing_status, SK_PACING_NONE);
+	sk = (struct sock *)tp;
+	EQUAL(sk->sk_pacing_status, SK_PACING_NONE);
+	/* Nor by fq, at whatever rate was left by another algorithm. */
+	sk->sk_pacing_rate = 1000;
+	sk->sk_pacing_status = SK_PACING_FQ;
+	rounds(tp, 2, every_second);
+	EQUAL(sk->sk_pacing_rate, ~0ul);
+	sk->sk_max_pacing_rate = 5000;
+	rounds(tp, 1, never);
+	EQUAL(sk->sk_pacing_rate, 5000);
 	pacing = true;
 	close_socket(tp);
 }
@@ -1591,6 +1600,10 @@ static void test_parameters(void)
 	BAD(max_decrease, 1000);
 	BAD(loss_load, 8001);
 	BAD(loss_decrease, 1000);
+	BAD(settle, -7);
+	CHECK(strstr(mock_log, "settle: found -7, allowed are 0 to 255"));
+	BAD(settle, 256);
+	BAD(settle, 1000);
 	BAD(beta_shift, 9);
 	BAD(beta_shift, 256);
 	BAD(min_window, 11);
