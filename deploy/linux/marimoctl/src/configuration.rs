@@ -298,7 +298,10 @@ mod tests {
     #[test]
     fn settings_apply_in_any_order_around_the_rule() {
         let config = given("settle = 3\nrule = settling # ours\n\n").expect("allowed");
-        assert_eq!((config.settle, config.slow_start, config.max_increase), (3, START_MARK, SETTLING_INCREASE * ONE));
+        assert_eq!(
+            (config.settle, config.slow_start, config.max_increase),
+            (3, START_MARK, SETTLING_INCREASE * ONE)
+        );
         assert_eq!(given("increase = 4").expect("allowed").max_increase, 4 * ONE);
         assert_eq!(given("increase = 8\nrule = settling").expect("allowed").max_increase, 8 * ONE);
         assert_eq!(given("rule = settling\nmax_increase = 2").expect("allowed").max_increase, 2 * ONE);

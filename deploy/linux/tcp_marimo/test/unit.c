@@ -70,6 +70,9 @@ static struct tcp_sock *make_socket(u8 ecn)
 	sk->sk_pacing_rate = ~0ul;
 	sk->sk_max_pacing_rate = ~0ul;
 	sk->mock_ect = true;
+	sk->sk_family = AF_INET;
+	memcpy(&tp->icsk.inet.inet_saddr, "\x0a\x01\x02\x03", 4);
+	memcpy(&tp->icsk.inet.inet_daddr, "\x0a\x04\x05\x06", 4);
 	/* 4660 and 22136 in host order. */
 	tp->icsk.inet.inet_sport = 0x3412;
 	tp->icsk.inet.inet_dport = 0x7856;
@@ -1185,6 +1188,34 @@ static void test_traces(void)
 	EQUAL(mock_epoch.epochs, state(tp)->core.epochs);
 	EQUAL(mock_epoch.share, state(tp)->core.share);
 	EQUAL(mock_epoch.rho, state(tp)->core.rho);
+	CHECK(!memcmp(mock_epoch.saddr, mock_ack.saddr, MARIMO_ADDRESS_SIZE));
+	CHECK(!memcmp(mock_epoch.daddr, mock_ack.daddr, MARIMO_ADDRESS_SIZE));
+	close_socket(tp);
+}
+
+static void test_addresses(void)
+{
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	struct sock *sk = (struct sock *)tp;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+
+	memcpy(&four, mock_ack.saddr, sizeof(four));
+	EQUAL(four.sin_family, AF_INET);
+	CHECK(!memcmp(&four.sin_addr, "\x0a\x01\x02\x03", 4));
+	memcpy(&four, mock_ack.daddr, sizeof(four));
+	EQUAL(four.sin_family, AF_INET);
+	CHECK(!memcmp(&four.sin_addr, "\x0a\x04\x05\x06", 4));
+	sk->sk_family = AF_INET6;
+	memset(&sk->sk_v6_rcv_saddr, 0x11, sizeof(sk->sk_v6_rcv_saddr));
+	memset(&sk->sk_v6_daddr, 0x22, sizeof(sk->sk_v6_daddr));
+	fill(tp);
+	acknowledge(tp, 1, false);
+	memcpy(&six, mock_ack.saddr, sizeof(six));
+	EQUAL(six.sin6_family, AF_INET6);
+	CHECK(!memcmp(&six.sin6_addr, &sk->sk_v6_rcv_saddr, 16));
+	memcpy(&six, mock_ack.daddr, sizeof(six));
+	CHECK(!memcmp(&six.sin6_addr, &sk->sk_v6_daddr, 16));
 	close_socket(tp);
 }
 
@@ -1684,6 +1715,7 @@ int main(int argc, char **argv)
 	RUN(test_info);
 	RUN(test_latching_peers);
 	RUN(test_traces);
+	RUN(test_addresses);
 	RUN(test_replay_of_a_rough_run);
 	RUN(test_bundled_table, argv[1]);
 	RUN(test_table_is_used);
