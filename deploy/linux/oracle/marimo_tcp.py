@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a TCP needs around Marimo, in plain Python integers: an oracle for marimo_tcp.h, and the golden vectors it makes.
+"""What a TCP needs around Marimo, in plain Python integers: an oracle for marimo_tcp.h, and the vectors it makes.
 
 Written from RFC 6937 (recovery), RFC 8257 section 3.2 (echo), RFC 2861 (idle) and docs/marimo.md, not from the C; the
 algorithm itself is the oracle of deploy/core. Run without arguments it prints the vectors; `--check FILE` says whether
@@ -40,7 +40,9 @@ SAMPLE = [
     "delivered", "delivered_ce", "una", "next", "flight", "pipe", "sent", "lost", "window", "threshold", "peak",
     "clamp", "mss", "srtt", "receive_next", "idle", "timeout", "state", "becomes", "limited", "exact", "restart",
 ]
-DECISION = ["decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched"]
+DECISION = [
+    "decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched",
+]
 
 
 def since(now, then):
@@ -190,7 +192,8 @@ class Tcp:
         limited = self.core.window // ONE < now["clamp"] and (
             now["limited"] or (self.core.phase == "slow start" and now["window"] < 2 * now["peak"] % WORD))
         epochs = self.core.epochs
-        self.core.on_ack(packets, min(marked, packets) if packets else 0, packets if advanced else 0, now["una"], now["next"], limited)
+        acked = packets if advanced else 0
+        self.core.on_ack(packets, min(marked, packets), acked, now["una"], now["next"], limited)
         events += EPOCH if self.core.epochs != epochs else 0
         self.una, self.told = now["una"], now["delivered"]
         if packets:
