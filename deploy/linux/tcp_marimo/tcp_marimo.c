@@ -117,7 +117,7 @@ struct marimo_f {
  * struct marimo_counters - what happened since the module was loaded
  * @connections: connections that run Marimo now
  * @fallbacks: connections without ECN, left to Reno
- * @latched: connections whose peer seemed to echo as RFC 3168 says
+ * @latched: how often a peer came to seem to echo as RFC 3168 says
  * @tables: tables accepted
  * @refused: tables refused
  */
