@@ -52,6 +52,12 @@ enum marimo_tcp_state {
 
 #define MARIMO_TCP_NO_THRESHOLD 0x7fffffffu /* Linux: TCP_INFINITE_SSTHRESH */
 
+/*
+ * max_increase of the rule "settling" in packets, unless increase is larger.
+ * The simulator has BDP/16; hosts know no BDP and take that of 64 packets.
+ */
+#define MARIMO_TCP_SETTLING_INCREASE 4
+
 /**
  * struct marimo_tcp - state of one connection
  * @core: the algorithm
@@ -649,7 +655,8 @@ static inline int marimo_tcp_on_state(struct marimo_tcp *m,
  * @m: the connection
  * @c: its configuration
  *
- * Hosts do not undo once a mark has been echoed.
+ * Hosts do not undo once a mark has been echoed. No epoch waits for the effect
+ * of the reduction, and growth goes on as after the first epoch that allows it.
  *
  * Return: the window to have.
  */
@@ -666,6 +673,11 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
 					      MARIMO_TIMEOUT |
 					      MARIMO_SLOW_START);
 		m->core.flags |= m->undo_flags & MARIMO_SLOW_START;
+		m->core.settling = 0;
+		marimo_hold(&m->core);
+		if (!(m->core.flags & MARIMO_SLOW_START) &&
+		    m->core.rho < c->increase_below)
+			marimo_grow(&m->core, c);
 	}
 	return marimo_tcp_packets(m, c);
 }
@@ -679,7 +691,8 @@ static inline marimo_u32 marimo_tcp_on_undo(struct marimo_tcp *m,
  *
  * After more than one timeout the epoch under way is forgotten. With restart
  * the window is halved per timeout, down to the initial one, and slow start
- * goes back to three quarters of what it was (RFC 2861).
+ * goes back to three quarters of what it was; the first slow start, which has
+ * no threshold yet, stays without one (RFC 2861).
  *
  * Return: whether @out holds.
  */
@@ -713,9 +726,10 @@ static inline int marimo_tcp_on_start(struct marimo_tcp *m,
 		}
 		window = marimo_max(window, least);
 		if (window < m->core.window) {
-			m->core.threshold = marimo_max(
-				m->core.threshold == MARIMO_NEVER ?
-					0 : m->core.threshold, back);
+			if (m->core.threshold == MARIMO_NEVER &&
+			    !(m->core.flags & MARIMO_SLOW_START))
+				m->core.threshold = 0;
+			m->core.threshold = marimo_max(m->core.threshold, back);
 			m->core.window = window;
 			if (window < m->core.threshold)
 				m->core.flags |= MARIMO_SLOW_START;

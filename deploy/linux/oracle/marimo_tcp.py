@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a TCP needs around Marimo, in plain Python integers: an oracle for marimo_tcp.h, and the golden vectors it makes.
+"""What a TCP needs around Marimo, in plain Python integers: an oracle for marimo_tcp.h, and the vectors it makes.
 
 Written from RFC 6937 (recovery), RFC 8257 section 3.2 (echo), RFC 2861 (idle) and docs/marimo.md, not from the C; the
 algorithm itself is the oracle of deploy/core. Run without arguments it prints the vectors; `--check FILE` says whether
@@ -40,7 +40,9 @@ SAMPLE = [
     "delivered", "delivered_ce", "una", "next", "flight", "pipe", "sent", "lost", "window", "threshold", "peak",
     "clamp", "mss", "srtt", "receive_next", "idle", "timeout", "state", "becomes", "limited", "exact", "restart",
 ]
-DECISION = ["decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched"]
+DECISION = [
+    "decided", "window", "threshold", "pacing", "events", "core_window", "core_threshold", "rho", "bundle", "latched",
+]
 
 
 def since(now, then):
@@ -190,7 +192,8 @@ class Tcp:
         limited = self.core.window // ONE < now["clamp"] and (
             now["limited"] or (self.core.phase == "slow start" and now["window"] < 2 * now["peak"] % WORD))
         epochs = self.core.epochs
-        self.core.on_ack(packets, min(marked, packets) if packets else 0, packets if advanced else 0, now["una"], now["next"], limited)
+        acked = packets if advanced else 0
+        self.core.on_ack(packets, min(marked, packets), acked, now["una"], now["next"], limited)
         events += EPOCH if self.core.epochs != epochs else 0
         self.una, self.told = now["una"], now["delivered"]
         if packets:
@@ -245,6 +248,10 @@ class Tcp:
             self.core.estimator.rho = rho
             self.core.phase = phase
             self.core.episode = None
+            self.core.wait = 0
+            self.core.hold()
+            if phase == "avoidance" and rho < self.c["increase_below"]:
+                self.core.grow()
         return [self.packets(), *self.state()]
 
     def on_start(self, now):
@@ -257,8 +264,11 @@ class Tcp:
             halvings = min(-(-now["idle"] // now["timeout"]) - 1, 16)
             left = max(window // 2**halvings, min(self.c["initial_window"], window))
             if left < window:
-                known = 0 if self.core.threshold == NEVER else self.core.threshold
-                self.core.threshold = max(known, window - window // 4)
+                # Without a threshold only the first slow start goes on; who never had one leads back to what was used.
+                if self.core.phase == "slow start" or self.core.threshold != NEVER:
+                    self.core.threshold = max(self.core.threshold, window - window // 4)
+                else:
+                    self.core.threshold = window - window // 4
                 self.core.window = left
                 if left < self.core.threshold:
                     self.core.phase = "slow start"
@@ -526,6 +536,11 @@ def vectors():
         flow.s["pipe"] = 2
         flow.becomes(LOSS)
         flow.becomes(OPEN)
+        # Idle in the first slow start.
+        flow = Flow(writer, rng, start=77)
+        flow.rounds(2, 0)
+        flow.idle(60)
+        flow.rounds(2, 0)
         # Peers that echo as RFC 3168 says, and counters that are exact by protocol.
         flow = Flow(writer, rng, start=5000, latching=True)
         flow.rounds(90 if number == 0 else 6, 0.06)

@@ -45,7 +45,7 @@ MODULE_PARM_DESC(slow_start, "off, epoch or first-mark: how a connection starts"
 
 static int settle = -1;
 module_param(settle, int, 0444);
-MODULE_PARM_DESC(settle, "epochs after a decrease that are not acted on, 0 to 255");
+MODULE_PARM_DESC(settle, "epochs after a decrease that are not acted on, 0 to 255, -1: by rule");
 
 static unsigned int max_increase;
 module_param(max_increase, uint, 0444);
@@ -101,7 +101,7 @@ MODULE_PARM_DESC(min_epoch, "packets that an epoch has at least");
 
 static bool pacing = true;
 module_param(pacing, bool, 0444);
-MODULE_PARM_DESC(pacing, "pace connections, by the kernel or by fq");
+MODULE_PARM_DESC(pacing, "pace connections, by fq or by the kernel; N: neither does");
 
 /**
  * struct marimo_f - the table f in use
@@ -117,7 +117,7 @@ struct marimo_f {
  * struct marimo_counters - what happened since the module was loaded
  * @connections: connections that run Marimo now
  * @fallbacks: connections without ECN, left to Reno
- * @latched: connections whose peer seemed to echo as RFC 3168 says
+ * @latched: how often a peer came to seem to echo as RFC 3168 says
  * @tables: tables accepted
  * @refused: tables refused
  */
@@ -207,11 +207,15 @@ static void marimo_sample(const struct sock *sk, struct marimo_tcp_sample *in)
 	in->restart = 0;
 }
 
+/* Without pacing fq goes by no more than SO_MAX_PACING_RATE. */
 static void marimo_set_pacing(struct sock *sk, u64 rate)
 {
+	unsigned long most = READ_ONCE(sk->sk_max_pacing_rate);
+
+	if (!pacing)
+		rate = most;
 	if (rate)
-		WRITE_ONCE(sk->sk_pacing_rate,
-			   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, most));
 }
 
 static void marimo_trace(struct sock *sk, const struct marimo_tcp *m,
@@ -789,9 +793,15 @@ static int __init marimo_configure(struct marimo_config *c)
 		start = marimo_choose("slow_start", slow_start, starts);
 	if (settling < 0 || from < 0 || start < 0)
 		return -EINVAL;
-	/* The simulator has BDP/16; no BDP is known here: 64 packets'. */
+	if (settle < -1 || settle > 255) {
+		pr_err("settle: found %d, allowed are 0 to 255, and -1: by rule\n",
+		       settle);
+		return -EINVAL;
+	}
 	if (!most)
-		most = settling ? max(increase, 4u) : increase;
+		most = settling ? max_t(unsigned int, increase,
+					MARIMO_TCP_SETTLING_INCREASE) :
+				  increase;
 
 	c->increase_below = marimo_q16(increase_below);
 	c->decrease_above = marimo_q16(decrease_above);
@@ -809,7 +819,7 @@ static int __init marimo_configure(struct marimo_config *c)
 	c->min_epoch = min_epoch;
 	c->beta_shift = min(beta_shift, 255u);
 	c->decrease_from = from;
-	c->settle = settle < 0 ? settling : min(settle, 255);
+	c->settle = settle < 0 ? settling : settle;
 	c->slow_start = start;
 	if (!marimo_config_valid(c)) {
 		pr_err("parameters out of range or in contradiction; modinfo and README.md say what is allowed\n");

@@ -7,11 +7,49 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM tcp_marimo
 
+#ifndef TCP_MARIMO_ADDRESSES
+#define TCP_MARIMO_ADDRESSES
+
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/string.h>
+#include <net/inet_sock.h>
+
+/* Room for an address of either family, as %pIS prints them. */
+#define MARIMO_ADDRESS_SIZE sizeof(struct sockaddr_in6)
+
+static inline void marimo_addresses(const struct sock *sk, u8 *source,
+				    u8 *destination)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET };
+
+	memset(source, 0, MARIMO_ADDRESS_SIZE);
+	memset(destination, 0, MARIMO_ADDRESS_SIZE);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		struct sockaddr_in6 from6 = { .sin6_family = AF_INET6 };
+		struct sockaddr_in6 to6 = { .sin6_family = AF_INET6 };
+
+		from6.sin6_addr = sk->sk_v6_rcv_saddr;
+		to6.sin6_addr = sk->sk_v6_daddr;
+		memcpy(source, &from6, sizeof(from6));
+		memcpy(destination, &to6, sizeof(to6));
+		return;
+	}
+#endif
+	from.sin_addr.s_addr = inet_sk(sk)->inet_saddr;
+	to.sin_addr.s_addr = inet_sk(sk)->inet_daddr;
+	memcpy(source, &from, sizeof(from));
+	memcpy(destination, &to, sizeof(to));
+}
+
+#endif /* TCP_MARIMO_ADDRESSES */
+
 #if !defined(TCP_MARIMO_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define TCP_MARIMO_TRACE_H
 
 #include <linux/tracepoint.h>
-#include <net/inet_sock.h>
 #include "marimo_tcp.h"
 
 /*
@@ -48,6 +86,8 @@ TRACE_EVENT(ack,
 		__field(u32, srtt)
 		__field(u16, sport)
 		__field(u16, dport)
+		__array(u8, saddr, MARIMO_ADDRESS_SIZE)
+		__array(u8, daddr, MARIMO_ADDRESS_SIZE)
 		__field(u8, state)
 	),
 
@@ -72,13 +112,15 @@ TRACE_EVENT(ack,
 		__entry->srtt = in->srtt;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		marimo_addresses(sk, __entry->saddr, __entry->daddr);
 		__entry->state = in->state;
 	),
 
-	TP_printk("skaddr=%p sport=%u dport=%u events=%u packets=%u marked=%u acked=%u position=%u next=%u limited=%u window=%u threshold=%u rho=%u gain=%u epochs=%u state=%u cwnd=%u ssthresh=%u pipe=%u srtt=%u pacing=%llu",
-		  __entry->skaddr, __entry->sport, __entry->dport,
-		  __entry->events, __entry->packets, __entry->marked,
-		  __entry->acked, __entry->position, __entry->next,
+	TP_printk("skaddr=%p saddr=%pISc sport=%u daddr=%pISc dport=%u events=%u packets=%u marked=%u acked=%u position=%u next=%u limited=%u window=%u threshold=%u rho=%u gain=%u epochs=%u state=%u cwnd=%u ssthresh=%u pipe=%u srtt=%u pacing=%llu",
+		  __entry->skaddr, __entry->saddr, __entry->sport,
+		  __entry->daddr, __entry->dport, __entry->events,
+		  __entry->packets, __entry->marked, __entry->acked,
+		  __entry->position, __entry->next,
 		  __entry->limited, __entry->window, __entry->threshold,
 		  __entry->rho, __entry->gain, __entry->epochs, __entry->state,
 		  __entry->cwnd, __entry->ssthresh, __entry->pipe,
@@ -102,6 +144,8 @@ TRACE_EVENT(epoch,
 		__field(u32, cwnd)
 		__field(u16, sport)
 		__field(u16, dport)
+		__array(u8, saddr, MARIMO_ADDRESS_SIZE)
+		__array(u8, daddr, MARIMO_ADDRESS_SIZE)
 		__field(u8, latched)
 	),
 
@@ -115,12 +159,13 @@ TRACE_EVENT(epoch,
 		__entry->cwnd = out->window;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		marimo_addresses(sk, __entry->saddr, __entry->daddr);
 		__entry->latched = marimo_tcp_latched(m);
 	),
 
-	TP_printk("skaddr=%p sport=%u dport=%u epochs=%u share=%u rho=%u window=%u threshold=%u cwnd=%u latched=%u",
-		  __entry->skaddr, __entry->sport, __entry->dport,
-		  __entry->epochs, __entry->share, __entry->rho,
+	TP_printk("skaddr=%p saddr=%pISc sport=%u daddr=%pISc dport=%u epochs=%u share=%u rho=%u window=%u threshold=%u cwnd=%u latched=%u",
+		  __entry->skaddr, __entry->saddr, __entry->sport,
+		  __entry->daddr, __entry->dport, __entry->epochs, __entry->share, __entry->rho,
 		  __entry->window, __entry->threshold, __entry->cwnd,
 		  __entry->latched)
 );

@@ -127,6 +127,8 @@ if has "$cc"; then
                 status=1
             fi
         done
+    else
+        skip "marimo_tcp: x86-64" "this machine is $(uname -m), the program's system calls are x86-64's"
     fi
 else
     skip "marimo_tcp: x86-64" "no C compiler"

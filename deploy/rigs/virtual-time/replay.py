@@ -84,8 +84,9 @@ def events_of(path):
         if " ack: " not in line:
             continue
         fields = dict(word.split("=") for word in line.split(" ack: ")[1].split())
+        ends = [fields.pop(name, None) for name in ("saddr", "daddr")]
         values = {key: int(value, 16 if key == "cookie" else 10) for key, value in fields.items() if key != "skaddr"}
-        key = (values.get("cookie"), values["sport"], values["dport"])
+        key = (values.get("cookie"), *ends, values["sport"], values["dport"])
         # The kernel asks about the handshake before it lets a congestion control begin.
         if key not in connections and not values["events"] & INIT:
             continue

@@ -99,7 +99,8 @@ class Log(unittest.TestCase):
             self.assertEqual(rig.troubles([*known, bad]), [bad])
 
 
-LINE = ("rig-traffic-9 [000] ..s.. 0.1: ack: cookie=1f sport=1 dport=2 events={events} packets={packets} marked=0 "
+LINE = ("rig-traffic-9 [000] ..s.. 0.1: ack: cookie=1f saddr=10.0.0.1 sport=1 daddr=10.0.0.2 dport=2 events={events} "
+        "packets={packets} marked=0 "
         "acked={packets} position={position} next={next} limited=1 window={window} threshold=4294967295 rho=40336 "
         "gain=0 epochs=0 state=0 cwnd=10 ssthresh=9 pipe=1 srtt=8 pacing=1\n")
 

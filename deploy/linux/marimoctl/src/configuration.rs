@@ -61,14 +61,17 @@ const NAMES: &[(&str, Kind)] = &[
     ("beta_shift", Kind::Whole(0, 8, |c, v| c.beta_shift = v as u8)),
 ];
 
-/// `rule = "settling"` is a set of defaults: those of the simulator, with an increase of up to 16 packets, as there is
-/// no BDP to take a share of.
+/// What the rule "settling" lets the increase grow to, in packets: `MARIMO_TCP_SETTLING_INCREASE` of `marimo_tcp.h`.
+const SETTLING_INCREASE: u32 = 4;
+
+/// `rule = "settling"` is a set of defaults: those of the simulator, but for the bound of the increase, as there is no
+/// BDP to take a share of.
 fn rule(config: &mut Config, settling: u8) {
     if settling == 1 {
         config.decrease_from = FROM_EPOCH;
         config.settle = 1;
         config.slow_start = START_MARK;
-        config.max_increase = 16 * ONE;
+        config.max_increase = SETTLING_INCREASE * ONE;
     }
 }
 
@@ -142,8 +145,8 @@ pub fn resolve(settings: &[Setting]) -> Outcome<Config> {
         let found = settings.iter().rev().find(|setting| setting.name == name);
         found.map_or_else(|| format!("the default of {name}"), |setting| format!("{}: {name}", setting.place))
     };
-    // An increase that is set alone carries its bound along, as in the simulator.
-    if !settings.iter().any(|setting| setting.name == "max_increase" || setting.name == "rule") {
+    // An increase that is set alone carries its bound along, as in the simulator and the module.
+    if !settings.iter().any(|setting| setting.name == "max_increase") {
         config.max_increase = config.max_increase.max(config.increase);
     }
     for (low, high, low_name, high_name) in [
@@ -295,8 +298,20 @@ mod tests {
     #[test]
     fn settings_apply_in_any_order_around_the_rule() {
         let config = given("settle = 3\nrule = settling # ours\n\n").expect("allowed");
-        assert_eq!((config.settle, config.slow_start, config.max_increase), (3, START_MARK, 16 * ONE));
+        assert_eq!(
+            (config.settle, config.slow_start, config.max_increase),
+            (3, START_MARK, SETTLING_INCREASE * ONE)
+        );
         assert_eq!(given("increase = 4").expect("allowed").max_increase, 4 * ONE);
+        assert_eq!(given("increase = 8\nrule = settling").expect("allowed").max_increase, 8 * ONE);
+        assert_eq!(given("rule = settling\nmax_increase = 2").expect("allowed").max_increase, 2 * ONE);
+    }
+
+    #[test]
+    fn settling_is_what_the_module_has() {
+        let header = include_str!("../../marimo_tcp.h");
+        let line = format!("#define MARIMO_TCP_SETTLING_INCREASE {SETTLING_INCREASE}\n");
+        assert!(header.contains(&line), "marimo_tcp.h has no {line}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::layout::{self, Record};
 use incast_cc::marimo::ONE;
 use serde::Serialize;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// An epoch that ended, or what else a trace tells of a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -125,10 +125,15 @@ impl Entry {
             fields.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
         };
         let number = |name: &str| field(name)?.parse::<u32>().ok();
+        let end = |address: &str, port: &str| {
+            let port = field(port)?.parse::<u16>().ok()?;
+            let address = field(address)?.parse::<IpAddr>().ok()?.to_canonical();
+            Some(SocketAddr::new(address, port).to_string())
+        };
         Some(Self {
             kind: "epoch",
             time,
-            connection: format!("port {} > {} ({})", number("sport")?, number("dport")?, field("skaddr")?),
+            connection: format!("{} > {}", end("saddr", "sport")?, end("daddr", "dport")?),
             epochs: number("epochs")?,
             share: q16(number("share")?),
             rho: q16(number("rho")?),
@@ -177,10 +182,14 @@ mod tests {
 
     #[test]
     fn a_tracepoint_line_becomes_an_entry() {
-        let line = "          <idle>-0       [001] ..s2.    12.345678: epoch: skaddr=00000000abcd sport=5001 dport=40000 \
-                    epochs=7 share=32768 rho=65536 window=655360 threshold=4294967295 cwnd=10 latched=0";
+        let line = "          <idle>-0       [001] ..s2.    12.345678: epoch: skaddr=00000000abcd \
+                    saddr=10.0.0.1 sport=5001 daddr=10.0.0.2 dport=40000 epochs=7 share=32768 rho=65536 window=655360 threshold=4294967295 cwnd=10 latched=0";
         let entry = Entry::of_tracepoint(line).expect("an epoch");
-        assert_eq!(entry.connection, "port 5001 > 40000 (00000000abcd)");
+        assert_eq!(entry.connection, "10.0.0.1:5001 > 10.0.0.2:40000");
+        let six = line.replace("=10.0.0.1 ", "=fd00::1 ").replace("=10.0.0.2 ", "=::ffff:10.0.0.2 ");
+        let entry = Entry::of_tracepoint(&six).expect("an epoch");
+        assert_eq!(entry.connection, "[fd00::1]:5001 > 10.0.0.2:40000");
+        let entry = Entry::of_tracepoint(line).expect("an epoch");
         assert_eq!((entry.time, entry.epochs, entry.share, entry.window), (12.345_678, 7, 0.5, 10.0));
         assert_eq!(Entry::of_tracepoint("CPU:1 [LOST 3 EVENTS]"), None);
         assert_eq!(Entry::of_tracepoint(&line.replace("rho=65536 ", "")), None);

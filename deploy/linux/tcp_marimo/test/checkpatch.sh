@@ -15,10 +15,11 @@ find_source() { find /usr/src -maxdepth 1 -name 'linux-source-*.tar.xz' 2>/dev/n
 
 command -v perl >/dev/null || skip "no perl"
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
 if [ ! -f "$out/kernel-doc" ]; then
     source=$(find_source)
-    if [ -z "$source" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends linux-source >/dev/null 2>&1 || true
+    if [ -z "$source" ]; then
+        "$root/scripts/debian.sh" linux-source.tar.xz linux-source "checkpatch of tcp_marimo" >/dev/null || true
         source=$(find_source)
     fi
     [ -n "$source" ] || skip "no kernel source; Debian package linux-source"

@@ -8,6 +8,7 @@
 #define MOCK_H
 
 #include <ctype.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,10 +45,12 @@ void mock_fail(const char *file, int line, const char *what);
 #define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); \
 		     _a > _b ? _a : _b; })
 #define min_t(type, a, b) min((type)(a), (type)(b))
+#define max_t(type, a, b) max((type)(a), (type)(b))
 #define READ_ONCE(x) (*(volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #define BUILD_BUG_ON(condition) _Static_assert(!(condition), #condition)
 #define U32_MAX 0xffffffffu
+#define IS_ENABLED(option) 1
 #define PAGE_SIZE 4096
 #define cmpxchg(at, old, new) __sync_val_compare_and_swap(at, old, new)
 
@@ -185,15 +188,20 @@ struct net {
 };
 
 struct sock {
+	unsigned short sk_family;
 	int sk_state;
 	int sk_pacing_status;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
+	struct in6_addr sk_v6_rcv_saddr;
+	struct in6_addr sk_v6_daddr;
 	bool mock_ect;
 };
 
 struct inet_sock {
 	struct sock sk;
+	u32 inet_saddr;
+	u32 inet_daddr;
 	u16 inet_sport;
 	u16 inet_dport;
 };
@@ -270,6 +278,7 @@ extern struct net mock_net;
 #define sock_net(sk) ((void)(sk), &mock_net)
 #define INET_ECN_xmit(sk) ((sk)->mock_ect = true)
 #define INET_ECN_dontxmit(sk) ((sk)->mock_ect = false)
+#undef ntohs
 #define ntohs(x) ((u16)((u16)(x) << 8 | (u16)(x) >> 8))
 
 static inline u32 tcp_packets_in_flight(const struct tcp_sock *tp)
@@ -322,6 +331,7 @@ void tcp_unregister_congestion_control(struct tcp_congestion_ops *ops);
 #define TP_fast_assign(...) __VA_ARGS__
 #define TP_printk(...) __VA_ARGS__
 #define __field(type, item) type item;
+#define __array(type, item, length) type item[length];
 #define TRACE_EVENT(name, proto, args, fields, assign, print) \
 	struct mock_trace_##name { fields }; \
 	static struct mock_trace_##name mock_##name; \

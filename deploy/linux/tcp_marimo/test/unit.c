@@ -70,6 +70,9 @@ static struct tcp_sock *make_socket(u8 ecn)
 	sk->sk_pacing_rate = ~0ul;
 	sk->sk_max_pacing_rate = ~0ul;
 	sk->mock_ect = true;
+	sk->sk_family = AF_INET;
+	memcpy(&tp->icsk.inet.inet_saddr, "\x0a\x01\x02\x03", 4);
+	memcpy(&tp->icsk.inet.inet_daddr, "\x0a\x04\x05\x06", 4);
 	/* 4660 and 22136 in host order. */
 	tp->icsk.inet.inet_sport = 0x3412;
 	tp->icsk.inet.inet_dport = 0x7856;
@@ -621,6 +624,36 @@ static void test_reordering_is_undone(void)
 	close_socket(tp);
 }
 
+/* Undone in congestion avoidance, with epochs that were to settle. */
+static void test_growth_after_an_undo(void)
+{
+	u8 settle_before = marimo_config.settle;
+	struct tcp_sock *tp;
+	u32 before;
+
+	marimo_config.settle = 3;
+	marimo_config.slow_start = MARIMO_START_STEADY;
+	tp = make_socket(TCP_ECN_OK);
+	rounds(tp, 4, never);
+	before = state(tp)->core.window;
+	CHECK(state(tp)->core.gain > 0);
+	enter_recovery(tp, 3);
+	control(tp, 1);
+	EQUAL(state(tp)->core.settling, 3);
+	EQUAL(state(tp)->core.gain, 0);
+	undo(tp);
+	EQUAL(state(tp)->core.window, before);
+	EQUAL(state(tp)->core.settling, 0);
+	EQUAL(state(tp)->core.gain, (1 << 24) / (before >> 8));
+	tp->sacked_out = 0;
+	/* The very next window of data adds its packet. */
+	acknowledge(tp, tp->packets_out, false);
+	CHECK(state(tp)->core.window > before + MARIMO_ONE / 2);
+	close_socket(tp);
+	marimo_config.settle = settle_before;
+	marimo_config.slow_start = MARIMO_START_EPOCH;
+}
+
 static void test_no_undo_of_marks(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
@@ -660,14 +693,22 @@ static void test_mtu_change(void)
 static void test_idle(void)
 {
 	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	u32 packets;
 
 	rounds(tp, 3, never);
 	acknowledge(tp, tp->packets_out, false);
 	CHECK(tp->snd_cwnd > 80);
-	CHECK(state(tp)->core.epoch_packets == 0 || 1);
+	/* One timeout is no pause: the epoch under way goes on. */
 	tcp_jiffies32 += tp->icsk.icsk_rto;
 	fill(tp);
 	CHECK(tp->snd_cwnd > 80);
+	acknowledge(tp, tp->packets_out - 1, false);
+	acknowledge(tp, 1, false);
+	packets = state(tp)->core.epoch_packets;
+	CHECK(packets > 0);
+	tcp_jiffies32 += tp->icsk.icsk_rto;
+	fill(tp);
+	EQUAL(state(tp)->core.epoch_packets, packets);
 	acknowledge(tp, tp->packets_out - 1, false);
 	acknowledge(tp, 1, false);
 	/* More than three timeouts: an eighth, and no less than the first. */
@@ -677,7 +718,8 @@ static void test_idle(void)
 
 		fill(tp);
 		EQUAL(tp->snd_cwnd, before / 8);
-		EQUAL(tp->snd_ssthresh, before - before / 4);
+		/* Nothing has ended the first slow start. */
+		EQUAL(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 		CHECK(state(tp)->core.flags & MARIMO_SLOW_START);
 	}
 	EQUAL(state(tp)->core.epoch_packets, 0);
@@ -699,7 +741,49 @@ static void test_idle(void)
 		EQUAL(tp->snd_cwnd, before);
 	}
 	mock_net.ipv4.sysctl_tcp_slow_start_after_idle = 1;
+	/* Later there is a threshold: up to three quarters, no lower than it. */
+	enter_recovery(tp, 3);
+	control(tp, 1);
+	tp->sacked_out = 0;
+	tp->lost_out = 0;
+	acknowledge(tp, tp->packets_out, false);
+	set_state(tp, TCP_CA_Open);
+	rounds(tp, 8, never);
+	acknowledge(tp, tp->packets_out, false);
+	CHECK(!(state(tp)->core.flags & MARIMO_SLOW_START));
+	{
+		u32 before = state(tp)->core.window;
+		u32 threshold = state(tp)->core.threshold;
+
+		CHECK(before > threshold);
+		tcp_jiffies32 += tp->icsk.icsk_rto + 1;
+		fill(tp);
+		EQUAL(tp->snd_cwnd, before >> 17);
+		EQUAL(state(tp)->core.threshold,
+		      max(threshold, before - before / 4));
+		CHECK(state(tp)->core.flags & MARIMO_SLOW_START);
+	}
 	close_socket(tp);
+
+	/* Without any slow start the way back is one. */
+	{
+		struct tcp_sock *steady;
+		u8 start = marimo_config.slow_start;
+		u32 before;
+
+		marimo_config.slow_start = MARIMO_START_STEADY;
+		steady = make_socket(TCP_ECN_OK);
+		rounds(steady, 12, never);
+		acknowledge(steady, steady->packets_out, false);
+		before = state(steady)->core.window;
+		CHECK(before > 20 * MARIMO_ONE);
+		tcp_jiffies32 += steady->icsk.icsk_rto + 1;
+		fill(steady);
+		EQUAL(steady->snd_cwnd, before >> 17);
+		EQUAL(steady->snd_ssthresh, (before - before / 4) >> 16);
+		marimo_config.slow_start = start;
+		close_socket(steady);
+	}
 }
 
 static void test_pacing(void)
@@ -740,7 +824,16 @@ static void test_pacing(void)
 
 	pacing = false;
 	tp = make_socket(TCP_ECN_OK);
-	EQUAL(((struct sock *)tp)->sk_pacing_status, SK_PACING_NONE);
+	sk = (struct sock *)tp;
+	EQUAL(sk->sk_pacing_status, SK_PACING_NONE);
+	/* Nor by fq, at whatever rate was left by another algorithm. */
+	sk->sk_pacing_rate = 1000;
+	sk->sk_pacing_status = SK_PACING_FQ;
+	rounds(tp, 2, every_second);
+	EQUAL(sk->sk_pacing_rate, ~0ul);
+	sk->sk_max_pacing_rate = 5000;
+	rounds(tp, 1, never);
+	EQUAL(sk->sk_pacing_rate, 5000);
 	pacing = true;
 	close_socket(tp);
 }
@@ -1095,6 +1188,34 @@ static void test_traces(void)
 	EQUAL(mock_epoch.epochs, state(tp)->core.epochs);
 	EQUAL(mock_epoch.share, state(tp)->core.share);
 	EQUAL(mock_epoch.rho, state(tp)->core.rho);
+	CHECK(!memcmp(mock_epoch.saddr, mock_ack.saddr, MARIMO_ADDRESS_SIZE));
+	CHECK(!memcmp(mock_epoch.daddr, mock_ack.daddr, MARIMO_ADDRESS_SIZE));
+	close_socket(tp);
+}
+
+static void test_addresses(void)
+{
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	struct sock *sk = (struct sock *)tp;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+
+	memcpy(&four, mock_ack.saddr, sizeof(four));
+	EQUAL(four.sin_family, AF_INET);
+	CHECK(!memcmp(&four.sin_addr, "\x0a\x01\x02\x03", 4));
+	memcpy(&four, mock_ack.daddr, sizeof(four));
+	EQUAL(four.sin_family, AF_INET);
+	CHECK(!memcmp(&four.sin_addr, "\x0a\x04\x05\x06", 4));
+	sk->sk_family = AF_INET6;
+	memset(&sk->sk_v6_rcv_saddr, 0x11, sizeof(sk->sk_v6_rcv_saddr));
+	memset(&sk->sk_v6_daddr, 0x22, sizeof(sk->sk_v6_daddr));
+	fill(tp);
+	acknowledge(tp, 1, false);
+	memcpy(&six, mock_ack.saddr, sizeof(six));
+	EQUAL(six.sin6_family, AF_INET6);
+	CHECK(!memcmp(&six.sin6_addr, &sk->sk_v6_rcv_saddr, 16));
+	memcpy(&six, mock_ack.daddr, sizeof(six));
+	CHECK(!memcmp(&six.sin6_addr, &sk->sk_v6_daddr, 16));
 	close_socket(tp);
 }
 
@@ -1470,7 +1591,16 @@ static void test_parameters(void)
 	EQUAL(marimo_config.decrease_from, MARIMO_FROM_EPOCH);
 	EQUAL(marimo_config.settle, 1);
 	EQUAL(marimo_config.slow_start, MARIMO_START_MARK);
-	EQUAL(marimo_config.max_increase, 4 * MARIMO_ONE);
+	EQUAL(marimo_config.max_increase,
+	      MARIMO_TCP_SETTLING_INCREASE * MARIMO_ONE);
+	increase = 8;
+	expect_load(0, NULL);
+	EQUAL(marimo_config.max_increase, 8 * MARIMO_ONE);
+	increase = 1;
+	max_increase = 2;
+	expect_load(0, NULL);
+	EQUAL(marimo_config.max_increase, 2 * MARIMO_ONE);
+	max_increase = 0;
 	decrease_from = "memory";
 	slow_start = "off";
 	settle = 3;
@@ -1501,6 +1631,10 @@ static void test_parameters(void)
 	BAD(max_decrease, 1000);
 	BAD(loss_load, 8001);
 	BAD(loss_decrease, 1000);
+	BAD(settle, -7);
+	CHECK(strstr(mock_log, "settle: found -7, allowed are 0 to 255"));
+	BAD(settle, 256);
+	BAD(settle, 1000);
 	BAD(beta_shift, 9);
 	BAD(beta_shift, 256);
 	BAD(min_window, 11);
@@ -1563,6 +1697,7 @@ int main(int argc, char **argv)
 	RUN(test_timeout_within_recovery);
 	RUN(test_floor_after_timeout_with_marks);
 	RUN(test_reordering_is_undone);
+	RUN(test_growth_after_an_undo);
 	RUN(test_no_undo_of_marks);
 	RUN(test_mtu_change);
 	RUN(test_idle);
@@ -1580,6 +1715,7 @@ int main(int argc, char **argv)
 	RUN(test_info);
 	RUN(test_latching_peers);
 	RUN(test_traces);
+	RUN(test_addresses);
 	RUN(test_replay_of_a_rough_run);
 	RUN(test_bundled_table, argv[1]);
 	RUN(test_table_is_used);
