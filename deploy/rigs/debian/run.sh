@@ -6,14 +6,17 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 what="the lanes on a bare machine"
 if [ "$(id -u)" != 0 ]; then
-    [ "${CI:-}" != true ] || exit 1
+    if [ "${CI:-}" = true ]; then
+        echo "$what: root is needed" >&2
+        exit 1
+    fi
     echo "skipped: $what (needs root)"
     exit 0
 fi
 scripts/debian.sh debootstrap debootstrap "$what"
 command -v debootstrap >/dev/null || exit 0
 if [ "${BARE_MACHINE:-}" != inside ]; then
-    BARE_MACHINE=inside exec unshare --mount --pid --fork --kill-child --propagation private "$0" "$@"
+    BARE_MACHINE=inside exec unshare --mount --pid --fork --kill-child --propagation private deploy/rigs/debian/run.sh "$@"
 fi
 lanes=("$@")
 if [ ${#lanes[@]} -eq 0 ]; then
