@@ -152,7 +152,7 @@ too_large() {
 
 # Undone timeouts after which a window is smaller than before.
 not_undone() {
-    in_trace 'k = v["skaddr"]
+    in_trace 'k = v["sport"] "-" v["dport"]
         if (did(4) && !(k in before)) before[k] = last[k]
         if (did(32) && k in before && v["window"] + 0 < before[k]) n++
         if (did(32) || v["state"] == 0) delete before[k]
