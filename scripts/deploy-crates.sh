@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Runs cargo on the crates of deploy/, which need more than a Rust toolchain and a C compiler: clang for the BPF object,
-# libelf and zlib for what loads it, cmake for QUIC's cryptography. Where they can be neither found nor installed, says so and
-# succeeds, except in CI.
+# libelf and zlib for what loads it, pkg-config to find them, cmake for QUIC's cryptography. Where they can be neither
+# found nor installed, says so and succeeds, except in CI.
 # usage: scripts/deploy-crates.sh COMMAND [ARGUMENTS OF CARGO] [-- ARGUMENTS BEHIND IT]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what="the crates of deploy/"
 scripts/debian.sh clang clang "$what"
 scripts/debian.sh cmake cmake "$what"
+scripts/debian.sh pkg-config pkg-config "$what"
 [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"
 [ -e /usr/include/zlib.h ] || scripts/debian.sh zlib.h zlib1g-dev "$what"
-if ! { command -v clang && command -v cmake && [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } >/dev/null; then
+if ! { command -v clang && command -v cmake && command -v pkg-config &&
+    [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } >/dev/null; then
     exit 0
 fi
 command=$1

@@ -20,12 +20,10 @@ for law in "${laws[@]}"; do
     esac
 done
 
-if ! tools; then
-    exit 0
-fi
+tools
+alone
 kernel=$("$rig/kernel.sh")
 version=$(cat "$kernel/version")
-mkdir -p "$built"
 traffic
 gcc-12 -shared -fPIC -O2 -Wall -Wextra -Werror -fvisibility=hidden -o "$built/count.so" "$rig/count.c"
 results=()

@@ -45,13 +45,11 @@ done
 case $series in 6.1 | 6.12) ;; *) usage "no kernel series '$series'" ;; esac
 case $CONGESTION in marimo | dctcp) ;; *) usage "no congestion control '$CONGESTION'" ;; esac
 
-if ! tools; then
-    exit 0
-fi
+tools
+alone
 started=$SECONDS
 kernel=$("$rig/kernel.sh" "$series")
 version=$(cat "$kernel/version")
-mkdir -p "$built"
 traffic
 if [ "$CONGESTION" = marimo ]; then
     module "$kernel"

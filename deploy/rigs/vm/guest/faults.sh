@@ -86,25 +86,106 @@ fault_all_marked() {
 
 # One packet in twenty is lost.
 fault_loss() {
-    netem loss 5%
-    play loss 500000
-    intact
-    check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
-    counters
+    for _offloads in off on; do
+        note "offloads $_offloads"
+        offloads $_offloads
+        netem loss 5%
+        trace_begins
+        play "loss-offloads-$_offloads" 500000
+        trace_ends "/out/loss-offloads-$_offloads/trace"
+        intact
+        check "what was lost was sent again" [ "$retransmissions" -gt 0 ]
+        repaired
+        counters
+    done
 }
 
-# One packet in four overtakes.
+# One packet in four overtakes. Hosts undo nothing once a mark is echoed: with a queue that does not mark they do.
 fault_reordering() {
     netem delay 4ms reorder 25%
     play reordering 500000
     intact
     check "and the receiver saw it" [ "$(nstat_of incast-r TcpExtTCPOFOQueue)" -gt 0 ]
     counters
+    bottleneck
+    for _offloads in off on; do
+        note "offloads $_offloads, no marks"
+        offloads $_offloads
+        _before=$(nstat_of_senders TcpExtTCPFullUndo)
+        _before=$((_before + $(nstat_of_senders TcpExtTCPPartialUndo) + $(nstat_of_senders TcpExtTCPDSACKUndo)))
+        plan "/out/reordering-$_offloads.csv" 500000
+        trace_begins
+        traffic "/out/reordering-$_offloads.csv" "/out/reordering-$_offloads-flows.csv"
+        check "every flow ends with its checksum intact" [ "$?$(sum ok "/out/reordering-$_offloads-flows.csv")" = 04 ]
+        trace_ends "/out/reordering-$_offloads.trace"
+        _after=$(nstat_of_senders TcpExtTCPFullUndo)
+        _after=$((_after + $(nstat_of_senders TcpExtTCPPartialUndo) + $(nstat_of_senders TcpExtTCPDSACKUndo)))
+        repaired
+        check "what was no loss was undone, as the kernel counts it" [ $_after -gt $_before ]
+        check "and in the module" [ "$(decisions "$DID_UNDO")" -gt 0 ]
+    done
+}
+
+# Acknowledgements come late, once: timeouts that nothing was lost by.
+fault_late() {
+    bottleneck
+    for _offloads in off on; do
+        note "offloads $_offloads, no marks"
+        offloads $_offloads
+        _before=$(nstat_of_senders TcpExtTCPTimeouts)
+        plan "/out/late-$_offloads.csv" 3000000
+        trace_begins
+        traffic "/out/late-$_offloads.csv" "/out/late-$_offloads-flows.csv" &
+        play=$!
+        sleep 1
+        in_namespace incast-r tc qdisc change dev port root netem delay 800ms limit 10000
+        sleep 1.5
+        in_namespace incast-r tc qdisc change dev port root netem delay 2ms limit 10000
+        wait $play
+        check "every flow ends with its checksum intact" [ "$?$(sum ok "/out/late-$_offloads-flows.csv")" = 04 ]
+        trace_ends "/out/late-$_offloads.trace"
+        check "there were timeouts" [ "$(nstat_of_senders TcpExtTCPTimeouts)" -gt "$_before" ]
+        check "which the module was told of" [ "$(decisions "$DID_TIMEOUT")" -gt 0 ]
+        check "and which were undone" [ "$(decisions "$DID_UNDO")" -gt 0 ]
+        check "no window is then smaller than before" [ "$(not_undone)" -eq 0 ]
+        note "timeouts $(decisions "$DID_TIMEOUT"), undone $(decisions "$DID_UNDO")"
+    done
+}
+
+# Not the window is the limit, but what a socket holds: then no window grows. Otherwise it does, and is paced.
+fault_limited() {
+    bottleneck
+    for _offloads in off on; do
+        note "offloads $_offloads, no marks"
+        offloads $_offloads
+        plan "/out/limited-$_offloads.csv" 1000000
+        trace_begins
+        rig-traffic play --plan "/out/limited-$_offloads.csv" --congestion "$CONGESTION" --socket-buffer 8192 \
+            --out "/out/limited-$_offloads-flows.csv"
+        check "every flow ends with its checksum intact" [ "$?$(sum ok "/out/limited-$_offloads-flows.csv")" = 04 ]
+        trace_ends "/out/limited-$_offloads.trace"
+        _limited=$(largest_window)
+        # Doubled by the kernel the buffers hold 11 packets at most; slow start may have twice what it uses.
+        check "no window becomes larger than twice what is held" within "$_limited" 1 22
+        trace_begins
+        traffic "/out/limited-$_offloads.csv" "/out/free-$_offloads-flows.csv" &
+        play=$!
+        eventually "a connection is paced by its window and round trip" paced
+        wait $play
+        check "without that bound every flow ends with its checksum intact, too" \
+            [ "$?$(sum ok "/out/free-$_offloads-flows.csv")" = 04 ]
+        trace_ends "/out/free-$_offloads.trace"
+        check "and windows grow beyond it" [ "$(largest_window)" -gt 22 ]
+        note "largest window $_limited, without the bound $(largest_window)"
+    done
 }
 
 # The path's MTU falls and rises again.
 fault_mtu() {
+    # With one processor packets do not overtake each other: all that is missing is missing by the MTU.
+    echo 0 >/sys/devices/system/cpu/cpu1/online
     plan /out/mtu.csv 6000000
+    trace_begins
     traffic /out/mtu.csv /out/mtu-flows.csv &
     play=$!
     sleep 1
@@ -114,6 +195,11 @@ fault_mtu() {
     ip -n incast-switch link set to-r mtu 1500
     wait $play
     check "every flow ends with its checksum intact" [ "$?$(sum ok /out/mtu-flows.csv)" = 04 ]
+    trace_ends /out/mtu.trace
+    echo 1 >/sys/devices/system/cpu/cpu1/online
+    check "what was too large was sent again" [ "$(sum retransmissions /out/mtu-flows.csv)" -gt 0 ]
+    check "and taken for no loss and no timeout" [ "$(decisions "$DID_LOSS")-$(decisions "$DID_TIMEOUT")" = 0-0 ]
+    note "retransmissions $(sum retransmissions /out/mtu-flows.csv), timers $(nstat_of_senders TcpExtTCPTimeouts)"
 }
 
 # The receiver never echoes a mark.
@@ -278,7 +364,7 @@ fault_reload() {
 grep -v '^#' /rig/marimo-f.table >/tmp/shipped
 table_file /tmp/steep 39322 614
 module_loads
-for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering mtu mute latched beside offloads swap killed churn reload}; do
+for _fault in ${FAULTS:-bleached without-ecn all-marked loss reordering late limited mtu mute latched beside offloads swap killed churn reload}; do
     fault "$_fault"
 done
 module_unloads

@@ -103,13 +103,13 @@ offloads() {
 # A queue that marks and does not overflow.
 red="limit 600000 min 15000 max 45000 avpkt 1500 burst 11 probability 1 bandwidth 40mbit ecn"
 
-# bottleneck RED'S ARGUMENTS: the switch's port to the receiver, 40 Mbit/s.
+# bottleneck [RED'S ARGUMENTS]: the switch's port to the receiver, 40 Mbit/s. Without arguments it never marks.
 bottleneck() {
     in_namespace incast-switch tc qdisc del dev to-r root 2>/dev/null
     in_namespace incast-switch tc qdisc add dev to-r root handle 1: htb default 1
     in_namespace incast-switch tc class add dev to-r parent 1: classid 1:1 htb rate 40mbit burst 3000 cburst 3000
     # shellcheck disable=SC2086 # one word per argument
-    in_namespace incast-switch tc qdisc add dev to-r parent 1:1 handle 2: red $1
+    in_namespace incast-switch tc qdisc add dev to-r parent 1:1 handle 2: ${1:+red} ${1:-bfifo limit 600000}
 }
 
 # receiver LAW [route]: with what incast-r answers; by route, as an operator sets it for some peers, its listeners
@@ -154,6 +154,15 @@ red_count() {
 nstat_of() {
     _value=$(in_namespace "$1" nstat -asz "$2" 2>/dev/null | awk -v n="$2" '$1 == n { print $2 }')
     echo "${_value:-0}"
+}
+
+# nstat_of_senders NAME: since the network was made.
+nstat_of_senders() {
+    _total=0
+    for _n in $_all; do
+        case $_n in switch | r) ;; *) _total=$((_total + $(nstat_of "incast-$_n" "$1"))) ;; esac
+    done
+    echo $_total
 }
 
 # sum COLUMN FILE: a column of rig-traffic's rows, by name.

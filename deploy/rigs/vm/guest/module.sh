@@ -105,3 +105,82 @@ swap_tables() {
     done
     echo $_swaps >"$1.count"
 }
+
+tracing=/sys/kernel/tracing
+
+# What the module is told and decides, from its tracepoint: what no counter of the kernel's shows.
+trace_begins() {
+    echo 16384 >$tracing/buffer_size_kb
+    echo >$tracing/trace
+    echo 1 >$tracing/events/tcp_marimo/ack/enable
+}
+
+trace_ends() {
+    trace=$1
+    echo 0 >$tracing/events/tcp_marimo/ack/enable
+    cat $tracing/trace >"$trace"
+    # Of what was overwritten nothing could be said.
+    check "the trace is whole" whole_trace
+}
+whole_trace() { awk -F '[ :/]+' '/entries-in-buffer/ { whole = $4 > 0 && $4 == $5 } END { exit !whole }' "$trace"; }
+
+# The bits of its events, as in marimo_tcp.h.
+DID_ACK=1 DID_LOSS=2 DID_TIMEOUT=4 DID_UNDO=32
+
+# in_trace PROGRAM: what awk prints that sees the events of the trace: v[NAME], and did(BIT) as in marimo_tcp.h.
+in_trace() {
+    awk 'function did(bit) { return int(v["events"] / bit) % 2 }
+        / events=/ {
+            for (i = 1; i <= NF; i++) if (split($i, pair, "=") == 2) v[pair[1]] = pair[2]
+            '"$1"'
+        }
+        END { print n + 0 }' "$trace"
+}
+decisions() { in_trace "if (did($1)) n++"; }
+largest_window() { in_trace 'if (v["cwnd"] + 0 > n) n = v["cwnd"] + 0'; }
+
+# Windows during recovery that are larger than proportional rate reduction allows (RFC 6937): with no more on its way
+# than the target, the window is at most the target, but for one packet to begin with.
+recovering='v["state"] == 3 && (did(1) || did(2)) && !did(32)'
+too_large() {
+    in_trace "if ($recovering)"' {
+        target = int(v["window"] / 65536)
+        if (target < 2) target = 2
+        if (v["pipe"] + 0 <= target && v["cwnd"] > (target > v["pipe"] + 1 ? target : v["pipe"] + 1)) n++
+    }'
+}
+
+# Undone timeouts after which a window is smaller than before.
+not_undone() {
+    in_trace 'k = v["sport"] "-" v["dport"]
+        if (did(4) && !(k in before)) before[k] = last[k]
+        if (did(32) && k in before && v["window"] + 0 < before[k]) n++
+        if (did(32) || v["state"] == 0) delete before[k]
+        last[k] = v["window"] + 0'
+}
+
+# repaired: losses were answered once they were seen, and windows were as recovery wants them.
+repaired() {
+    check "recovery was entered" [ "$(decisions "$DID_LOSS")" -gt 0 ]
+    check "and seen at work" [ "$(in_trace "if ($recovering) n++")" -gt 0 ]
+    check "it made no window larger than it may" [ "$(too_large)" -eq 0 ]
+    note "recoveries $(decisions "$DID_LOSS"), timeouts $(decisions "$DID_TIMEOUT"), undone $(decisions "$DID_UNDO")"
+}
+
+# paced: ss of a sender shows the rate that the module sets: 5/4 of the window per round trip, twice in slow start; more
+# while more is on its way than the window.
+paced() {
+    in_namespace incast-0 ss -tin state established >/out/paced-ss
+    awk '{
+            for (i = 1; i <= NF; i++) {
+                if ($i == "pacing_rate") rate = $(i + 1) + 0
+                if (split($i, pair, ":") == 2) v[pair[1]] = pair[2] + 0
+            }
+        }
+        END {
+            if (!rate || !v["rtt"] || !v["unacked"]) exit 1
+            one = 8000 * v["mss"] / v["rtt"]
+            packets = v["unacked"] > v["cwnd"] ? v["unacked"] : v["cwnd"]
+            exit !(rate >= 1.25 * one * v["cwnd"] * 0.99 && rate <= 2 * one * packets * 1.01)
+        }' /out/paced-ss
+}
