@@ -49,6 +49,20 @@ lacking=$("$binaries/marimoctl" status --json | python3 -c 'import json, sys; pr
 [ -z "$lacking" ] || skip "$lacking"
 unshare --net tc qdisc add dev lo root handle 1: htb 2>/dev/null || skip "this kernel has no HTB"
 
+# Without traffic of the rig: the life of marimoctl's command on this kernel. It takes the lock itself.
+case " $* " in
+*" --only "* | *" --hold "*) ;;
+*)
+    $cargo test --quiet --locked -p marimoctl --test lifecycle -- --ignored >"$out/lifecycle.log" 2>&1 || {
+        cat "$out/lifecycle.log" >&2
+        echo "netns rig: marimoctl: FAILED" >&2
+        exit 1
+    }
+    grep -q "1 passed" "$out/lifecycle.log" || { echo "netns rig: marimoctl: its test did not run" >&2; exit 1; }
+    echo "netns rig: marimoctl: loads, tunes, unloads with open connections, cleans up what a killed load left"
+    ;;
+esac
+
 # One rig at a time: a congestion control has one name in a kernel.
 exec {lock}>/run/incast-netns-rig.lock
 flock "$lock"
