@@ -26,6 +26,7 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) SEC(".ksyms") __attribute__((weak))
 
 #define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
+#define XDP_PASS 2
 #define ETH_HLEN 14
 #define ECN_MASK 3u
 #define ECN_CE 3u
@@ -247,6 +248,14 @@ SEC("tc")
 int departures(struct __sk_buff *skb)
 {
 	return watch(skb, AT_SENDER);
+}
+
+/* With a program here a veth has its NAPI, which can have a thread. */
+SEC("xdp")
+int pass(void *frame)
+{
+	(void)frame;
+	return XDP_PASS;
 }
 
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The netns rig: bpf_marimo between network namespaces of this kernel, with a router that marks by its real backlog.
 # usage: deploy/rigs/netns/run.sh [--faults] [--only CASE]...
+#        deploy/rigs/netns/run.sh --hold     (for the lane itself: a rig that is to be killed)
 #
 # Everything runs in a mount and a PID namespace of its own, with a bpffs and a /run/netns of its own: when the rig ends,
 # even by SIGKILL, the kernel ends its processes, and with the last of them its namespaces, pins and the registration of
@@ -49,13 +50,45 @@ lacking=$("$binaries/marimoctl" status --json | python3 -c 'import json, sys; pr
 [ -z "$lacking" ] || skip "$lacking"
 unshare --net tc qdisc add dev lo root handle 1: htb 2>/dev/null || skip "this kernel has no HTB"
 
+# Without traffic of the rig: the life of marimoctl's command on this kernel. It takes the lock itself.
+case " $* " in
+*" --only "* | *" --hold "*) ;;
+*)
+    $cargo test --quiet --locked -p marimoctl --test lifecycle -- --ignored >"$out/lifecycle.log" 2>&1 || {
+        cat "$out/lifecycle.log" >&2
+        echo "netns rig: marimoctl: FAILED" >&2
+        exit 1
+    }
+    grep -q "1 passed" "$out/lifecycle.log" || { echo "netns rig: marimoctl: its test did not run" >&2; exit 1; }
+    echo "netns rig: marimoctl: loads, tunes, unloads with open connections, cleans up what a killed load left"
+    ;;
+esac
+
 # One rig at a time: a congestion control has one name in a kernel.
 exec {lock}>/run/incast-netns-rig.lock
 flock "$lock"
 
+# The kernel's threads that poll the rig's devices are not in its PID namespace: they are put on its CPU from here.
+cpu=$(python3 -c 'import os; print(max(os.sched_getaffinity(0)))')
+threads() { pgrep '^napi/eth0-' || true; }
+others=$(threads)
+pipes=$(mktemp -d)
+mkfifo "$pipes/requests" "$pipes/answers"
+while read -r; do
+    for thread in $(threads); do
+        case " ${others//$'\n'/ } " in *" $thread "*) continue ;; esac
+        # One that has ended meanwhile is no matter.
+        taskset -pc "$cpu" "$thread" >/dev/null 2>&1 || true
+    done
+    echo pinned
+done <"$pipes/requests" >"$pipes/answers" {lock}>&- &
+exec 9>"$pipes/requests" 8<"$pipes/answers"
+rm -r "$pipes"
+
 # The guard reads until nobody holds the other end of its pipe any more, then restores.
 backlog=$(cat /proc/sys/net/core/netdev_max_backlog)
 exec {alive}> >(
+    exec 8<&- 9>&-
     trap '' INT TERM HUP
     cat >/dev/null
     echo "$backlog" >/proc/sys/net/core/netdev_max_backlog
@@ -67,8 +100,8 @@ fi
 # Whoever kills this script kills the rig: its PID 1 dies with unshare, and unshare with us.
 rig() {
     setpriv --pdeathsig KILL unshare --mount --propagation private --pid --mount-proc --fork --kill-child -- \
-        python3 -B deploy/rigs/netns/rig.py --binaries "$binaries" --marker "$out/marker.bpf.o" "$@" \
-        {alive}>&- {lock}>&-
+        python3 -B deploy/rigs/netns/rig.py --binaries "$binaries" --marker "$out/marker.bpf.o" --cpu "$cpu" \
+        --pinner 8 9 "$@" {alive}>&- {lock}>&-
 }
 
 if [ "${1:-}" = --hold ]; then

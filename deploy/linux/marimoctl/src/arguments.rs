@@ -84,7 +84,7 @@ pub struct Top {
     /// End after so long [default: never; with --once 1]
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<u64>,
-    /// Also what was recorded before, as far as the trace still has it
+    /// Also what was recorded before, as far as the trace still has it; not of the module
     #[arg(long)]
     pub recorded: bool,
     /// Which one to watch [default: the one that is loaded, the BPF object if both are]

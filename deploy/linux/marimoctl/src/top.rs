@@ -120,8 +120,16 @@ impl Table {
     }
 }
 
+/// The module's events go to those who watch, and are kept by nobody before.
+fn nothing_recorded() -> Failure {
+    Failure::input(format!("--recorded: found with {}, allowed is {NAME}", module::NAME))
+}
+
 /// Shows epochs as they come.
 pub fn top(arguments: &arguments::Top) -> Outcome {
+    if arguments.recorded && arguments.form == Some(Form::Module) {
+        return Err(nothing_recorded());
+    }
     crate::load::root()?;
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let handler: extern "C" fn(libc::c_int) = on_signal;
@@ -135,6 +143,9 @@ pub fn top(arguments: &arguments::Top) -> Outcome {
         return of_ring(&loaded, arguments);
     }
     if wanted(Form::Module) && module::loaded() {
+        if arguments.recorded {
+            return Err(nothing_recorded());
+        }
         let mut instance = Instance::new()?;
         return show(arguments, |since| {
             thread::sleep(POLL);

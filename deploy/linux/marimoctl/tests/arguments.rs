@@ -70,6 +70,12 @@ fn a_fallback_is_another_congestion_control() {
 }
 
 #[test]
+fn the_module_has_recorded_nothing_before() {
+    let said = refused(&["top", "--form", "module", "--recorded"]);
+    assert!(said.contains("--recorded: found with tcp_marimo, allowed is bpf_marimo"), "{said}");
+}
+
+#[test]
 fn an_unknown_argument_is_refused() {
     assert!(refused(&["reload"]).contains("reload"));
     assert!(refused(&["top", "--seconds", "soon"]).contains("soon"));
