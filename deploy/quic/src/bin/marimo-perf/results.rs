@@ -146,6 +146,7 @@ impl Folder {
             "probe_timeouts": sum(|s| s.probe_timeouts.into()),
             "ecn_capable": in_state(EcnState::Capable),
             "ecn_failed": in_state(EcnState::Failed),
+            "ecn_unknown": in_state(EcnState::Unknown),
             "ecn_failures": sum(|s| s.ecn_failures.into()),
             "fallbacks": sum(|s| s.fallbacks.into()),
         });
@@ -172,7 +173,7 @@ impl Folder {
             totals["sent_packets"],
             totals["ce_packets"],
             totals["lost_packets"],
-            totals["ecn_failed"],
+            in_state(EcnState::Failed) + in_state(EcnState::Unknown),
             self.0.display()
         ))
     }
