@@ -272,9 +272,13 @@ impl CongestionController for Controller {
         &mut self,
         _time_sent: Timestamp,
         _now: Timestamp,
-        _rtt_estimator: &RttEstimator,
+        rtt_estimator: &RttEstimator,
         _publisher: &mut Pub,
     ) {
+        // A departure that an assumed round trip has set would hold a window back for longer than the real one.
+        if rtt_estimator.smoothed_rtt() < self.settings.pace_from {
+            self.pacer.stop();
+        }
     }
 
     fn on_ack<Pub: Publisher>(

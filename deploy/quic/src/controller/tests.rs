@@ -269,6 +269,30 @@ fn a_test_of_ecn_that_nothing_decides_is_a_failed_one() {
 }
 
 #[test]
+fn a_measured_round_trip_takes_back_what_an_assumed_one_has_paced() {
+    let mut path = Path::new(Settings::default());
+    let sampled = |path: &mut Path, micros: u64| {
+        path.rtt.update_rtt(
+            Duration::ZERO,
+            Duration::from_micros(micros),
+            at(path.now),
+            true,
+            PacketNumberSpace::ApplicationData,
+        );
+        path.controller.on_rtt_update(at(path.now), at(path.now), &path.rtt, &mut path.heard);
+    };
+    for (micros, stays) in [(200, false), (5_000, true)] {
+        path.rtt = RttEstimator::new(Duration::from_millis(10));
+        for _ in 0..10 {
+            path.send(FULL.into(), Some(false));
+        }
+        assert!(path.controller.earliest_departure_time().is_some_and(|departure| departure > at(path.now)));
+        sampled(&mut path, micros);
+        assert_eq!(path.controller.earliest_departure_time().is_some(), stays, "{micros} us");
+    }
+}
+
+#[test]
 fn a_pause_limits_the_next_burst_and_keeps_the_window() {
     let mut path = Path::new(Settings::default());
     for _ in 0..4 {
