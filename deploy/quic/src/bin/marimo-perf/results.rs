@@ -178,3 +178,16 @@ impl Folder {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_written_is_the_one_built_with() {
+        const LOCK: &str = include_str!("../../../../../Cargo.lock");
+        let locked = format!("name = \"s2n-quic\"\nversion = \"{S2N_QUIC}\"\n");
+        assert_eq!(LOCK.matches("name = \"s2n-quic\"\n").count(), 1);
+        assert!(LOCK.contains(&locked), "S2N_QUIC {S2N_QUIC} is not that of Cargo.lock");
+    }
+}
