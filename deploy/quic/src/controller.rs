@@ -94,6 +94,8 @@ pub struct Controller {
     fast_retransmission: bool,
     /// When the first packet was sent, and when anything was sent or acknowledged last.
     times: Option<(Timestamp, Timestamp)>,
+    /// Position of the first packet sent without ECT while the test of ECN is undecided.
+    undecided: Option<u64>,
 }
 
 impl Controller {
@@ -114,6 +116,7 @@ impl Controller {
             restart: None,
             fast_retransmission: false,
             times: None,
+            undecided: None,
         }
     }
 
@@ -138,12 +141,14 @@ impl Controller {
 
     /// Follows the state of ECN: without it the marks that a decrease is computed from do not exist.
     fn follow_ecn(&mut self) {
-        match (self.link.ecn(), self.law) {
-            (EcnState::Failed, Law::Marimo(core)) => {
-                self.law = Law::Reno(Reno::new(self.window(), core.in_slow_start()));
-                self.marked = 0;
-                self.link.fell_back();
-            }
+        let state = self.link.ecn();
+        if state == EcnState::Unknown {
+            self.undecided.get_or_insert(self.ledger.next());
+        } else {
+            self.undecided = None;
+        }
+        match (state, self.law) {
+            (EcnState::Failed, Law::Marimo(_)) => self.fall_back(),
             // ECN is tested again after 60 s; until that has succeeded nothing is known of marks.
             (EcnState::Capable, Law::Reno(reno)) => {
                 let resumed = self.settings.resumed(reno.window(), reno.in_slow_start());
@@ -151,6 +156,15 @@ impl Controller {
                 self.link.returned();
             }
             _ => {}
+        }
+    }
+
+    /// Goes on without marks, from the window that it has.
+    fn fall_back(&mut self) {
+        if let Law::Marimo(core) = self.law {
+            self.law = Law::Reno(Reno::new(self.window(), core.in_slow_start()));
+            self.marked = 0;
+            self.link.fell_back();
         }
     }
 
@@ -258,9 +272,13 @@ impl CongestionController for Controller {
         &mut self,
         _time_sent: Timestamp,
         _now: Timestamp,
-        _rtt_estimator: &RttEstimator,
+        rtt_estimator: &RttEstimator,
         _publisher: &mut Pub,
     ) {
+        // A departure that an assumed round trip has set would hold a window back for longer than the real one.
+        if rtt_estimator.smoothed_rtt() < self.settings.pace_from {
+            self.pacer.stop();
+        }
     }
 
     fn on_ack<Pub: Publisher>(
@@ -279,6 +297,10 @@ impl CongestionController for Controller {
         }
         let acked =
             self.ledger.on_acked(bytes_acknowledged as u64, newest_acked_packet_info, self.full.into());
+        // s2n-quic stays undecided for good if all ten packets of its test are lost, and sends without ECT meanwhile.
+        if self.undecided.is_some_and(|from| acked.position > from) {
+            self.fall_back();
+        }
         // As in the simulator (docs/hosts.md, "Who may send"), but of the whole round trip: s2n-quic reads many
         // acknowledgements before it sends again, so that what is in flight at the last of them says little.
         let limited = !self.app_limited && 2 * u64::from(self.peak.0) >= u64::from(self.congestion_window());

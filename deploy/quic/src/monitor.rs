@@ -36,7 +36,7 @@ pub enum EcnState {
     /// The first ten packets are sent with ECT(0).
     #[default]
     Testing,
-    /// They are under way; further ones go without.
+    /// They are under way or lost, which is for good if all of them are; further ones go without.
     Unknown,
     /// Off for 60 s: marks were not reported, or more than ten packets with ECT were lost in a row.
     Failed,

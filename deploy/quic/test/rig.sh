@@ -5,13 +5,64 @@
 #
 # The router's port may have a marker (marker.bpf.c), which counts the marks that it makes, and rules of nftables. The
 # server counts what arrives by codepoint, the client what it sends with CE itself.
+#
+# A rig is alone in a mount and a PID namespace: when it ends, even by SIGKILL, the kernel ends its processes, and with
+# the last of them go its namespaces and its files.
 
-# What it runs, set by whoever sources this.
-: "${perf:?}"
-rig="incast-q$$"
-client="$rig-c" router="$rig-r" server="$rig-s"
-work=$(mktemp -d)
+client=incast-q-client router=incast-q-router server=incast-q-server
+work=$PWD/target/rigs/quic/work
+# The object of the marker.
+marker_object=$PWD/target/rigs/quic/marker.bpf.o
 server_pid=
+
+# What this machine lacks for a rig, if it lacks something.
+rig_lacks() {
+    local command
+    if [ "$(id -u)" != 0 ]; then
+        echo "root is needed"
+        return
+    fi
+    for command in ip tc nft ethtool python3 clang bpftool nsenter setpriv unshare; do
+        command -v "$command" >/dev/null || {
+            echo "no $command"
+            return
+        }
+    done
+    if [ ! -r /sys/kernel/btf/vmlinux ]; then
+        echo "this kernel has no BTF"
+    elif ! grep -qaF bpf_cast_to_kern_ctx /sys/kernel/btf/vmlinux; then
+        echo "this kernel has no bpf_cast_to_kern_ctx, by which the marker reads the queue; Linux has it from 6.2 on"
+    elif ! unshare --net tc qdisc add dev lo root handle 1: htb 2>/dev/null; then
+        echo "this kernel has no HTB"
+    elif ! unshare --net tc qdisc add dev lo clsact 2>/dev/null; then
+        echo "this kernel has no clsact"
+    elif ! unshare --net nft add table ip rig 2>/dev/null; then
+        echo "this kernel has no nftables"
+    fi
+}
+
+# usage: rig_alone NAME COMMAND…: the command, in namespaces of its own; NAME is found by rig_processes
+rig_alone() {
+    local name=$1
+    shift
+    INCAST_QUIC_RIG=$name setpriv --pdeathsig KILL unshare --mount --propagation private --pid --mount-proc \
+        --fork --kill-child -- "$@"
+}
+
+# usage: rig_processes NAME: files of /proc of what a rig still runs
+rig_processes() { grep -lzxF "INCAST_QUIC_RIG=$1" /proc/[0-9]*/environ 2>/dev/null || true; }
+
+# The first thing that a command of rig_alone does. What it runs is in $perf.
+rig_begin() {
+    : "${perf:?}" "${INCAST_QUIC_RIG:?}"
+    mkdir -p /run/netns "$work"
+    mount -t tmpfs tmpfs /run/netns
+    mount -t tmpfs tmpfs "$work"
+    trap rig_down EXIT
+    # As the first process of its namespace it would not hear them otherwise.
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
 
 rig_down() {
     if [ -n "$server_pid" ]; then
@@ -24,12 +75,6 @@ rig_down() {
         ip netns del "$space" 2>/dev/null || true
     done
 }
-
-rig_end() {
-    rig_down
-    rm -rf "$work"
-}
-trap rig_end EXIT
 
 in_client() { nsenter --net="/run/netns/$client" "$@"; }
 in_router() { nsenter --net="/run/netns/$router" "$@"; }
@@ -73,7 +118,7 @@ rig_up() {
     if [ "$marker" = marker ]; then
         in_router tc qdisc add dev east clsact
         in_router tc filter add dev east egress bpf direct-action \
-            object-file target/rigs/quic/marker.bpf.o section tc
+            object-file "$marker_object" section tc
     fi
     in_router nft -f - <<'NFT'
 table ip rig {
@@ -135,8 +180,9 @@ print([entry["counter"]["packets"] for entry in json.load(sys.stdin)["nftables"]
 # usage: serve ARGUMENT…: starts the server and waits until it listens
 serve() {
     rm -f "$work/certificate.pem"
-    in_server "$perf" server --listen 10.77.2.1:4433 --certificate-out "$work/certificate.pem" "$@" \
-        >"$work/server.log" 2>&1 &
+    # No function: $! would be its shell, which does not take the server with it.
+    nsenter --net="/run/netns/$server" "$perf" server --listen 10.77.2.1:4433 \
+        --certificate-out "$work/certificate.pem" "$@" >"$work/server.log" 2>&1 &
     server_pid=$!
     local tries=0
     until [ -s "$work/certificate.pem" ]; do

@@ -3,6 +3,8 @@
 # shellcheck disable=SC2119,SC2120
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+# shellcheck source=deploy/quic/test/rig.sh
+. deploy/quic/test/rig.sh
 what="Marimo over QUIC between network namespaces"
 
 skip() {
@@ -14,25 +16,74 @@ skip() {
     exit 0
 }
 
-[ "$(id -u)" = 0 ] || skip "root is needed"
-[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
-scripts/debian.sh ip iproute2 "$what"
-scripts/debian.sh nft nftables "$what"
-scripts/debian.sh ethtool ethtool "$what"
-scripts/debian.sh python3 python3 "$what"
-scripts/debian.sh clang clang "$what"
-scripts/debian.sh bpftool bpftool "$what"
-for command in ip tc nft ethtool python3 clang bpftool nsenter; do
-    command -v "$command" >/dev/null || skip "no $command"
-done
-mkdir -p target/rigs/quic
-clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
-    -o target/rigs/quic/marker.bpf.o
-python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt
-"${CARGO:-cargo}" build --quiet --locked -p incast-quic
-perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
-# shellcheck source=deploy/quic/test/rig.sh
-. deploy/quic/test/rig.sh
+# Checks everything, then runs the rig, and another one that is killed.
+outside() {
+    [ "$(id -u)" = 0 ] || skip "root is needed"
+    scripts/debian.sh ip iproute2 "$what"
+    scripts/debian.sh nft nftables "$what"
+    scripts/debian.sh ethtool ethtool "$what"
+    scripts/debian.sh python3 python3 "$what"
+    scripts/debian.sh clang clang "$what"
+    scripts/debian.sh bpftool bpftool "$what"
+    local lacks left victim
+    lacks=$(rig_lacks)
+    [ -z "$lacks" ] || skip "$lacks"
+    mkdir -p target/rigs/quic
+    clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
+        -o "$marker_object"
+    python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt
+    "${CARGO:-cargo}" build --quiet --locked -p incast-quic
+    perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
+    export perf
+
+    rig_alone "lane-$$" deploy/quic/test/run.sh --inside checks
+
+    # Killed, nothing of it may be left: no server, and nothing that holds its namespaces.
+    rig_alone "held-$$" deploy/quic/test/run.sh --inside hold >/dev/null &
+    victim=$!
+    for _ in $(seq 300); do
+        left=$(rig_processes "held-$$")
+        serves "$left" && break
+        sleep 0.1
+    done
+    serves "$left" || {
+        echo "failed: the rig that was to be killed did not begin" >&2
+        exit 1
+    }
+    kill -KILL "$victim"
+    wait "$victim" 2>/dev/null || true
+    for _ in $(seq 100); do
+        left=$(rig_processes "held-$$"; rig_processes "lane-$$")
+        [ -z "$left" ] && break
+        sleep 0.1
+    done
+    if [ -n "$left" ]; then
+        echo "failed: still there 10 s after the end of its rig: $left" >&2
+        exit 1
+    fi
+    echo "QUIC: a rig ended by SIGKILL leaves no process"
+}
+
+# usage: serves PROCESSES: whether a server is among them
+serves() {
+    local environment
+    for environment in $1; do
+        if [ "$(cat "${environment%environ}comm" 2>/dev/null)" = marimo-perf ]; then return 0; fi
+    done
+    return 1
+}
+
+if [ "${1:-}" != --inside ]; then
+    outside
+    exit
+fi
+rig_begin
+if [ "$2" = hold ]; then
+    rig_up off none 200000
+    serve
+    sleep 60
+    exit
+fi
 checks=0
 
 # usage: expect WHAT NUMBER OPERATOR NUMBER
@@ -62,6 +113,7 @@ same "CE at the server" "$(counter "$server" ce)" $((marks + own))
 same "CE at the controller" "$(value marked totals.ce_packets)" "$marks"
 same "nothing lost" "$(value marked totals.lost_packets)" 0
 same "ECN" "$(value marked flows.0.connection.ecn)" capable
+same "fallbacks with ECN" "$(value marked totals.fallbacks)" 0
 same "flows done" "$(value marked totals.done)" 1
 # The window fell in some epoch with marks, and was larger before.
 same "decreases follow marks" "$(python3 - "$work/marked/quic.json" <<'PY'
@@ -109,13 +161,14 @@ same "the window with CE on all" "$(value all-marked flows.0.connection.window)"
     $((2 * $(value all-marked flows.0.connection.full_packet)))
 
 # A path that drops whatever has ECT: s2n-quic sends ten packets with it, the handshake's among them, then goes on
-# without. ECN is never validated.
+# without. ECN is never validated, and what is acknowledged without it makes the controller go on without marks.
 rig_up off none 200000 "ip ecn != not-ect counter name changed drop"
 serve
 send black-hole deploy/quic/test/one.toml --lead 2s
 expect "packets with ECT dropped" "$(counter "$router" changed)" -ge 10
 same "done through the hole" "$(value black-hole totals.done)" 1
-same "ECN validated through the hole" "$(value black-hole totals.ecn_capable)" 0
+same "ECN through the hole" "$(value black-hole flows.0.connection.ecn)" unknown
+same "fallback through the hole" "$(value black-hole flows.0.connection.fallbacks)" 1
 same "CE through the hole" "$(value black-hole totals.ce_packets)" 0
 
 # Losses without congestion: the checksum is right, and a lost packet is no mark.
@@ -160,5 +213,8 @@ refused "beta" client deploy/quic/test/one.toml --source h0 --first-host 10.0.0.
 refused "already" client deploy/quic/test/one.toml --source h0 --first-host 10.0.0.1 \
     --certificate "$work/certificate.pem" --out "$work/marked"
 same "nothing written" "$([ -e "$work/none" ] && ls "$work/none")" ""
+
+rig_down
+same "servers left" "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -x marimo-perf)" ""
 
 echo "QUIC: $checks checks passed: marks made = arrived = acted on, ECN stripped, lost and saturated, bundles, bad input; vectors are the oracle's"

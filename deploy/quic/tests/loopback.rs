@@ -186,5 +186,5 @@ fn bad_input_names_its_place() {
         "[[workload]]\nkind = \"rpc\"\nrequest = { fixed = \"1KB\" }\nresponse = { fixed = \"2KB\" }\nclients = \"h0..h1\"\nservers = [\"h3\"]\n[[scheme]]",
     );
     fs::write(scratch.path("scenario.toml"), closed).expect("written");
-    refused(&["--all", "--first-host", "127.0.77.1"], "flows that start when others end");
+    refused(&["--all", "--first-host", "127.0.77.1"], "opens its flows during the run");
 }

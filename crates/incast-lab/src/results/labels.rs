@@ -1,6 +1,7 @@
 //! Names of nodes and ports in results.
 
 use incast_sim::fabric::topology::{Tier, Topology};
+use std::ops::Range;
 
 /// Names that outlive the topology, which the simulation consumes.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,11 @@ impl Labels {
             }
         }
         Self { hosts: topology.hosts, names: topology.names.clone(), peers }
+    }
+
+    /// The hosts, which are the first nodes.
+    pub fn hosts(&self) -> Range<u32> {
+        0..self.hosts
     }
 
     /// Name of a node.

@@ -71,6 +71,11 @@ impl Flows {
         Ok(Self { rows, classes, labels })
     }
 
+    /// Names of the hosts.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
     /// Writes them as CSV: a row of a run's `flows.parquet` each, with the columns that are known beforehand, and the row's
     /// number before them.
     ///

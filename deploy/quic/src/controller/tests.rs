@@ -232,6 +232,67 @@ fn without_ecn_losses_alone_decide_and_with_it_the_window_goes_on() {
 }
 
 #[test]
+fn a_test_of_ecn_that_nothing_decides_is_a_failed_one() {
+    let mut path = Path::new(Settings::default());
+    for _ in 0..10 {
+        path.send(FULL.into(), Some(false));
+    }
+    path.link.set_ecn(EcnState::Unknown);
+    // Nine are lost. What is acknowledged was sent before the change, and says nothing yet.
+    for position in 0..9 {
+        path.lose(position, false);
+    }
+    path.ack(&[9]);
+    assert!(!path.controller.is_fallback());
+    // Not in flight, so that the next one is the first without ECT whose acknowledgement is heard of.
+    path.send(0, Some(false));
+    path.send(FULL.into(), Some(false));
+    path.send(FULL.into(), Some(false));
+    assert!(!path.controller.is_fallback());
+    let window = path.controller.window();
+    path.ack(&[10]);
+    assert!(path.controller.is_fallback());
+    assert!(path.controller.window() >= window);
+    path.ack(&[11]);
+    assert_eq!((path.link.statistics().fallbacks, path.link.statistics().returns), (1, 0), "counted once");
+    // A packet of the test was only late.
+    path.link.set_ecn(EcnState::Capable);
+    path.send(FULL.into(), Some(false));
+    assert!(!path.controller.is_fallback());
+    // Validated in time, nothing changes.
+    let mut path = Path::new(Settings::default());
+    path.link.set_ecn(EcnState::Unknown);
+    path.send(FULL.into(), Some(false));
+    path.link.set_ecn(EcnState::Capable);
+    path.ack(&[0]);
+    assert_eq!(path.link.statistics().fallbacks, 0);
+}
+
+#[test]
+fn a_measured_round_trip_takes_back_what_an_assumed_one_has_paced() {
+    let mut path = Path::new(Settings::default());
+    let sampled = |path: &mut Path, micros: u64| {
+        path.rtt.update_rtt(
+            Duration::ZERO,
+            Duration::from_micros(micros),
+            at(path.now),
+            true,
+            PacketNumberSpace::ApplicationData,
+        );
+        path.controller.on_rtt_update(at(path.now), at(path.now), &path.rtt, &mut path.heard);
+    };
+    for (micros, stays) in [(200, false), (5_000, true)] {
+        path.rtt = RttEstimator::new(Duration::from_millis(10));
+        for _ in 0..10 {
+            path.send(FULL.into(), Some(false));
+        }
+        assert!(path.controller.earliest_departure_time().is_some_and(|departure| departure > at(path.now)));
+        sampled(&mut path, micros);
+        assert_eq!(path.controller.earliest_departure_time().is_some(), stays, "{micros} us");
+    }
+}
+
+#[test]
 fn a_pause_limits_the_next_burst_and_keeps_the_window() {
     let mut path = Path::new(Settings::default());
     for _ in 0..4 {

@@ -186,7 +186,7 @@ fn delivered(
     statistics: &Statistics,
     start: Time,
 ) -> (Time, bool) {
-    let same_clock = receipt.clock == transfer::clock();
+    let same_clock = transfer::same_clock(receipt.clock, transfer::clock());
     let time = if same_clock {
         Time::from_ns(receipt.arrived.saturating_sub(origin.unix))
     } else {

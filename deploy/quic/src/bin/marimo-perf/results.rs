@@ -146,6 +146,7 @@ impl Folder {
             "probe_timeouts": sum(|s| s.probe_timeouts.into()),
             "ecn_capable": in_state(EcnState::Capable),
             "ecn_failed": in_state(EcnState::Failed),
+            "ecn_unknown": in_state(EcnState::Unknown),
             "ecn_failures": sum(|s| s.ecn_failures.into()),
             "fallbacks": sum(|s| s.fallbacks.into()),
         });
@@ -172,8 +173,21 @@ impl Folder {
             totals["sent_packets"],
             totals["ce_packets"],
             totals["lost_packets"],
-            totals["ecn_failed"],
+            in_state(EcnState::Failed) + in_state(EcnState::Unknown),
             self.0.display()
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_written_is_the_one_built_with() {
+        const LOCK: &str = include_str!("../../../../../Cargo.lock");
+        let locked = format!("name = \"s2n-quic\"\nversion = \"{S2N_QUIC}\"\n");
+        assert_eq!(LOCK.matches("name = \"s2n-quic\"\n").count(), 1);
+        assert!(LOCK.contains(&locked), "S2N_QUIC {S2N_QUIC} is not that of Cargo.lock");
     }
 }

@@ -3,8 +3,9 @@
 use crate::{Failure, arguments::Client};
 use incast_lab::{
     results::labels::Labels,
-    run::only::Only,
+    run::{RunError, only::Only},
     scenario::{Form, Scenario},
+    workload::list::{Flows, Listed},
 };
 use incast_sim::FlowSpec;
 use incast_units::Time;
@@ -79,19 +80,17 @@ impl Traffic {
             )));
         }
         run.seed = arguments.seed.unwrap_or(run.seed);
-        let config = run.config(1).map_err(|error| Failure::Input(error.to_string()))?;
-        if config.applications.iter().any(Option::is_some) {
-            return Err(Failure::Input(format!(
-                "{}: workload: flows that start when others end (rpc) cannot be sent; allowed are workloads whose \
-                 starts are known beforehand",
-                arguments.scenario.display()
-            )));
-        }
-        let labels = Labels::new(&config.topology);
-        let names: Vec<&str> = (0..config.topology.hosts).map(|host| labels.node(host)).collect();
+        let listed = Flows::of(&run).map_err(|error| {
+            Failure::Input(match error {
+                RunError::Flows { message, .. } => format!("{}: {message}", arguments.scenario.display()),
+                error => error.to_string(),
+            })
+        })?;
+        let labels = listed.labels().clone();
+        let names: Vec<&str> = labels.hosts().map(|host| labels.node(host)).collect();
         let addresses = addresses(arguments, &names)?;
         let sources = sources(arguments, &names)?;
-        let (flows, last) = flows(&config.flows, &sources, arguments.stretch);
+        let (flows, last) = flows(&listed.rows, &sources, arguments.stretch);
         for flow in &flows {
             for (key, host) in [("source", flow.spec.source), ("destination", flow.spec.destination)] {
                 if !addresses.contains_key(&host) {
@@ -123,23 +122,14 @@ impl Traffic {
     }
 }
 
-/// The flows of some sources, numbered as the simulator does; and the last start of all.
-fn flows(all: &[FlowSpec], sources: &[u32], stretch: u32) -> (Vec<Flow>, Time) {
-    let mut sorted: Vec<&FlowSpec> = all.iter().collect();
-    sorted.sort_by_key(|flow| (flow.source, flow.start));
-    let mut next: BTreeMap<u32, u32> = BTreeMap::new();
+/// The flows of some sources at their stretched times, and the last start of all.
+fn flows(all: &[Listed], sources: &[u32], stretch: u32) -> (Vec<Flow>, Time) {
     let (mut flows, mut last) = (Vec::new(), Time::ZERO);
-    for spec in sorted {
-        let sequence = next.entry(spec.source).or_default();
-        let start = spec.start.saturating_mul(stretch.into());
+    for row in all {
+        let start = row.flow.start.saturating_mul(stretch.into());
         last = last.max(start);
-        let mut flow = Flow { spec: FlowSpec { start, ..*spec }, sequence: *sequence };
-        *sequence += 1;
-        if flow.spec.request == FlowSpec::OWN_REQUEST {
-            flow.spec.request = flow.id();
-        }
-        if sources.contains(&flow.spec.source) {
-            flows.push(flow);
+        if sources.contains(&row.flow.source) {
+            flows.push(Flow { spec: FlowSpec { start, ..row.flow }, sequence: row.sequence });
         }
     }
     (flows, last)
@@ -201,26 +191,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_are_numbered_at_their_sources_whoever_sends_them() {
-        let spec = |source: u32, start: u64, request: u64| FlowSpec {
-            start: Time::from_us(start),
-            source,
-            destination: 9,
-            bytes: 1,
-            class: 0,
-            request,
-            pinned: None,
+    fn flows_of_others_are_left_out_and_times_are_stretched() {
+        let row = |source: u32, sequence: u32, start: u64| {
+            let flow = FlowSpec {
+                start: Time::from_us(start),
+                source,
+                destination: 9,
+                bytes: 1,
+                class: 0,
+                request: FlowSpec::NO_REQUEST,
+                pinned: None,
+            };
+            Listed { sequence, flow, counted: true }
         };
-        let all = [
-            spec(1, 7, FlowSpec::NO_REQUEST),
-            spec(0, 5, FlowSpec::NO_REQUEST),
-            spec(1, 3, FlowSpec::OWN_REQUEST),
-        ];
-        let (flows, last) = flows(&all, &[1], 10);
-        let found: Vec<_> =
-            flows.iter().map(|flow| (flow.spec.source, flow.sequence, flow.spec.start)).collect();
-        assert_eq!(found, [(1, 0, Time::from_us(30)), (1, 1, Time::from_us(70))]);
-        assert_eq!((flows[0].spec.request, flows[1].spec.request), (1 << 32, FlowSpec::NO_REQUEST));
-        assert_eq!(last, Time::from_us(70));
+        let (flows, last) = flows(&[row(0, 0, 8), row(1, 0, 3), row(1, 1, 7)], &[1], 10);
+        let found: Vec<_> = flows.iter().map(|flow| (flow.id(), flow.spec.start)).collect();
+        assert_eq!(found, [(1 << 32, Time::from_us(30)), (1 << 32 | 1, Time::from_us(70))]);
+        assert_eq!(last, Time::from_us(80), "of all, so that several clients end together");
     }
 }

@@ -4,10 +4,11 @@
 //!   client ── "incastQ1" · flow (u64) · bytes (u64) · bytes of content ──▶ server
 //!   server ── bytes (u64) · FNV-1a of them (u64) · when the last one was there (u64, ns of the Unix era) · clock (u64) ──▶ client
 //! ```
-//! All numbers are little-endian.
+//! All numbers are little-endian; clock 0 is one that is not known.
 
 use std::{
     fs,
+    num::NonZeroU64,
     time::{Duration, SystemTime},
 };
 
@@ -52,17 +53,16 @@ pub struct Receipt {
     pub checksum: u64,
     /// Nanoseconds of the Unix era at which the last one was there.
     pub arrived: u64,
-    /// Which clock that is.
-    pub clock: u64,
+    /// Which clock that is, if it is known.
+    pub clock: Option<NonZeroU64>,
 }
 
 impl Receipt {
     /// On the wire.
     pub fn encode(self) -> [u8; RECEIPT] {
         let mut bytes = [0; RECEIPT];
-        for (place, word) in
-            bytes.chunks_exact_mut(8).zip([self.bytes, self.checksum, self.arrived, self.clock])
-        {
+        let clock = self.clock.map_or(0, NonZeroU64::get);
+        for (place, word) in bytes.chunks_exact_mut(8).zip([self.bytes, self.checksum, self.arrived, clock]) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
@@ -70,7 +70,7 @@ impl Receipt {
     /// From the wire.
     pub fn decode(bytes: &[u8; RECEIPT]) -> Self {
         let [size, checksum, arrived, clock] = words(bytes);
-        Self { bytes: size, checksum, arrived, clock }
+        Self { bytes: size, checksum, arrived, clock: NonZeroU64::new(clock) }
     }
 }
 
@@ -126,11 +126,21 @@ pub fn now() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Tells machines apart: two processes with the same number read the same clock.
-pub fn clock() -> u64 {
+/// Tells machines apart: two processes with the same number read the same clock. `None` where a machine does not say.
+pub fn clock() -> Option<NonZeroU64> {
+    clock_of(&fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?)
+}
+
+fn clock_of(boot: &str) -> Option<NonZeroU64> {
+    let boot = boot.trim();
     let mut sum = Checksum::default();
-    sum.update(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().as_bytes());
-    sum.value()
+    sum.update(boot.as_bytes());
+    if boot.is_empty() { None } else { NonZeroU64::new(sum.value()) }
+}
+
+/// A clock that is not known is another one.
+pub fn same_clock(one: Option<NonZeroU64>, other: Option<NonZeroU64>) -> bool {
+    one.is_some() && one == other
 }
 
 #[cfg(test)]
@@ -144,8 +154,18 @@ mod tests {
         let mut wrong = header.encode();
         wrong[0] ^= 1;
         assert_eq!(Header::decode(&wrong), None);
-        let receipt = Receipt { bytes: 5, checksum: u64::MAX, arrived: 7, clock: 8 };
-        assert_eq!(Receipt::decode(&receipt.encode()), receipt);
+        for clock in [NonZeroU64::new(8), None] {
+            let receipt = Receipt { bytes: 5, checksum: u64::MAX, arrived: 7, clock };
+            assert_eq!(Receipt::decode(&receipt.encode()), receipt);
+        }
+    }
+
+    #[test]
+    fn clocks_that_are_not_known_are_not_the_same() {
+        let (one, other) = (clock_of("5d2e\n"), clock_of("5d2f\n"));
+        assert!(same_clock(one, one) && !same_clock(one, other) && !same_clock(one, None));
+        assert_eq!(clock_of(" \n"), None);
+        assert!(!same_clock(None, None));
     }
 
     #[test]
