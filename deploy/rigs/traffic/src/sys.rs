@@ -183,7 +183,8 @@ pub fn try_settings(settings: &Settings) -> io::Result<()> {
 
 /// A listening socket.
 pub fn listen(at: SocketAddrV4, settings: &Settings) -> io::Result<OwnedFd> {
-    let fd = socket(settings)?;
+    let congestion = settings.receiver.as_ref().unwrap_or(&settings.congestion).clone();
+    let fd = socket(&Settings { congestion, ..settings.clone() })?;
     set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     bind(&fd, at)?;
     // SAFETY: no memory is passed. The kernel caps the backlog at net.core.somaxconn.
@@ -421,5 +422,21 @@ impl Poll {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_has_the_congestion_control_of_the_receiver() {
+        let settings = Settings {
+            congestion: "of the sender".into(),
+            receiver: Some("reno".into()),
+            socket_buffer: None,
+        };
+        let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), &settings).expect("loopback");
+        assert_eq!(congestion(&listener).expect("a socket"), "reno");
     }
 }
