@@ -289,6 +289,20 @@ class WithTheSimulator(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("the rig ended with 1", err)
 
+    def test_a_rig_that_cannot_run_here_is_skipped_unless_required(self):
+        self.rig.write_text("#!/bin/sh\necho there is no kernel\nexit 3\n")
+        before = os.environ.pop("CI", None)
+        code, out, _ = self.call("--rig", str(self.rig), "--seeds", "1")
+        self.assertEqual(code, 0)
+        self.assertEqual(out, "skipped: the comparison with a real kernel (there is no kernel)\n")
+        os.environ["CI"] = "true"
+        code, _, err = self.call("--rig", str(self.rig), "--seeds", "1")
+        os.environ.pop("CI")
+        if before is not None:
+            os.environ["CI"] = before
+        self.assertEqual(code, 1)
+        self.assertIn("the rig cannot run here", err)
+
     def test_without_a_rig_the_simulator_runs_alone(self):
         code, out, _ = self.call()
         self.assertEqual(code, 0)

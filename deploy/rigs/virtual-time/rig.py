@@ -568,7 +568,7 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
                  "init=/init", "umid=incast", "con=null", "con0=null,fd:1", "random.trust_cpu=on", "panic=-1",
                  "oops=panic", "loglevel=4", "log_buf_len=4M"]
         environment = {"HOME": ".", "LD_PRELOAD": str(build / "host.so"),
-                       "TMPDIR": "/dev/shm" if os.path.isdir("/dev/shm") else "/tmp"}
+                       "TMPDIR": memory_folder()}
         if not real_time:
             words += ["time-travel=inf-cpu", "time-travel-start=1767225600000000000"]
         if seed is not None:
@@ -599,6 +599,15 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
             print(f"kept {work}", file=sys.stderr)
         else:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def memory_folder():
+    """Where the guest's memory is a file: in memory if there is room, which containers may not have."""
+    try:
+        room = os.statvfs("/dev/shm")
+    except OSError:
+        return "/tmp"
+    return "/dev/shm" if room.f_bavail * room.f_frsize > 1 << 30 else "/tmp"
 
 
 def die_with_parent():

@@ -40,7 +40,7 @@ fn flows_arrive_whole_and_in_their_order() {
         let bytes = [1, 7, 65_536, 1_000_003][flow as usize % 4];
         let start = (20 - flow) * 1_000_000;
         plan +=
-            &format!("{flow},-,127.0.0.1,-,127.0.0.{},{},{start},{bytes}\n", 1 + flow % 2, 47_811 + flow % 3);
+            &format!("{flow},-,127.0.0.1,-,127.0.0.{},{},{start},{bytes}\n", 1 + flow % 2, 17_811 + flow % 3);
     }
     let (rows, output) = play("whole", &plan, &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -64,17 +64,17 @@ fn a_flow_may_have_a_congestion_control_of_its_own() {
     let (plan, out) = (folder.join("plan.csv"), folder.join("flows.csv"));
     let play = |second: &str| {
         let rows =
-            format!("1,-,127.0.0.1,-,127.0.0.1,47871,0,9,-\n2,-,127.0.0.1,-,127.0.0.1,{second},0,9,cubic\n");
+            format!("1,-,127.0.0.1,-,127.0.0.1,17871,0,9,-\n2,-,127.0.0.1,-,127.0.0.1,{second},0,9,cubic\n");
         std::fs::write(&plan, format!("{HEADER},congestion\n{rows}")).expect("written");
         let (plan, out) = (plan.to_str().expect("text"), out.to_str().expect("text"));
         rig_traffic(&["play", "--plan", plan, "--congestion", "reno", "--out", out])
     };
-    let output = play("47871");
+    let output = play("17871");
     assert_eq!(output.status.code(), Some(2), "one listener cannot have both");
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("flows to 127.0.0.1:47871 are of reno and of cubic")
+        String::from_utf8_lossy(&output.stderr).contains("flows to 127.0.0.1:17871 are of reno and of cubic")
     );
-    assert!(play("47872").status.success());
+    assert!(play("17872").status.success());
     let text = std::fs::read_to_string(&out).expect("written");
     let names: Vec<_> = text.lines().skip(1).filter_map(|row| row.rsplit(',').next()).collect();
     assert_eq!(names, ["reno", "cubic"]);
@@ -85,7 +85,7 @@ fn the_queue_is_sampled() {
     let folder = folder("sampled");
     let samples = folder.join("queue.csv");
     let _ = std::fs::remove_file(&samples);
-    let plan = "1,-,127.0.0.1,-,127.0.0.1,47881,0,9\n2,-,127.0.0.1,-,127.0.0.1,47881,50000000,9\n";
+    let plan = "1,-,127.0.0.1,-,127.0.0.1,17881,0,9\n2,-,127.0.0.1,-,127.0.0.1,17881,50000000,9\n";
     let path = samples.to_str().expect("text");
     let (_, output) =
         play("sampled", plan, &["--sample-queue", "-:lo", "--sample-interval-us", "5000", "--samples", path]);
@@ -101,7 +101,7 @@ fn the_queue_is_sampled() {
 #[test]
 fn a_flow_that_cannot_connect_fails_alone() {
     // 127.0.0.1 cannot reach an address beyond the loopback device.
-    let plan = "1,-,127.0.0.1,-,127.0.0.1,47821,0,5000\n2,-,192.0.2.1,-,127.0.0.1,47821,0,5000\n";
+    let plan = "1,-,127.0.0.1,-,127.0.0.1,17821,0,5000\n2,-,192.0.2.1,-,127.0.0.1,17821,0,5000\n";
     let (rows, output) = play("alone", plan, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(&rows[0][5], "1");
@@ -111,7 +111,7 @@ fn a_flow_that_cannot_connect_fails_alone() {
 
 #[test]
 fn what_is_late_has_failed() {
-    let plan = "1,-,127.0.0.1,-,127.0.0.1,47831,0,5000\n2,-,127.0.0.1,-,127.0.0.1,47831,2000000000,5000\n";
+    let plan = "1,-,127.0.0.1,-,127.0.0.1,17831,0,5000\n2,-,127.0.0.1,-,127.0.0.1,17831,2000000000,5000\n";
     let (rows, output) = play("late", plan, &["--deadline", "1"]);
     assert_eq!(output.status.code(), Some(4), "the results are complete");
     assert_eq!(&rows[0][5], "1");
@@ -193,7 +193,7 @@ fn more_files_than_are_allowed_is_bad_input() {
 fn ecn_is_required_only_if_asked_for() {
     // Reno negotiates no ECN unless the machine is set to ask for it.
     let asks = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").is_ok_and(|text| text.trim() == "1");
-    let plan = "1,-,127.0.0.1,-,127.0.0.1,47841,0,5000\n";
+    let plan = "1,-,127.0.0.1,-,127.0.0.1,17841,0,5000\n";
     assert!(play("ecn", plan, &[]).1.status.success());
     let (rows, output) = play("ecn", plan, &["--ecn-check"]);
     assert_eq!(output.status.code(), Some(if asks { 0 } else { 1 }));
@@ -204,10 +204,10 @@ fn ecn_is_required_only_if_asked_for() {
 fn bad_input_writes_nothing() {
     for (plan, more, says) in [
         ("1,-,127.0.0.1,-,127.0.0.1,0,0,1\n", &[][..], "line 2: port"),
-        ("1,-,127.0.0.1,-,127.0.0.1,47851,0,1\n", &["--ecn"][..], "unknown argument \"--ecn\""),
-        ("1,-,127.0.0.1,-,127.0.0.1,47851,0,1\n", &["--socket-buffer", "1"][..], "from 4096 to"),
-        ("1,incast-not-there,127.0.0.1,-,127.0.0.1,47851,0,1\n", &[][..], "namespace incast-not-there"),
-        ("1,-,127.0.0.1,-,192.0.2.1,47851,0,1\n", &[][..], "listening at 192.0.2.1:47851"),
+        ("1,-,127.0.0.1,-,127.0.0.1,17851,0,1\n", &["--ecn"][..], "unknown argument \"--ecn\""),
+        ("1,-,127.0.0.1,-,127.0.0.1,17851,0,1\n", &["--socket-buffer", "1"][..], "from 4096 to"),
+        ("1,incast-not-there,127.0.0.1,-,127.0.0.1,17851,0,1\n", &[][..], "namespace incast-not-there"),
+        ("1,-,127.0.0.1,-,192.0.2.1,17851,0,1\n", &[][..], "listening at 192.0.2.1:17851"),
     ] {
         let (rows, output) = play("bad", plan, more);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -226,7 +226,7 @@ fn bad_input_writes_nothing() {
 fn an_unknown_congestion_control_is_bad_input() {
     let folder = folder("unknown");
     let plan = folder.join("plan.csv");
-    std::fs::write(&plan, format!("{HEADER}\n1,-,127.0.0.1,-,127.0.0.1,47861,0,1\n")).expect("written");
+    std::fs::write(&plan, format!("{HEADER}\n1,-,127.0.0.1,-,127.0.0.1,17861,0,1\n")).expect("written");
     let out = folder.join("out.csv");
     let output = rig_traffic(&[
         "play",

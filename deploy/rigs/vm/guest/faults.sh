@@ -142,7 +142,7 @@ fault_latched() {
     check "ECN was agreed on" [ "$(fell_back)" -eq 0 ]
     check "more is echoed than was marked" [ "$echoed" -gt "$received" ]
     check "the module has noticed" [ "$(latched)" -gt 0 ]
-    note "$(latched) of 4 connections noticed"
+    note "noticed $(latched) times"
     counters
 }
 
@@ -217,6 +217,11 @@ fault_killed() {
 
 # A thousand connections for a minute, and attempts to unload.
 fault_churn() {
+    # A closed connection whose memory of it is thrown away answers a repeated FIN with a reset: a machine this small
+    # remembers 4,096 of them.
+    for _n in 0 r; do
+        in_namespace "incast-$_n" sysctl -q -w net.ipv4.tcp_max_tw_buckets=200000
+    done
     : >/tmp/swap
     swap_tables /tmp/swap &
     swap=$!
