@@ -117,7 +117,7 @@ fn what_is_late_has_failed() {
     assert_eq!(&rows[0][5], "1");
     assert_eq!(&rows[1][5], "0");
     // A failure beside it is more than that.
-    let plan = format!("{plan}3,-,192.0.2.1,-,127.0.0.1,47831,0,5000\n");
+    let plan = format!("{plan}3,-,192.0.2.1,-,127.0.0.1,17831,0,5000\n");
     let (rows, output) = play("late", &plan, &["--deadline", "1"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(rows.len(), 3);
@@ -128,7 +128,7 @@ fn what_has_ended_is_kept_when_the_machine_fails() {
     let folder = folder("broke");
     let (plan, out) = (folder.join("plan.csv"), folder.join("flows.csv"));
     let _ = std::fs::remove_file(&out);
-    let rows = "1,-,127.0.0.1,-,127.0.0.1,47891,0,9\n2,-,127.0.0.1,-,127.0.0.1,47891,4000000000,9\n";
+    let rows = "1,-,127.0.0.1,-,127.0.0.1,17891,0,9\n2,-,127.0.0.1,-,127.0.0.1,17891,4000000000,9\n";
     std::fs::write(&plan, format!("{HEADER}\n{rows}")).expect("written");
     let child = Command::new(env!("CARGO_BIN_EXE_rig-traffic"))
         .args(["play", "--congestion", "reno", "--plan"])
