@@ -33,15 +33,21 @@ pub fn now() -> u64 {
         + u64::try_from(time.tv_nsec).expect("positive")
 }
 
-/// Lets the process open as many files as it may.
-pub fn raise_file_limit() -> io::Result<()> {
+/// Lets the process open `files` at once: up to its hard limit, and beyond that where it is privileged.
+pub fn raise_file_limit(files: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writes.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    let hard = limit.rlim_max;
+    limit.rlim_max = hard.max(files);
     limit.rlim_cur = limit.rlim_max;
     // SAFETY: `limit` is valid for reads.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
-    Ok(())
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })
+        .map_err(|error| {
+            let asked = format!("{files} open files are needed, {hard} are allowed (RLIMIT_NOFILE)");
+            io::Error::new(error.kind(), format!("{asked}: {error}"))
+        })
+        .map(drop)
 }
 
 /// Network namespaces by name. A socket stays in the namespace in which it was made, so that one thread can own them all.
