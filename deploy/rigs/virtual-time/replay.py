@@ -21,7 +21,13 @@ sys.path.insert(0, str(ROOT / "deploy/core/oracle"))
 import marimo as oracle  # noqa: E402
 
 # MARIMO_TCP_DID_... of deploy/linux/marimo_tcp.h.
-ACK, LOSS, TIMEOUT, IDLE, RESTART, UNDO, INIT = 1, 2, 4, 8, 16, 32, 256
+ACK, LOSS, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, INIT = 1, 2, 4, 8, 16, 32, 64, 256
+
+# What is read of a line; it may have more, in any order.
+FIELDS = ("sport", "dport", "events", "packets", "marked", "acked", "position", "next", "limited", "window", "threshold",
+          "rho", "gain", "epochs", "state")
+# What tells connections apart, as far as it is there: words, not numbers.
+NAMES = ("cookie", "saddr", "daddr", "family", "sport", "dport")
 
 NO_THRESHOLD = (1 << 32) - 1
 
@@ -83,9 +89,9 @@ def events_of(path):
             continue
         if " ack: " not in line:
             continue
-        fields = dict(word.split("=") for word in line.split(" ack: ")[1].split())
-        values = {key: int(value, 16 if key == "cookie" else 10) for key, value in fields.items() if key != "skaddr"}
-        key = (values.get("cookie"), values["sport"], values["dport"])
+        fields = dict(word.split("=", 1) for word in line.split(" ack: ")[1].split())
+        values = {name: int(fields[name]) for name in FIELDS}
+        key = tuple(fields.get(name) for name in NAMES)
         # The kernel asks about the handshake before it lets a congestion control begin.
         if key not in connections and not values["events"] & INIT:
             continue

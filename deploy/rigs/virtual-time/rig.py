@@ -3,13 +3,17 @@
 """Plays a plan of flows on hosts of one user-mode Linux kernel whose time is virtual.
 
 usage: rig.py RIG.json FOLDER [--kasan [--probe]] [--real-time] [--module FILE.ko] [--keep] [--wall-limit SECONDS]
+       rig.py --fingerprint [--kasan] [--module FILE.ko]
 
 RIG.json is described in README.md. FOLDER gets FLOWS.csv, queue.csv, raw counters (tc-*.json, nstat-*.txt, link-*.json),
 uname.txt, srcversion.txt, dmesg.txt, trace.txt if the kernel traced, and result.json with a digest of all of these.
-Exit codes: 0 played; 1 something failed; 2 bad input; 3 what it needs is not on this machine.
+--fingerprint prints a hash of all that a result depends on besides RIG.json and the files that it names.
+Exit codes: 0 played; 1 something failed; 2 bad input; 3 what it needs is not on this machine; 4 played, but flows were
+not done at the deadline: the results are complete.
 """
 
 import argparse
+import contextlib
 import csv
 import ctypes
 import hashlib
@@ -34,6 +38,9 @@ HEADER = "flow,source_namespace,source,destination_namespace,destination,port,st
 # Commands of the guest and where Debian has them.
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "bridge": "iproute2", "nstat": "iproute2", "ethtool": "ethtool"}
 APPLETS = ["sh", "mount", "mkdir", "cat", "echo", "dmesg", "poweroff", "uname", "insmod", "rmmod", "lsmod", "sleep", "cp"]
+
+# What rig-traffic, and with it the guest, ends with if nothing is wrong but that flows were late.
+UNFINISHED = 4
 
 # Lines of a kernel's log that say that something went wrong.
 TROUBLE = re.compile(
@@ -263,7 +270,9 @@ def output(command, **more):
 
 def kernel(kasan):
     lines = output([HERE / "build.sh", *(["--kasan"] if kasan else [])]).strip().splitlines()
-    return pathlib.Path(lines[-1])
+    build = pathlib.Path(lines[-1])
+    used(build)
+    return build
 
 
 def digest_of(paths):
@@ -272,6 +281,10 @@ def digest_of(paths):
     for path in paths:
         total.update(f"{path.name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return total.hexdigest()
+
+
+# How many kernels, modules and guests stay, and for how many seconds each does after its last use.
+KEPT, KEPT_FOR = 4, 6 * 3600
 
 
 def once(target, make):
@@ -287,17 +300,46 @@ def once(target, make):
                 raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
+    used(target)
     return target
 
 
-def module(build):
-    """tcp_marimo, compiled for the kernel in `build`."""
+def used(folder):
+    """Notes that a folder of the cache is in use, and drops those of its kind that have not been for long."""
+    os.utime(folder)
+    kind = folder.name.rpartition("-")[0]
+    ages = []
+    for path in folder.parent.glob(f"{kind}-*"):
+        # Another run may be dropping it, too.
+        with contextlib.suppress(FileNotFoundError):
+            if path.name.rpartition("-")[0] == kind:
+                ages.append((time.time() - path.stat().st_mtime, path))
+    for age, path in sorted(ages)[KEPT:]:
+        if age > KEPT_FOR:
+            if path.is_symlink():
+                path.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def module_sources():
+    """The files of the module itself, and those that it includes."""
     if not MODULE.is_dir():
         raise Missing(f"there is no {MODULE.relative_to(ROOT)}")
     headers = [*MODULE.parent.glob("*.h"), *(ROOT / "deploy/core").glob("marimo*")]
     sources = [path for path in sorted(MODULE.rglob("*")) if path.is_file() and "test" not in path.parts]
     sources = [path for path in sources if path.suffix in (".c", ".h") or path.name in ("Kbuild", "Makefile")]
-    stamp = hashlib.sha256((digest_of([*sources, *sorted(headers)]) + build.name).encode()).hexdigest()[:16]
+    return sources, sorted(headers)
+
+
+def module_stamp(build):
+    sources, headers = module_sources()
+    return hashlib.sha256((digest_of([*sources, *headers]) + build.name).encode()).hexdigest()[:16]
+
+
+def module(build):
+    """tcp_marimo, compiled for the kernel in `build`."""
+    sources, headers = module_sources()
 
     def make(work):
         # The same places relative to each other, so that includes work.
@@ -312,7 +354,7 @@ def module(build):
             raise Failed(f"tcp_marimo does not build for user-mode Linux\n{log.stdout}")
         shutil.copy(where / "tcp_marimo.ko", work / "tcp_marimo.ko")
 
-    return once(CACHE / f"module-{stamp}", make) / "tcp_marimo.ko"
+    return once(CACHE / f"module-{module_stamp(build)}", make) / "tcp_marimo.ko"
 
 
 def probe(build):
@@ -375,6 +417,13 @@ def guest():
         (work / "init").chmod(0o755)
 
     return once(CACHE / f"guest-{stamp}", make)
+
+
+def fingerprint(build, tree, given):
+    """Of what a result depends on besides its input: kernel, module, guest and this program."""
+    parts = [build.name, digest_of([given]) if given else module_stamp(build), tree.name,
+             digest_of([HERE / "rig.py", HERE / "host.c"])]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -538,7 +587,13 @@ def scripts(settings, plan, rows, with_module):
         if settings["trace"]:
             run += [f"echo 0 >{tracing}/tracing_on", f"cat {tracing}/trace >/out/trace.txt"]
         # Connections that linger in a closing state may still hold it; that is what the log of a run would show.
-        run += ["rmmod tcp_marimo"]
+        # What was cut off at the deadline takes its time: the sender hears of it when its data find nobody.
+        run += [
+            "tries=0",
+            "until rmmod tcp_marimo; do",
+            f"tries=$((tries + 1)); if [ $failed != {UNFINISHED} ] || [ $tries = 120 ]; then exit 1; fi; sleep 1",
+            "done",
+        ]
     run.append("if [ -e /in/probe.ko ]; then insmod /in/probe.ko; fi")
     run.append("exit $failed")
     files["run.sh"] = run
@@ -662,6 +717,20 @@ def packets(files):
                if entry["kind"] == "htb" and entry.get("root"))
 
 
+def outcome(code, trouble):
+    """`played`, `unfinished` (all results are there, flows were not done at the deadline) or `broke`."""
+    if trouble or code not in (0, UNFINISHED):
+        return "broke"
+    return "unfinished" if code == UNFINISHED else "played"
+
+
+def unfinished(files):
+    """How many flows did not arrive; nothing if there are no results."""
+    if "FLOWS.csv" not in files:
+        return None
+    return sum(row["ok"] != "1" for row in csv.DictReader(files["FLOWS.csv"].decode().splitlines()))
+
+
 def play(arguments):
     settings = settings_of(arguments.rig)
     plan, rows = flows_of(settings, arguments.rig.resolve().parent)
@@ -677,7 +746,8 @@ def play(arguments):
         binaries["probe.ko"] = probe(build)
     texts = scripts(settings, plan, rows, "tcp_marimo.ko" in binaries)
     CACHE.mkdir(parents=True, exist_ok=True)
-    code, files, seconds = boot(build, guest(), texts, binaries, settings["seed"], arguments.wall_limit,
+    tree = guest()
+    code, files, seconds = boot(build, tree, texts, binaries, settings["seed"], arguments.wall_limit,
                                 arguments.real_time, arguments.keep)
     log = files["dmesg.txt"].decode(errors="replace").splitlines()
     trouble = troubles(log)
@@ -691,14 +761,18 @@ def play(arguments):
         "wall_seconds": round(seconds[0], 2),
         "cpu_seconds": round(seconds[1], 2),
         "kernel": build.name,
+        "fingerprint": fingerprint(build, tree, arguments.module),
         "packets": packets(files) if "tc-switch.json" in files else None,
         "status": code,
+        "outcome": outcome(code, trouble and not arguments.probe),
+        "unfinished": unfinished(files),
+        "deadline_s": settings["deadline_s"],
         "log_trouble": trouble,
     }
     for key, value in files.items():
         (arguments.folder / key).write_bytes(value)
     (arguments.folder / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    if code != 0 or (trouble and not arguments.probe):
+    if result["outcome"] == "broke":
         said = files.get("console.txt", b"").decode(errors="replace").strip().splitlines()[-5:]
         raise Failed("\n".join([f"the guest ended with {code}", *said, *trouble[:10]]))
     return result
@@ -706,8 +780,9 @@ def play(arguments):
 
 def main(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("rig", type=pathlib.Path, metavar="RIG.json")
-    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("rig", type=pathlib.Path, metavar="RIG.json", nargs="?")
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER", nargs="?")
+    parser.add_argument("--fingerprint", action="store_true", help="what a result depends on besides its input")
     parser.add_argument("--kasan", action="store_true", help="a kernel that checks every access of memory")
     parser.add_argument("--real-time", action="store_true", help="let time pass as on the host")
     parser.add_argument("--module", type=pathlib.Path, metavar="FILE.ko", help="this build of tcp_marimo")
@@ -715,8 +790,15 @@ def main(words):
     parser.add_argument("--keep", action="store_true", help="keep the folder of the run")
     parser.add_argument("--wall-limit", type=int, default=600, metavar="SECONDS")
     arguments = parser.parse_args(words)
+    if arguments.fingerprint != (arguments.rig is None) or arguments.fingerprint != (arguments.folder is None):
+        parser.error("RIG.json and FOLDER, or --fingerprint without them")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
+        if arguments.module and not arguments.module.is_file():
+            raise BadInput(f"--module: there is no file {arguments.module}")
+        if arguments.fingerprint:
+            print(fingerprint(kernel(arguments.kasan), guest(), arguments.module))
+            return 0
         result = play(arguments)
     except BadInput as error:
         print(f"rig.py: {error}", file=sys.stderr)
@@ -729,6 +811,9 @@ def main(words):
         return 1
     print(f"{result['packets']} packets in {result['wall_seconds']} s ({result['cpu_seconds']} s of CPU), "
           f"digest {result['digest'][:16]}")
+    if result["outcome"] == "unfinished":
+        print(f"rig.py: {result['unfinished']} flows were not done after {result['deadline_s']} s", file=sys.stderr)
+        return UNFINISHED
     return 0
 
 

@@ -2,7 +2,8 @@
 # The virtual-time rig's own tests: tcp_marimo in a real kernel whose time is virtual.
 # usage: run.sh --ci            one incast twice with the same seed, once under load, and once with another seed
 #        run.sh --seeds N       the same incast with N seeds, and its spread
-#        run.sh --faults        offloads, peers without ECN, losses, reordering, duplicates, ECN stripped, CE everywhere
+#        run.sh --faults        peers without ECN, losses, reordering, duplicates, ECN stripped, CE everywhere; with offloads:
+#                               marks, losses, reordering
 #        run.sh --churn         1,000 connections for a minute in a kernel that checks every access of memory
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -32,8 +33,12 @@ play() {
     return "$status"
 }
 
+field() {
+    python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1/result.json" "$2"
+}
+
 digest() {
-    python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["digest"])' "$1/result.json"
+    field "$1" digest
 }
 
 case_of() {
@@ -45,7 +50,7 @@ case_of() {
 }
 
 ci() {
-    local start=$SECONDS first again other
+    local start=$SECONDS first again other late status=0
     ./test_rig.py 2>"$out/test_rig.log" || {
         cat "$out/test_rig.log" >&2
         fail "the rig's own tests"
@@ -63,6 +68,15 @@ ci() {
     play "$other"
     [ "$(digest "$first")" = "$(digest "$again")" ] || fail "two runs of one seed differ: $first and $again"
     [ "$(digest "$first")" != "$(digest "$other")" ] || fail "two seeds gave the same run: $first and $other"
+    # A thousandth of the rate, and a second of time: not done at the deadline, which is told apart from a failure.
+    late=$(case_of late bottleneck_rate_bps=1000000 deadline_s=1)
+    play "$late" >"$late/rig.log" 2>&1 || status=$?
+    if [ "$status" != 4 ] || [ "$(grep -c '^[0-9]' "$late/FLOWS.csv")" != 8 ] ||
+        [ "$(field "$late" outcome)" != unfinished ]; then
+        cat "$late/rig.log" >&2
+        fail "a play that ends at its deadline: exit code $status; see $late"
+    fi
+    [ "$(./rig.py --fingerprint)" = "$(field "$first" fingerprint)" ] || fail "--fingerprint and result.json differ"
     ./reconcile.py "$first" --exact-echo
     ./reconcile.py "$other" --exact-echo
     ./replay.py "$first/trace.txt" --out "$first/replay.txt"
@@ -103,22 +117,30 @@ END
 }
 
 faults() {
-    local folder name words
-    while read -r name words; do
-        folder=$(case_of "fault-$name" ecn_check=false bytes=100000 "$words")
+    local folder name kinds words
+    # The second column is what must have happened at least once, by the trace.
+    while read -r name kinds words; do
+        # shellcheck disable=SC2086
+        folder=$(case_of "fault-$name" ecn_check=false bytes=100000 $words)
         play "$folder" >/dev/null || fail "$name: see $folder"
         ./reconcile.py "$folder" >/dev/null || fail "$name: see $folder"
+        if [ "$kinds" != - ]; then
+            # shellcheck disable=SC2086
+            ./episodes.py "$folder" ${kinds//,/ } || fail "$name: see $folder"
+        fi
         # A peer of another congestion control refuses ECN, as the SYN is itself ECN-capable.
         if [ "$name" = fallback ] && grep -q ',marimo$' "$folder/FLOWS.csv"; then fail "no fallback: see $folder"; fi
         echo "virtual time: $name: every byte arrived, the log is clean"
     done <<'END'
-offloads offloads=true
-fallback receiver_congestion=reno
-loss faults={"loss_percent":5}
-reordering faults={"reorder_percent":25}
-duplicates faults={"duplicate_percent":2}
-stripped faults={"ecn":"stripped"}
-every faults={"ecn":"ce"}
+offloads - offloads=true
+fallback - receiver_congestion=reno
+loss loss faults={"loss_percent":5}
+offloads-loss loss offloads=true faults={"loss_percent":5}
+reordering loss,undo faults={"reorder_percent":25}
+offloads-reordering loss,undo offloads=true faults={"reorder_percent":25}
+duplicates - faults={"duplicate_percent":2}
+stripped - faults={"ecn":"stripped"}
+every - faults={"ecn":"ce"}
 END
 }
 

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the rig does with its input, without a kernel."""
 
+import collections
 import contextlib
 import io
 import json
+import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import rig  # noqa: E402
+import episodes  # noqa: E402
 import replay  # noqa: E402
 
 GOOD = {
@@ -87,6 +91,55 @@ class Input(unittest.TestCase):
         self.assertNotIn("neigh", texts["h2.ip"])
 
 
+    def test_a_fingerprint_has_no_input(self):
+        for words in ([], ["rig.json"], ["--fingerprint", "rig.json"], ["--fingerprint", "rig.json", "out"]):
+            with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+                rig.main(words)
+            self.assertEqual(ended.exception.code, 2)
+            self.assertIn("RIG.json and FOLDER, or --fingerprint", said.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(rig.main(["--fingerprint", "--module", "/nowhere.ko"]), 2)
+        self.assertIn("there is no file /nowhere.ko", said.getvalue())
+
+
+class Outcome(unittest.TestCase):
+    def test_late_flows_are_not_a_failure_of_the_run(self):
+        self.assertEqual(rig.outcome(0, []), "played")
+        self.assertEqual(rig.outcome(rig.UNFINISHED, []), "unfinished")
+        for code, trouble in [(1, []), (2, []), (0, ["BUG"]), (rig.UNFINISHED, ["BUG"])]:
+            self.assertEqual(rig.outcome(code, trouble), "broke")
+
+    def test_unfinished_flows_are_counted(self):
+        self.assertIsNone(rig.unfinished({}))
+        self.assertEqual(rig.unfinished({"FLOWS.csv": b"flow,ok\n1,1\n2,0\n3,0\n"}), 2)
+
+
+class Cache(unittest.TestCase):
+    def test_what_was_not_used_for_long_goes(self):
+        cache = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        names = [f"kernel-plain-{number}" for number in range(rig.KEPT + 2)] + ["kernel-kasan-0", "guest-0"]
+        for name in names:
+            (cache / name).mkdir()
+            # The first is the oldest.
+            old = time.time() - 2 * rig.KEPT_FOR + names.index(name)
+            os.utime(cache / name, (old, old))
+        elsewhere = cache / "elsewhere"
+        elsewhere.mkdir()
+        (cache / names[1]).rmdir()
+        (cache / names[1]).symlink_to(elsewhere)
+        os.utime(elsewhere, (1, 1))
+        rig.used(cache / names[0])
+        left = {path.name for path in cache.iterdir()}
+        self.assertEqual(left, {*names, "elsewhere"} - {names[1], names[2]})
+
+    def test_what_was_used_lately_stays(self):
+        cache = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for number in range(rig.KEPT + 3):
+            (cache / f"guest-{number}").mkdir()
+        rig.used(cache / "guest-0")
+        self.assertEqual(len(list(cache.iterdir())), rig.KEPT + 3)
+
+
 class Log(unittest.TestCase):
     def test_trouble_is_seen_but_for_the_known_report(self):
         known = ["[ 0.0] WARNING: suspicious RCU usage", "[ 0.0] 6.1 #1", "[ 0.0] ---",
@@ -128,9 +181,49 @@ class Replay(unittest.TestCase):
         with self.assertRaisesRegex(replay.Differs, "line 2: the kernel decided"):
             self.run_replay(self.start, ack)
 
+    def test_fields_are_known_by_their_names(self):
+        line = LINE.format(**self.start)
+        more = line.replace("sport=1 dport=2", "dport=2 family=AF_INET saddr=10.0.0.2 daddr=10.0.0.1 sport=1")
+        other = more.replace("10.0.0.2", "10.0.0.3")
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "trace.txt").write_text(more + other)
+        events = replay.events_of(folder / "trace.txt")
+        self.assertEqual(len(events), 2, "two hosts with one port are two connections")
+        (folder / "trace.txt").write_text(line)
+        plain = replay.events_of(folder / "trace.txt")
+        self.assertEqual([values for _, values in next(iter(events.values()))], [next(iter(plain.values()))[0][1]])
+
     def test_what_came_before_the_connection_began_is_left_out(self):
         early = dict(events=1, packets=1, position=5, next=5, window=0)
         self.assertEqual(self.run_replay(early, self.start).compared, 1)
+
+
+class Episodes(unittest.TestCase):
+    def check(self, *rows, wanted=(), state=0, **total):
+        """Faults of one connection whose lines are `rows`: events, window, threshold."""
+        keys = ("events", "window", "threshold")
+        events = [(number, {**dict(zip(keys, row)), "state": state}) for number, row in enumerate(rows, 1)]
+        counts = collections.Counter({f"TcpExtTCP{name}": value for name, value in total.items()})
+        return episodes.check({"one": events}, counts, wanted)[0]
+
+    start, loss, undo = (256, 10, 99), (3, 5, 5), (32, 10, 99)
+
+    def test_what_agrees_is_accepted(self):
+        self.assertEqual(self.check(self.start, self.loss, self.undo, wanted=["loss", "undo"], SackRecovery=1, FullUndo=1), [])
+
+    def test_what_does_not_is_noticed(self):
+        run = self.start, self.loss, self.undo
+        for rows, total, says in [
+            (run, dict(SackRecovery=2, FullUndo=1), "2 recoveries, but 1 losses"),
+            (run, dict(FullUndo=1), "0 recoveries, but 1 losses"),
+            (run, dict(SackRecovery=1), "1 of undo in the trace, the kernel counted 0"),
+            ([*run[:2], (32, 9, 99)], dict(SackRecovery=1, FullUndo=1), "line 3: undone, yet window is 9, 10 before"),
+            ([*run[:2], (32, 10, 98)], dict(SackRecovery=1, FullUndo=1), "line 3: undone, yet threshold is 98"),
+            ([*run, (4, 1, 5)], dict(SackRecovery=1, FullUndo=1), "1 of timeout in the trace"),
+            (run[:2], dict(SackRecovery=1), "no undo occurred"),
+        ]:
+            self.assertIn(says, " ".join(self.check(*rows, wanted=["loss", "undo"], **total)))
+        self.assertIn("ends within a recovery", " ".join(self.check(*run[:2], state=3, SackRecovery=1)))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ play   plays the flows of a plan between the network namespaces of this kernel, 
        with what was sent, and writes one row per flow. --ecn-check: a flow without ECN has failed. --sample-queue: what
        the root queueing discipline of a device holds, every N us while flows are under way.
 churn  keeps N short connections under way for S seconds, of 1 to MOST bytes (64 KiB by default).
-A namespace is a name below /run/netns, or - for the own one. Exit code 0: all went well; 1: a flow failed; 2: bad input.
+A namespace is a name below /run/netns, or - for the own one. Exit code 0: all went well; 1: a flow
+failed, or the machine did; 2: bad input; 4: nothing wrong but flows that were not done at the deadline.
 ";
 
 /// What is asked for.

@@ -42,12 +42,19 @@ pub struct Churned {
     pub failures: Vec<String>,
     /// How many failed.
     pub failed: u64,
+    /// Why the churn ended before its time, if it did.
+    pub broke: Option<String>,
 }
+
+/// Failures after which it is given up, if nothing else has come of it.
+const MOST_FAILURES: u64 = 64;
+/// How long nothing is opened after a connection could not even begin: what was missing (a port, memory) may come back.
+const PAUSE_NS: u64 = 10_000_000;
 
 /// Churns.
 ///
 /// # Errors
-/// If it cannot begin: a namespace, an address or the congestion control is not there.
+/// If it cannot begin: a namespace, the receiver's address or the congestion control is not there.
 pub fn churn(churn: &Churn, settings: Settings) -> io::Result<Churned> {
     let port = |id: u64| FIRST_PORT + u16::try_from(id % PORTS).expect("few");
     let transfer = |id: u64| Transfer {
@@ -59,24 +66,33 @@ pub fn churn(churn: &Churn, settings: Settings) -> io::Result<Churned> {
         congestion: None,
     };
     let first: Vec<_> = (0..PORTS).map(transfer).collect();
-    let mut engine = Engine::new(settings, false, &first)?;
+    let most = usize::try_from(churn.connections).map_err(io::Error::other)?;
+    let mut engine = Engine::new(settings, false, &first, most)?;
     let mut started = 0;
+    let mut pause_until = 0;
     let mut result = Churned::default();
     loop {
         let open = engine.now() < churn.duration_ns;
-        while open && (engine.running() as u64) < churn.connections {
-            engine.start(&transfer(started));
+        while open && engine.now() >= pause_until && engine.running() < most {
             started += 1;
-            // What fails at once would be tried again for ever at the same instant.
-            if started > 64 && result.failed == started - 1 {
-                break;
+            if !engine.start(&transfer(started - 1)) {
+                pause_until = engine.now() + PAUSE_NS;
             }
         }
         if !open && engine.running() == 0 {
             break;
         }
-        let alarm = if open { churn.duration_ns } else { churn.duration_ns + churn.grace_ns };
-        let mut ended = engine.turn(Some(alarm))?;
+        let mut alarm = if open { churn.duration_ns } else { churn.duration_ns + churn.grace_ns };
+        if open && engine.now() < pause_until {
+            alarm = alarm.min(pause_until);
+        }
+        let mut ended = match engine.turn(Some(alarm)) {
+            Ok(ended) => ended,
+            Err(error) => {
+                result.broke = Some(error.to_string());
+                engine.abandon("the churn broke")
+            }
+        };
         if engine.now() >= churn.duration_ns + churn.grace_ns {
             ended.extend(engine.abandon("not done in time"));
         }
@@ -96,7 +112,7 @@ pub fn churn(churn: &Churn, settings: Settings) -> io::Result<Churned> {
                 }
             }
         }
-        if result.failed >= 64 && result.complete == 0 {
+        if result.broke.is_some() || (result.failed >= MOST_FAILURES && result.complete == 0) {
             break;
         }
     }

@@ -16,6 +16,9 @@ const SEND_CHUNKS: usize = 4;
 /// Most that one `recv` takes.
 const RECEIVE_CHUNK: usize = 256 << 10;
 
+/// Files of the program itself: the standard three, its namespace, the poll, the timer, the watched queue, and spare.
+const OWN_FILES: usize = 32;
+
 /// What is to be transferred. Its `id` is the key of its bytes.
 #[derive(Clone, Debug)]
 pub struct Transfer {
@@ -114,9 +117,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Listens wherever `transfers` go, and checks that every namespace exists and accepts the settings.
-    pub fn new(settings: Settings, ecn_check: bool, transfers: &[Transfer]) -> io::Result<Self> {
-        sys::raise_file_limit()?;
+    /// Listens wherever `transfers` go, and checks that every namespace exists and accepts the settings. At most `most`
+    /// of them will be under way at a time.
+    pub fn new(settings: Settings, ecn_check: bool, transfers: &[Transfer], most: usize) -> io::Result<Self> {
+        // Both ends of each, at most a listener and two namespaces of each, and a few of our own.
+        let files = 2 * most + 3 * transfers.len() + OWN_FILES;
+        sys::raise_file_limit(u64::try_from(files).map_err(io::Error::other)?)?;
         let mut namespaces = Namespaces::new()?;
         let poll = Poll::new()?;
         let senders: BTreeSet<_> =
@@ -188,8 +194,8 @@ impl Engine {
         self.running.len()
     }
 
-    /// Opens a transfer's connection. If that fails at once, the next turn says so.
-    pub fn start(&mut self, transfer: &Transfer) {
+    /// Opens a transfer's connection. False if that failed at once; the next turn says why.
+    pub fn start(&mut self, transfer: &Transfer) -> bool {
         let to = transfer.to();
         let settings = transfer.settings(&self.settings);
         let listener = self.places[&(transfer.destination.namespace.clone(), to)];
@@ -226,10 +232,12 @@ impl Engine {
                 };
                 let before = self.running.insert(transfer.id, running);
                 assert!(before.is_none(), "transfer {} runs already", transfer.id);
+                true
             }
             Err(error) => {
                 record.failure = Some(format!("connecting from {from} to {to}: {error}"));
                 self.finished.push(record);
+                false
             }
         }
     }

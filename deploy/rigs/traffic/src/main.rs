@@ -18,10 +18,12 @@ use std::process::ExitCode;
 
 /// How a command ended, other than well.
 enum Fault {
-    /// A flow failed: exit code 1.
+    /// A flow failed, or the machine did while flows were under way: exit code 1. What there is of results is written.
     Failed(String),
-    /// The input is at fault: exit code 2.
+    /// The input is at fault, or what it asks for cannot begin on this machine: exit code 2. Nothing is written.
     BadInput(String),
+    /// Nothing is wrong but that flows were not done at the deadline: exit code 4. The results are complete.
+    Unfinished(String),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Fault::Failed(says)) => (1, says),
         Err(Fault::BadInput(says)) => (2, says),
+        Err(Fault::Unfinished(says)) => (4, says),
     };
     eprintln!("rig-traffic: {says}");
     ExitCode::from(code)
@@ -71,9 +74,16 @@ fn run(command: Command) -> Result<(), Fault> {
             for (id, failure) in failed.iter().take(8) {
                 eprintln!("rig-traffic: flow {id}: {failure}");
             }
+            if let Some(why) = played.broke {
+                return Err(Fault::Failed(format!("the play broke: {why}")));
+            }
+            let all = played.records.len();
             match failed.len() {
                 0 => Ok(()),
-                count => Err(Fault::Failed(format!("{count} of {} flows failed", played.records.len()))),
+                count if count == played.unfinished => {
+                    Err(Fault::Unfinished(format!("{count} of {all} flows were not done at the deadline")))
+                }
+                count => Err(Fault::Failed(format!("{count} of {all} flows failed"))),
             }
         }
         Command::Churn { churn, settings } => {
@@ -85,6 +95,9 @@ fn run(command: Command) -> Result<(), Fault> {
             );
             for failure in &churned.failures {
                 eprintln!("rig-traffic: {failure}");
+            }
+            if let Some(why) = churned.broke {
+                return Err(Fault::Failed(format!("the churn broke: {why}")));
             }
             if churned.failed > 0 || churned.complete == 0 {
                 return Err(Fault::Failed(format!("{} connections failed", churned.failed)));

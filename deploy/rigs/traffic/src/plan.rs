@@ -6,6 +6,9 @@ use std::net::Ipv4Addr;
 /// The first line of a plan. A last column `congestion` may follow.
 pub const HEADER: &str = "flow,source_namespace,source,destination_namespace,destination,port,start_ns,bytes";
 
+/// Flow numbers are below this: the engine's tokens are a number and two more bits.
+pub const MOST_FLOWS: u64 = 1 << 62;
+
 /// One flow of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -66,7 +69,7 @@ fn row(line: &str, columns: usize) -> Result<Flow, String> {
     };
     let number = "a whole number below 2^64";
     let flow = Flow {
-        id: field("flow", id, number)?,
+        id: field("flow", id, "a whole number below 2^62")?,
         source: Host {
             namespace: namespace(source_namespace)?,
             address: field("source", source, "an IPv4 address")?,
@@ -80,6 +83,9 @@ fn row(line: &str, columns: usize) -> Result<Flow, String> {
         bytes: field("bytes", bytes, number)?,
         congestion: own.filter(|name| !matches!(*name, "" | "-")).map(congestion).transpose()?,
     };
+    if flow.id >= MOST_FLOWS {
+        return Err(format!("flow is a whole number below 2^62; found \"{id}\""));
+    }
     if flow.port == 0 {
         return Err("port is a number from 1 to 65535; found \"0\"".to_owned());
     }
@@ -160,6 +166,10 @@ mod tests {
             ("2,a,::1,b,10.0.0.2,1,0,1", "line 3: source is an IPv4 address"),
             ("2,a,10.0.0.1,b,10.0.0.2,0,0,1", "line 3: port is a number from 1 to 65535"),
             ("2,a,10.0.0.1,b,10.0.0.2,65536,0,1", "line 3: port is a number from 1 to 65535"),
+            (
+                "4611686018427387904,a,10.0.0.1,b,10.0.0.2,1,0,1",
+                "line 3: flow is a whole number below 2^62; found \"4611686018427387904\"",
+            ),
             ("2,a,10.0.0.1,b,10.0.0.2,1,-5,1", "line 3: start_ns is a whole number"),
             ("2,a,10.0.0.1,b,10.0.0.2,1,0,0", "line 3: bytes is at least 1"),
             ("2,../a,10.0.0.1,b,10.0.0.2,1,0,1", "line 3: a namespace is a name, not a path"),

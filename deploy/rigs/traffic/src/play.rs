@@ -19,6 +19,10 @@ pub struct Played {
     pub origin: u64,
     /// What the watched queue held.
     pub samples: Vec<Sample>,
+    /// Flows that had not ended at the deadline.
+    pub unfinished: usize,
+    /// Why the play ended before all flows had, if it did.
+    pub broke: Option<String>,
 }
 
 /// Plays `flows`, which come by their start. What has not ended after `deadline_ns` has failed.
@@ -43,13 +47,14 @@ pub fn play(
             congestion: flow.congestion.clone(),
         })
         .collect();
-    let mut engine = Engine::new(settings, ecn_check, &transfers)?;
+    let mut engine = Engine::new(settings, ecn_check, &transfers, transfers.len())?;
     let mut queue = watch.map(|watch| Queue::open(watch, engine.namespaces())).transpose()?;
     let mut samples = Vec::new();
     let mut next_sample = 0;
     let mut records = Vec::with_capacity(flows.len());
     let mut waiting = flows.iter().zip(&transfers).peekable();
-    while records.len() < flows.len() {
+    let mut broke = None;
+    while records.len() < flows.len() && broke.is_none() {
         let now = engine.now();
         if now >= deadline_ns {
             break;
@@ -57,7 +62,13 @@ pub fn play(
         let mut alarm = deadline_ns;
         if let (Some(queue), Some(watch)) = (&mut queue, watch) {
             if now >= next_sample {
-                samples.push(queue.sample(now)?);
+                match queue.sample(now) {
+                    Ok(sample) => samples.push(sample),
+                    Err(error) => {
+                        broke = Some(format!("sampling the queue: {error}"));
+                        break;
+                    }
+                }
                 // Samples that came too late are left out, not made up.
                 next_sample = (now / watch.interval_ns + 1) * watch.interval_ns;
             }
@@ -67,10 +78,18 @@ pub fn play(
             engine.start(transfer);
         }
         let alarm = waiting.peek().map_or(alarm, |(flow, _)| flow.start_ns.min(alarm));
-        records.extend(engine.turn(Some(alarm))?);
+        match engine.turn(Some(alarm)) {
+            Ok(ended) => records.extend(ended),
+            Err(error) => broke = Some(error.to_string()),
+        }
     }
-    records.extend(engine.abandon("not done at the deadline"));
+    // What has ended meanwhile, and why, is still the engine's to tell.
+    let running = engine.running();
+    let end = if broke.is_some() { "when the play broke" } else { "at the deadline" };
+    records.extend(engine.abandon(&format!("not done {end}")));
+    let mut unfinished = running;
     for (flow, _) in waiting {
+        unfinished += 1;
         records.push(Record {
             id: flow.id,
             start_ns: flow.start_ns,
@@ -79,13 +98,13 @@ pub fn play(
             received: 0,
             info: crate::sys::TcpInfo::default(),
             congestion: String::new(),
-            failure: Some("not begun at the deadline".to_owned()),
+            failure: Some(format!("not begun {end}")),
         });
     }
     let place: std::collections::BTreeMap<u64, usize> =
         flows.iter().enumerate().map(|(index, flow)| (flow.id, index)).collect();
     records.sort_by_key(|record| place[&record.id]);
-    Ok(Played { records, origin: engine.origin(), samples })
+    Ok(Played { records, origin: engine.origin(), samples, unfinished, broke })
 }
 
 /// The results as CSV. A time that a failed flow never reached is left out.

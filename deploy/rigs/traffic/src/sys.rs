@@ -33,15 +33,21 @@ pub fn now() -> u64 {
         + u64::try_from(time.tv_nsec).expect("positive")
 }
 
-/// Lets the process open as many files as it may.
-pub fn raise_file_limit() -> io::Result<()> {
+/// Lets the process open `files` at once: up to its hard limit, and beyond that where it is privileged.
+pub fn raise_file_limit(files: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writes.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    let hard = limit.rlim_max;
+    limit.rlim_max = hard.max(files);
     limit.rlim_cur = limit.rlim_max;
     // SAFETY: `limit` is valid for reads.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
-    Ok(())
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })
+        .map_err(|error| {
+            let asked = format!("{files} open files are needed, {hard} are allowed (RLIMIT_NOFILE)");
+            io::Error::new(error.kind(), format!("{asked}: {error}"))
+        })
+        .map(drop)
 }
 
 /// Network namespaces by name. A socket stays in the namespace in which it was made, so that one thread can own them all.
@@ -183,7 +189,8 @@ pub fn try_settings(settings: &Settings) -> io::Result<()> {
 
 /// A listening socket.
 pub fn listen(at: SocketAddrV4, settings: &Settings) -> io::Result<OwnedFd> {
-    let fd = socket(settings)?;
+    let congestion = settings.receiver.as_ref().unwrap_or(&settings.congestion).clone();
+    let fd = socket(&Settings { congestion, ..settings.clone() })?;
     set(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     bind(&fd, at)?;
     // SAFETY: no memory is passed. The kernel caps the backlog at net.core.somaxconn.
@@ -421,5 +428,21 @@ impl Poll {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_has_the_congestion_control_of_the_receiver() {
+        let settings = Settings {
+            congestion: "of the sender".into(),
+            receiver: Some("reno".into()),
+            socket_buffer: None,
+        };
+        let listener = listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), &settings).expect("loopback");
+        assert_eq!(congestion(&listener).expect("a socket"), "reno");
     }
 }

@@ -1,7 +1,8 @@
 //! The program over the loopback device of this machine.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const HEADER: &str = "flow,source_namespace,source,destination_namespace,destination,port,start_ns,bytes";
 
@@ -112,9 +113,80 @@ fn a_flow_that_cannot_connect_fails_alone() {
 fn what_is_late_has_failed() {
     let plan = "1,-,127.0.0.1,-,127.0.0.1,17831,0,5000\n2,-,127.0.0.1,-,127.0.0.1,17831,2000000000,5000\n";
     let (rows, output) = play("late", plan, &["--deadline", "1"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(4), "the results are complete");
     assert_eq!(&rows[0][5], "1");
     assert_eq!(&rows[1][5], "0");
+    // A failure beside it is more than that.
+    let plan = format!("{plan}3,-,192.0.2.1,-,127.0.0.1,17831,0,5000\n");
+    let (rows, output) = play("late", &plan, &["--deadline", "1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(rows.len(), 3);
+}
+
+#[test]
+fn what_has_ended_is_kept_when_the_machine_fails() {
+    let folder = folder("broke");
+    let (plan, out) = (folder.join("plan.csv"), folder.join("flows.csv"));
+    let _ = std::fs::remove_file(&out);
+    let rows = "1,-,127.0.0.1,-,127.0.0.1,17891,0,9\n2,-,127.0.0.1,-,127.0.0.1,17891,4000000000,9\n";
+    std::fs::write(&plan, format!("{HEADER}\n{rows}")).expect("written");
+    let child = Command::new(env!("CARGO_BIN_EXE_rig-traffic"))
+        .args(["play", "--congestion", "reno", "--plan"])
+        .args([&plan, Path::new("--out"), &out])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let id = child.id();
+    let files = || -> Vec<(usize, String)> {
+        let links = std::fs::read_dir(format!("/proc/{id}/fd")).expect("it runs").flatten();
+        links
+            .filter_map(|link| {
+                let to = std::fs::read_link(link.path()).ok()?;
+                Some((link.file_name().to_str()?.parse().ok()?, to.to_string_lossy().into_owned()))
+            })
+            .collect()
+    };
+    while !files().iter().any(|(_, to)| to.contains("timerfd")) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    // Room for one end of a connection, not for both.
+    let open = files();
+    let mut free = (0..).filter(|number| open.iter().all(|(used, _)| used != number));
+    let (_, second) = (free.next(), free.next().expect("numbers do not end"));
+    let limit = format!("--nofile={second}:{second}");
+    let status = Command::new("prlimit").args(["--pid", &id.to_string(), &limit]).status();
+    assert!(status.expect("util-linux").success());
+    let output = child.wait_with_output().expect("it ends");
+    let says = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{says}");
+    assert!(says.contains("the play broke: Too many open files"), "{says}");
+    let text = std::fs::read_to_string(&out).expect("written");
+    let ok: Vec<_> = text.lines().skip(1).filter_map(|row| row.split(',').nth(5)).collect();
+    assert_eq!(ok, ["1", "0"]);
+}
+
+#[test]
+fn more_files_than_are_allowed_is_bad_input() {
+    let program = env!("CARGO_BIN_EXE_rig-traffic");
+    let churn = format!(
+        "{program} churn --connections 100 --seconds 1 --congestion reno \
+         --source-namespace - --source 127.0.0.1 --destination-namespace - --destination 127.0.0.5"
+    );
+    // Whoever may raise the limit does; without that right it is said what is needed.
+    let plain = "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
+    let shell = |command: &str| Command::new("sh").args(["-c", command]).output().expect("a shell");
+    let raises = shell("ulimit -n 64; prlimit --nofile=65 true").status.success();
+    if raises {
+        let output = shell(&format!("ulimit -n 64; exec {churn}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let prefix = if raises { plain } else { "" };
+    let output = shell(&format!("ulimit -n 64; exec {prefix} {churn}"));
+    let says = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{says}");
+    assert!(says.contains("open files are needed, 64 are allowed"), "{says}");
 }
 
 #[test]
@@ -171,27 +243,44 @@ fn an_unknown_congestion_control_is_bad_input() {
     assert!(!out.exists());
 }
 
-#[test]
-fn connections_churn() {
-    let output = rig_traffic(&[
+/// Fifty connections at a time for as long. Its ports are fixed: each test has an address of its own.
+fn churn(source: &str, destination: &str, seconds: &str) -> Output {
+    rig_traffic(&[
         "churn",
         "--connections",
         "50",
         "--seconds",
-        "1",
+        seconds,
         "--congestion",
         "reno",
         "--source-namespace",
         "-",
         "--source",
-        "127.0.0.1",
+        source,
         "--destination-namespace",
         "-",
         "--destination",
-        "127.0.0.1",
+        destination,
         "--bytes",
         "3000",
-    ]);
+    ])
+}
+
+#[test]
+fn a_churn_that_cannot_connect_gives_up() {
+    let started = Instant::now();
+    let output = churn("192.0.2.1", "127.0.0.4", "600");
+    let says = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{says}");
+    assert!(
+        says.contains("connection 0: connecting from 192.0.2.1") && says.contains("64 connections failed")
+    );
+    assert!(started.elapsed() < Duration::from_secs(600), "long before its time");
+}
+
+#[test]
+fn connections_churn() {
+    let output = churn("127.0.0.1", "127.0.0.3", "1");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
     let complete: u64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("a count");
