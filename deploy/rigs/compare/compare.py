@@ -149,6 +149,191 @@ def simulated(folder):
 # What a rig is told
 
 
+ANY = object()
+
+# What scenarios may say: the values that a rig has, or `ANY` where it is told. All else would act on one side only. None is
+# a key that is not there.
+HOST = {
+    "mtu": ANY,
+    "rto_min": ANY,
+    "ack_every": [2],
+    # A kernel allows two ticks in a tail-loss probe and holds an acknowledgement for 40 ms; ours is one key.
+    "ack_delay": ["2ms", "40ms"],
+    "quick_acks": [16],
+    "echo": ["flag"],
+    # HZ is 1000.
+    "timer_tick": ["1ms"],
+    "handshake": [True],
+    "frames": {"header": ["66B"], "control": ["66B"], "smallest": ["60B"]},
+    "recovery": [None, "selective-repeat"],
+    "answer_delay": ["0ps"],
+    "notification_delay": ["0ps"],
+    "answers_first": [True],
+    "clock": {"offset": ["0ps"], "drift_ppm": [0], "noise": ["0ps"]},
+}
+SWITCH = {
+    "buffer": {"per_port": ANY},
+    "ecn": {"kind": ANY, "at": ANY},
+    "ecn_at": ["enqueue"],
+    "priorities": [1],
+    "virtual_channels": [1],
+    "pfc": ["off"],
+    "credits": [False],
+    "trim": [False],
+    "agent": ["none"],
+    "load_balancing": ["ecmp"],
+    "ties": ["seeded"],
+}
+WORLD = {
+    "profile": ["faithful"],
+    "warmup": ["0ps"],
+    "event": [None],
+    "wire": {"gap": ANY, "rounding": [None, "exact"]},
+    "topology": {"kind": ANY, "hosts": ANY, "link": {"rate": ANY, "delay": ANY, "loss": [None, 0]}},
+}
+SCHEME = {
+    "law": ANY, "name": ANY, "by_class": ANY, "initial_window": ANY,
+    "priority": [0], "ack_priority": [0], "notification_priority": [0],
+}
+
+
+def laws(mtu, base_rtt):
+    """Parameters of laws, as above. Of Linux's own laws a rig sets none: they are what the kernel has, or stand for it."""
+    return {
+        "marimo": {
+            **{key: ANY for key in MARIMO},
+            "table": ANY,
+            "fractional": [False],
+            # The module goes by the timeout, of which this is about one.
+            "idle_after": [f"{max(10**9, 4 * base_rtt)}ps"],
+        },
+        "dctcp": {"gain": [0.0625], "initial_alpha": [1], "min_window": [f"{2 * mtu}B"], "whole_packets": [True]},
+        "cubic": {
+            "ecn": ANY, "beta": [0.7], "steepness": [0.4], "fast_convergence": [True], "hystart": [True],
+            "hystart_min_threshold": ["4ms"], "hystart_max_threshold": ["16ms"],
+        },
+        "bbr": {
+            "initial_rtt": [f"{base_rtt}ps"], "min_window": [f"{4 * mtu}B"], "send_quantum": [f"{mtu}B"],
+            "high_gain": [2.8853900817779268], "drain_gain": [0.75], "probe_gain": [1.25], "cwnd_gain": [2],
+            "btlbw_window": [10], "rtprop_window": ["10s"], "probe_rtt_duration": ["200ms"],
+            "full_pipe_growth": [1.25], "full_pipe_rounds": [3],
+            "ack_aggregation": [False, True], "pacing_margin": [0, 0.01],
+        },
+    }
+
+
+def thousandths(value):
+    return whole(value * 1000, "whole thousandths")
+
+
+def whole(value, kind="whole packets"):
+    rounded = round(value)
+    if abs(value - rounded) > 1e-9:
+        raise ValueError(kind)
+    return rounded
+
+
+def halvings(value):
+    return whole(-math.log2(value), "a power of 1/2")
+
+
+# Parameters of Marimo that the module has, and how: its name, and its integer or word.
+MARIMO = {
+    "rule": ("rule", str),
+    "decrease_from": ("decrease_from", str),
+    "slow_start": ("slow_start", str),
+    "settle": ("settle", whole),
+    "increase": ("increase", whole),
+    "max_increase": ("max_increase", whole),
+    "increase_below": ("increase_below", thousandths),
+    "decrease_above": ("decrease_above", thousandths),
+    "target": ("target", thousandths),
+    "max_decrease": ("max_decrease", thousandths),
+    "loss_load": ("loss_load", thousandths),
+    "loss_decrease": ("loss_decrease", thousandths),
+    "beta": ("beta_shift", halvings),
+    "forget": ("forget", int),
+    "min_epoch": ("min_epoch", whole),
+}
+
+
+def canonical(value):
+    """A quantity as a number of its smallest unit, all else as it is."""
+    if isinstance(value, str):
+        for kind in UNITS:
+            try:
+                return kind, quantity(kind, value, "")
+            except BadInput:
+                pass
+    return value
+
+
+def only(where, found, allowed):
+    """Refuses, by name, whatever a rig would not do."""
+    for key, value in found.items():
+        if key not in allowed:
+            raise BadInput(f"{where}{key}: found {plain(value)}; a rig has nothing of the kind")
+    for key, values in allowed.items():
+        value = found.get(key)
+        if isinstance(values, dict):
+            only(f"{where}{key}.", value or {}, values)
+        elif values is not ANY and canonical(value) not in [canonical(one) for one in values]:
+            has = " or ".join(plain(one) for one in values if one is not None) or "nothing"
+            raise BadInput(f"{where}{key}: found {'nothing' if value is None else plain(value)}; a rig has {has}")
+
+
+def schemes_of(run, rows):
+    """The law's parameters of each class that has flows, with where they stand."""
+    scheme, found = run["scenario"]["scheme"][0], {}
+    for name, law in sorted({(row["class"], row["law"]) for row in rows}):
+        refined = scheme.get("by_class", {}).get(name, {})
+        # One with a law of its own takes over nothing.
+        found[name] = law, refined if "law" in refined else {**scheme, **refined}
+    return found
+
+
+def check_supported(run, rows, mtu, base_rtt):
+    scenario = run["scenario"]
+    only("", {key: scenario[key] for key in WORLD if key in scenario}, WORLD)
+    only("host.", scenario["host"], HOST)
+    only("switch.", scenario["switch"], SWITCH)
+    known = laws(mtu, base_rtt)
+    for name, (law, parameters) in schemes_of(run, rows).items():
+        if law not in known:
+            raise BadInput(f"scheme {run['scheme']}: found the law {law}; a rig has {', '.join(known)}")
+        only(f"scheme {run['scheme']}, class {name}: ", parameters, {**SCHEME, **known[law]})
+
+
+def marimo(run, rows, beside):
+    """The module's parameters and the text of its table, if it is not the bundled one. All connections share them."""
+    found = []
+    for name, (law, parameters) in schemes_of(run, rows).items():
+        if law != "marimo":
+            continue
+        words = {}
+        for key, (theirs, convert) in MARIMO.items():
+            try:
+                words[theirs] = convert(parameters[key])
+            except ValueError as error:
+                raise BadInput(
+                    f"scheme {run['scheme']}, class {name}: {key}: found {plain(parameters[key])}; the module has {error}"
+                ) from None
+        words["initial_window"] = initial_window(run, quantity("size", run["scenario"]["host"]["mtu"], "host.mtu"))
+        if (words, parameters["table"]) not in found:
+            found.append((words, parameters["table"]))
+    if not found:
+        return {}, None
+    if len(found) > 1:
+        raise BadInput(f"scheme {run['scheme']}: its classes have Marimo with different parameters; a module has one set")
+    words, table = found[0]
+    if table == "calibrated":
+        return words, None
+    try:
+        return words, (beside / table).read_text()
+    except OSError as error:
+        raise BadInput(f"scheme {run['scheme']}: table: a rig takes \"calibrated\" or a file: {error}") from None
+
+
 def rig_settings(run, rows):
     """`rig.json`: the scenario of a run as a rig of real hosts has it. What a rig cannot do is refused by name."""
     scenario = run["scenario"]
@@ -167,8 +352,14 @@ def rig_settings(run, rows):
     delay = quantity("time", topology["link"]["delay"], "topology.link.delay")
     mtu = quantity("size", host["mtu"], "host.mtu")
     at = quantity("size", switch["ecn"]["at"], "switch.ecn.at")
-    tick = quantity("time", host["timer_tick"], "host.timer_tick")
     rto_min = quantity("time", host["rto_min"], "host.rto_min")
+    if rto_min < 10**9 or rto_min % 10**9:
+        raise BadInput(f"host.rto_min: found {host['rto_min']!r}; routes hold whole milliseconds, at least 1ms")
+    gap = quantity("size", scenario["wire"].get("gap", "20B"), "wire.gap")
+    # A full packet one way, its acknowledgement the other, over two links each.
+    frames = mtu + HEADERS + ETHERNET + gap, HEADERS + ETHERNET + gap
+    base_rtt = 4 * delay + 2 * sum(-(-8 * 10**12 * frame // rate) for frame in frames)
+    check_supported(run, rows, mtu, base_rtt)
     settings = {
         "hosts": topology["hosts"],
         "bottleneck_rate_bps": rate,
@@ -188,9 +379,12 @@ def rig_settings(run, rows):
             "nodrop": True,
         },
         "buffer_bytes": quantity("size", per_port, "switch.buffer.per_port"),
+        "frame_overhead_bytes": gap,
         # Where classes differ, each row of the plan has its own.
         "congestion": rows[0]["law"],
         "plan": "plan.csv",
+        # As long as the simulation, in the rig's whole seconds.
+        "deadline_s": -(-end_ps(run) // 10**12),
         "seed": run["seed"],
         "mtu": mtu + HEADERS,
         "offloads": False,
@@ -205,18 +399,17 @@ def rig_settings(run, rows):
         },
         "route": {"rto_min_us": rto_min // 10**6, "initcwnd": initial_window(run, mtu), "quickack": False},
     }
-    if tick not in (10**9, 4 * 10**9, 10**10):
-        raise BadInput(f"host.timer_tick: found {host['timer_tick']!r}, a kernel has 1ms, 4ms or 10ms (HZ = 1000, 250, 100)")
     return settings
+
+
+def end_ps(run):
+    """When a simulation ends, finished or not."""
+    return sum(quantity("time", run["scenario"][key], key) for key in ("duration", "drain"))
 
 
 def speaks_ecn(run, rows):
     """Whether the flows are ECN-capable: all or none, as hosts speak it or do not."""
-    scheme = run["scenario"]["scheme"][0]
-    capable = set()
-    for name, law in {(row["class"], row["law"]) for row in rows}:
-        refined = scheme.get("by_class", {}).get(name, {})
-        capable.add(law in EXACT_ECHO or bool({**scheme, **refined}.get("ecn", False)))
+    capable = {law in EXACT_ECHO or bool(parameters.get("ecn", False)) for law, parameters in schemes_of(run, rows).values()}
     if len(capable) != 1:
         raise BadInput(f"scheme {run['scheme']}: some classes speak ECN and some do not; hosts of a rig all do or none")
     return capable.pop()
@@ -259,16 +452,33 @@ def address(host):
 # The rig
 
 
+# Exit codes of a rig.
+MISSING, UNFINISHED = 3, 4
+
+
 class Rig:
     """A program that plays `rig.json` and `plan.csv` of a folder on real hosts and leaves what came of it there."""
 
     def __init__(self, command):
         self.command = shlex.split(command)
+        self.fingerprint = self.ask()
 
-    def play(self, folder, settings, flows):
+    def ask(self):
+        """What the rig's results depend on besides its input: kernel, module, the rig itself."""
+        done = subprocess.run([*self.command, "--fingerprint"], capture_output=True, text=True)
+        said = (done.stdout + done.stderr).strip()
+        if done.returncode == MISSING:
+            raise Missing(said)
+        words = done.stdout.split()
+        if done.returncode != 0 or len(words) != 1:
+            raise RuntimeError(f"{' '.join(self.command)} --fingerprint ended with {done.returncode}: expected one hash, "
+                               f"found {said!r}")
+        return words[0]
+
+    def play(self, folder, settings, files):
         """Plays unless the folder holds the results of exactly this."""
-        texts = {"rig.json": json.dumps(settings, indent=1, sort_keys=True) + "\n", "plan.csv": flows}
-        stamp = hashlib.sha256(json.dumps([texts, self.command]).encode()).hexdigest()
+        texts = {"rig.json": json.dumps(settings, indent=1, sort_keys=True) + "\n", **files}
+        stamp = hashlib.sha256(json.dumps([texts, self.command, self.fingerprint]).encode()).hexdigest()
         done = folder / "done"
         if done.exists() and done.read_text() == stamp:
             return
@@ -279,9 +489,10 @@ class Rig:
             (folder / name).write_text(text)
         with open(folder / "rig.log", "w") as log:
             code = subprocess.call([*self.command, str(folder / "rig.json"), str(folder)], stdout=log, stderr=log)
-        if code == 3:
+        if code == MISSING:
             raise Missing((folder / "rig.log").read_text().strip())
-        if code != 0:
+        # Flows that did not finish are a result: `ok` says so of each.
+        if code not in (0, UNFINISHED):
             last = (folder / "rig.log").read_text().strip().splitlines()[-1:]
             raise RuntimeError(f"{folder}: the rig ended with {code}: {' '.join(last)}")
         done.write_text(stamp)
@@ -312,8 +523,8 @@ def nstat_sum(folder, counter):
     return total
 
 
-def real(folder, rows):
-    """What a run of the rig left behind. Its counters must agree with one another."""
+def real(folder, rows, until_ns=math.inf):
+    """What a run of the rig left behind. Its counters must agree with one another. What ends after `until_ns` is unfinished."""
     with open(folder / "FLOWS.csv", newline="") as file:
         played = {int(row["flow"]): row for row in csv.DictReader(file)}
     if sorted(played) != [int(row["flow"]) for row in rows]:
@@ -321,10 +532,13 @@ def real(folder, rows):
     fct, classes = [], []
     for row in rows:
         flow = played[int(row["flow"])]
-        if int(flow["bytes"]) != int(row["size_bytes"]):
+        finished = flow["ok"] == "1"
+        # Of a flow that did not finish less than all has come.
+        if finished and int(flow["bytes"]) != int(row["size_bytes"]):
             raise Contradiction(f"{folder}: flow {row['flow']} had {flow['bytes']} bytes instead of {row['size_bytes']}")
-        finished = flow["ok"] in ("1", "true", "yes")
-        # As in the simulator: from the time of the plan, the handshake included.
+        finished = finished and int(flow["end_ns"]) <= until_ns
+        # From when the connection was asked for, the handshake included: in virtual time about a microsecond after the time
+        # of the plan, at most 123 us.
         fct.append((int(flow["end_ns"]) - int(flow["start_ns"])) / 1e3 if finished else None)
         classes.append(row["class"])
     red = tc_counters(folder)
@@ -523,24 +737,28 @@ def compare(scenario, arguments):
     options += [word for only in arguments.only for word in ("--only", only)]
     options += ["--seeds", str(arguments.seeds)] if arguments.seeds else []
     options += ["--short"] if arguments.short else []
-    name, runs = simulator.run(scenario, out / "simulated", options)
     rig = Rig(arguments.rig) if arguments.rig else None
+    name, runs = simulator.run(scenario, out / "simulated", options)
     points, errors, rows_out, prepared = {}, [], [], []
     for folder, run in runs:
         rows = simulator.flows(scenario, run, arguments.set, arguments.short)
         flows, ours = simulated(folder)
         check_same(flows, rows, folder)
         settings = rig_settings(run, rows)
+        files = {"plan.csv": plan(rows)}
+        settings["parameters"], knots = marimo(run, rows, scenario.resolve().parent)
+        if knots is not None:
+            settings["table"], files["marimo.table"] = "marimo.table", knots
         place = out / "kernel" / name / folder.name
-        prepared.append((folder, run, rows, ours, settings, place))
+        prepared.append((folder, run, rows, ours, settings, files, place))
     # As the scenario has them: grid points, schemes, seeds.
     schemes = [scheme.get("name", scheme["law"]) for scheme in tomllib.loads(scenario.read_text())["scheme"]]
     prepared.sort(key=lambda it: (list(it[1]["grid"].values()), schemes.index(it[1]["scheme"]), it[1]["seed"]))
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         # Faults come out below, run by run.
-        played = [pool.submit(rig.play, place, settings, plan(rows)) if rig else None
-                  for _, _, rows, _, settings, place in prepared]
-    for (folder, run, rows, ours, settings, place), task in zip(prepared, played):
+        played = [pool.submit(rig.play, place, settings, files) if rig else None
+                  for _, _, _, _, settings, files, place in prepared]
+    for (folder, run, rows, ours, settings, _, place), task in zip(prepared, played):
         # How many hosts there are follows from the traffic.
         shown = {path: value for path, value in run["grid"].items() if not path.startswith("topology.")}
         grid = ", ".join(f"{path.split('.')[-1]} {plain(value)}" for path, value in shown.items())
@@ -549,7 +767,7 @@ def compare(scenario, arguments):
         if rig:
             try:
                 task.result()
-                theirs = real(place, rows)
+                theirs = real(place, rows, end_ps(run) // 1000)
                 for law in {row["law"] for row in rows}:
                     if law in EXACT_ECHO and len({row["law"] for row in rows}) == 1:
                         check_echo(theirs, place)
@@ -566,6 +784,10 @@ def compare(scenario, arguments):
             point["simulated"].append(ours if part is None else restricted(ours, part))
             if theirs:
                 point["real"].append(theirs if part is None else restricted(theirs, part))
+    versions = sorted({row["kernel"]["raw"]["srcversion.txt"].strip() for row in rows_out
+                       if row["kernel"] and "srcversion.txt" in row["kernel"]["raw"]})
+    if len(versions) > 1:
+        errors.append(f"Contradiction: {name}: its runs are of different modules, srcversions {', '.join(versions)}")
     lines = table(list(points.values()))
     note = summary_line(name, rows_out, rig)
     out.mkdir(parents=True, exist_ok=True)
@@ -575,9 +797,11 @@ def compare(scenario, arguments):
 
 
 def check_echo(run, folder):
-    """Where the echo is exact, senders know of each mark, but for packets of the handshake and those that came twice."""
+    """Where the echo is exact, senders know of each mark, but for packets of the handshake and those that came twice. Senders
+    of flows that did not finish may not have heard of the last ones."""
     slack = run["retransmissions"] + 2 * len(run["fct"])
-    if abs(run["delivered_ce"] - run["marks"]) > slack:
+    more = run["delivered_ce"] - run["marks"]
+    if more > slack or (more < -slack and None not in run["fct"]):
         raise Contradiction(
             f"{folder}: {run['marks']} packets were marked, and senders heard of {run['delivered_ce']} (allowed: ± {slack})"
         )
