@@ -92,7 +92,7 @@ class Simulator:
     def call(self, *arguments):
         done = subprocess.run([self.command, *arguments], capture_output=True, text=True)
         if done.returncode == 2:
-            raise BadInput(done.stderr.strip())
+            raise BadInput(done.stderr.strip().removeprefix("error: "))
         if done.returncode != 0:
             raise RuntimeError(f"incast {' '.join(arguments)}\n{done.stderr.strip()}")
         return done.stdout
