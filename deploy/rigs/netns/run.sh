@@ -29,9 +29,10 @@ scripts/debian.sh ethtool ethtool "$what"
 scripts/debian.sh bpftool bpftool "$what"
 scripts/debian.sh pkg-config pkg-config "$what"
 scripts/debian.sh python3 python3 "$what"
+scripts/debian.sh pgrep procps "$what"
 [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"
 [ -e /usr/include/zlib.h ] || scripts/debian.sh zlib.h zlib1g-dev "$what"
-for command in clang ip tc ethtool bpftool pkg-config python3; do
+for command in clang ip tc ethtool bpftool pkg-config pgrep python3; do
     command -v "$command" >/dev/null || skip "no $command"
 done
 for header in libelf.h zlib.h; do
