@@ -44,6 +44,9 @@ hosts:
 	    "deploy/rigs/compare/run.sh --rig deploy/rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts" \
 	    "deploy/rigs/netns/run.sh --faults" \
 	    "deploy/rigs/vm/run.sh --faults" \
+	    "deploy/rigs/vm/run.sh --kernel 6.12" \
+	    "deploy/rigs/vm/instructions.sh" \
+	    "deploy/rigs/virtual-time/run.sh --seeds 10" \
 	    "deploy/rigs/virtual-time/run.sh --faults" \
 	    "deploy/rigs/virtual-time/run.sh --churn" \
 	    "deploy/linux/tcp_marimo/package-test.sh"

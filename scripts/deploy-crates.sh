@@ -7,7 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 what="the crates of deploy/"
 scripts/debian.sh clang clang "$what"
-scripts/debian.sh pkg-config pkg-config "$what"
 scripts/debian.sh cmake cmake "$what"
 scripts/debian.sh pkg-config pkg-config "$what"
 [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"
