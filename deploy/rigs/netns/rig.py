@@ -321,6 +321,10 @@ def replay(entries, counters):
                 twin.phase = "slow start" if slow_start else "avoidance"
             if events & DID_UNDO:
                 twin.estimator.rho, twin.episode = kernel[1], None
+                twin.wait = 0
+                twin.hold()
+                if not slow_start and kernel[1] < config["increase_below"]:
+                    twin.grow()
         else:
             continue
         ours = [twin.window, twin.estimator.rho, twin.epochs]
