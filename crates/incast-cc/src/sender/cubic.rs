@@ -434,7 +434,15 @@ mod tests {
         let marked = |law: &mut Cubic, acked: u64, next: u64| {
             let in_flight = law.window().saturating_sub(MSS);
             let (packets, marked) = (1, 1);
-            law.on_ack(&Feedback { acked_bytes: MSS, packets, marked, acked, next, in_flight, ..Feedback::default() });
+            law.on_ack(&Feedback {
+                acked_bytes: MSS,
+                packets,
+                marked,
+                acked,
+                next,
+                in_flight,
+                ..Feedback::default()
+            });
         };
         let window = [("initial_window", Raw::Text("100KB".into())), ("ecn", Raw::Flag(true))];
         let mut law = flow(&window);
@@ -452,7 +460,13 @@ mod tests {
         marked(&mut deaf, MSS, 101 * MSS);
         assert!(deaf.window() >= 100 * MSS);
         let is_capable = |given: &[(&str, Raw)]| {
-            let path = Path { rate: Rate::from_gbps(10), base_rtt: Time::from_us(80), mss: 1000, wire_mss: 1000, rto_min: Time::from_ms(1) };
+            let path = Path {
+                rate: Rate::from_gbps(10),
+                base_rtt: Time::from_us(80),
+                mss: 1000,
+                wire_mss: 1000,
+                rto_min: Time::from_ms(1),
+            };
             let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
             Cubic::ecn_capable(&Parameters::resolve(&path, &given).expect("allowed"))
         };

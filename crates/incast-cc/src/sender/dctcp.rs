@@ -288,7 +288,9 @@ mod tests {
     #[test]
     fn whole_packets_leave_small_windows_alone() {
         // Linux: cwnd - ((cwnd * alpha) >> 11), alpha in 1024ths.
-        for (packets, alpha, left) in [(10, 1.0, 5), (10, 0.5, 8), (4, 0.5, 3), (4, 0.49, 4), (3, 0.6, 3), (15, 0.41, 12)] {
+        for (packets, alpha, left) in
+            [(10, 1.0, 5), (10, 0.5, 8), (4, 0.5, 3), (4, 0.49, 4), (3, 0.6, 3), (15, 0.41, 12)]
+        {
             assert_eq!(after_mark_whole(packets as f64 * 1000.0, alpha, 1000.0), left as f64 * 1000.0);
             assert_eq!(left, packets - ((packets * (alpha * 1024.0) as u64) >> 11));
         }
