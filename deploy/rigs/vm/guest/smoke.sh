@@ -12,7 +12,8 @@ network 4
 receiver "$CONGESTION" route
 
 # Transfers that stand still while they are looked at, however slow the machine: the switch's port is down.
-plan /out/long.csv 3000000
+# Eight seconds of the port: looking takes one or two in a slow machine.
+plan /out/long.csv 10000000
 traffic /out/long.csv /out/long-flows.csv &
 long=$!
 established() { in_namespace incast-0 ss -tin state established >/out/ss && contains /out/ss 'delivered_ce:'; }
