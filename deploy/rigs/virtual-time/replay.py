@@ -20,8 +20,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "deploy/core/oracle"))
 import marimo as oracle  # noqa: E402
 
-# MARIMO_TCP_DID_... of deploy/linux/marimo_tcp.h.
-ACK, LOSS, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, INIT = 1, 2, 4, 8, 16, 32, 64, 256
+# Numbers that deploy/linux/marimo_tcp.h defines, by their names there.
+DEFINED = dict(re.findall(
+    r"^#define MARIMO_TCP_(\w+) (\d+)u?\b", (ROOT / "deploy/linux/marimo_tcp.h").read_text(), re.MULTILINE))
+ACK, LOSS, TIMEOUT, IDLE, RESTART, UNDO, EPOCH, INIT = (
+    int(DEFINED["DID_" + name]) for name in ("ACK", "LOSS", "TIMEOUT", "IDLE", "RESTART", "UNDO", "EPOCH", "INIT"))
+# Packets that the rule "settling" lets the increase grow to.
+SETTLING_INCREASE = int(DEFINED["SETTLING_INCREASE"])
 
 # What is read of a line; it may have more, in any order.
 FIELDS = ("sport", "dport", "events", "packets", "marked", "acked", "position", "next", "limited", "window", "threshold",
@@ -65,7 +70,7 @@ def config_of(parameters):
         rho_after_decrease=packets if known["forget"] else NO_THRESHOLD, loss_rho=q16(known["loss_load"]),
         loss_decrease=q16(known["loss_decrease"]), initial_window=10 * packets,
         min_window=known["min_window"] * packets, max_window=65535 * packets, increase=known["increase"] * packets,
-        max_increase=(max(known["increase"], 4) if settling else known["increase"]) * packets,
+        max_increase=(max(known["increase"], SETTLING_INCREASE) if settling else known["increase"]) * packets,
         min_epoch=known["min_epoch"], beta_shift=known["beta_shift"], decrease_from=int(settling),
         settle=int(settling), slow_start=2 if settling else 1,
     )

@@ -196,6 +196,15 @@ class Replay(unittest.TestCase):
         plain = replay.events_of(folder / "trace.txt")
         self.assertEqual([values for _, values in next(iter(events.values()))], [next(iter(plain.values()))[0][1]])
 
+    def test_numbers_of_the_header_are_its_numbers(self):
+        bits = replay.ACK, replay.LOSS, replay.TIMEOUT, replay.IDLE, replay.RESTART, replay.UNDO, replay.EPOCH, replay.INIT
+        self.assertEqual(bits, (1, 2, 4, 8, 16, 32, 64, 256))
+        header = (replay.ROOT / "deploy/linux/marimo_tcp.h").read_text()
+        self.assertIn(f"\n#define MARIMO_TCP_SETTLING_INCREASE {replay.SETTLING_INCREASE}\n", header)
+        packet = replay.oracle.ONE
+        for parameters, packets in [([], 1), (["rule=settling"], replay.SETTLING_INCREASE), (["rule=settling", "increase=9"], 9)]:
+            self.assertEqual(replay.config_of(parameters)["max_increase"], packets * packet, parameters)
+
     def test_what_came_before_the_connection_began_is_left_out(self):
         early = dict(events=1, packets=1, position=5, next=5, window=0)
         self.assertEqual(self.run_replay(early, self.start).compared, 1)
