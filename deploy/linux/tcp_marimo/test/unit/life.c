@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* How connections begin and end, and what becomes of those without ECN. */
+#include "connection.h"
+
+static void test_fall_back(void)
+{
+	int fallbacks = atomic_read(&marimo_counters.fallbacks);
+	int connections = atomic_read(&marimo_counters.connections);
+	struct tcp_sock *tp = make_socket(0);
+	struct sock *sk = (struct sock *)tp;
+	union tcp_cc_info info;
+	int attr = 0;
+
+	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
+	CHECK(!(tp->icsk.icsk_ca_ops->flags & TCP_CONG_NEEDS_ECN));
+	CHECK(tp->icsk.icsk_ca_ops->owner == THIS_MODULE);
+	CHECK(!sk->mock_ect);
+	EQUAL(atomic_read(&marimo_counters.fallbacks), fallbacks + 1);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+	EQUAL(sk->sk_pacing_status, SK_PACING_NONE);
+	memset(&info, 0xff, sizeof(info));
+	EQUAL(marimo_get_info(sk, 1 << (INET_DIAG_DCTCPINFO - 1), &attr, &info),
+	      sizeof(info.dctcp));
+	EQUAL(info.dctcp.dctcp_enabled, 0);
+	close_socket(tp);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+
+	/* A listener: released without ever having been initialised. */
+	tp = calloc(1, sizeof(*tp));
+	sk = (struct sock *)tp;
+	tp->icsk.icsk_ca_ops = &marimo;
+	sk->sk_state = TCP_LISTEN;
+	close_socket(tp);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+
+	/* Chosen while connecting, to a peer that turned out to have none. */
+	tp = make_socket(TCP_ECN_OK);
+	fill(tp);
+	tp->ecn_flags = 0;
+	acknowledge(tp, 1, false);
+	CHECK(tp->icsk.icsk_ca_ops == &marimo_reno);
+	CHECK(!((struct sock *)tp)->mock_ect);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+	close_socket(tp);
+	EQUAL(atomic_read(&marimo_counters.connections), connections);
+}
+
+static void test_before_and_after_a_connection(void)
+{
+	struct tcp_sock *tp = calloc(1, sizeof(*tp));
+	struct sock *sk = (struct sock *)tp;
+	unsigned int acks = mock_ack_count;
+	bool marked = true;
+	u32 i;
+
+	/* A SYN is lost twice, then answered: all of that before init. */
+	tp->icsk.icsk_ca_ops = &marimo;
+	tp->snd_una = 0u - 5;
+	tp->snd_cwnd = 10;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	tp->snd_cwnd_clamp = ~0u;
+	tp->mss_cache = MSS;
+	tp->packets_out = 1;
+	for (i = 0; i < 2; i++) {
+		timeout(tp);
+		EQUAL(tp->snd_cwnd, 1);
+	}
+	marimo.cwnd_event(sk, CA_EVENT_TX_START);
+	receive(tp, &marked, 1, 0);
+	acknowledge(tp, 1, true);
+	EQUAL(tp->snd_cwnd, 1);
+	EQUAL(marimo.undo_cwnd(sk), 1);
+	EQUAL(mock_ack_count, acks);
+	for (i = 0; i < sizeof(tp->icsk.icsk_ca_priv) / 8; i++)
+		EQUAL(tp->icsk.icsk_ca_priv[i], 0);
+	close_socket(tp);
+
+	/* tcp_disconnect(): the state is cleared, then changes. */
+	tp = make_socket(TCP_ECN_OK);
+	sk = (struct sock *)tp;
+	rounds(tp, 2, always);
+	EQUAL(tp->icsk.icsk_ca_state, TCP_CA_CWR);
+	acks = mock_ack_count;
+	marimo.release(sk);
+	memset(tp->icsk.icsk_ca_priv, 0, sizeof(tp->icsk.icsk_ca_priv));
+	tp->delivered = tp->delivered_ce = 0;
+	set_state(tp, TCP_CA_Open);
+	EQUAL(mock_ack_count, acks);
+	close_socket(tp);
+}
+
+static void test_initial_window_of_the_route(void)
+{
+	struct tcp_sock *tp = make_socket(TCP_ECN_OK);
+	struct sock *sk = (struct sock *)tp;
+
+	tp->snd_cwnd = 32;
+	marimo_tcp_release(sk);
+	marimo.init(sk);
+	EQUAL(window(tp), 32);
+	/* Changed to in the middle of a connection. */
+	tp->snd_cwnd = 50;
+	tp->snd_ssthresh = 40;
+	marimo_tcp_release(sk);
+	marimo.init(sk);
+	EQUAL(window(tp), 50);
+	CHECK(!(state(tp)->core.flags & MARIMO_SLOW_START));
+	CHECK(state(tp)->core.gain > 0);
+	EQUAL(marimo.ssthresh(sk), 40);
+	/* Larger than can be counted. */
+	tp->snd_cwnd = 1u << 20;
+	marimo_tcp_release(sk);
+	marimo.init(sk);
+	EQUAL(window(tp), 65535);
+	close_socket(tp);
+}
+
+static void run_life(void)
+{
+	RUN(test_fall_back);
+	RUN(test_before_and_after_a_connection);
+	RUN(test_initial_window_of_the_route);
+}
