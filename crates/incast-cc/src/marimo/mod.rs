@@ -4,10 +4,13 @@
 
 mod ffi;
 mod table;
-#[cfg(test)]
-mod vectors;
+// Public for tests of what wraps the core, in this crate and in others.
+#[doc(hidden)]
+pub mod vectors;
 
 pub use table::{LoadTable, TableError};
+
+use thiserror::Error;
 
 /// 1 as the core counts loads, shares and windows in packets: Q16.
 pub const ONE: u32 = 1 << 16;
@@ -61,6 +64,76 @@ pub struct Config {
     pub decrease_from: u8,
     pub settle: u8,
     pub slow_start: u8,
+}
+
+/// Numbers that are not those of a [`Config`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FieldsError {
+    /// Too few or too many.
+    #[error("found {0} numbers, a configuration has 18")]
+    Count(usize),
+    /// One of the four that are bytes is larger.
+    #[error("{field}: found {found}, allowed is at most 255")]
+    Byte {
+        /// Its name.
+        field: &'static str,
+        /// The number.
+        found: u32,
+    },
+}
+
+impl Config {
+    /// From its numbers in the order and the units of the C struct: loads and shares in Q16, windows and increases in
+    /// Q16 packets, `min_epoch` in packets, then the shift, `decrease_from`, `settle` in epochs and `slow_start`.
+    ///
+    /// # Errors
+    /// Another count, and a number that its field cannot hold. Whether they make sense is what [`Shared::new`] checks.
+    pub fn from_fields(fields: &[u32]) -> Result<Self, FieldsError> {
+        let &[
+            increase_below,
+            decrease_above,
+            target,
+            min_decrease,
+            max_decrease,
+            rho_after_decrease,
+            loss_rho,
+            loss_decrease,
+            initial_window,
+            min_window,
+            max_window,
+            increase,
+            max_increase,
+            min_epoch,
+            beta_shift,
+            decrease_from,
+            settle,
+            slow_start,
+        ] = fields
+        else {
+            return Err(FieldsError::Count(fields.len()));
+        };
+        let byte = |field, found| u8::try_from(found).map_err(|_| FieldsError::Byte { field, found });
+        Ok(Self {
+            increase_below,
+            decrease_above,
+            target,
+            min_decrease,
+            max_decrease,
+            rho_after_decrease,
+            loss_rho,
+            loss_decrease,
+            initial_window,
+            min_window,
+            max_window,
+            increase,
+            max_increase,
+            min_epoch,
+            beta_shift: byte("beta_shift", beta_shift)?,
+            decrease_from: byte("decrease_from", decrease_from)?,
+            settle: byte("settle", settle)?,
+            slow_start: byte("slow_start", slow_start)?,
+        })
+    }
 }
 
 /// `struct marimo_ack`: what one acknowledgement says, in packets and positions modulo 2^32.

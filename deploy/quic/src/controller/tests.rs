@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::settings::Settings;
-use incast_cc::marimo::{Config, KNOTS, LoadTable, Shared, WINDOW_MAX};
+use incast_cc::marimo::{
+    Config, LoadTable, Shared, WINDOW_MAX,
+    vectors::{self, Event, Says},
+};
 use num_rational::Ratio;
 use proptest::prelude::*;
 use s2n_quic_core::{
@@ -520,50 +523,40 @@ proptest! {
 fn the_golden_vectors_as_events_of_quic() {
     const VECTORS: &str = include_str!("../../../core/test/marimo.txt");
     const UNIT: u32 = 1_000;
-    let numbers = |text: &str| -> Vec<u32> { text.split(' ').filter_map(|word| word.parse().ok()).collect() };
-    let (mut config, mut table): (Vec<u32>, Option<LoadTable>) = (Vec::new(), None);
+    let (mut config, mut table) = (Config::default(), None);
     let mut path: Option<Path> = None;
-    let mut expected = [0; 5];
     // Where the vector's positions begin, and the newest one.
     let mut base: Option<u32> = None;
     let (mut compared, mut marked) = (0, 0);
-    for line in VECTORS.lines() {
-        let (kind, rest) = line.split_once(' ').expect("a kind");
-        let (given, wanted) = rest.split_once("= ").unwrap_or((rest, ""));
-        let given = numbers(given.trim());
-        for (number, word) in expected.iter_mut().zip(wanted.split(' ')) {
-            if let Ok(changed) = word.parse() {
-                *number = changed;
-            }
-        }
-        match kind {
-            "c" => config = given,
-            "t" => {
-                let knots: [u32; KNOTS] = given.try_into().expect("65 knots");
+    for line in vectors::lines(VECTORS) {
+        let line = line.expect("sound vectors");
+        match line.says {
+            Says::Config(new) => config = new,
+            Says::Table(knots) => {
+                // Tables that no endpoint would take are left out.
                 table = LoadTable::new("vectors", knots).ok();
                 path = None;
             }
-            "n" => {
+            Says::Event { event: Event::New, .. } => {
                 base = None;
-                // Tables that no endpoint would take are left out.
-                path = table
-                    .as_ref()
-                    .and_then(|table| Some(with_core(Shared::new(core_config(&config), table)?)));
+                path = table.as_ref().and_then(|table| Some(with_core(Shared::new(config, table)?)));
             }
-            _ => {
+            Says::Event { event, decided } => {
                 let Some(playing) = &mut path else { continue };
-                if !play(playing, kind, &given, &mut base, UNIT) {
+                if !play(playing, event, &mut base, UNIT) {
                     path = None;
                     continue;
                 }
                 let core = playing.core();
+                let expected = decided.expect("decisions");
                 assert_eq!(
                     [core.window(), core.rho(), core.epochs()],
-                    [expected[0], expected[2], expected[4]],
-                    "{line}"
+                    [expected.window, expected.rho, expected.epochs],
+                    "{}",
+                    line.text
                 );
                 compared += 1;
-                marked += u32::from(kind == "a" && given[1] > 0);
+                marked += u32::from(matches!(event, Event::Ack(ack) if ack.marked > 0));
             }
         }
     }
@@ -571,12 +564,12 @@ fn the_golden_vectors_as_events_of_quic() {
 }
 
 /// Plays a line of the vectors; whether QUIC can say it.
-fn play(path: &mut Path, kind: &str, given: &[u32], base: &mut Option<u32>, unit: u32) -> bool {
-    let (position, next, packets) = match (kind, given) {
-        ("a", [packets, _, _, position, next, _]) => (*position, *next, *packets),
-        ("l", [position, next]) => (*position, *next, 0),
-        ("o" | "i", [next]) => (*next, *next, 0),
-        _ => return false,
+fn play(path: &mut Path, event: Event, base: &mut Option<u32>, unit: u32) -> bool {
+    let (position, next, packets) = match event {
+        Event::Ack(ack) => (ack.position, ack.next, ack.packets),
+        Event::Loss { position, next } => (position, next, 0),
+        Event::Timeout { next } | Event::Idle { next } => (next, next, 0),
+        Event::New => return false,
     };
     // The packets of the first acknowledgement are the first ones.
     let base = *base.get_or_insert(position.wrapping_sub(packets.wrapping_mul(unit)));
@@ -588,35 +581,35 @@ fn play(path: &mut Path, kind: &str, given: &[u32], base: &mut Option<u32>, unit
     if next < path.sent || next - path.sent > 10_000 {
         return false;
     }
-    let limited = given.last().is_some_and(|limited| *limited != 0);
     while path.sent < next {
         path.send(FULL.into(), Some(false));
     }
-    match kind {
-        "a" => {
+    match event {
+        Event::Ack(ack) => {
             let chosen: Vec<u64> = (path.acked_up_to..position).collect();
-            let sayable = given[0] == given[2]
+            let sayable = packets == ack.acked
                 && chosen.len() == packets as usize
-                && given[1] <= packets
+                && ack.marked <= packets
                 && chosen.iter().all(|at| path.outstanding.contains_key(at));
             if !sayable {
                 return false;
             }
             // Whether the window limits is what the vector says; the test above is about how that is found out.
-            path.controller.app_limited = !limited;
+            path.controller.app_limited = ack.limited == 0;
             path.controller.peak = (u32::MAX, u64::MAX);
-            if given[1] > 0 {
-                path.marked(given[1]);
+            if ack.marked > 0 {
+                path.marked(ack.marked);
             }
             path.ack(&chosen) == packets
         }
-        "l" => path.lose(position, false),
-        "i" => {
+        Event::Loss { .. } => path.lose(position, false),
+        Event::Timeout { .. } => path.oldest(0).is_some_and(|oldest| path.lose(oldest, true)),
+        Event::Idle { .. } => {
             path.controller.on_idle();
             path.controller.restart = None;
             true
         }
-        _ => path.oldest(0).is_some_and(|oldest| path.lose(oldest, true)),
+        Event::New => false,
     }
 }
 
@@ -632,7 +625,7 @@ fn with_core(shared: Shared) -> Path {
 #[test]
 fn events_of_quic_are_decided_as_the_oracle_decides() {
     const VECTORS: &str = include_str!("../../test/vectors.txt");
-    let numbers = |text: &str| -> Vec<u32> { text.split(' ').filter_map(|word| word.parse().ok()).collect() };
+    let numbers = |text: &str| vectors::numbers(text).expect("whole numbers");
     let (mut config, mut shared) = (Config::default(), None);
     let mut path = Path::new(Settings::default());
     let mut compared = BTreeMap::<&str, u32>::new();
@@ -641,7 +634,7 @@ fn events_of_quic_are_decided_as_the_oracle_decides() {
         let (given, wanted) = rest.split_once(" = ").unwrap_or((rest, ""));
         let given = numbers(given);
         match kind {
-            "c" => config = core_config(&given),
+            "c" => config = Config::from_fields(&given).expect("a configuration"),
             "t" => {
                 let table = LoadTable::new("vectors", given.try_into().expect("65 knots")).expect("sound");
                 shared = Shared::new(config, &table);
@@ -664,27 +657,4 @@ fn events_of_quic_are_decided_as_the_oracle_decides() {
         }
     }
     assert!(compared["a"] > 2_000 && compared["l"] > 30 && compared["o"] > 30, "{compared:?}");
-}
-
-fn core_config(fields: &[u32]) -> Config {
-    Config {
-        increase_below: fields[0],
-        decrease_above: fields[1],
-        target: fields[2],
-        min_decrease: fields[3],
-        max_decrease: fields[4],
-        rho_after_decrease: fields[5],
-        loss_rho: fields[6],
-        loss_decrease: fields[7],
-        initial_window: fields[8],
-        min_window: fields[9],
-        max_window: fields[10],
-        increase: fields[11],
-        max_increase: fields[12],
-        min_epoch: fields[13],
-        beta_shift: fields[14] as u8,
-        decrease_from: fields[15] as u8,
-        settle: fields[16] as u8,
-        slow_start: fields[17] as u8,
-    }
 }
