@@ -32,7 +32,7 @@ outside() {
     clang -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -c deploy/quic/test/marker.bpf.c \
         -o "$marker_object"
     python3 deploy/quic/test/vectors.py --check deploy/quic/test/vectors.txt
-    "${CARGO:-cargo}" build --quiet --locked -p incast-quic
+    scripts/deploy-crates.sh --tools-seen-to build --quiet --locked --bin marimo-perf --test loopback
     perf=$(realpath "${CARGO_TARGET_DIR:-target}/debug/marimo-perf")
     export perf
 

@@ -40,10 +40,10 @@ for header in libelf.h zlib.h; do
 done
 
 mkdir -p "$out"
-cargo=${CARGO:-cargo}
 binaries=${CARGO_TARGET_DIR:-$root/target}/debug
 # The rig that is to be killed finds everything built.
-[ "${1:-}" = --hold ] || $cargo build --quiet --locked -p marimoctl -p rig-traffic
+[ "${1:-}" = --hold ] || scripts/deploy-crates.sh --tools-seen-to build --quiet --locked \
+    --bin marimoctl --bin rig-traffic --test lifecycle
 clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c deploy/rigs/netns/marker.bpf.c \
     -o "$out/marker.bpf.o"
 
@@ -55,7 +55,8 @@ unshare --net tc qdisc add dev lo root handle 1: htb 2>/dev/null || skip "this k
 case " $* " in
 *" --only "* | *" --hold "*) ;;
 *)
-    $cargo test --quiet --locked -p marimoctl --test lifecycle -- --ignored >"$out/lifecycle.log" 2>&1 || {
+    scripts/deploy-crates.sh --tools-seen-to test --quiet --locked --test lifecycle -- --ignored \
+        >"$out/lifecycle.log" 2>&1 || {
         cat "$out/lifecycle.log" >&2
         echo "netns rig: marimoctl: FAILED" >&2
         exit 1
