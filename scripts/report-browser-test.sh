@@ -22,7 +22,8 @@ fi
 [ -n "$chromium" ] || skip "needs chromium, which cannot be installed here"
 command -v python3 >/dev/null || skip "needs python3"
 
-cargo build --locked --quiet -p incast
+# With a test, so that dependencies have the features with which cargo test has compiled them.
+cargo build --locked --quiet --bin incast --test cli
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${CARGO_TARGET_DIR:-target}/debug/incast" run crates/incast/tests/scenarios/report.toml --quiet --out "$work" >/dev/null
