@@ -28,8 +28,8 @@ if [ -z "${INCAST:-}" ]; then
 fi
 
 if [ "${1:-}" = --test ]; then
-    INCAST=$(realpath "$incast") "$venv/bin/python" deploy/rigs/compare/test_compare.py
+    INCAST=$(realpath "$incast") "$venv/bin/python" -B -m unittest discover -s deploy/rigs/compare
     echo "compare: percentiles, intervals, plans, reconciliation of CE, tables in pages, both sides on one scenario"
     exit 0
 fi
-exec "$venv/bin/python" deploy/rigs/compare/compare.py --incast "$incast" "$@"
+exec "$venv/bin/python" -B deploy/rigs/compare/compare.py --incast "$incast" "$@"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a rig has of what scenarios may say, and the refusal of all else."""
+
+from errors import BadInput
+from marimo_parameters import MARIMO
+from schemes import schemes_of
+from values import canonical, plain
+
+ANY = object()
+
+# What scenarios may say: the values that a rig has, or `ANY` where it is told. All else would act on one side only. None is
+# a key that is not there.
+HOST = {
+    "mtu": ANY,
+    "rto_min": ANY,
+    "ack_every": [2],
+    # A kernel allows two ticks in a tail-loss probe and holds an acknowledgement for 40 ms; ours is one key.
+    "ack_delay": ["2ms", "40ms"],
+    "quick_acks": [16],
+    "echo": ["flag"],
+    # HZ is 1000.
+    "timer_tick": ["1ms"],
+    "handshake": [True],
+    "frames": {"header": ["66B"], "control": ["66B"], "smallest": ["60B"]},
+    "recovery": [None, "selective-repeat"],
+    "answer_delay": ["0ps"],
+    "notification_delay": ["0ps"],
+    "answers_first": [True],
+    "clock": {"offset": ["0ps"], "drift_ppm": [0], "noise": ["0ps"]},
+}
+SWITCH = {
+    "buffer": {"per_port": ANY},
+    "ecn": {"kind": ANY, "at": ANY},
+    "ecn_at": ["enqueue"],
+    "priorities": [1],
+    "virtual_channels": [1],
+    "pfc": ["off"],
+    "credits": [False],
+    "trim": [False],
+    "agent": ["none"],
+    "load_balancing": ["ecmp"],
+    "ties": ["seeded"],
+}
+WORLD = {
+    "profile": ["faithful"],
+    "warmup": ["0ps"],
+    "event": [None],
+    "wire": {"gap": ANY, "rounding": [None, "exact"]},
+    "topology": {"kind": ANY, "hosts": ANY, "link": {"rate": ANY, "delay": ANY, "loss": [None, 0]}},
+}
+SCHEME = {
+    "law": ANY, "name": ANY, "by_class": ANY, "initial_window": ANY,
+    "priority": [0], "ack_priority": [0], "notification_priority": [0],
+}
+
+
+def laws(mtu, base_rtt):
+    """Parameters of laws, as above. Of Linux's own laws a rig sets none: they are what the kernel has, or stand for it."""
+    return {
+        "marimo": {
+            **{key: ANY for key in MARIMO},
+            "table": ANY,
+            "fractional": [False],
+            # The module goes by the timeout, of which this is about one.
+            "idle_after": [f"{max(10**9, 4 * base_rtt)}ps"],
+        },
+        "dctcp": {"gain": [0.0625], "initial_alpha": [1], "min_window": [f"{2 * mtu}B"], "whole_packets": [True]},
+        "cubic": {
+            "ecn": ANY, "beta": [0.7], "steepness": [0.4], "fast_convergence": [True], "hystart": [True],
+            "hystart_min_threshold": ["4ms"], "hystart_max_threshold": ["16ms"],
+        },
+        "bbr": {
+            "initial_rtt": [f"{base_rtt}ps"], "min_window": [f"{4 * mtu}B"], "send_quantum": [f"{mtu}B"],
+            "high_gain": [2.8853900817779268], "drain_gain": [0.75], "probe_gain": [1.25], "cwnd_gain": [2],
+            "btlbw_window": [10], "rtprop_window": ["10s"], "probe_rtt_duration": ["200ms"],
+            "full_pipe_growth": [1.25], "full_pipe_rounds": [3],
+            "ack_aggregation": [False, True], "pacing_margin": [0, 0.01],
+        },
+    }
+
+
+def check_supported(run, rows, mtu, base_rtt):
+    scenario = run["scenario"]
+    only("", {key: scenario[key] for key in WORLD if key in scenario}, WORLD)
+    only("host.", scenario["host"], HOST)
+    only("switch.", scenario["switch"], SWITCH)
+    known = laws(mtu, base_rtt)
+    for name, (law, parameters) in schemes_of(run, rows).items():
+        if law not in known:
+            raise BadInput(f"scheme {run['scheme']}: found the law {law}; a rig has {', '.join(known)}")
+        only(f"scheme {run['scheme']}, class {name}: ", parameters, {**SCHEME, **known[law]})
+
+
+def only(where, found, allowed):
+    """Refuses, by name, whatever a rig would not do."""
+    for key, value in found.items():
+        if key not in allowed:
+            raise BadInput(f"{where}{key}: found {plain(value)}; a rig has nothing of the kind")
+    for key, values in allowed.items():
+        value = found.get(key)
+        if isinstance(values, dict):
+            only(f"{where}{key}.", value or {}, values)
+        elif values is not ANY and canonical(value) not in [canonical(one) for one in values]:
+            has = " or ".join(plain(one) for one in values if one is not None) or "nothing"
+            raise BadInput(f"{where}{key}: found {'nothing' if value is None else plain(value)}; a rig has {has}")

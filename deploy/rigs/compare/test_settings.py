@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a rig is told, and what it is not asked."""
+
+import unittest
+
+import plan
+import settings
+from errors import BadInput
+from testing import row, run_of, scheme
+
+
+class Settings(unittest.TestCase):
+    def test_a_rig_is_told_what_the_scenario_says(self):
+        told = settings.rig_settings(run_of(), [row(0)])
+        self.assertEqual(told["rtt_ns"], 500_000)
+        self.assertEqual((told["bottleneck_rate_bps"], told["host_rate_bps"], told["hosts"]), (10**9, 10**9, 5))
+        self.assertEqual((told["mtu"], told["seed"], told["congestion"]), (1500, 3, "dctcp"))
+        # 60 ms and 3 s, in whole seconds.
+        self.assertEqual((told["deadline_s"], told["frame_overhead_bytes"]), (4, 0))
+        self.assertEqual(told["route"], {"rto_min_us": 10_000, "initcwnd": 10, "quickack": False})
+        red = told["red"]
+        self.assertEqual((red["min"], red["max"], red["limit"], red["avpkt"], red["burst"]), (30_280, 30_281, 150_000, 1514, 20))
+
+    def test_each_class_may_have_its_own_law(self):
+        run = run_of(scheme=[scheme("marimo", by_class={"second": scheme("cubic", ecn=True)})])
+        rows = [row(0, name="first", law="marimo"), row(1, name="second", law="cubic")]
+        self.assertEqual(settings.rig_settings(run, rows)["congestion"], "marimo")
+        lines = [line.split(",") for line in plan.plan(rows).splitlines()]
+        self.assertEqual([line[-1] for line in lines], ["congestion", "marimo", "cubic"])
+
+    def test_hosts_speak_ecn_or_do_not(self):
+        for law, parameters, speaks in [("marimo", {}, "1"), ("bbr", {}, "0"), ("cubic", {}, "0"), ("cubic", {"ecn": True}, "1")]:
+            run = run_of(scheme=[scheme(law, **parameters)])
+            told = settings.rig_settings(run, [row(0, law=law)])
+            self.assertEqual(told["sysctls"]["net.ipv4.tcp_ecn"], speaks, law)
+        run = run_of(scheme=[scheme("dctcp", by_class={"second": scheme("cubic")})])
+        with self.assertRaisesRegex(BadInput, "some classes speak ECN"):
+            settings.rig_settings(run, [row(0), row(1, law="cubic", name="second")])
+
+    def test_what_a_rig_cannot_do_is_refused_by_name(self):
+        for changes, rows, says in [
+            ({"topology__kind": "fat-tree"}, [row(0)], "topology.kind"),
+            ({"switch__ecn": {"kind": "red"}}, [row(0)], "switch.ecn"),
+            ({"switch__buffer": {"total": "4MB"}}, [row(0)], "switch.buffer"),
+            ({"host__timer_tick": "4ms"}, [row(0)], 'host.timer_tick: found 4ms; a rig has 1ms'),
+            ({"host__timer_tick": "0ps"}, [row(0)], "host.timer_tick"),
+            ({"host__ack_every": 1}, [row(0)], "host.ack_every: found 1; a rig has 2"),
+            ({"host__ack_delay": None}, [row(0)], "host.ack_delay: found nothing; a rig has 2ms or 40ms"),
+            ({"host__quick_acks": 0}, [row(0)], "host.quick_acks"),
+            ({"host__echo": "counts"}, [row(0)], "host.echo"),
+            ({"host__handshake": False}, [row(0)], "host.handshake"),
+            ({"host__rto_min": "1500us"}, [row(0)], "host.rto_min"),
+            ({"host__frames": None}, [row(0)], "host.frames.header: found nothing"),
+            ({"host__clock": {"offset": "1us", "drift_ppm": 0, "noise": "0ps"}}, [row(0)], "host.clock.offset"),
+            ({"host__path_penalty": True}, [row(0)], "host.path_penalty: found true; a rig has nothing of the kind"),
+            ({"switch__priorities": 2}, [row(0)], "switch.priorities"),
+            ({"switch__ecn_at": "dequeue"}, [row(0)], "switch.ecn_at"),
+            ({"wire__rounding": "whole-ns"}, [row(0)], "wire.rounding"),
+            ({"topology__link__loss": 0.01}, [row(0)], "topology.link.loss: found 0.01"),
+            ({"warmup": "1ms"}, [row(0)], "warmup"),
+            ({"event": [{}]}, [row(0)], "event"),
+            ({"scheme": [scheme("dctcp", initial_window=None)]}, [row(0)], "initial_window"),
+            ({"scheme": [scheme("dctcp", initial_window="14000B")]}, [row(0)], "initial_window"),
+            ({"scheme": [scheme("dctcp", gain=0.5)]}, [row(0)], "gain: found 0.5; a rig has 0.0625"),
+            ({"scheme": [scheme("dctcp", whole_packets=False)]}, [row(0)], "whole_packets"),
+            ({"scheme": [scheme("dctcp", underlay="on-ramp")]}, [row(0)], "underlay"),
+            ({"scheme": [scheme("dctcp", priority=1)]}, [row(0)], "priority"),
+            ({"scheme": [scheme("cubic", hystart=False)]}, [row(0, law="cubic")], "hystart"),
+            ({"scheme": [scheme("bbr", initial_rtt="1ms")]}, [row(0, law="bbr")], "initial_rtt"),
+            ({"scheme": [scheme("marimo", fractional=True)]}, [row(0, law="marimo")], "fractional"),
+            ({"scheme": [scheme("marimo", idle_after="1ms")]}, [row(0, law="marimo")], "idle_after"),
+            ({}, [row(0, law="swift")], "found the law swift; a rig has marimo, dctcp, cubic, bbr"),
+            ({}, [{**row(0), "dst": "h3"}], "flows go to h3"),
+        ]:
+            with self.assertRaisesRegex(BadInput, says):
+                settings.rig_settings(run_of(**changes), rows)
