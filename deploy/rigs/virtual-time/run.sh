@@ -51,8 +51,8 @@ case_of() {
 
 ci() {
     local start=$SECONDS first again other late status=0
-    ./test_rig.py 2>"$out/test_rig.log" || {
-        cat "$out/test_rig.log" >&2
+    python3 -B -m unittest discover 2>"$out/tests.log" || {
+        cat "$out/tests.log" >&2
         fail "the rig's own tests"
     }
     first=$(case_of first)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the guest is told to do."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from plan import HEADER, flows_of
+from scripts import scripts
+from settings import settings_of
+from testing import GOOD, ROW
+
+
+class Scripts(unittest.TestCase):
+    def test_the_port_to_the_receiver_is_what_marks(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "rig.json").write_text(json.dumps(GOOD))
+        (folder / "plan.csv").write_text(f"{HEADER}\n{ROW}\n")
+        settings = settings_of(folder / "rig.json")
+        self.assertEqual(settings["red"]["burst"], 21)
+        plan, rows = flows_of(settings, folder)
+        texts = scripts(settings, plan, rows, False)
+        queues = [line for line in texts["switch.tc"].splitlines() if "handle 10:" in line]
+        self.assertIn("dev p0 parent 1:1 handle 10: red limit 100000 min 30000 max 30001", queues[0])
+        self.assertTrue(all("bfifo limit 100000" in line for line in queues[1:]))
+        self.assertIn("netem limit 1000000 delay 50.0005us", texts["h2.tc"])
+        # Whoever talks to whom needs no ARP, in both directions; the third host is alone.
+        self.assertIn("neigh replace 10.0.0.2 lladdr 02:00:00:00:00:01", texts["h0.ip"])
+        self.assertIn("neigh replace 10.0.0.1 lladdr 02:00:00:00:00:00", texts["h1.ip"])
+        self.assertNotIn("neigh", texts["h2.ip"])
