@@ -16,7 +16,8 @@ from scripts import scripts
 from settings import settings_of
 
 # Of the rig's own files, those that a result depends on besides what the kernel, its module and the guest are made of.
-SOURCES = ["boot.py", "host.c", "kernel.py", "outcome.py", "plan.py", "play.py", "scripts.py", "settings.py"]
+SOURCES = ["boot.py", "host.c", "kernel.py", "network.py", "outcome.py", "plan.py", "play.py", "scripts.py",
+           "settings.py"]
 
 
 def play(arguments):
