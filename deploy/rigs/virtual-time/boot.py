@@ -3,23 +3,20 @@
 
 import ctypes
 import os
-import pathlib
 import resource
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
 from errors import Failed
+from leftovers import RUN, own
 from places import CACHE
 
 
 def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
     """Boots once; what the guest ended with, the files that it left, and seconds of wall and of CPU time."""
-    work = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
-    try:
+    with own(CACHE, RUN, keep) as work:
         (work / "in").mkdir()
         (work / "out").mkdir()
         (work / "root").symlink_to(tree)
@@ -59,11 +56,6 @@ def boot(build, tree, texts, binaries, seed, limit, real_time, keep):
         code = int(status.read_text())
         files = {path.name: path.read_bytes() for path in sorted((work / "out").iterdir()) if path.name != "status"}
         return code, files, seconds
-    finally:
-        if keep:
-            print(f"kept {work}", file=sys.stderr)
-        else:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def memory_folder():

@@ -4,10 +4,10 @@
 import contextlib
 import hashlib
 import os
-import pathlib
 import shutil
-import tempfile
 import time
+
+from leftovers import MAKING, own
 
 # How many kernels, modules and guests stay, and for how many seconds each does after its last use.
 KEPT, KEPT_FOR = 4, 6 * 3600
@@ -17,15 +17,13 @@ def once(target, make):
     """`target`, made by `make` in a folder beside it unless it is there."""
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        work = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=target.parent))
-        try:
-            make(work)
-            os.rename(work, target)
-        except OSError:
-            if not target.exists():
-                raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        with own(target.parent, MAKING) as work:
+            try:
+                make(work)
+                os.rename(work, target)
+            except OSError:
+                if not target.exists():
+                    raise
     used(target)
     return target
 

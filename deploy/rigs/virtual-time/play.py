@@ -9,6 +9,7 @@ from cache import digest_of
 from errors import Failed
 from guest import guest
 from kernel import kernel, module, module_stamp, probe
+from leftovers import sweep
 from outcome import outcome, packets, troubles, unfinished
 from places import CACHE, HERE
 from plan import flows_of
@@ -26,6 +27,7 @@ def play(arguments):
     arguments.folder.mkdir(parents=True, exist_ok=True)
     controls = {settings["congestion"], settings["receiver_congestion"], *(row.get("congestion") or "" for row in rows)}
     build = kernel(arguments.kasan)
+    sweep(CACHE)
     binaries = {}
     if "marimo" in controls:
         binaries["tcp_marimo.ko"] = arguments.module or module(build)

@@ -8,7 +8,7 @@ import play
 from places import HERE
 
 # Modules that have no say in what comes of a run. What guest.py makes has its content in its name.
-NO_SAY = {"cache", "command", "errors", "guest", "places"}
+NO_SAY = {"cache", "command", "errors", "guest", "leftovers", "places"}
 
 
 def imported(name, found):
