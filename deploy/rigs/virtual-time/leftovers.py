@@ -15,7 +15,7 @@ RUN, MAKING = "run-", "making-"
 
 @contextlib.contextmanager
 def own(cache, prefix, keep=False):
-    """A new folder that no sweep takes as long as this process lives. At the end it goes, or stays for good with `keep`."""
+    """A new folder that no sweep takes while this process lives. At the end it goes; with `keep` it stays for good."""
     folder, lock = locked_folder(cache, "kept-" if keep else prefix)
     try:
         yield folder
