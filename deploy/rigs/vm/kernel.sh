@@ -14,7 +14,18 @@ case $series in
     ;;
 esac
 kernels=$PWD/target/rigs/vm/kernels
+
+# movable ROOT VERSION: the only absolute path in Debian's headers is one to their other package; the links between the
+# packages are relative. With that one relative, too, a checkout can be moved or copied with what was unpacked here.
+# That of a cache from before this was so names the folder in which it was made.
+movable() {
+    # shellcheck disable=SC2016 # for make to expand
+    sed -E -i 's#^include /(.*/)?usr/src/#include $(dir $(lastword $(MAKEFILE_LIST)))../#' \
+        "$1/usr/src/linux-headers-$2/Makefile"
+}
+
 if [ -f "$kernels/$series/version" ]; then
+    movable "$kernels/$series/root" "$(cat "$kernels/$series/version")"
     echo "$kernels/$series"
     exit 0
 fi
@@ -59,8 +70,7 @@ if [ ! -d "$modules/kernel" ] && [ -d "$work/root/usr/lib/modules" ]; then
     version=${modules##*/}
 fi
 test -f "$work/root/boot/vmlinuz-$version"
-# The only absolute path in Debian's headers; the other links between the packages are relative.
-sed -i "s#/usr/src/#$kernels/$series/root/usr/src/#" "$work/root/usr/src/linux-headers-$version/Makefile"
+movable "$work/root" "$version"
 rm "$work"/*.deb
 echo "$version" >"$work/version"
 rm -rf "${kernels:?}/$series"
