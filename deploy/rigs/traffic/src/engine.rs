@@ -270,7 +270,11 @@ impl Engine {
 
     fn end(&mut self, id: u64, failure: Option<String>) {
         let Some(mut running) = self.running.remove(&id) else { return };
-        self.expected.remove(&running.expected);
+        // The port is free once the sender's FIN is acknowledged, which may be before the receiver is served here: the
+        // next transfer may have it already.
+        if self.expected.get(&running.expected) == Some(&id) {
+            self.expected.remove(&running.expected);
+        }
         if failure.is_some()
             && let Some(sender) = &running.sender
         {

@@ -287,3 +287,30 @@ fn connections_churn() {
     assert!(complete > 50, "each of the 50 was followed by another: {text}");
     assert!(text.contains(" 0 failed"), "{text}");
 }
+
+#[test]
+fn a_port_may_be_reused_at_once() {
+    // In a network of its own the kernel is left with so few ports that it gives each of them out again and again.
+    let own = |command: &str| {
+        Command::new("unshare")
+            .args(["--map-root-user", "--net", "sh", "-c"])
+            .arg(format!(
+                "ip link set lo up && echo 20000 20039 >/proc/sys/net/ipv4/ip_local_port_range && exec {command}"
+            ))
+            .output()
+    };
+    if !own("true").is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no network namespace of its own");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_rig-traffic");
+    let output = own(&format!(
+        "{program} churn --connections 100 --seconds 1 --congestion reno --bytes 3000 \
+         --source-namespace - --source 127.0.0.1 --destination-namespace - --destination 127.0.0.1"
+    ))
+    .expect("it started before");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    let complete: u64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("a count");
+    assert!(complete > 40 * 16, "each port was used more than once: {text}");
+}
