@@ -48,6 +48,8 @@ pub struct Churned {
 
 /// Failures after which it is given up, if nothing else has come of it.
 const MOST_FAILURES: u64 = 64;
+/// Failures that are kept to be shown.
+const MOST_SHOWN: usize = 64;
 /// How long nothing is opened after a connection could not even begin: what was missing (a port, memory) may come back.
 const PAUSE_NS: u64 = 10_000_000;
 
@@ -106,8 +108,14 @@ pub fn churn(churn: &Churn, settings: Settings) -> io::Result<Churned> {
                 }
                 Some(failure) => {
                     result.failed += 1;
-                    if result.failures.len() < 8 {
-                        result.failures.push(format!("connection {}: {failure}", record.id));
+                    if result.failures.len() < MOST_SHOWN {
+                        // Who gave up is known by when: each of the kernel's retries has its own time.
+                        let seconds = engine.now().saturating_sub(record.start_ns) / 1_000_000_000;
+                        let state = if record.connected_ns.is_some() { "connected" } else { "not connected" };
+                        result.failures.push(format!(
+                            "connection {}: {failure} ({state}, {seconds} s after it was asked for)",
+                            record.id
+                        ));
                     }
                 }
             }
