@@ -223,12 +223,15 @@ fault_latched() {
     in_namespace incast-r sysctl -q -w net.ipv4.tcp_ecn=1
     on_the_way 'ip daddr 10.9.200.2 tcp flags & syn == syn counter name touched ip ecn set not-ect'
     # It takes a run of evidence: with few packets in flight an exact receiver looks alike half of the time.
+    trace_begins
     play latched 6000000
+    trace_ends /out/latched/trace
     intact
     check "ECN was agreed on" [ "$(fell_back)" -eq 0 ]
     check "more is echoed than was marked" [ "$echoed" -gt "$received" ]
     check "the module has noticed" [ "$(latched)" -gt 0 ]
-    note "noticed $(latched) times"
+    check "as often as its trace says" [ "$(latched)" -eq "$(decisions "$DID_SUSPECT")" ]
+    note "$(suspicious) of $flows connections noticed, $(latched) times in all"
     counters
 }
 

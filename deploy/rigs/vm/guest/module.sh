@@ -125,7 +125,7 @@ trace_ends() {
 whole_trace() { awk -F '[ :/]+' '/entries-in-buffer/ { whole = $4 > 0 && $4 == $5 } END { exit !whole }' "$trace"; }
 
 # The bits of its events, as in marimo_tcp.h.
-DID_ACK=1 DID_LOSS=2 DID_TIMEOUT=4 DID_UNDO=32
+DID_ACK=1 DID_LOSS=2 DID_TIMEOUT=4 DID_UNDO=32 DID_SUSPECT=128
 
 # in_trace PROGRAM: what awk prints that sees the events of the trace: v[NAME], and did(BIT) as in marimo_tcp.h.
 in_trace() {
@@ -137,6 +137,8 @@ in_trace() {
         END { print n + 0 }' "$trace"
 }
 decisions() { in_trace "if (did($1)) n++"; }
+# Connections whose peer was found latched, however often each of them.
+suspicious() { in_trace "if (did($DID_SUSPECT) && !seen[v[\"sport\"], v[\"dport\"]]++) n++"; }
 largest_window() { in_trace 'if (v["cwnd"] + 0 > n) n = v["cwnd"] + 0'; }
 
 # Windows during recovery that are larger than proportional rate reduction allows (RFC 6937): with no more on its way
