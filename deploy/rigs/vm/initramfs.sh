@@ -3,6 +3,8 @@
 # the kernel that a run needs. What changes from run to run (module, programs, plan) comes in a second archive.
 # usage: deploy/rigs/vm/initramfs.sh KERNEL_DIR OUT.cpio
 set -euo pipefail
+# shellcheck source=deploy/rigs/vm/vm.sh
+. "${0%/*}/vm.sh"
 kernel=$1 out=$2
 version=$(cat "$kernel/version")
 modules=$kernel/root/lib/modules/$version
@@ -23,12 +25,7 @@ done
 ln -s /bin/busybox "$root/bin/sh"
 
 for name in "${programs[@]}"; do
-    path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$name")
-    cp -L "$path" "$root/sbin/$name"
-    { ldd "$path" || true; } | grep -oE '/[^ )]+' | while read -r library; do
-        mkdir -p "$root${library%/*}"
-        cp -Lu "$library" "$root$library"
-    done
+    with_libraries "$(PATH=$PATH:/usr/sbin:/sbin command -v "$name")" "$root" sbin
 done
 
 # The modules with what they depend on. Newer kernels keep them compressed, which busybox's loader may not read.

@@ -53,6 +53,9 @@ version=$(cat "$kernel/version")
 traffic
 if [ "$CONGESTION" = marimo ]; then
     module "$kernel"
+    if [ $case = smoke ]; then
+        marimoctl
+    fi
 fi
 out=$built/$case-$series-$CONGESTION
 at=$SECONDS

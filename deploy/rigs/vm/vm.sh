@@ -3,6 +3,8 @@
 
 rig=deploy/rigs/vm
 built=target/rigs/vm
+# What the guest gets beside its own, below $built.
+programs=(rig-traffic)
 
 # tools: sees to it that everything a run needs is there; ends the run where it cannot be (scripts/debian.sh says what).
 # Not to be called in a condition, in which bash would go on after a failure.
@@ -67,6 +69,32 @@ traffic() {
     cp target/rigs/traffic/x86_64-unknown-linux-gnu/release/rig-traffic "$built/rig-traffic"
 }
 
+# marimoctl: what operators have beside the module. Where it cannot be built the guest goes without.
+marimoctl() {
+    local what="marimoctl beside the module"
+    scripts/debian.sh clang clang "$what"
+    scripts/debian.sh pkg-config pkg-config "$what"
+    [ -e /usr/include/libelf.h ] || scripts/debian.sh libelf.h libelf-dev "$what"
+    [ -e /usr/include/zlib.h ] || scripts/debian.sh zlib.h zlib1g-dev "$what"
+    if { command -v clang && command -v pkg-config && [ -e /usr/include/libelf.h ] && [ -e /usr/include/zlib.h ]; } >/dev/null
+    then
+        # As the rig of the BPF form builds it, and the tests.
+        cargo build --quiet --locked -p marimoctl -p rig-traffic
+        strip -o "$built/marimoctl" "${CARGO_TARGET_DIR:-target}/debug/marimoctl"
+        programs+=(marimoctl)
+    fi
+}
+
+# with_libraries PROGRAM ROOT FOLDER: a program into a folder of a root, and its libraries to where it looks for them.
+with_libraries() {
+    local library
+    cp -L "$1" "$2/$3/"
+    { ldd "$1" 2>/dev/null || true; } | { grep -oE '/[^ )]+' || true; } | while read -r library; do
+        mkdir -p "$2${library%/*}"
+        cp -Lu "$library" "$2$library"
+    done
+}
+
 # module KERNEL: tcp_marimo built against the headers of a kernel, in a copy of its sources.
 module() {
     local kernel=$1 version
@@ -88,7 +116,7 @@ module() {
 # base KERNEL: prints the initramfs of a kernel, made once per kernel and version of what makes it.
 base() {
     local kernel=$1 key
-    key=$(cat "$kernel/version" "$rig/initramfs.sh" <(dpkg-query -W busybox-static iproute2 nftables ethtool) |
+    key=$(cat "$kernel/version" "$rig/initramfs.sh" "$rig/vm.sh" <(dpkg-query -W busybox-static iproute2 nftables ethtool) |
         sha256sum | cut -c 1-16)
     if [ ! -f "$built/base-$key.cpio" ]; then
         "$rig/initramfs.sh" "$kernel" "$built/base-$key.cpio" >&2
@@ -99,7 +127,7 @@ base() {
 # boot KERNEL CASE SECONDS OUT QEMU_ARGUMENTS...: runs a case of guest/ with the settings in the environment and
 # unpacks what it left to OUT. Fails if the machine does not come to its end within the bound.
 boot() {
-    local kernel=$1 case=$2 seconds=$3 out=$4 version status=0
+    local kernel=$1 case=$2 seconds=$3 out=$4 version program status=0
     shift 4
     version=$(cat "$kernel/version")
     rm -rf "$out"
@@ -109,7 +137,9 @@ boot() {
     cp "$rig"/guest/*.sh "$overlay/rig/"
     cp "$rig/guest/init" "$overlay/init"
     chmod 755 "$overlay" "$overlay/init"
-    cp "$built/rig-traffic" "$overlay/bin/"
+    for program in "${programs[@]}"; do
+        with_libraries "$built/$program" "$overlay" bin
+    done
     cp deploy/core/marimo-f.table "$overlay/rig/"
     if [ -f "$built/module-$version/tcp_marimo.ko" ]; then
         cp "$built/module-$version/tcp_marimo.ko" "$overlay/rig/"

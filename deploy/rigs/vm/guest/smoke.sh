@@ -2,11 +2,51 @@
 # The module from its loading to its unloading, with one incast in between.
 . /rig/module.sh
 
+# What operators have beside the module, where the host could build it.
+operated() { [ "$CONGESTION" = marimo ] && [ -x /bin/marimoctl ]; }
+status_of() { marimoctl status --json >/out/status 2>&1; }
+status_names_table() {
+    status_of && contains /out/status "\"table\": \"$(sed -n 's/^checksum //p' "$1")\""
+}
+status_has_parameters() {
+    for _parameter in "$parameters"/parameters/*; do
+        contains /out/status "\"${_parameter##*/}\": \"$(cat "$_parameter")\"" || return 1
+    done
+}
+sets_table() { marimoctl set-table "$1" >>/out/set-table 2>&1; }
+# refused_table FILE WHY: with the exit code of bad input.
+refused_table() {
+    sets_table "$1"
+    [ $? -eq 2 ] && contains /out/set-table "^marimoctl set-table: $1.*$2"
+}
+# A file is checked against the usual thresholds before the module sees it, which may have others.
+operates_other_thresholds() {
+    table_file /tmp/late 55000 614
+    check "insmod with other thresholds" insmod /rig/tcp_marimo.ko increase_below=800
+    check "a table that does not cross them is refused, with the module's reason" \
+        refused_table /tmp/late 'tcp_marimo refuses it: line 2: f'
+    check "and changes nothing" status_names_table /rig/marimo-f.table
+    check "rmmod" rmmod "$MODULE"
+}
+operates() {
+    check "marimoctl status names the table in use" status_names_table /tmp/shipped
+    check "and the parameters" status_has_parameters
+    check "marimoctl set-table gives it another" sets_table /tmp/steep
+    check "which it has" has_table /tmp/steep
+    check "and status names" status_names_table /tmp/steep
+    check "one with which windows never shrink is refused" refused_table /tmp/idle 'windows never shrink'
+    check "and changes nothing" has_table /tmp/steep
+    check "marimoctl puts the table of incast calibrate back" sets_table /rig/marimo-f.table
+    check "and its table is in place again" has_table /tmp/shipped
+}
+
+! operated || operates_other_thresholds
 module_loads
 if [ "$CONGESTION" = marimo ]; then
     check "an unprivileged user cannot choose it" fails unprivileged "$CONGESTION"
     check "as it can others" unprivileged reno
     tables
+    ! operated || operates
 fi
 network 4
 receiver "$CONGESTION" route
@@ -14,6 +54,10 @@ receiver "$CONGESTION" route
 # Transfers that stand still while they are looked at, however slow the machine: the switch's port is down.
 # Eight seconds of the port: looking takes one or two in a slow machine.
 plan /out/long.csv 10000000
+if operated; then
+    marimoctl top --json >/out/top 2>&1 &
+    top=$!
+fi
 traffic /out/long.csv /out/long-flows.csv &
 long=$!
 established() { in_namespace incast-0 ss -tin state established >/out/ss && contains /out/ss 'delivered_ce:'; }
@@ -23,6 +67,15 @@ in_namespace incast-0 ss -tinm state established >/out/ss
 in_namespace incast-r ss -tin state established >/out/ss-receiver
 check "a route gives the receiver its law" contains /out/ss-receiver "$CONGESTION"
 [ "$CONGESTION" != marimo ] || check "the module counts the connections" [ "$(count_of connections)" -gt 0 ]
+if operated; then
+    check "marimoctl status counts them, too" status_of
+    check "as many" contains /out/status "\"connections\": $(count_of connections),"
+    kill "$top"
+    wait "$top"
+    check "marimoctl top ends when it is told to" [ $? -eq 0 ]
+    check "and has shown the epochs of a sender" contains /out/top '"kind":"epoch",.*"connection":"10.9.0.2:'
+    check "and leaves no tracing behind" [ -z "$(ls "$tracing"/instances)" ]
+fi
 check "ss names the law" contains /out/ss "$CONGESTION"
 check "ss shows its share of marks and window" contains /out/ss 'dctcp:\(|dctcp-ecn:\('
 check "rmmod is refused while connections are open" fails rmmod "$MODULE"
