@@ -245,10 +245,30 @@ def recursions():
     return sum(program.get("recursion_misses", 0) for program in ours)
 
 
+def copies(net, rows):
+    """How many data segments were sent twice although nothing was lost, as a machine that stalls makes timers do.
+
+    It is the kernel's own account: timeouts, what slow start sends after them, and probes. What it sends again because
+    acknowledgements say that something is missing is none of these. The receiver must have had each already.
+    """
+    again = total(rows, "retransmissions")
+    if not again:
+        return 0
+    timed, fast, opening = (
+        sum(net.nstat(sender, f"TcpExtTCP{name}") for sender in net.senders for name in names)
+        for names in [("Timeouts", "SlowStartRetrans", "LossProbes"), ("FastRetrans",), ("SynRetrans",)])
+    said = f"{again} retransmissions without a loss, by timers {timed}, by acknowledgements {fast}"
+    check(again <= timed and not fast, said)
+    had = sum(net.nstat(RECEIVER, f"TcpExtTCPDSACK{where}Sent") for where in ["Old", "Ofo"])
+    check(had >= again - opening, f"{said}; the receiver had {had} of them")
+    return again - opening
+
+
 def exact(net, rows, counters, told_by_program=True):
     """Every mark of the port was seen by the receiver, echoed, and told to the algorithm; no other one was.
 
-    Nothing may be sent twice (a patient Net): of two copies that are marked only one is echoed.
+    Of two copies that are marked only one is echoed, and the receiver's program sees one. A patient Net has copies only
+    if the machine stalls for long; then both are known to within as many.
     """
     counts = net.counts()
     port, receiver = counts["port"], counts["receiver"]
@@ -256,17 +276,19 @@ def exact(net, rows, counters, told_by_program=True):
     check(receiver["ce_data"] == port["ce_data"], f"marked {port['ce_data']}, received {receiver['ce_data']}")
     check(net.nstat(RECEIVER, "IpExtInCEPkts") == port["ce_data"] + port["ce_other"], "the receiver's IP counts others")
     check(net.drops() == 0, f"{net.drops()} packets dropped by the port")
-    check(total(rows, "retransmissions") == 0, f"{total(rows, 'retransmissions')} retransmissions without a loss")
+    twice = copies(net, rows)
     if told_by_program:
         missed = receiver["data"] - counters["arrivals"] - net.nstat(RECEIVER, "TcpExtTCPBacklogCoalesce")
-        check(missed <= 0, f"the kernel left the program out for {missed} segments; "
+        check(missed <= twice, f"the kernel left the program out for {missed} segments, {twice} of them copies; "
               f"programs were skipped for recursion {recursions()} times")
     echoed = total(rows, "delivered_ce")
-    check(echoed == port["ce_data"], f"marked {port['ce_data']}, echoed {echoed}")
+    check(port["ce_data"] - twice <= echoed <= port["ce_data"],
+          f"marked {port['ce_data']}, echoed {echoed}, sent twice {twice}")
     # The acknowledgement of a FIN comes after the last look at a flow and repeats the last echo.
     told = counters["marked"]
     check(echoed <= told <= echoed + len(rows), f"echoed {echoed}, the algorithm was told {told}")
-    return f"{port['ce_data']} of {port['data']} packets marked, received, echoed"
+    said = f"{port['ce_data']} of {port['data']} packets marked, received, echoed"
+    return f"{said} ({twice} of them copies at most)" if twice else said
 
 
 def case_marks():
@@ -418,7 +440,9 @@ def case_all_marked():
         port = net.counts()["port"]
     check(port["ce_data"] == port["data"], f"{port}")
     sender = [entry for entry in entries if entry["kind"] == "epoch" and entry["connection"].startswith("10.77.1.2")]
-    check(sender[-1]["share"] == 1 and sender[-1]["window"] == 2, f"the last epoch: {sender[-1]}")
+    # A timeout begins again at a window of 1, which never grows here.
+    floor = (1, 2) if total(rows, "retransmissions") else (2,)
+    check(sender[-1]["share"] == 1 and sender[-1]["window"] in floor, f"the last epoch: {sender[-1]}")
     return f"{said}; the window ended at {sender[-1]['window']:.0f}"
 
 
