@@ -33,41 +33,23 @@ fn time_and_place(key: u64, place: usize) -> i32 {
     ((key >> 32) << PLACE_BITS) as i32 | place as i32
 }
 
-/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once.
+/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once: times
+/// are not negative, so that the sign of the difference says which is smaller.
 #[inline(always)]
 fn smaller<const WIDTH: usize>(times: &[i32], own: i32) -> usize {
     let times = times.first_chunk::<WIDTH>().map_or(&[i32::MAX; WIDTH], |times| times);
-    times.iter().map(|other| i32::from(*other < own)).sum::<i32>() as usize
+    times.iter().map(|other| (other.wrapping_sub(own) as u32) >> 31).sum::<u32>() as usize
 }
 
-/// Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming, volume 3,
-/// section 5.3.4).
-const NETWORK_OF_FOUR: [(usize, usize); 5] = [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)];
-const NETWORK_OF_EIGHT: [(usize, usize); 19] = [
-    (0, 2),
-    (1, 3),
-    (4, 6),
-    (5, 7),
-    (0, 4),
-    (1, 5),
-    (2, 6),
-    (3, 7),
-    (0, 1),
-    (2, 3),
-    (4, 5),
-    (6, 7),
-    (2, 4),
-    (3, 5),
-    (1, 4),
-    (3, 6),
-    (1, 2),
-    (3, 4),
-    (5, 6),
-];
-
-#[inline(always)]
-fn exchange(keys: &mut [u64; LANES], (low, high): (usize, usize)) {
-    (keys[low], keys[high]) = (keys[low].min(keys[high]), keys[low].max(keys[high]));
+/// Exchanges keys that are not in order, at one pair of places after the other.
+macro_rules! exchange {
+    ($keys:ident: $(($low:literal, $high:literal))*) => {
+        $(
+            let (low, high) = ($keys[$low], $keys[$high]);
+            $keys[$low] = low.min(high);
+            $keys[$high] = low.max(high);
+        )*
+    };
 }
 
 impl Keys {
@@ -84,6 +66,8 @@ impl Keys {
             self.grow(end);
         }
         for (place, (time, line)) in self.list[self.count..end].iter_mut().zip(arrivals) {
+            // Chunks are short: a loop that can end here is not made into one of four at a time, which would take longer.
+            assert!(time < 1 << TIME_BITS, "a message outside of its window");
             *place = time << 32 | u64::from(line);
         }
         self.count = end;
@@ -127,11 +111,14 @@ impl Keys {
         // What fills up is later than all.
         self.list[self.count..][..LANES].fill(u64::MAX);
         let Some(keys) = self.list.first_chunk_mut::<LANES>() else { return };
+        // Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming, volume 3,
+        // section 5.3.4).
         let mut exchanged = *keys;
         if self.count <= 4 {
-            NETWORK_OF_FOUR.iter().for_each(|pair| exchange(&mut exchanged, *pair));
+            exchange!(exchanged: (0, 1) (2, 3) (0, 2) (1, 3) (1, 2));
         } else {
-            NETWORK_OF_EIGHT.iter().for_each(|pair| exchange(&mut exchanged, *pair));
+            exchange!(exchanged: (0, 2) (1, 3) (4, 6) (5, 7) (0, 4) (1, 5) (2, 6) (3, 7) (0, 1) (2, 3));
+            exchange!(exchanged: (4, 5) (6, 7) (2, 4) (3, 5) (1, 4) (3, 6) (1, 2) (3, 4) (5, 6));
         }
         *keys = exchanged;
     }

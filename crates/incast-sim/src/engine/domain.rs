@@ -123,20 +123,32 @@ pub(super) struct Window {
     /// End of the window: the earliest time at which a message sent in it may arrive elsewhere.
     pub end: Time,
     pub length: Time,
+    /// Starts of the windows after the next one.
+    later: [Time; NEAR - 1],
 }
 
 /// Windows that [`Window::near`] tells apart, this one included.
 pub(super) const NEAR: usize = 4;
 
 impl Window {
+    /// The window of this number, where all are of this length.
+    pub fn new(index: u64, length: Time) -> Self {
+        let start = length * index;
+        let later = std::array::from_fn(|ahead| start.saturating_add(length * (ahead as u64 + 2)));
+        Self { index, start, end: start.saturating_add(length), length, later }
+    }
+
     /// How many windows after this one `time` lies, if that is less than [`NEAR`], and [`NEAR`] otherwise.
     #[inline]
     fn near(&self, time: Time) -> u64 {
-        let (second, third) = (self.end + self.length, self.end + self.length * 2);
+        if time < self.end { 0 } else { self.near_after(time) }
+    }
+
+    /// The same for a time that is not in this window.
+    #[inline]
+    fn near_after(&self, time: Time) -> u64 {
         // Whether a message falls into the next window or the one after is a toss-up that no processor guesses.
-        let [first, second, third, fourth] =
-            [self.end, second, third, third + self.length].map(|start| u64::from(time >= start));
-        first + second + third + fourth
+        1 + self.later.iter().map(|start| u64::from(time >= *start)).sum::<u64>()
     }
 
     /// How many windows after this one `time` lies.
@@ -227,10 +239,9 @@ impl<D: Domain> Context<'_, D> {
     ) {
         if domain != self.domain {
             assert!(time >= self.window.end, "message to another domain within the lookahead");
-            let ahead = self.window.near(time);
+            let ahead = self.window.near_after(time);
             if let Some(shelf) = self.shelves.get(ahead as usize) {
-                let window = self.window.index + ahead;
-                self.post.push(self.thread, window, *shelf, domain, time, entity, message, attachment);
+                self.post.push(self.thread, *shelf, domain, time, entity, message, attachment);
                 return;
             }
         }
@@ -250,7 +261,7 @@ impl<D: Domain> Context<'_, D> {
         let window = self.window.index + self.window.ahead(time);
         if domain != self.domain && window < self.window.index + self.post.horizon() {
             let shelf = self.post.shelf(self.thread, window);
-            self.post.push(self.thread, window, shelf, domain, time, entity, message, attachment);
+            self.post.push(self.thread, shelf, domain, time, entity, message, attachment);
         } else {
             self.hold(domain, entity, time, message, attachment);
         }
@@ -289,6 +300,6 @@ impl<D: Domain> Context<'_, D> {
         let window = self.window.index + self.window.ahead(envelope.time);
         let shelf = self.post.shelf(self.thread, window);
         let Envelope { time, entity, message } = envelope;
-        self.post.push(self.thread, window, shelf, domain, time, entity, &message, attachment.as_ref());
+        self.post.push(self.thread, shelf, domain, time, entity, &message, attachment.as_ref());
     }
 }

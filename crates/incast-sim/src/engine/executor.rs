@@ -448,7 +448,7 @@ impl<D: Domain> Shared<'_, D> {
                 let every = self.look_every.unwrap_or(Time::MAX).ps();
                 next_look = Time::from_ps((start.ps() / every).saturating_add(1).saturating_mul(every));
             }
-            let window = Window { index: earliest, start, end: start.saturating_add(length), length };
+            let window = Window::new(earliest, length);
             self.execute(thread, worker(), window);
             windows += 1;
             if thread == 0 && windows.is_multiple_of(OBSERVE_EVERY) {
@@ -654,20 +654,23 @@ impl<D: Domain> Shared<'_, D> {
             names: &cell.names,
             ties: self.executor.ties,
         };
-        let time_of =
-            |key: Option<&u64>| key.map_or(Time::MAX, |key| window.start + Time::from_ps(key >> 32));
+        let time_of = |key: &u64| window.start + Time::from_ps(key >> 32);
         let mut arrivals = keys.iter();
         loop {
             // Messages that come before anything else.
-            let mut arrival = time_of(arrivals.as_slice().first());
-            while arrival < context.queue.next_time().min(sample).min(limit) {
-                let Some(key) = arrivals.next() else { break };
+            let until = sample.min(limit);
+            while let Some(key) = arrivals.as_slice().first() {
+                let arrival = time_of(key);
+                if arrival >= until || arrival >= context.queue.next_time() {
+                    break;
+                }
+                arrivals.next();
                 context.now = arrival;
                 // SAFETY: visited above. The domain only pushes into lists of later windows.
                 let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
-                arrival = time_of(arrivals.as_slice().first());
             }
+            let arrival = arrivals.as_slice().first().map_or(Time::MAX, time_of);
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
             let message_first = arrival < event_time
                 || arrival == event_time

@@ -119,7 +119,11 @@ const EMPTY: List = List { first: NONE, last: NONE };
 
 /// Where the lists of one sending thread for one window lie.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shelf(usize);
+pub(super) struct Shelf {
+    row: usize,
+    /// The list of domain 0.
+    first: usize,
+}
 
 /// All messages on their way.
 pub(super) struct PostOffice<M, A> {
@@ -191,7 +195,8 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
 
     /// The lists of what `thread` posts for a window.
     pub fn shelf(&self, thread: usize, window: u64) -> Shelf {
-        Shelf(self.row(thread, window) * self.domains)
+        let row = self.row(thread, window);
+        Shelf { row, first: row * self.domains }
     }
 
     #[inline]
@@ -201,17 +206,15 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
 
     #[inline]
     fn list_on(&self, shelf: Shelf, domain: u32) -> *mut List {
-        self.lists[shelf.0 + domain as usize].get()
+        self.lists[shelf.first + domain as usize].get()
     }
 
-    /// Posts a message from `thread` to `domain` for `window`, a later one than the one being executed, whose shelf
-    /// `shelf` is.
+    /// Posts a message from `thread` to `domain` for the window whose shelf `shelf` is, a later one than the one being executed.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub fn push(
         &self,
         thread: usize,
-        window: u64,
         shelf: Shelf,
         domain: u32,
         time: Time,
@@ -222,33 +225,14 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         // SAFETY: rule 1: nobody else touches a list of this sending thread for a later window.
         let list = unsafe { &mut *self.list_on(shelf, domain) };
         // The line after the last one, unless that ends a chunk; NONE ends one too.
-        if list.last % CHUNK == CHUNK - 1 {
-            self.push_first(thread, window, domain, time, entity, message, attachment);
+        let line = if list.last % CHUNK == CHUNK - 1 {
+            self.extend(thread, shelf, domain, list)
         } else {
-            list.last += 1;
-            // SAFETY: rule 4: the line belongs to this list.
-            unsafe { self.write(list.last, time, entity, message, attachment) };
-        }
-    }
-
-    /// Posts a message into a chunk of its own. Apart from [`Self::push`], whose way then needs no registers saved.
-    #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
-    fn push_first(
-        &self,
-        thread: usize,
-        window: u64,
-        domain: u32,
-        time: Time,
-        entity: u32,
-        message: &M,
-        attachment: Option<&A>,
-    ) {
-        // SAFETY: rule 1, as above.
-        let list = unsafe { &mut *self.list(thread, window, domain) };
-        list.last = self.extend(thread, window, domain, list);
+            list.last + 1
+        };
+        list.last = line;
         // SAFETY: rule 4: the line belongs to this list.
-        unsafe { self.write(list.last, time, entity, message, attachment) };
+        unsafe { self.write(line, time, entity, message, attachment) };
     }
 
     /// Writes a line in place: a copy less for every message.
@@ -272,12 +256,12 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     }
 
     /// Starts a list, or adds a chunk to it. Returns the first line of the chunk.
-    #[inline]
-    fn extend(&self, thread: usize, window: u64, domain: u32, list: &mut List) -> u32 {
+    #[inline(never)]
+    fn extend(&self, thread: usize, shelf: Shelf, domain: u32, list: &mut List) -> u32 {
         let chunk = self.take(thread);
         if list.last == NONE {
             // SAFETY: rule 1: nobody else touches the set of this sending thread for a later window.
-            unsafe { (*self.active[self.row(thread, window)].get()).insert(domain) };
+            unsafe { (*self.active[shelf.row].get()).insert(domain) };
             list.first = chunk * CHUNK;
         } else {
             // SAFETY: rule 4: the list's chunks are this thread's to write.
@@ -550,7 +534,7 @@ mod tests {
         for window in 0..400 {
             for number in 0..per_window {
                 let shelf = post.shelf(0, window + 1);
-                post.push(0, window + 1, shelf, 1, Time::from_ps(number), 0, &Number(number, 0), None);
+                post.push(0, shelf, 1, Time::from_ps(number), 0, &Number(number, 0), None);
             }
             let mut expected = 0;
             // SAFETY: this one thread plays both, one after the other.

@@ -242,9 +242,14 @@ impl Receiver {
     /// Takes an arrived packet; false if the link failed while it was on the way. `reverse` is the other direction
     /// of the same link, which has the same rate and delay.
     #[inline]
-    pub fn accept(&mut self, now: Time, packet: &Packet, reverse: &Transmitter) -> bool {
+    pub fn accept<'t>(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        reverse: impl FnOnce() -> &'t Transmitter,
+    ) -> bool {
         if let Some(failure) = &mut self.failure
-            && !failure.spares(now, packet, reverse)
+            && !failure.spares(now, packet, reverse())
         {
             return false;
         }

@@ -165,10 +165,22 @@ impl Rule {
     /// distributed values load all ports alike. See [`entropy`].
     #[inline(always)]
     pub fn pick(&self, destination: Destination, entropy: u32) -> Option<u16> {
+        self.pick_by(destination, || entropy)
+    }
+
+    /// The same, with an entropy that is worked out only where there is a choice.
+    #[inline(always)]
+    pub fn pick_by(&self, destination: Destination, entropy: impl FnOnce() -> u32) -> Option<u16> {
+        // Most switches are those of trees: asked for first, they need no table of jumps, and mostly one port leads down.
+        if let Self::Tree { lo, hi, per_group, down_base, down_width: 1, .. } = *self
+            && (lo..hi).contains(&destination)
+        {
+            return Some(down_base + per_group.divide(destination - lo) as u16);
+        }
         match self.candidates(destination) {
             Candidates::Range { width: 0, .. } => None,
-            Candidates::Range { base, width } => Some(base + reduce(entropy, u32::from(width)) as u16),
-            Candidates::List(ports) => ports.get(reduce(entropy, ports.len() as u32) as usize).copied(),
+            Candidates::Range { base, width } => Some(base + reduce(entropy(), u32::from(width)) as u16),
+            Candidates::List(ports) => ports.get(reduce(entropy(), ports.len() as u32) as usize).copied(),
         }
     }
 

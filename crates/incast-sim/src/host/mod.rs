@@ -174,7 +174,7 @@ impl<'a> Host<'a> {
         context: &mut impl NodeContext,
     ) {
         self.arrived += 1;
-        if !self.nic.input.accept(context.now(), packet, &self.nic.link) {
+        if !self.nic.input.accept(context.now(), packet, || &self.nic.link) {
             self.recorder.packet(context.now(), self.node, 0, EventKind::Lost, packet);
             return;
         }

@@ -73,7 +73,7 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     fn now(&self) -> Time {
         Context::now(self)
     }
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>) {
         Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }

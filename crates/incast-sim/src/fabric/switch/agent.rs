@@ -1,6 +1,6 @@
 //! The in-switch agent: what it is asked, what it is told, and what becomes of its verdicts.
 
-use super::{FULL, Port, Switch, channels::Channels, hold::Holding};
+use super::{Port, Switch, channels::Channels, hold::Holding};
 use crate::{
     engine::Event,
     fabric::{
@@ -136,7 +136,7 @@ impl Switch<'_> {
         packet.priority = class.notification_priority;
         packet.class = flow.class;
         self.counters.created_bytes += u64::from(packet.wire);
-        self.forward::<FULL>(MADE_HERE, &packet, None, context);
+        self.forward(MADE_HERE, &packet, None, context);
     }
 
     /// When the agent first wants to be called.

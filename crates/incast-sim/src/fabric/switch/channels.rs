@@ -5,7 +5,7 @@
 //! for the order of switches, and why that has no circles. To its host it goes on the first one, as does all that goes there:
 //! hosts take everything.
 
-use super::{FULL, Switch};
+use super::Switch;
 use crate::fabric::{
     node::NodeContext,
     packet::{Packet, Telemetry},
@@ -70,7 +70,7 @@ impl Switch<'_> {
     ) {
         if self.agent.is_none() || self.by_port {
             self.choose_channel(port, &mut packet);
-            self.enqueue::<FULL>(port, &packet, telemetry, context);
+            self.enqueue(port, &packet, telemetry, context);
         } else {
             self.enqueue_consulted(port, packet, telemetry, context);
         }

@@ -35,7 +35,7 @@ impl Switch<'_> {
             if packet.kind == Kind::Marker {
                 self.enqueue_marker(port, &packet, context);
             } else {
-                self.enqueue::<FULL>(port, &packet, telemetry, context);
+                self.enqueue(port, &packet, telemetry, context);
             }
         }
         self.carry_out(context);
@@ -43,7 +43,7 @@ impl Switch<'_> {
 
     /// Egress: straight to an idle link, or into a queue.
     #[inline(always)]
-    pub(super) fn enqueue<const WAY: u8>(
+    pub(super) fn enqueue(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -51,32 +51,30 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let now = context.now();
-        let limit = if WAY != FULL { now + Time::from_ps(1) } else { self.settings.ended_before(now) };
+        let limit = self.settings.ended_before(now);
         let out = &self.ports[port];
-        if (WAY != FULL || self.lazy) && out.waiting != 0 && out.link.free_at() < limit {
-            self.drain::<WAY>(port, limit, context);
+        if self.lazy && out.waiting != 0 && out.link.free_at() < limit {
+            self.drain::<FULL>(port, limit, context);
         }
         let out = &self.ports[port];
         let bit = 1u8 << packet.priority;
         if out.link.free_at() < limit
             && out.permission.allowed(out.waiting | bit) == bit
             && out.link.is_up()
-            && (WAY != FULL || self.may_spend(port, packet))
+            && self.may_spend(port, packet)
         {
             self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            if WAY == FULL && self.by_port && !self.is_indifferent(port, 0) {
+            if self.by_port && !self.is_indifferent(port, 0) {
                 self.pass_consulted(port, *packet, telemetry, context);
-            } else if WAY != FULL || self.by_port {
-                if WAY == FULL {
-                    self.spend(port, packet, context);
-                }
-                self.put_on_link::<WAY>(port, now, packet, telemetry, context);
+            } else if self.by_port {
+                self.spend(port, packet, context);
+                self.put_on_link::<FULL>(port, now, packet, telemetry, context);
             } else {
                 self.transmit(port, now, self.origin.port, packet, telemetry, context);
             }
             return;
         }
-        if WAY == FULL && self.by_port {
+        if self.by_port {
             let queued = self.queues[self.index(port, packet.priority)].bytes();
             if !self.is_indifferent(port, queued) {
                 let verdict = self.consult_enqueue(port, packet, context);
@@ -85,7 +83,7 @@ impl Switch<'_> {
                 }
             }
         }
-        self.wait::<WAY>(port, packet, telemetry, context);
+        self.wait(port, packet, telemetry, context);
     }
 
     /// A packet finds its port idle, and the agent wants to hear of it.
@@ -107,7 +105,7 @@ impl Switch<'_> {
         } else {
             // A notification took the same way, as it may after routes have changed.
             self.origin = origin;
-            self.wait::<FULL>(port, &packet, telemetry, context);
+            self.wait(port, &packet, telemetry, context);
         }
     }
 
@@ -125,12 +123,12 @@ impl Switch<'_> {
         let origin = self.origin;
         self.obey(port, &mut packet, context.now(), verdict, context);
         self.origin = origin;
-        self.wait::<FULL>(port, &packet, telemetry, context);
+        self.wait(port, &packet, telemetry, context);
     }
 
     /// A packet has to wait.
     #[inline(always)]
-    fn wait<const WAY: u8>(
+    pub(super) fn wait(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -142,11 +140,11 @@ impl Switch<'_> {
             self.lose(port, packet, context);
             return;
         }
-        if WAY == FULL && self.limited {
+        if self.limited {
             return self.wait_counted(port, packet, telemetry, context);
         }
-        if self.admit::<WAY>(port, index, packet, context) {
-            self.append::<WAY>(port, packet, telemetry, context);
+        if self.admit(port, index, packet, context) {
+            self.append::<FULL>(port, packet, telemetry, context);
         } else {
             self.drop_packet(port, packet, context);
         }
@@ -222,14 +220,14 @@ impl Switch<'_> {
 
     /// A packet that has to wait enters the memory; false if there is no room for it.
     #[inline(always)]
-    fn admit<const WAY: u8>(
+    fn admit(
         &mut self,
         port: usize,
         queue: usize,
         packet: &Packet,
         context: &mut impl NodeContext,
     ) -> bool {
-        if WAY == FULL && self.by_ingress {
+        if self.by_ingress {
             return self.admit_counted(port, queue, packet, context);
         }
         self.admit_by_queue(port, queue, u64::from(packet.wire), context)

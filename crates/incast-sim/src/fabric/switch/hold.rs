@@ -155,7 +155,7 @@ impl Switch<'_> {
             self.memory.enter(wire, self.queues[queue].bytes());
             self.append::<FULL>(port, packet, None, context);
         } else {
-            self.enqueue::<FULL>(port, packet, None, context);
+            self.enqueue(port, packet, None, context);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Ingress: a packet arrived. Routing chooses the egress port.
 
-use super::{BARE, FULL, Switch, TRIMS};
+use super::{BARE, Switch, TRIMS};
 use crate::{
     config::LoadBalancing,
     fabric::{
@@ -25,16 +25,15 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         match self.way {
-            BARE => self.arrive::<BARE>(port, packet, None, context),
+            BARE => self.arrive_bare(port, packet, context),
             TRIMS => self.arrive_trimming(port, packet, context),
-            _ => self.arrive::<FULL>(port, packet, telemetry, context),
+            _ => self.arrive(port, packet, telemetry, context),
         }
     }
 
-    /// Ingress. For `WAY`, here and on the rest of the way, see [`Switch::way`]. Each is a function of its own, so that none
-    /// saves registers for another.
+    /// Ingress. Each of the ways, see [`Switch::way`], has a function of its own, so that none saves registers for another.
     #[inline(never)]
-    fn arrive<const WAY: u8>(
+    fn arrive(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -42,16 +41,16 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         self.counters.arrived += 1;
-        if self.inputs[port].accept(context.now(), packet, &self.ports[port].link) {
-            if WAY == FULL && packet.priority == NO_QUEUE {
+        if self.inputs[port].accept(context.now(), packet, || &self.ports[port].link) {
+            if packet.priority == NO_QUEUE {
                 self.on_link_control(port, packet, context);
                 return;
             }
-            let has_credits = WAY == FULL && self.credits.is_some();
+            let has_credits = self.credits.is_some();
             if has_credits {
                 self.receive_credits(port, packet);
             }
-            self.forward::<WAY>(port as u16, packet, telemetry, context);
+            self.forward(port as u16, packet, telemetry, context);
             if has_credits {
                 self.tell_credits(port as u16, packet.priority, context);
             }
@@ -62,26 +61,19 @@ impl Switch<'_> {
 
     /// Routing: which of the equal-cost ports.
     #[inline(always)]
-    pub(super) fn forward<const WAY: u8>(
+    pub(super) fn forward(
         &mut self,
         ingress: u16,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if WAY == BARE {
-            let port = self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt));
-            self.forward_by::<WAY>(port, packet, telemetry, context);
-            return;
-        }
-        if WAY == FULL {
-            self.origin = Origin { port: ingress, priority: packet.priority };
-        }
+        self.origin = Origin { port: ingress, priority: packet.priority };
         match self.way_of(packet) {
             Some((port, entropy)) if entropy != packet.entropy => {
                 self.forward_changed(port, packet.with_entropy(entropy), telemetry, context);
             }
-            way => self.forward_by::<WAY>(way.map(|(port, _)| port), packet, telemetry, context),
+            way => self.forward_by(way.map(|(port, _)| port), packet, telemetry, context),
         }
     }
 
@@ -93,7 +85,7 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        self.forward_by::<FULL>(Some(port), &packet, telemetry, context);
+        self.forward_by(Some(port), &packet, telemetry, context);
     }
 
     /// The port that a packet takes, and the entropy with which it goes on.
@@ -108,7 +100,7 @@ impl Switch<'_> {
     }
 
     #[inline(always)]
-    fn forward_by<const WAY: u8>(
+    fn forward_by(
         &mut self,
         port: Option<u16>,
         packet: &Packet,
@@ -116,11 +108,11 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         match port {
-            Some(port) if WAY == FULL && self.channels.is_some() => {
+            Some(port) if self.channels.is_some() => {
                 self.enqueue_on_channel(usize::from(port), *packet, telemetry, context);
             }
-            Some(port) if WAY != FULL || self.plain || self.by_port => {
-                self.enqueue::<WAY>(usize::from(port), packet, telemetry, context);
+            Some(port) if self.plain || self.by_port => {
+                self.enqueue(usize::from(port), packet, telemetry, context);
             }
             Some(port) => self.enqueue_consulted(usize::from(port), *packet, telemetry, context),
             None => self.lose_unrouted(packet, context.now()),

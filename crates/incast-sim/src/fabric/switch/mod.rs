@@ -3,6 +3,7 @@
 //! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way.
 
 mod agent;
+mod bare;
 mod change;
 mod channels;
 mod credits;
@@ -300,6 +301,7 @@ impl<'a> Switch<'a> {
             && settings.pfc.is_none()
             && probe.is_none()
             && !settings.switch.telemetry
+            && settings.switch.gate.is_none()
             && !settings.arrivals_first;
         let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
         let way = match (plain, limited) {

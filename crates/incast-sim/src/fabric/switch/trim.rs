@@ -26,7 +26,7 @@ impl Switch<'_> {
     ) {
         let now = context.now();
         self.counters.arrived += 1;
-        if !self.inputs[ingress].accept(now, packet, &self.ports[ingress].link) {
+        if !self.inputs[ingress].accept(now, packet, || &self.ports[ingress].link) {
             self.recorder.packet(now, self.node, ingress as u16, EventKind::Lost, packet);
             return;
         }
@@ -210,7 +210,7 @@ impl Switch<'_> {
         self.counters.trimmed.0 += 1;
         self.counters.trimmed.1 += u64::from(packet.wire - header.wire);
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Trim, packet);
-        self.enqueue::<FULL>(port, &header, telemetry, context);
+        self.enqueue(port, &header, telemetry, context);
     }
 
     /// Sends a header back to its sender. That is once for each: the way back has no other rules than that of any packet.
@@ -218,6 +218,6 @@ impl Switch<'_> {
     fn bounce(&mut self, port: usize, header: &Packet, context: &mut impl NodeContext) {
         self.counters.bounces += 1;
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Bounce, header);
-        self.forward::<FULL>(MADE_HERE, &header.bounced(), None, context);
+        self.forward(MADE_HERE, &header.bounced(), None, context);
     }
 }
