@@ -5,7 +5,7 @@ use super::{
     queue::{Event, EventQueue, Key, TieBreak},
 };
 use incast_units::Time;
-use std::mem::MaybeUninit;
+use std::{mem::MaybeUninit, slice};
 
 /// What travels between domains. It may name one attachment, which travels with it.
 pub trait Message: Copy + Send {
@@ -51,6 +51,18 @@ pub trait Domain: Send {
         context: &mut Context<'_, Self>,
     ) where
         Self: Sized;
+
+    /// Messages arrived, one after the other, with nothing else in between: as many calls of [`Self::on_message`]. A domain may
+    /// find out once for all what it does with them.
+    #[inline]
+    fn on_messages(&mut self, messages: &mut Messages<'_, '_, Self>)
+    where
+        Self: Sized,
+    {
+        while let Some((entity, message, attachment)) = messages.next() {
+            self.on_message(entity, message, attachment, messages.context);
+        }
+    }
 
     /// An event that this domain scheduled has come.
     fn on_event(&mut self, event: Event, context: &mut Context<'_, Self>)
@@ -138,6 +150,12 @@ impl Window {
         Self { index, start, end: start.saturating_add(length), length, later }
     }
 
+    /// The time of an arrival in it, given its key.
+    #[inline]
+    pub fn time_of(&self, key: u64) -> Time {
+        self.start + Time::from_ps(key >> 32)
+    }
+
     /// How many windows after this one `time` lies, if that is less than [`NEAR`], and [`NEAR`] otherwise.
     #[inline]
     fn near(&self, time: Time) -> u64 {
@@ -201,6 +219,34 @@ pub struct Context<'a, D: Domain> {
     pub(super) held: &'a mut Held<D::Message, D::Attachment>,
     pub(super) names: &'a Names,
     pub(super) ties: TieBreak,
+}
+
+/// Messages of a domain that come before anything else.
+pub struct Messages<'m, 'c, D: Domain> {
+    /// In their order: times since the start of the window, and lines.
+    pub(super) keys: &'m mut slice::Iter<'c, u64>,
+    /// Something else comes at this time.
+    pub(super) until: Time,
+    /// For handling the one that came last.
+    pub context: &'m mut Context<'c, D>,
+}
+
+impl<'c, D: Domain> Messages<'_, 'c, D> {
+    /// The next one, with its entity and its attachment; it is its time then. What the domain schedules may come first.
+    #[inline(always)]
+    #[allow(clippy::should_implement_trait, clippy::type_complexity)]
+    pub fn next(&mut self) -> Option<(u32, &'c D::Message, Option<&'c D::Attachment>)> {
+        let key = *self.keys.as_slice().first()?;
+        let arrival = self.context.window.time_of(key);
+        if arrival >= self.until || arrival >= self.context.queue.next_time() {
+            return None;
+        }
+        self.keys.next();
+        self.context.now = arrival;
+        // SAFETY: the executor has visited these messages. The domain only pushes into lists of later windows.
+        let (envelope, attachment) = unsafe { self.context.post.read(key as u32) };
+        Some((envelope.entity, &envelope.message, attachment))
+    }
 }
 
 /// Class of the engine's own events: a held message has come near enough to be posted.

@@ -2,7 +2,7 @@
 
 use super::{
     arrivals::Keys,
-    domain::{Attachment, Context, Domain, Held, Message, NEAR, Names, POSTING, Window},
+    domain::{Attachment, Context, Domain, Held, Message, Messages, NEAR, Names, POSTING, Window},
     mailbox::{PostOffice, Shelf},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
@@ -654,23 +654,13 @@ impl<D: Domain> Shared<'_, D> {
             names: &cell.names,
             ties: self.executor.ties,
         };
-        let time_of = |key: &u64| window.start + Time::from_ps(key >> 32);
         let mut arrivals = keys.iter();
         loop {
             // Messages that come before anything else.
             let until = sample.min(limit);
-            while let Some(key) = arrivals.as_slice().first() {
-                let arrival = time_of(key);
-                if arrival >= until || arrival >= context.queue.next_time() {
-                    break;
-                }
-                arrivals.next();
-                context.now = arrival;
-                // SAFETY: visited above. The domain only pushes into lists of later windows.
-                let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
-                cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
-            }
-            let arrival = arrivals.as_slice().first().map_or(Time::MAX, time_of);
+            let mut first = Messages { keys: &mut arrivals, until, context: &mut context };
+            cell.domain.on_messages(&mut first);
+            let arrival = arrivals.as_slice().first().map_or(Time::MAX, |key| window.time_of(*key));
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
             let message_first = arrival < event_time
                 || arrival == event_time

@@ -20,6 +20,6 @@ mod schedule;
 mod sync;
 mod ties;
 
-pub use domain::{Attachment, Context, Domain, Message};
+pub use domain::{Attachment, Context, Domain, Message, Messages};
 pub use executor::{Executor, Reached, Statistics};
 pub use queue::Event;

@@ -17,6 +17,16 @@ pub trait NodeContext {
     fn schedule(&mut self, time: Time, event: Event);
 }
 
+/// Packets that arrive at a node one after the other, with nothing else in between.
+pub trait Arrivals<'p> {
+    /// See [`Self::context`].
+    type Context: NodeContext;
+    /// The next one, with its port and what it carries; it is its time then.
+    fn next(&mut self) -> Option<(usize, &'p Packet, Option<&'p Telemetry>)>;
+    /// What the node may do about it.
+    fn context(&mut self) -> &mut Self::Context;
+}
+
 /// Kinds of event in a node, in their order at one instant.
 pub mod class {
     /// Links go down or up and routing tables change, before anything else happens at that time.

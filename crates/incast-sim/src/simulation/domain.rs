@@ -1,10 +1,10 @@
 //! A domain of the simulation: one node, or several that are joined by short links.
 
 use crate::{
-    engine::{self, Context, Event},
+    engine::{self, Context, Event, Messages},
     fabric::{
         link::Peer,
-        node::{NodeContext, class},
+        node::{Arrivals, NodeContext, class},
         packet::{Packet, Telemetry},
         switch::Switch,
     },
@@ -83,6 +83,20 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     }
 }
 
+/// Messages to a node that has its domain to itself, as it sees them.
+impl<'c, 'a> Arrivals<'c> for Messages<'_, 'c, Domain<'a>> {
+    type Context = Context<'c, Domain<'a>>;
+    #[inline(always)]
+    fn next(&mut self) -> Option<(usize, &'c Packet, Option<&'c Telemetry>)> {
+        let (entity, packet, telemetry) = Messages::next(self)?;
+        Some((entity as usize, packet, telemetry))
+    }
+    #[inline(always)]
+    fn context(&mut self) -> &mut Self::Context {
+        self.context
+    }
+}
+
 impl<'a> engine::Domain for Domain<'a> {
     type Message = Packet;
     type Attachment = Telemetry;
@@ -106,6 +120,23 @@ impl<'a> engine::Domain for Domain<'a> {
         match node {
             Node::Switch(switch) => switch.on_packet(port as usize, packet, telemetry, context),
             Node::Host(host) => host.on_packet(packet, telemetry, context),
+        }
+    }
+
+    #[inline]
+    fn on_messages(&mut self, messages: &mut Messages<'_, '_, Self>) {
+        match self {
+            Self::Single(Node::Switch(switch)) => switch.on_packets(messages),
+            Self::Single(Node::Host(host)) => {
+                while let Some((_, packet, telemetry)) = messages.next() {
+                    host.on_packet(packet, telemetry, messages.context);
+                }
+            }
+            Self::Cluster { .. } => {
+                while let Some((entity, packet, telemetry)) = messages.next() {
+                    self.on_message(entity, packet, telemetry, messages.context);
+                }
+            }
         }
     }
 

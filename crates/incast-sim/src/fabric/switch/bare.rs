@@ -3,15 +3,37 @@
 
 use super::{BARE, Switch};
 use crate::{
-    fabric::{node::NodeContext, packet::Packet, routing},
+    fabric::{
+        node::{Arrivals, NodeContext},
+        packet::Packet,
+        routing,
+    },
     probe::EventKind,
 };
 use incast_units::Time;
 
 impl Switch<'_> {
+    /// Packets arrived, each at its port.
+    #[inline(never)]
+    pub(super) fn arrive_bare_all<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+        while let Some((ingress, packet, _)) = arrivals.next() {
+            self.arrive_bare(ingress, packet, arrivals.context());
+        }
+    }
+
     /// A packet arrived at `ingress`.
     #[inline(never)]
-    pub(super) fn arrive_bare(&mut self, ingress: usize, packet: &Packet, context: &mut impl NodeContext) {
+    pub(super) fn arrive_bare_one(
+        &mut self,
+        ingress: usize,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) {
+        self.arrive_bare(ingress, packet, context);
+    }
+
+    #[inline(always)]
+    fn arrive_bare(&mut self, ingress: usize, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         self.counters.arrived += 1;
         if !self.inputs[ingress].accept(now, packet, || &self.ports[ingress].link) {

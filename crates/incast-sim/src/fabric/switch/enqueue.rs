@@ -220,13 +220,7 @@ impl Switch<'_> {
 
     /// A packet that has to wait enters the memory; false if there is no room for it.
     #[inline(always)]
-    fn admit(
-        &mut self,
-        port: usize,
-        queue: usize,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) -> bool {
+    fn admit(&mut self, port: usize, queue: usize, packet: &Packet, context: &mut impl NodeContext) -> bool {
         if self.by_ingress {
             return self.admit_counted(port, queue, packet, context);
         }

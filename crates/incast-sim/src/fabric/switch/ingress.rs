@@ -4,7 +4,7 @@ use super::{BARE, Switch, TRIMS};
 use crate::{
     config::LoadBalancing,
     fabric::{
-        node::NodeContext,
+        node::{Arrivals, NodeContext},
         packet::{Kind, Packet, Telemetry},
         pause::NO_QUEUE,
         queue::Origin,
@@ -25,9 +25,20 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         match self.way {
-            BARE => self.arrive_bare(port, packet, context),
+            BARE => self.arrive_bare_one(port, packet, context),
             TRIMS => self.arrive_trimming(port, packet, context),
             _ => self.arrive(port, packet, telemetry, context),
+        }
+    }
+
+    /// Packets arrived, each at its port.
+    #[inline]
+    pub fn on_packets<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+        if self.way == BARE {
+            return self.arrive_bare_all(arrivals);
+        }
+        while let Some((port, packet, telemetry)) = arrivals.next() {
+            self.on_packet(port, packet, telemetry, arrivals.context());
         }
     }
 
