@@ -1,7 +1,7 @@
 //! The arrivals of a domain in one window, in their order.
 
-/// Lanes that are compared at a time.
-const LANES: usize = 8;
+/// Arrivals that are taken and compared at a time.
+pub(super) const LANES: usize = 8;
 const TWICE: usize = 2 * LANES;
 /// The most arrivals in a part of the window that are still sorted by counting.
 const WIDEST: usize = 4 * LANES;
@@ -18,7 +18,7 @@ const MOST: usize = (1 << PLACE_BITS) - 1;
 #[derive(Default)]
 pub(super) struct Keys {
     count: usize,
-    /// As they came, and at least [`LANES`] places more.
+    /// As they came, and at least twice [`LANES`] places more.
     list: Vec<u64>,
     /// By parts of the window.
     parted: Vec<u64>,
@@ -27,10 +27,27 @@ pub(super) struct Keys {
     sorted: Vec<u64>,
 }
 
+/// Keys that are later than any arrival, each at a time of its own, in order.
+const LATER: [u64; LANES] = {
+    let mut keys = [0; LANES];
+    let mut place = 0;
+    while place < LANES {
+        keys[place] = (1 << 63) | (place as u64) << 32;
+        place += 1;
+    }
+    keys
+};
+
 /// What is compared for a key at a place: relative time, then place.
 #[inline(always)]
 fn time_and_place(key: u64, place: usize) -> i32 {
     ((key >> 32) << PLACE_BITS) as i32 | place as i32
+}
+
+/// Two keys have the same time.
+#[inline(always)]
+fn is_tie(one: u64, other: u64) -> bool {
+    (one ^ other) >> 32 == 0
 }
 
 /// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once: times
@@ -58,18 +75,16 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds arrivals: relative times, below 2^20, and lines.
+    /// Adds the first `count` of some arrivals, at most as many as there are: relative times, below 2^20, and lines. What the
+    /// others are does not matter. All are taken at once, as no processor guesses how many there are.
     #[inline(always)]
-    pub fn extend(&mut self, arrivals: impl ExactSizeIterator<Item = (u64, u32)>) {
-        let end = self.count + arrivals.len();
-        if end + LANES > self.list.len() {
+    pub fn extend(&mut self, count: usize, arrivals: [(u64, u32); LANES]) {
+        let end = self.count + count;
+        if end + 2 * LANES > self.list.len() {
             self.grow(end);
         }
-        for (place, (time, line)) in self.list[self.count..end].iter_mut().zip(arrivals) {
-            // Chunks are short: a loop that can end here is not made into one of four at a time, which would take longer.
-            assert!(time < 1 << TIME_BITS, "a message outside of its window");
-            *place = time << 32 | u64::from(line);
-        }
+        let Some(places) = self.list[self.count..].first_chunk_mut::<LANES>() else { return };
+        *places = arrivals.map(|(time, line)| time << 32 | u64::from(line));
         self.count = end;
     }
 
@@ -78,39 +93,43 @@ impl Keys {
         self.list[..self.count].iter().map(|key| *key as u32)
     }
 
-    /// The keys by time.
+    /// The keys by time, and whether some have the same.
     #[inline]
-    pub fn sorted(&mut self) -> &mut [u64] {
+    pub fn sorted(&mut self) -> (&mut [u64], bool) {
         let count = self.count;
         match count {
-            0..2 => return &mut self.list[..count],
+            0..2 => return (&mut self.list[..count], false),
             2..=LANES => {
-                self.sort_few();
-                return &mut self.list[..count];
+                let tie = self.sort_few();
+                return (&mut self.list[..count], tie);
             }
             count if count <= TWICE => self.sort_some(),
             count if count <= MOST => self.sort_many(),
             _ => self.sort_crowded(),
         }
-        &mut self.sorted[..count]
+        let sorted = &mut self.sorted[..count];
+        let tie = sorted.windows(2).fold(false, |tie, pair| tie | is_tie(pair[0], pair[1]));
+        (sorted, tie)
     }
 
     #[cold]
     fn grow(&mut self, count: usize) {
         let room = count.next_power_of_two().max(TWICE);
-        self.list.resize(room + LANES, 0);
+        self.list.resize(room + 2 * LANES, 0);
         self.parted.resize(room, 0);
         self.sorted.resize(room, 0);
         self.times.resize(room + WIDEST, i32::MAX);
     }
 
     /// Most lists are short and in no order that a processor could guess: these are compared and exchanged in an order that does
-    /// not depend on what they are.
+    /// not depend on what they are. Returns whether some have the same time.
     #[inline(always)]
-    fn sort_few(&mut self) {
-        // What fills up is later than all.
-        self.list[self.count..][..LANES].fill(u64::MAX);
-        let Some(keys) = self.list.first_chunk_mut::<LANES>() else { return };
+    fn sort_few(&mut self) -> bool {
+        // What fills up is later than all, each at a time of its own.
+        if let Some(later) = self.list[self.count..].first_chunk_mut::<LANES>() {
+            *later = LATER;
+        }
+        let Some(keys) = self.list.first_chunk_mut::<LANES>() else { return false };
         // Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming, volume 3,
         // section 5.3.4).
         let mut exchanged = *keys;
@@ -121,6 +140,7 @@ impl Keys {
             exchange!(exchanged: (4, 5) (6, 7) (2, 4) (3, 5) (1, 4) (3, 6) (1, 2) (3, 4) (5, 6));
         }
         *keys = exchanged;
+        (1..LANES).fold(false, |tie, place| tie | is_tie(exchanged[place - 1], exchanged[place]))
     }
 
     /// Puts each key where the number of smaller ones says.
@@ -202,13 +222,18 @@ mod tests {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
             let mut expected: Vec<u64> = list.collect();
             let mut keys = Keys::default();
-            keys.extend((0..100).map(|line: u32| (u64::from(line * 77 % 90), line)));
+            keys.extend(5, std::array::from_fn(|line| (line as u64 * 77 % 90, line as u32)));
             keys.sorted();
-            // What was there before does not matter.
+            // What was there before does not matter, nor what lies behind.
             keys.clear();
-            expected.chunks(8).for_each(|chunk| keys.extend(chunk.iter().map(|key| (key >> 32, *key as u32))));
+            for chunk in expected.chunks(LANES) {
+                let of = |place: usize| chunk.get(place).map_or((u64::MAX / 3, 7), |key| (key >> 32, *key as u32));
+                keys.extend(chunk.len(), std::array::from_fn(of));
+            }
             expected.sort_unstable();
-            prop_assert_eq!(&*keys.sorted(), &expected[..]);
+            let tie = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
+            let (sorted, found) = keys.sorted();
+            prop_assert_eq!((&*sorted, found), (&expected[..], tie));
         }
     }
 }

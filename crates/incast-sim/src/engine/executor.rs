@@ -627,19 +627,20 @@ impl<D: Domain> Shared<'_, D> {
         for from in 0..self.workers.len() {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
-                self.post.visit_chunks(from, window.index, index, |first, chunk| {
-                    let places = chunk.iter().enumerate();
-                    keys.extend(places.map(|(place, envelope)| {
-                        ((envelope.time - window.start).ps(), first + place as u32)
-                    }));
+                self.post.visit_chunks(from, window.index, index, |first, count, times| {
+                    let relative = |place: usize| times[place].ps().wrapping_sub(window.start.ps());
+                    let arrivals = std::array::from_fn(|place| (relative(place), first + place as u32));
+                    keys.extend(count as usize, arrivals);
                 });
             }
         }
         if self.post.has_attachments() {
             keys.lines().for_each(|line| self.post.prefetch_attachment(line));
         }
-        let keys = keys.sorted();
-        self.break_ties(keys, &cell.names, window);
+        let (keys, tie) = keys.sorted();
+        if tie {
+            self.break_ties(keys, &cell.names, window);
+        }
         let (mut others, mut messages) = (0, keys.len() as u64);
         let mut sample = cell.domain.next_sample();
         let mut context = Context {

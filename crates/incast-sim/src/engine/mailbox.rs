@@ -14,20 +14,20 @@
 //!    by rules 1 to 3 and by that lock.
 
 use super::{
+    arrivals::LANES,
     domain::{Attachment, Message},
     prefetch::{prefetch, prefetch_for_writing},
     schedule::ActiveSet,
 };
 use incast_units::Time;
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::{
     alloc::{self, Layout},
     cell::UnsafeCell,
-    mem::MaybeUninit,
-    ptr, slice,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicPtr, Ordering},
-    },
+    ffi::c_void,
+    num::NonZeroUsize,
+    ptr,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// A message with its time and place of arrival: one cache line, if the message has 52 bytes.
@@ -40,7 +40,7 @@ pub(super) struct Envelope<M> {
 }
 
 /// Lines of a chunk.
-const CHUNK: u32 = 8;
+const CHUNK: u32 = LANES as u32;
 /// Lines of a segment, the unit of allocation: 2 MiB of one-line envelopes.
 const SEGMENT: u32 = 1 << 15;
 /// Segments of an arena at the most: lines are numbered by u32.
@@ -51,60 +51,70 @@ const NONE: u32 = u32::MAX;
 /// More than this would push out what is needed now.
 const PREFETCHED_CHUNKS: u32 = 32;
 
-/// Memory that grows by segments and never moves.
-struct Segments<T> {
-    table: Box<[AtomicPtr<MaybeUninit<T>>; SEGMENTS]>,
-    layout: Layout,
+/// Memory for as many lines as there may ever be, of which the system provides what is touched, zeroed: a line is found without a
+/// table.
+struct Lines<T> {
+    first: ptr::NonNull<T>,
+    /// Segments that there is room for.
+    segments: usize,
+    /// What was asked of the system.
+    mapping: (ptr::NonNull<c_void>, usize),
 }
 
-impl<T> Segments<T> {
-    fn new() -> Self {
-        let size = SEGMENT as usize * size_of::<T>();
-        // Segments of at least a large page are aligned to one, so that the system can use one.
-        let align = if size >= LARGE_PAGE { LARGE_PAGE } else { align_of::<T>() };
-        assert!(size > 0, "lines have a size");
-        let layout =
-            Layout::from_size_align(size, align).expect("a segment is far below half of the address space");
-        Self { table: Box::new([const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS]), layout }
+impl<T: Copy> Lines<T> {
+    /// Room for `segments` segments, or for a half, a quarter, … of them where the process may not have as much address space.
+    fn new(segments: usize) -> Self {
+        let mut segments = segments;
+        loop {
+            let size = segments * SEGMENT as usize * size_of::<T>();
+            // One large page more, so that the lines can start at one.
+            let length = NonZeroUsize::new(size + LARGE_PAGE).unwrap_or(NonZeroUsize::MIN);
+            let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
+            // SAFETY: new memory, which nobody else knows.
+            let mapped =
+                unsafe { mmap_anonymous(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, flags) };
+            match mapped {
+                Ok(start) => {
+                    let first = start.as_ptr().cast::<u8>();
+                    // SAFETY: less than a large page, which was added above.
+                    let first = unsafe { first.add(first.align_offset(LARGE_PAGE)) };
+                    let first = ptr::NonNull::new(first.cast()).unwrap_or(start.cast());
+                    return Self { first, segments, mapping: (start, length.get()) };
+                }
+                Err(_) if segments > 1 => segments /= 2,
+                Err(_) => alloc::handle_alloc_error(Layout::new::<[T; SEGMENT as usize]>()),
+            }
+        }
     }
 
-    /// Allocates a segment; the caller holds the arena's lock.
+    /// A segment will be used.
     fn grow(&self, segment: usize) {
-        // SAFETY: the layout's size is not zero.
-        let memory = unsafe { alloc::alloc(self.layout) };
-        if memory.is_null() {
-            alloc::handle_alloc_error(self.layout);
+        assert!(
+            segment < self.segments,
+            "more than {} messages on their way",
+            self.segments as u64 * u64::from(SEGMENT)
+        );
+        let size = SEGMENT as usize * size_of::<T>();
+        if size >= LARGE_PAGE
+            && let Some(start) = ptr::NonNull::new(self.at((segment * SEGMENT as usize) as u32))
+        {
+            // SAFETY: the range is part of the mapping. The advice is only a hint: a refusal is no error.
+            let _ = unsafe { madvise(start.cast(), size, MmapAdvise::MADV_HUGEPAGE) };
         }
-        if self.layout.align() == LARGE_PAGE {
-            advise_large_pages(memory, self.layout.size());
-        }
-        self.table[segment].store(memory.cast(), Ordering::Release);
     }
 
     #[inline]
     fn at(&self, line: u32) -> *mut T {
-        let segment = self.table[(line / SEGMENT) as usize % SEGMENTS].load(Ordering::Relaxed);
-        // SAFETY: lines are handed out after their segment was allocated, and lie within it.
-        unsafe { segment.add((line % SEGMENT) as usize).cast() }
+        // SAFETY: lines are handed out after `grow` has seen that there is room for their segment.
+        unsafe { self.first.as_ptr().add(line as usize) }
     }
 }
 
-impl<T> Drop for Segments<T> {
+impl<T> Drop for Lines<T> {
     fn drop(&mut self) {
-        for segment in self.table.iter_mut() {
-            let memory = *segment.get_mut();
-            if !memory.is_null() {
-                // SAFETY: allocated with this layout by `grow`; T is Copy wherever this is used.
-                unsafe { alloc::dealloc(memory.cast(), self.layout) };
-            }
-        }
-    }
-}
-
-fn advise_large_pages(memory: *mut u8, size: usize) {
-    if let Some(address) = ptr::NonNull::new(memory.cast()) {
-        // SAFETY: the range was just allocated. The advice is only a hint: a refusal is no error.
-        let _ = unsafe { nix::sys::mman::madvise(address, size, nix::sys::mman::MmapAdvise::MADV_HUGEPAGE) };
+        let (start, length) = self.mapping;
+        // SAFETY: mapped by `new`; T is Copy wherever this is used. Nobody could do anything about a failure.
+        let _ = unsafe { munmap(start, length) };
     }
 }
 
@@ -129,11 +139,11 @@ pub(super) struct Shelf {
 pub(super) struct PostOffice<M, A> {
     lists: Box<[UnsafeCell<List>]>,
     active: Box<[UnsafeCell<ActiveSet>]>,
-    lines: Segments<Envelope<M>>,
+    lines: Lines<Envelope<M>>,
     /// By line, where a message has one.
-    attachments: Segments<A>,
+    attachments: Lines<A>,
     /// By chunk: the next one of its list.
-    next: Segments<u32>,
+    next: Lines<u32>,
     /// Free chunks of each thread, the last given back first.
     free: Box<[UnsafeCell<Vec<u32>>]>,
     common: Mutex<Common>,
@@ -164,9 +174,9 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         Self {
             lists: (0..domains * threads * slots).map(|_| UnsafeCell::new(EMPTY)).collect(),
             active: (0..threads * slots).map(|_| UnsafeCell::new(ActiveSet::new(domains))).collect(),
-            lines: Segments::new(),
-            attachments: Segments::new(),
-            next: Segments::new(),
+            lines: Lines::new(SEGMENTS),
+            attachments: Lines::new(if has_attachments { SEGMENTS } else { 0 }),
+            next: Lines::new(SEGMENTS / CHUNK as usize),
             free: (0..threads).map(|_| UnsafeCell::new(Vec::new())).collect(),
             common: Mutex::new(Common { segments: 0, free: Vec::new() }),
             has_attachments,
@@ -290,11 +300,6 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             return chunk;
         }
         let segment = common.segments;
-        assert!(
-            segment < SEGMENTS,
-            "more than {} messages on their way",
-            SEGMENTS as u64 * u64::from(SEGMENT)
-        );
         self.lines.grow(segment);
         if self.has_attachments {
             self.attachments.grow(segment);
@@ -330,15 +335,16 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         domain: u32,
         mut each: impl FnMut(u32, &Envelope<M>),
     ) {
-        // SAFETY: promised by the caller.
+        // SAFETY: promised by the caller; the first lines of a chunk of the list are written.
         unsafe {
-            self.visit_chunks(thread, window, domain, |first, chunk| {
-                chunk.iter().zip(first..).for_each(|(envelope, line)| each(line, envelope));
+            self.visit_chunks(thread, window, domain, |first, count, _| {
+                (first..first + count).for_each(|line| each(line, &*self.lines.at(line)));
             });
         }
     }
 
-    /// Calls `each` with the first line and the envelopes of every chunk of messages from `thread` to `domain` for `window`.
+    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window` with its first line, how many lines are in
+    /// use, and the times of all, of which those of other lines mean nothing.
     ///
     /// # Safety
     /// The caller runs `domain` in `window`.
@@ -348,7 +354,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         thread: usize,
         window: u64,
         domain: u32,
-        mut each: impl FnMut(u32, &[Envelope<M>]),
+        mut each: impl FnMut(u32, u32, [Time; CHUNK as usize]),
     ) {
         // SAFETY: rule 2, promised by the caller.
         let List { first, last } = unsafe { *self.list(thread, window, domain) };
@@ -360,8 +366,9 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             let base = self.lines.at(chunk * CHUNK).cast_const();
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            // SAFETY: rule 2: the list's lines up to the last one are written, and a chunk lies in one segment.
-            each(chunk * CHUNK, unsafe { slice::from_raw_parts(base, lines as usize) });
+            // SAFETY: rule 4: the whole chunk is of this list; it lies in one segment, which was zero before it was first written.
+            let times = std::array::from_fn(|line| unsafe { (&raw const (*base.add(line)).time).read() });
+            each(chunk * CHUNK, lines, times);
             if is_last {
                 return;
             }

@@ -21,17 +21,8 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// Orders messages that arrive at the same instant, in a list that is sorted by time.
-    #[inline(always)]
-    pub(super) fn break_ties(&self, keys: &mut [u64], names: &Names, window: Window) {
-        // Most lists have none: all neighbours are compared without a branch to guess.
-        let tie = keys.windows(2).fold(false, |tie, pair| tie | (pair[0] >> 32 == pair[1] >> 32));
-        if tie {
-            self.break_them(keys, names, window);
-        }
-    }
-
     #[inline(never)]
-    fn break_them(&self, keys: &mut [u64], names: &Names, window: Window) {
+    pub(super) fn break_ties(&self, keys: &mut [u64], names: &Names, window: Window) {
         let mut next = 1;
         while next < keys.len() {
             let time = keys[next] >> 32;

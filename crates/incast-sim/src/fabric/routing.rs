@@ -10,6 +10,7 @@ use super::topology::Node;
 pub use detours::{Around, Detours, Direction, Order};
 pub use divider::Divider;
 pub use pinned::{PinError, Pinned, pin};
+use std::hint::select_unpredictable;
 pub use tables::{TooManySets, tables};
 pub use ways::Ways;
 
@@ -168,14 +169,18 @@ impl Rule {
         self.pick_by(destination, || entropy)
     }
 
-    /// The same, with an entropy that is worked out only where there is a choice.
+    /// The same, with an entropy that is worked out only if it is needed.
     #[inline(always)]
     pub fn pick_by(&self, destination: Destination, entropy: impl FnOnce() -> u32) -> Option<u16> {
-        // Most switches are those of trees: asked for first, they need no table of jumps, and mostly one port leads down.
-        if let Self::Tree { lo, hi, per_group, down_base, down_width: 1, .. } = *self
-            && (lo..hi).contains(&destination)
-        {
-            return Some(down_base + per_group.divide(destination - lo) as u16);
+        // Most switches are those of trees: asked for first, they need no table of jumps.
+        if let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self {
+            // Up or down is a toss-up that no processor guesses: both are worked out, and one is taken without a branch.
+            let below = destination.wrapping_sub(lo);
+            let is_below = below < hi - lo;
+            let down = down_base.wrapping_add((per_group.divide(below) as u16).wrapping_mul(down_width));
+            let base = select_unpredictable(is_below, down, up_base);
+            let width = select_unpredictable(is_below, down_width, up_width);
+            return (width != 0).then(|| base + reduce(entropy(), u32::from(width)) as u16);
         }
         match self.candidates(destination) {
             Candidates::Range { width: 0, .. } => None,
