@@ -125,15 +125,24 @@ impl Candidates<'_> {
 impl Rule {
     #[inline(always)]
     fn candidates(&self, destination: Destination) -> Candidates<'_> {
+        // Most switches are those of trees: asked for first, they need no table of jumps.
+        let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self else {
+            return self.candidates_elsewhere(destination);
+        };
+        // Up or down is a toss-up that no processor guesses: both are worked out, and one is taken without a branch.
+        let below = destination.wrapping_sub(lo);
+        let is_below = below < hi - lo;
+        let down = down_base.wrapping_add((per_group.divide(below) as u16).wrapping_mul(down_width));
+        Candidates::Range {
+            base: select_unpredictable(is_below, down, up_base),
+            width: select_unpredictable(is_below, down_width, up_width),
+        }
+    }
+
+    /// The same for a switch that is none of a tree.
+    fn candidates_elsewhere(&self, destination: Destination) -> Candidates<'_> {
         match *self {
-            Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } => {
-                if (lo..hi).contains(&destination) {
-                    let group = per_group.divide(destination - lo) as u16;
-                    Candidates::Range { base: down_base + group * down_width, width: down_width }
-                } else {
-                    Candidates::Range { base: up_base, width: up_width }
-                }
-            }
+            Self::Tree { .. } => Candidates::NONE,
             Self::Line { lo, hi, host_base, left, right } => {
                 if (lo..hi).contains(&destination) {
                     return Candidates::one(host_base + (destination - lo) as u16);
@@ -166,26 +175,10 @@ impl Rule {
     /// distributed values load all ports alike. See [`entropy`].
     #[inline(always)]
     pub fn pick(&self, destination: Destination, entropy: u32) -> Option<u16> {
-        self.pick_by(destination, || entropy)
-    }
-
-    /// The same, with an entropy that is worked out only if it is needed.
-    #[inline(always)]
-    pub fn pick_by(&self, destination: Destination, entropy: impl FnOnce() -> u32) -> Option<u16> {
-        // Most switches are those of trees: asked for first, they need no table of jumps.
-        if let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self {
-            // Up or down is a toss-up that no processor guesses: both are worked out, and one is taken without a branch.
-            let below = destination.wrapping_sub(lo);
-            let is_below = below < hi - lo;
-            let down = down_base.wrapping_add((per_group.divide(below) as u16).wrapping_mul(down_width));
-            let base = select_unpredictable(is_below, down, up_base);
-            let width = select_unpredictable(is_below, down_width, up_width);
-            return (width != 0).then(|| base + reduce(entropy(), u32::from(width)) as u16);
-        }
         match self.candidates(destination) {
             Candidates::Range { width: 0, .. } => None,
-            Candidates::Range { base, width } => Some(base + reduce(entropy(), u32::from(width)) as u16),
-            Candidates::List(ports) => ports.get(reduce(entropy(), ports.len() as u32) as usize).copied(),
+            Candidates::Range { base, width } => Some(base + reduce(entropy, u32::from(width)) as u16),
+            Candidates::List(ports) => ports.get(reduce(entropy, ports.len() as u32) as usize).copied(),
         }
     }
 

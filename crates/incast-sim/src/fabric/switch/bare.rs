@@ -40,8 +40,8 @@ impl Switch<'_> {
             self.recorder.packet(now, self.node, ingress as u16, EventKind::Lost, packet);
             return;
         }
-        let entropy = || routing::entropy(packet.entropy, self.salt);
-        let Some(port) = self.rule.pick_by(packet.destination, entropy) else {
+        let entropy = routing::entropy(packet.entropy, self.salt);
+        let Some(port) = self.rule.pick(packet.destination, entropy) else {
             return self.lose_unrouted(packet, now);
         };
         let port = usize::from(port);

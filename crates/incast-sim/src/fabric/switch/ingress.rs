@@ -26,7 +26,7 @@ impl Switch<'_> {
     ) {
         match self.way {
             BARE => self.arrive_bare_one(port, packet, context),
-            TRIMS => self.arrive_trimming(port, packet, context),
+            TRIMS => self.arrive_trimming_one(port, packet, context),
             _ => self.arrive(port, packet, telemetry, context),
         }
     }
@@ -34,11 +34,14 @@ impl Switch<'_> {
     /// Packets arrived, each at its port.
     #[inline]
     pub fn on_packets<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
-        if self.way == BARE {
-            return self.arrive_bare_all(arrivals);
-        }
-        while let Some((port, packet, telemetry)) = arrivals.next() {
-            self.on_packet(port, packet, telemetry, arrivals.context());
+        match self.way {
+            BARE => self.arrive_bare_all(arrivals),
+            TRIMS => self.arrive_trimming_all(arrivals),
+            _ => {
+                while let Some((port, packet, telemetry)) = arrivals.next() {
+                    self.arrive(port, packet, telemetry, arrivals.context());
+                }
+            }
         }
     }
 

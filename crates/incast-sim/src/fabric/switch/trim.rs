@@ -4,7 +4,7 @@ use super::{FULL, Switch, TRIMS};
 use crate::{
     config::Buffer,
     fabric::{
-        node::NodeContext,
+        node::{Arrivals, NodeContext},
         packet::{Kind, Packet, Telemetry},
         queue::MADE_HERE,
         trimming::HEADERS,
@@ -15,15 +15,29 @@ use incast_cc::switch::Codepoint;
 use incast_units::Time;
 
 impl Switch<'_> {
-    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way is
-    /// written only where it comes to lie.
+    /// Packets arrived, each at its port.
     #[inline(never)]
-    pub(super) fn arrive_trimming(
+    pub(super) fn arrive_trimming_all<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+        while let Some((ingress, packet, _)) = arrivals.next() {
+            self.arrive_trimming(ingress, packet, arrivals.context());
+        }
+    }
+
+    /// A packet arrived at `ingress`.
+    #[inline(never)]
+    pub(super) fn arrive_trimming_one(
         &mut self,
         ingress: usize,
         packet: &Packet,
         context: &mut impl NodeContext,
     ) {
+        self.arrive_trimming(ingress, packet, context);
+    }
+
+    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way is
+    /// written only where it comes to lie.
+    #[inline(always)]
+    fn arrive_trimming(&mut self, ingress: usize, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         self.counters.arrived += 1;
         if !self.inputs[ingress].accept(now, packet, || &self.ports[ingress].link) {
