@@ -569,7 +569,6 @@ mod tests {
             let with = number % 3 == 0;
             post.push(
                 0,
-                1,
                 post.shelf(0, 1),
                 0,
                 Time::ZERO,
