@@ -283,15 +283,34 @@ impl<D: Domain> Context<'_, D> {
         message: &D::Message,
         attachment: Option<&D::Attachment>,
     ) {
+        self.send_changed(domain, entity, time, message, attachment, |_| {});
+    }
+
+    /// The same, changed as `change` says, for which it need not be copied once more.
+    ///
+    /// # Panics
+    /// As [`Self::send`].
+    #[inline(always)]
+    pub fn send_changed(
+        &mut self,
+        domain: u32,
+        entity: u32,
+        time: Time,
+        message: &D::Message,
+        attachment: Option<&D::Attachment>,
+        change: impl FnOnce(&mut D::Message),
+    ) {
         if domain != self.domain {
             assert!(time >= self.window.end, "message to another domain within the lookahead");
             let ahead = self.window.near_after(time);
             if let Some(shelf) = self.shelves.get(ahead as usize) {
-                self.post.push(self.thread, *shelf, domain, time, entity, message, attachment);
+                self.post.push(self.thread, *shelf, domain, time, entity, message, attachment, change);
                 return;
             }
         }
-        self.send_far(domain, entity, time, message, attachment);
+        let mut changed = *message;
+        change(&mut changed);
+        self.send_far(domain, entity, time, &changed, attachment);
     }
 
     /// Sends a message that stays in this domain, or that is some windows ahead.
@@ -307,7 +326,7 @@ impl<D: Domain> Context<'_, D> {
         let window = self.window.index + self.window.ahead(time);
         if domain != self.domain && window < self.window.index + self.post.horizon() {
             let shelf = self.post.shelf(self.thread, window);
-            self.post.push(self.thread, shelf, domain, time, entity, message, attachment);
+            self.post.push(self.thread, shelf, domain, time, entity, message, attachment, |_| {});
         } else {
             self.hold(domain, entity, time, message, attachment);
         }
@@ -346,6 +365,6 @@ impl<D: Domain> Context<'_, D> {
         let window = self.window.index + self.window.ahead(envelope.time);
         let shelf = self.post.shelf(self.thread, window);
         let Envelope { time, entity, message } = envelope;
-        self.post.push(self.thread, shelf, domain, time, entity, &message, attachment.as_ref());
+        self.post.push(self.thread, shelf, domain, time, entity, &message, attachment.as_ref(), |_| {});
     }
 }

@@ -219,7 +219,8 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         self.lists[shelf.first + domain as usize].get()
     }
 
-    /// Posts a message from `thread` to `domain` for the window whose shelf `shelf` is, a later one than the one being executed.
+    /// Posts a message from `thread` to `domain` for the window whose shelf `shelf` is, a later one than the one being executed,
+    /// changed as `change` says.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub fn push(
@@ -231,6 +232,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         entity: u32,
         message: &M,
         attachment: Option<&A>,
+        change: impl FnOnce(&mut M),
     ) {
         // SAFETY: rule 1: nobody else touches a list of this sending thread for a later window.
         let list = unsafe { &mut *self.list_on(shelf, domain) };
@@ -242,7 +244,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         };
         list.last = line;
         // SAFETY: rule 4: the line belongs to this list.
-        unsafe { self.write(line, time, entity, message, attachment) };
+        unsafe { self.write(line, time, entity, message, attachment, change) };
     }
 
     /// Writes a line in place: a copy less for every message.
@@ -250,7 +252,15 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// # Safety
     /// The line is this thread's to write.
     #[inline(always)]
-    unsafe fn write(&self, line: u32, time: Time, entity: u32, message: &M, attachment: Option<&A>) {
+    unsafe fn write(
+        &self,
+        line: u32,
+        time: Time,
+        entity: u32,
+        message: &M,
+        attachment: Option<&A>,
+        change: impl FnOnce(&mut M),
+    ) {
         // SAFETY: promised by the caller.
         unsafe {
             let place = self.lines.at(line);
@@ -259,6 +269,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             (&raw mut (*place).message).write(*message);
             (*place).message.sent(message);
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
+            change(&mut (*place).message);
             if let Some(attachment) = attachment {
                 attachment.copy_to(&mut *self.attachments.at(line).cast());
             }
@@ -541,7 +552,7 @@ mod tests {
         for window in 0..400 {
             for number in 0..per_window {
                 let shelf = post.shelf(0, window + 1);
-                post.push(0, shelf, 1, Time::from_ps(number), 0, &Number(number, 0), None);
+                post.push(0, shelf, 1, Time::from_ps(number), 0, &Number(number, 0), None, |_| {});
             }
             let mut expected = 0;
             // SAFETY: this one thread plays both, one after the other.
@@ -575,6 +586,7 @@ mod tests {
                 0,
                 &Number(u64::from(number), 7),
                 with.then_some(&attachment),
+                |_| {},
             );
         }
         let mut lines = Vec::new();

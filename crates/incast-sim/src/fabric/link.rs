@@ -179,7 +179,7 @@ impl Transmitter {
         debug_assert!(self.idle(now), "one packet at a time");
         let mut lost = false;
         self.free_at = if self.ps_per_byte != 0 {
-            now + Time::from_ps(u64::from(u32::from(packet.wire) + GAP) * u64::from(self.ps_per_byte))
+            self.simply_after(now, packet)
         } else {
             lost = self.rare.loses(packet);
             let bytes = u32::from(packet.wire) + self.rare.gap;
@@ -190,13 +190,48 @@ impl Transmitter {
             }
             end
         };
-        self.in_service = packet.wire;
-        self.service_priority = packet.priority;
-        self.sent_bytes += u64::from(packet.wire);
+        self.occupy(packet);
         if !lost {
             context.send(self.peer, self.free_at + self.delay, packet, telemetry);
         }
         !lost
+    }
+
+    /// The same for a packet that goes on with another entropy than it came with.
+    #[inline(always)]
+    pub fn send_on(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        entropy: u32,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        debug_assert!(self.idle(now), "one packet at a time");
+        if self.ps_per_byte == 0 {
+            return self.send_copy(now, packet.with_entropy(entropy), context);
+        }
+        self.free_at = self.simply_after(now, packet);
+        self.occupy(packet);
+        context.send_on(self.peer, self.free_at + self.delay, packet, entropy);
+        true
+    }
+
+    #[inline(never)]
+    fn send_copy(&mut self, now: Time, packet: Packet, context: &mut impl NodeContext) -> bool {
+        self.send(now, &packet, None, context)
+    }
+
+    /// When a packet is sent whose transmission starts at `now`, on a link of whole picoseconds per byte.
+    #[inline(always)]
+    fn simply_after(&self, now: Time, packet: &Packet) -> Time {
+        now + Time::from_ps(u64::from(u32::from(packet.wire) + GAP) * u64::from(self.ps_per_byte))
+    }
+
+    #[inline(always)]
+    fn occupy(&mut self, packet: &Packet) {
+        self.in_service = packet.wire;
+        self.service_priority = packet.priority;
+        self.sent_bytes += u64::from(packet.wire);
     }
 }
 

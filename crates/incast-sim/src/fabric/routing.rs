@@ -123,26 +123,25 @@ impl Candidates<'_> {
 }
 
 impl Rule {
+    /// The first port and the number of ports of a switch of a tree: what most switches are.
     #[inline(always)]
-    fn candidates(&self, destination: Destination) -> Candidates<'_> {
-        // Most switches are those of trees: asked for first, they need no table of jumps.
+    fn of_tree(&self, destination: Destination) -> Option<(u16, u16)> {
         let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self else {
-            return self.candidates_elsewhere(destination);
+            return None;
         };
         // Up or down is a toss-up that no processor guesses: both are worked out, and one is taken without a branch.
         let below = destination.wrapping_sub(lo);
         let is_below = below < hi - lo;
         let down = down_base.wrapping_add((per_group.divide(below) as u16).wrapping_mul(down_width));
-        Candidates::Range {
-            base: select_unpredictable(is_below, down, up_base),
-            width: select_unpredictable(is_below, down_width, up_width),
-        }
+        let base = select_unpredictable(is_below, down, up_base);
+        Some((base, select_unpredictable(is_below, down_width, up_width)))
     }
 
-    /// The same for a switch that is none of a tree.
-    fn candidates_elsewhere(&self, destination: Destination) -> Candidates<'_> {
+    fn candidates(&self, destination: Destination) -> Candidates<'_> {
         match *self {
-            Self::Tree { .. } => Candidates::NONE,
+            Self::Tree { .. } => self
+                .of_tree(destination)
+                .map_or(Candidates::NONE, |(base, width)| Candidates::Range { base, width }),
             Self::Line { lo, hi, host_base, left, right } => {
                 if (lo..hi).contains(&destination) {
                     return Candidates::one(host_base + (destination - lo) as u16);
@@ -175,11 +174,11 @@ impl Rule {
     /// distributed values load all ports alike. See [`entropy`].
     #[inline(always)]
     pub fn pick(&self, destination: Destination, entropy: u32) -> Option<u16> {
-        match self.candidates(destination) {
-            Candidates::Range { width: 0, .. } => None,
-            Candidates::Range { base, width } => Some(base + reduce(entropy, u32::from(width)) as u16),
-            Candidates::List(ports) => ports.get(reduce(entropy, ports.len() as u32) as usize).copied(),
+        if let Some((base, width)) = self.of_tree(destination) {
+            return (width != 0).then(|| base + reduce(entropy, u32::from(width)) as u16);
         }
+        let candidates = self.candidates(destination);
+        candidates.nth(reduce(entropy, u32::from(candidates.count())) as u16)
     }
 
     /// All equal-cost ports to host `destination`, ascending; nothing where no port leads there.

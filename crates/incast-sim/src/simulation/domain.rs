@@ -77,6 +77,11 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>) {
         Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }
+    #[inline(always)]
+    fn send_on(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
+        let Peer { domain, entity } = peer;
+        Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.entropy = entropy);
+    }
     #[inline]
     fn schedule(&mut self, time: Time, event: Event) {
         Context::schedule(self, time, event);

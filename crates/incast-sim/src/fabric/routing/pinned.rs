@@ -32,19 +32,11 @@ impl Rule {
     /// next switch.
     #[inline(always)]
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
-        let candidates = self.candidates(packet.destination);
-        let ways = candidates.count();
-        if ways < 2 {
-            return Some((candidates.nth(0)?, packet.entropy));
+        if let Some((base, ways)) = self.of_tree(packet.destination) {
+            return step(packet, ways, |choice| (choice < ways).then(|| base + choice));
         }
-        let way = packet.pinned_way();
-        // Most switches have a power of two: a shift instead of a division.
-        let (ahead, choice) = if ways.is_power_of_two() {
-            (way >> ways.trailing_zeros(), way & (ways - 1))
-        } else {
-            (way / ways, way % ways)
-        };
-        Some((candidates.nth(choice)?, packet.entropy_of_way(ahead)))
+        let candidates = self.candidates(packet.destination);
+        step(packet, candidates.count(), |choice| candidates.nth(choice))
     }
 
     /// The same, without taking the step.
@@ -54,6 +46,22 @@ impl Rule {
         let ways = candidates.count();
         candidates.nth(if ways < 2 { 0 } else { packet.pinned_way() % ways })
     }
+}
+
+/// The choice of a packet's sender among so many ways, and the entropy for the choices after it.
+#[inline(always)]
+fn step(packet: &Packet, ways: u16, nth: impl Fn(u16) -> Option<u16>) -> Option<(u16, u32)> {
+    if ways < 2 {
+        return Some((nth(0)?, packet.entropy));
+    }
+    let way = packet.pinned_way();
+    // Most switches have a power of two: a shift instead of a division.
+    let (ahead, choice) = if ways.is_power_of_two() {
+        (way >> ways.trailing_zeros(), way & (ways - 1))
+    } else {
+        (way / ways, way % ways)
+    };
+    Some((nth(choice)?, packet.entropy_of_way(ahead)))
 }
 
 /// Why nodes are not a way of equal-cost hops.

@@ -190,21 +190,21 @@ impl Switch<'_> {
     ) {
         self.spend(port, packet, context);
         if self.plain || self.is_indifferent(port, 0) {
-            return self.put_on_link::<FULL>(port, now, packet, telemetry, context);
+            return self.put_on_link(port, now, packet, telemetry, context);
         }
         let verdict = self.consult_dequeue(port, now, ingress, packet, context);
         if verdict.is_nothing() {
-            self.put_on_link::<FULL>(port, now, packet, telemetry, context);
+            self.put_on_link(port, now, packet, telemetry, context);
         } else {
             let mut packet = *packet;
             self.obey(port, &mut packet, now, &verdict, context);
-            self.put_on_link::<FULL>(port, now, &packet, telemetry, context);
+            self.put_on_link(port, now, &packet, telemetry, context);
         }
     }
 
     /// Telemetry, then the link.
     #[inline(always)]
-    pub(super) fn put_on_link<const WAY: u8>(
+    pub(super) fn put_on_link(
         &mut self,
         port: usize,
         now: Time,
@@ -212,12 +212,12 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        if WAY == FULL && !self.sent_by_priority.is_empty() {
+        if !self.sent_by_priority.is_empty() {
             let index = self.index(port, packet.priority);
             self.sent_by_priority[index] += u64::from(packet.wire);
         }
         let out = &mut self.ports[port];
-        if WAY == FULL && self.settings.switch.telemetry && packet.kind == Kind::Data {
+        if self.settings.switch.telemetry && packet.kind == Kind::Data {
             let mut telemetry = telemetry.map_or_else(Telemetry::default, Telemetry::duplicate);
             telemetry.push(HopTelemetry {
                 time: now,

@@ -68,7 +68,7 @@ impl Switch<'_> {
                 self.pass_consulted(port, *packet, telemetry, context);
             } else if self.by_port {
                 self.spend(port, packet, context);
-                self.put_on_link::<FULL>(port, now, packet, telemetry, context);
+                self.put_on_link(port, now, packet, telemetry, context);
             } else {
                 self.transmit(port, now, self.origin.port, packet, telemetry, context);
             }

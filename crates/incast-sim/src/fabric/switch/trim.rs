@@ -46,18 +46,21 @@ impl Switch<'_> {
         }
         let Some((port, entropy)) = self.way_of(packet) else { return self.lose_unrouted(packet, now) };
         let port = usize::from(port);
-        let limit = now + Time::from_ps(1);
-        if self.ports[port].waiting != 0 && self.ports[port].link.free_at() < limit {
-            self.drain::<TRIMS>(port, limit, context);
-        }
-        let bit = 1u8 << packet.priority;
-        let out = &self.ports[port];
-        let may_go = out.permission.allowed(out.waiting | bit) == bit;
-        if out.link.free_at() < limit && may_go && out.link.is_up() {
-            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-            let packet = packet.with_entropy(entropy);
-            self.put_on_link::<TRIMS>(port, now, &packet, None, context);
-            return;
+        let mut out = &mut self.ports[port];
+        if out.link.idle(now) {
+            if out.waiting != 0 {
+                self.drain::<TRIMS>(port, now + Time::from_ps(1), context);
+                out = &mut self.ports[port];
+            }
+            // Nothing holds anything back here: what waited has gone, or the link is busy with it.
+            if out.link.idle(now) && out.link.is_up() {
+                self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
+                if !out.link.send_on(now, packet, entropy, context) {
+                    let packet = packet.with_entropy(entropy);
+                    self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
+                }
+                return;
+            }
         }
         let (index, wire) = (self.index(port, packet.priority), u64::from(packet.wire));
         let Self { ports, queues, pool, memory, .. } = self;
@@ -76,7 +79,7 @@ impl Switch<'_> {
             out.departure = true;
             self.busy.push(port as u16);
         }
-        out.waiting |= bit;
+        out.waiting |= 1 << packet.priority;
         out.waiting_bytes += wire;
         let length = out.waiting_bytes + out.link.in_service_any(now);
         self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
