@@ -62,29 +62,27 @@ struct Lines<T> {
 }
 
 impl<T: Copy> Lines<T> {
-    /// Room for `segments` segments, or for a half, a quarter, … of them where the process may not have as much address space.
-    fn new(segments: usize) -> Self {
-        let mut segments = segments;
-        loop {
-            let size = segments * SEGMENT as usize * size_of::<T>();
-            // One large page more, so that the lines can start at one.
-            let length = NonZeroUsize::new(size + LARGE_PAGE).unwrap_or(NonZeroUsize::MIN);
-            let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-            // SAFETY: new memory, which nobody else knows.
-            let mapped =
-                unsafe { mmap_anonymous(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, flags) };
-            match mapped {
-                Ok(start) => {
-                    let first = start.as_ptr().cast::<u8>();
-                    // SAFETY: less than a large page, which was added above.
-                    let first = unsafe { first.add(first.align_offset(LARGE_PAGE)) };
-                    let first = ptr::NonNull::new(first.cast()).unwrap_or(start.cast());
-                    return Self { first, segments, mapping: (start, length.get()) };
-                }
-                Err(_) if segments > 1 => segments /= 2,
-                Err(_) => alloc::handle_alloc_error(Layout::new::<[T; SEGMENT as usize]>()),
-            }
-        }
+    /// Room for `most` segments, or for a half, a quarter, … of them where the process may not have as much address space.
+    fn new(most: usize) -> Self {
+        let halves = std::iter::successors(Some(most), |segments| (*segments > 1).then_some(segments / 2));
+        let mapped = halves.into_iter().find_map(|segments| Some((segments, Self::map(segments)?)));
+        let Some((segments, mapping)) = mapped else {
+            alloc::handle_alloc_error(Layout::new::<[T; SEGMENT as usize]>())
+        };
+        let start = mapping.0.cast::<u8>();
+        // SAFETY: less than a large page, by which the mapping is longer than its lines.
+        let first = unsafe { start.add(start.align_offset(LARGE_PAGE)) };
+        Self { first: first.cast(), segments, mapping }
+    }
+
+    /// Memory for so many segments that start at a large page: where it starts, and its size.
+    fn map(segments: usize) -> Option<(ptr::NonNull<c_void>, usize)> {
+        let size = segments.checked_mul(SEGMENT as usize * size_of::<T>())?.checked_add(LARGE_PAGE)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
+        // SAFETY: new memory, which nobody else knows.
+        let start = unsafe { mmap_anonymous(None, NonZeroUsize::new(size)?, access, flags) };
+        Some((start.ok()?, size))
     }
 
     /// A segment will be used.
@@ -544,6 +542,21 @@ mod tests {
 
     /// One thread sends and another receives, as in a fabric whose traffic has one direction: the chunks that the
     /// receiver collects must come back.
+    /// More than there is address space: a part of it has to do.
+    #[test]
+    fn room_is_as_large_as_it_can_be() {
+        let lines = Lines::<u64>::new(1 << 40);
+        assert!((1..1 << 40).contains(&lines.segments), "{}", lines.segments);
+        lines.grow(lines.segments - 1);
+        let last = lines.at((lines.segments.min(SEGMENTS) as u32 * SEGMENT).wrapping_sub(1));
+        // SAFETY: there is room for it, and nobody else knows it.
+        unsafe {
+            assert_eq!(*last, 0);
+            *last = 7;
+            assert_eq!(*last, 7);
+        }
+    }
+
     #[test]
     fn one_way_traffic_does_not_use_up_memory() {
         let post: PostOffice<Number, [u8; 1]> = PostOffice::new(2, 2, 4, false);
