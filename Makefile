@@ -38,7 +38,8 @@ test-hosts:
 	deploy/quic/test/run.sh
 	scripts/deploy-crates.sh test --locked
 
-## A real kernel beside the simulator (docs/hosts.md), then every rig in its long form: hours. All of them run, whatever fails.
+## A real kernel beside the simulator (docs/hosts.md), then every rig in its long form. All of them run, whatever fails: 36
+## minutes on two busy processors, and half an hour more for kernels the first time.
 hosts:
 	scripts/each.sh \
 	    "deploy/rigs/compare/run.sh --rig deploy/rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts" \
