@@ -247,6 +247,14 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
         let (envelope, attachment) = unsafe { self.context.post.read(key as u32) };
         Some((envelope.entity, &envelope.message, attachment))
     }
+
+    /// The message that comes after the last one, perhaps not before something else.
+    #[inline(always)]
+    pub fn peek(&self) -> Option<&'c D::Message> {
+        let key = *self.keys.as_slice().first()?;
+        // SAFETY: as in `next`.
+        Some(unsafe { &self.context.post.read(key as u32).0.message })
+    }
 }
 
 /// Class of the engine's own events: a held message has come near enough to be posted.

@@ -28,6 +28,8 @@ pub trait Arrivals<'p> {
     type Context: NodeContext;
     /// The next one, with its port and what it carries; it is its time then.
     fn next(&mut self) -> Option<(usize, &'p Packet, Option<&'p Telemetry>)>;
+    /// The packet that will probably be next.
+    fn peek(&self) -> Option<&'p Packet>;
     /// What the node may do about it.
     fn context(&mut self) -> &mut Self::Context;
 }

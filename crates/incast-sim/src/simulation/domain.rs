@@ -97,6 +97,10 @@ impl<'c, 'a> Arrivals<'c> for Messages<'_, 'c, Domain<'a>> {
         Some((entity as usize, packet, telemetry))
     }
     #[inline(always)]
+    fn peek(&self) -> Option<&'c Packet> {
+        Messages::peek(self)
+    }
+    #[inline(always)]
     fn context(&mut self) -> &mut Self::Context {
         self.context
     }

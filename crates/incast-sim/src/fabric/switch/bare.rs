@@ -3,6 +3,7 @@
 
 use super::{BARE, Switch};
 use crate::{
+    engine::prefetch::prefetch,
     fabric::{
         node::{Arrivals, NodeContext},
         packet::Packet,
@@ -16,9 +17,20 @@ impl Switch<'_> {
     /// Packets arrived, each at its port.
     #[inline(never)]
     pub(super) fn arrive_bare_all<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+        // While a packet is dealt with, the port of the next one comes into the cache.
+        let mut port = arrivals.peek().and_then(|next| self.port_by_hash(next));
         while let Some((ingress, packet, _)) = arrivals.next() {
-            self.arrive_bare(ingress, packet, arrivals.context());
+            let own = port;
+            port = arrivals.peek().and_then(|next| self.port_by_hash(next));
+            prefetch(self.ports.as_ptr().wrapping_add(usize::from(port.unwrap_or(0))), 1);
+            self.arrive_bare(ingress, packet, own, arrivals.context());
         }
+    }
+
+    /// The port that a packet takes.
+    #[inline(always)]
+    fn port_by_hash(&self, packet: &Packet) -> Option<u16> {
+        self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt))
     }
 
     /// A packet arrived at `ingress`.
@@ -29,21 +41,24 @@ impl Switch<'_> {
         packet: &Packet,
         context: &mut impl NodeContext,
     ) {
-        self.arrive_bare(ingress, packet, context);
+        self.arrive_bare(ingress, packet, self.port_by_hash(packet), context);
     }
 
     #[inline(always)]
-    fn arrive_bare(&mut self, ingress: usize, packet: &Packet, context: &mut impl NodeContext) {
+    fn arrive_bare(
+        &mut self,
+        ingress: usize,
+        packet: &Packet,
+        port: Option<u16>,
+        context: &mut impl NodeContext,
+    ) {
         let now = context.now();
         self.counters.arrived += 1;
         if !self.inputs[ingress].accept(now, packet, || &self.ports[ingress].link) {
             self.recorder.packet(now, self.node, ingress as u16, EventKind::Lost, packet);
             return;
         }
-        let entropy = routing::entropy(packet.entropy, self.salt);
-        let Some(port) = self.rule.pick(packet.destination, entropy) else {
-            return self.lose_unrouted(packet, now);
-        };
+        let Some(port) = port else { return self.lose_unrouted(packet, now) };
         let port = usize::from(port);
         let mut out = &mut self.ports[port];
         if out.link.idle(now) {
