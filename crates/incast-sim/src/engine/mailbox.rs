@@ -8,25 +8,21 @@
 //! 1. Thread t alone pushes to lists and activity sets of sending thread t, and only for windows after the one
 //!    being executed.
 //! 2. A domain's lists of the window being executed are read and emptied by the one thread that runs the domain.
-//! 3. A barrier separates windows. A slot is reused only by a later window. A thread forgets what it posted for a window
-//!    that is over only when no other thread can be reading that slot: see [`PostOffice::forget`].
-//! 4. A chunk belongs to one list, to one thread's free chunks, or to the common ones under their lock. It changes hands
-//!    by rules 1 to 3 and by that lock.
+//! 3. A barrier separates windows. A slot is reused only by a later window. A thread forgets what it posted for a
+//!    window that is over only when no other thread can be reading that slot: see [`PostOffice::forget`].
+//! 4. A chunk belongs to one list, to one thread's free chunks, or to the common ones under their lock. It changes
+//!    hands by rules 1 to 3 and by that lock.
 
 use super::{
     arrivals::LANES,
     domain::{Attachment, Message},
+    lines::{Lines, SEGMENT},
     prefetch::{prefetch, prefetch_for_writing},
     schedule::ActiveSet,
 };
 use incast_units::Time;
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::{
-    alloc::{self, Layout},
     cell::UnsafeCell,
-    ffi::c_void,
-    num::NonZeroUsize,
-    ptr,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -41,80 +37,11 @@ pub(super) struct Envelope<M> {
 
 /// Lines of a chunk.
 const CHUNK: u32 = LANES as u32;
-/// Lines of a segment, the unit of allocation: 2 MiB of one-line envelopes.
-const SEGMENT: u32 = 1 << 15;
-/// Segments of an arena at the most: lines are numbered by u32.
+/// Segments of an arena at the most, 8 GiB of one-line envelopes: lines are numbered by u32.
 const SEGMENTS: usize = 1 << 12;
-/// Size and alignment of a large page.
-const LARGE_PAGE: usize = 2 << 20;
 const NONE: u32 = u32::MAX;
 /// More than this would push out what is needed now.
 const PREFETCHED_CHUNKS: u32 = 32;
-
-/// Memory for as many lines as there may ever be, of which the system provides what is touched, zeroed: a line is found without a
-/// table.
-struct Lines<T> {
-    first: ptr::NonNull<T>,
-    /// Segments that there is room for.
-    segments: usize,
-    /// What was asked of the system.
-    mapping: (ptr::NonNull<c_void>, usize),
-}
-
-impl<T: Copy> Lines<T> {
-    /// Room for `most` segments, or for a half, a quarter, … of them where the process may not have as much address space.
-    fn new(most: usize) -> Self {
-        let halves = std::iter::successors(Some(most), |segments| (*segments > 1).then_some(segments / 2));
-        let mapped = halves.into_iter().find_map(|segments| Some((segments, Self::map(segments)?)));
-        let Some((segments, mapping)) = mapped else {
-            alloc::handle_alloc_error(Layout::new::<[T; SEGMENT as usize]>())
-        };
-        let start = mapping.0.cast::<u8>();
-        // SAFETY: less than a large page, by which the mapping is longer than its lines.
-        let first = unsafe { start.add(start.align_offset(LARGE_PAGE)) };
-        Self { first: first.cast(), segments, mapping }
-    }
-
-    /// Memory for so many segments that start at a large page: where it starts, and its size.
-    fn map(segments: usize) -> Option<(ptr::NonNull<c_void>, usize)> {
-        let size = segments.checked_mul(SEGMENT as usize * size_of::<T>())?.checked_add(LARGE_PAGE)?;
-        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-        // SAFETY: new memory, which nobody else knows.
-        let start = unsafe { mmap_anonymous(None, NonZeroUsize::new(size)?, access, flags) };
-        Some((start.ok()?, size))
-    }
-
-    /// A segment will be used.
-    fn grow(&self, segment: usize) {
-        assert!(
-            segment < self.segments,
-            "more than {} messages on their way",
-            self.segments as u64 * u64::from(SEGMENT)
-        );
-        let size = SEGMENT as usize * size_of::<T>();
-        if size >= LARGE_PAGE
-            && let Some(start) = ptr::NonNull::new(self.at((segment * SEGMENT as usize) as u32))
-        {
-            // SAFETY: the range is part of the mapping. The advice is only a hint: a refusal is no error.
-            let _ = unsafe { madvise(start.cast(), size, MmapAdvise::MADV_HUGEPAGE) };
-        }
-    }
-
-    #[inline]
-    fn at(&self, line: u32) -> *mut T {
-        // SAFETY: lines are handed out after `grow` has seen that there is room for their segment.
-        unsafe { self.first.as_ptr().add(line as usize) }
-    }
-}
-
-impl<T> Drop for Lines<T> {
-    fn drop(&mut self) {
-        let (start, length) = self.mapping;
-        // SAFETY: mapped by `new`; T is Copy wherever this is used. Nobody could do anything about a failure.
-        let _ = unsafe { munmap(start, length) };
-    }
-}
 
 /// The two ends of a list of chunks: first and last line in use.
 #[derive(Clone, Copy)]
@@ -130,7 +57,7 @@ const EMPTY: List = List { first: NONE, last: NONE };
 pub(super) struct Shelf {
     row: usize,
     /// The list of domain 0.
-    first: usize,
+    first_list: usize,
 }
 
 /// All messages on their way.
@@ -162,7 +89,9 @@ struct Common {
 /// More free chunks than this are given to all.
 const HOARD: usize = 2 * (SEGMENT / CHUNK) as usize;
 
-// SAFETY: access follows the rules in the module's documentation; messages and attachments are Send.
+// SAFETY: access to lists, sets, free chunks and the lines of the three mappings follows the rules in the module's
+// documentation; messages and attachments are Send. A mapping stays where it is until the office is dropped, and only
+// `grow` changes what may be done with a part of it, under the lock and before anybody knows its lines.
 unsafe impl<M: Send, A: Send> Sync for PostOffice<M, A> {}
 
 impl<M: Message, A: Attachment> PostOffice<M, A> {
@@ -204,7 +133,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// The lists of what `thread` posts for a window.
     pub fn shelf(&self, thread: usize, window: u64) -> Shelf {
         let row = self.row(thread, window);
-        Shelf { row, first: row * self.domains }
+        Shelf { row, first_list: row * self.domains }
     }
 
     #[inline]
@@ -214,11 +143,11 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
 
     #[inline]
     fn list_on(&self, shelf: Shelf, domain: u32) -> *mut List {
-        self.lists[shelf.first + domain as usize].get()
+        self.lists[shelf.first_list + domain as usize].get()
     }
 
-    /// Posts a message from `thread` to `domain` for the window whose shelf `shelf` is, a later one than the one being executed,
-    /// changed as `change` says.
+    /// Posts a message from `thread` to `domain` for the window whose shelf `shelf` is, a later one than the one being
+    /// executed, changed as `change` says; see [`super::Context::send_changed`].
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub fn push(
@@ -309,13 +238,14 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             return chunk;
         }
         let segment = common.segments;
-        self.lines.grow(segment);
+        let what = "messages on their way";
+        self.lines.grow(segment, what);
         if self.has_attachments {
-            self.attachments.grow(segment);
+            self.attachments.grow(segment, what);
         }
         // One table of links serves CHUNK segments.
         if segment.is_multiple_of(CHUNK as usize) {
-            self.next.grow(segment / CHUNK as usize);
+            self.next.grow(segment / CHUNK as usize, what);
         }
         common.segments += 1;
         let first = segment as u32 * (SEGMENT / CHUNK);
@@ -327,7 +257,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         self.common.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Segments allocated so far.
+    /// Segments in use so far.
     pub fn segments(&self) -> usize {
         self.lock().segments
     }
@@ -352,8 +282,8 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         }
     }
 
-    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window` with its first line, how many lines are in
-    /// use, and the times of all, of which those of other lines mean nothing.
+    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window` with its first line, how many
+    /// lines are in use, and the times of all, of which those of other lines mean nothing.
     ///
     /// # Safety
     /// The caller runs `domain` in `window`.
@@ -375,7 +305,8 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             let base = self.lines.at(chunk * CHUNK).cast_const();
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            // SAFETY: rule 4: the whole chunk is of this list; it lies in one segment, which was zero before it was first written.
+            // SAFETY: rule 4: the whole chunk is of this list. It lies in one segment, in which lines that nobody has
+            // written are zero, and any number is a time.
             let times = std::array::from_fn(|line| unsafe { (&raw const (*base.add(line)).time).read() });
             each(chunk * CHUNK, lines, times);
             if is_last {
@@ -401,7 +332,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// A message and its attachment.
     ///
     /// # Safety
-    /// [`Self::visit`] gave `line` in this window, to the same caller.
+    /// [`Self::visit_chunks`] gave `line` in this window as one in use, to the same caller.
     #[inline]
     pub unsafe fn read(&self, line: u32) -> (&Envelope<M>, Option<&A>) {
         // SAFETY: promised by the caller; the chunk is given back only when the domain has run.
@@ -542,21 +473,6 @@ mod tests {
 
     /// One thread sends and another receives, as in a fabric whose traffic has one direction: the chunks that the
     /// receiver collects must come back.
-    /// More than there is address space: a part of it has to do.
-    #[test]
-    fn room_is_as_large_as_it_can_be() {
-        let lines = Lines::<u64>::new(1 << 40);
-        assert!((1..1 << 40).contains(&lines.segments), "{}", lines.segments);
-        lines.grow(lines.segments - 1);
-        let last = lines.at((lines.segments.min(SEGMENTS) as u32 * SEGMENT).wrapping_sub(1));
-        // SAFETY: there is room for it, and nobody else knows it.
-        unsafe {
-            assert_eq!(*last, 0);
-            *last = 7;
-            assert_eq!(*last, 7);
-        }
-    }
-
     #[test]
     fn one_way_traffic_does_not_use_up_memory() {
         let post: PostOffice<Number, [u8; 1]> = PostOffice::new(2, 2, 4, false);

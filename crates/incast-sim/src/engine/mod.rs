@@ -12,6 +12,7 @@
 mod arrivals;
 pub mod domain;
 pub mod executor;
+mod lines;
 mod mailbox;
 pub mod prefetch;
 pub mod queue;
