@@ -15,7 +15,8 @@ pub trait Message: Copy + Send {
     fn attachment(&self) -> u32;
     /// Sets that index.
     fn set_attachment(&mut self, index: u32);
-    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does.
+    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does, and by the change
+    /// asked for in [`Context::send_changed`], which comes before and leaves alone what this sets.
     fn sent(&mut self, _original: &Self) {}
 }
 
@@ -52,15 +53,16 @@ pub trait Domain: Send {
     ) where
         Self: Sized;
 
-    /// Messages arrived, one after the other, with nothing else in between: as many calls of [`Self::on_message`]. A domain may
-    /// find out once for all what it does with them.
+    /// Messages arrived, one after the other, with nothing else in between: as many calls of [`Self::on_message`]. A
+    /// domain may find out once for all what it does with them. It may return before it has taken all: the others come
+    /// again, each by [`Self::on_message`] or with those after it by this.
     #[inline]
     fn on_messages(&mut self, messages: &mut Messages<'_, '_, Self>)
     where
         Self: Sized,
     {
         while let Some((entity, message, attachment)) = messages.next() {
-            self.on_message(entity, message, attachment, messages.context);
+            self.on_message(entity, message, attachment, messages.context());
         }
     }
 
@@ -165,6 +167,7 @@ impl Window {
     /// The same for a time that is not in this window.
     #[inline]
     fn near_after(&self, time: Time) -> u64 {
+        debug_assert!(time >= self.end, "{time} is not after this window");
         // Whether a message falls into the next window or the one after is a toss-up that no processor guesses.
         1 + self.later.iter().map(|start| u64::from(time >= *start)).sum::<u64>()
     }
@@ -227,7 +230,6 @@ pub struct Messages<'m, 'c, D: Domain> {
     pub(super) keys: &'m mut slice::Iter<'c, u64>,
     /// Something else comes at this time.
     pub(super) until: Time,
-    /// For handling the one that came last.
     pub context: &'m mut Context<'c, D>,
 }
 
@@ -248,7 +250,15 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
         Some((envelope.entity, &envelope.message, attachment))
     }
 
-    /// The message that comes after the last one, perhaps not before something else.
+    /// For handling the one that came last.
+    #[inline(always)]
+    pub fn context(&mut self) -> &mut Context<'c, D> {
+        self.context
+    }
+
+    /// The message that comes after the last one, perhaps not before something else. Only for asking for memory
+    /// beforehand and for what depends on the message alone: nothing simulated may depend on it, as whether there is one
+    /// depends on the length of windows.
     #[inline(always)]
     pub fn peek(&self) -> Option<&'c D::Message> {
         let key = *self.keys.as_slice().first()?;
@@ -295,6 +305,9 @@ impl<D: Domain> Context<'_, D> {
     }
 
     /// The same, changed as `change` says, for which it need not be copied once more.
+    ///
+    /// Near or far, the copy is changed first; then [`Message::sent`] does what it does to every message, and last the
+    /// engine sets the index of the attachment. A change leaves alone what those two set.
     ///
     /// # Panics
     /// As [`Self::send`].
@@ -350,11 +363,11 @@ impl<D: Domain> Context<'_, D> {
         attachment: Option<&D::Attachment>,
     ) {
         let (original, mut message) = (*message, *message);
-        message.set_attachment(D::Message::NO_ATTACHMENT);
         if domain == self.domain {
             // What is posted later counts as sent then.
             message.sent(&original);
         }
+        message.set_attachment(D::Message::NO_ATTACHMENT);
         let payload = self.held.put(domain, Envelope { time, entity, message }, attachment.copied());
         if domain == self.domain {
             self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
@@ -374,5 +387,97 @@ impl<D: Domain> Context<'_, D> {
         let shelf = self.post.shelf(self.thread, window);
         let Envelope { time, entity, message } = envelope;
         self.post.push(self.thread, shelf, domain, time, entity, &message, attachment.as_ref(), |_| {});
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Executor;
+
+    const LOOKAHEAD: Time = Time::from_ps(1_000);
+    /// Far enough to be held until it is near.
+    const FAR: Time = Time::from_ps(1_000_000);
+    const SENDER: u32 = 0;
+    const RECEIVER: u32 = 1;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Letter {
+        text: u32,
+        stamps: u32,
+        enclosure: u32,
+    }
+
+    impl Message for Letter {
+        fn attachment(&self) -> u32 {
+            self.enclosure
+        }
+        fn set_attachment(&mut self, index: u32) {
+            self.enclosure = index;
+        }
+        fn sent(&mut self, original: &Self) {
+            self.stamps = original.stamps + 1;
+        }
+    }
+
+    #[derive(Default)]
+    struct Correspondent {
+        received: Vec<(Time, u32, u32, Option<[u32; 3]>)>,
+    }
+
+    impl Domain for Correspondent {
+        type Message = Letter;
+        type Attachment = [u32; 3];
+        const ARRIVAL: u8 = 2;
+
+        fn on_message(
+            &mut self,
+            _: u32,
+            letter: &Letter,
+            enclosure: Option<&[u32; 3]>,
+            context: &mut Context<'_, Self>,
+        ) {
+            self.received.push((context.now(), letter.text, letter.stamps, enclosure.copied()));
+        }
+
+        /// Writes to both, with an enclosure and without one, and scribbles over its index.
+        fn on_event(&mut self, _: Event, context: &mut Context<'_, Self>) {
+            let letter = Letter { text: 1, stamps: 4, enclosure: 99 };
+            for (to, after) in ways() {
+                for (later, enclosure) in [(0, None), (1, Some([after as u32; 3]))] {
+                    let arrival = context.now() + Time::from_ps(after + later);
+                    context.send_changed(to, 0, arrival, &letter, enclosure.as_ref(), |letter| {
+                        letter.text += 1;
+                        letter.enclosure = 98 - letter.enclosure % 2;
+                    });
+                }
+            }
+        }
+    }
+
+    /// Receivers, and how far ahead a letter to them arrives, in picoseconds: every number of windows from the next one
+    /// on, past those with a shelf and those with a slot, and in the sender's own domain.
+    fn ways() -> impl Iterator<Item = (u32, u64)> {
+        let windows = (1..70).chain([500, FAR.ps() / LOOKAHEAD.ps() - 1]);
+        let to_receiver = windows.map(|windows| (RECEIVER, windows * LOOKAHEAD.ps() + 10));
+        to_receiver.chain([0, 1, 2, 90].map(|windows| (SENDER, windows * LOOKAHEAD.ps() + 10)))
+    }
+
+    #[test]
+    fn a_changed_message_arrives_the_same_near_and_far() {
+        let domains = (0..2).map(|domain| (Correspondent::default(), Names::Base(domain))).collect();
+        let mut executor = Executor::new(domains, LOOKAHEAD, FAR, TieBreak::Fixed, true);
+        executor.schedule(0, Time::ZERO, Event { class: 1, entity: 0, payload: 0 });
+        executor.run(FAR + FAR, 1, &mut |_| true, None);
+        for (to, domain) in executor.into_domains().into_iter().enumerate() {
+            let expected: Vec<_> = ways()
+                .filter(|(receiver, _)| *receiver == to as u32)
+                .flat_map(|(_, after)| {
+                    let at = |later| Time::from_ps(after + later);
+                    [(at(0), 2, 5, None), (at(1), 2, 5, Some([after as u32; 3]))]
+                })
+                .collect();
+            assert_eq!(domain.received, expected, "domain {to}");
+        }
     }
 }

@@ -194,9 +194,10 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
+            // The same order as in `Context::hold`; what the engine sets comes last.
+            change(&mut (*place).message);
             (*place).message.sent(message);
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
-            change(&mut (*place).message);
             if let Some(attachment) = attachment {
                 attachment.copy_to(&mut *self.attachments.at(line).cast());
             }
