@@ -230,7 +230,7 @@ pub struct Messages<'m, 'c, D: Domain> {
     pub(super) keys: &'m mut slice::Iter<'c, u64>,
     /// Something else comes at this time.
     pub(super) until: Time,
-    pub context: &'m mut Context<'c, D>,
+    pub(super) context: &'m mut Context<'c, D>,
 }
 
 impl<'c, D: Domain> Messages<'_, 'c, D> {

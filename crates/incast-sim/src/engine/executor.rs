@@ -36,8 +36,8 @@ pub fn slots(lookahead: Time, longest: Time) -> usize {
 /// Windows between two looks at the observer.
 const OBSERVE_EVERY: u64 = 256;
 
-/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics of less than
-/// twice as many only while they are busy, as a few domains that run again and again stay in it.
+/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics
+/// of less than twice as many only while they are busy, as a few domains that run again and again stay in it.
 const LARGE: usize = 512;
 
 /// From this many domains on, what the state points to is worth it too. Asking costs about 20 ns per message, more
@@ -659,8 +659,8 @@ impl<D: Domain> Shared<'_, D> {
         loop {
             // Messages that come before anything else.
             let until = sample.min(limit);
-            let mut first = Messages { keys: &mut arrivals, until, context: &mut context };
-            cell.domain.on_messages(&mut first);
+            let mut messages_before = Messages { keys: &mut arrivals, until, context: &mut context };
+            cell.domain.on_messages(&mut messages_before);
             let arrival = arrivals.as_slice().first().map_or(Time::MAX, |key| window.time_of(*key));
             let (event_time, event_key) = context.queue.peek().unwrap_or((Time::MAX, Key::LAST));
             let message_first = arrival < event_time

@@ -28,7 +28,8 @@ pub trait Arrivals<'p> {
     type Context: NodeContext;
     /// The next one, with its port and what it carries; it is its time then.
     fn next(&mut self) -> Option<(usize, &'p Packet, Option<&'p Telemetry>)>;
-    /// The packet that will probably be next.
+    /// The packet that will probably be next. Only for asking for memory beforehand and for what depends on the packet
+    /// alone: nothing simulated may depend on it.
     fn peek(&self) -> Option<&'p Packet>;
     /// What the node may do about it.
     fn context(&mut self) -> &mut Self::Context;

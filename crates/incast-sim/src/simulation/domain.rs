@@ -88,21 +88,23 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     }
 }
 
-/// Messages to a node that has its domain to itself, as it sees them.
-impl<'c, 'a> Arrivals<'c> for Messages<'_, 'c, Domain<'a>> {
+/// Messages to a node that has its domain to itself, as it sees them: entity and port are the same there.
+struct ToSingle<'n, 'm, 'c, 'a>(&'n mut Messages<'m, 'c, Domain<'a>>);
+
+impl<'c, 'a> Arrivals<'c> for ToSingle<'_, '_, 'c, 'a> {
     type Context = Context<'c, Domain<'a>>;
     #[inline(always)]
     fn next(&mut self) -> Option<(usize, &'c Packet, Option<&'c Telemetry>)> {
-        let (entity, packet, telemetry) = Messages::next(self)?;
+        let (entity, packet, telemetry) = self.0.next()?;
         Some((entity as usize, packet, telemetry))
     }
     #[inline(always)]
     fn peek(&self) -> Option<&'c Packet> {
-        Messages::peek(self)
+        self.0.peek()
     }
     #[inline(always)]
     fn context(&mut self) -> &mut Self::Context {
-        self.context
+        self.0.context()
     }
 }
 
@@ -135,15 +137,15 @@ impl<'a> engine::Domain for Domain<'a> {
     #[inline]
     fn on_messages(&mut self, messages: &mut Messages<'_, '_, Self>) {
         match self {
-            Self::Single(Node::Switch(switch)) => switch.on_packets(messages),
+            Self::Single(Node::Switch(switch)) => switch.on_packets(&mut ToSingle(messages)),
             Self::Single(Node::Host(host)) => {
                 while let Some((_, packet, telemetry)) = messages.next() {
-                    host.on_packet(packet, telemetry, messages.context);
+                    host.on_packet(packet, telemetry, messages.context());
                 }
             }
             Self::Cluster { .. } => {
                 while let Some((entity, packet, telemetry)) = messages.next() {
-                    self.on_message(entity, packet, telemetry, messages.context);
+                    self.on_message(entity, packet, telemetry, messages.context());
                 }
             }
         }
