@@ -1,6 +1,7 @@
 //! The arrivals of a domain in one window, in their order.
 
-/// Arrivals that are taken and compared at a time.
+/// Arrivals that are taken and compared at a time: what a vector of the processor holds. Mailboxes have so many lines to
+/// a chunk, so that a chunk is taken in one step, however few of them are in use.
 pub(super) const LANES: usize = 8;
 const TWICE: usize = 2 * LANES;
 /// The most arrivals in a part of the window that are still sorted by counting.
@@ -18,7 +19,7 @@ const MOST: usize = (1 << PLACE_BITS) - 1;
 #[derive(Default)]
 pub(super) struct Keys {
     count: usize,
-    /// As they came, and at least twice [`LANES`] places more.
+    /// As they came, and at least [`TWICE`] places more.
     list: Vec<u64>,
     /// By parts of the window.
     parted: Vec<u64>,
@@ -50,8 +51,8 @@ fn is_tie(one: u64, other: u64) -> bool {
     (one ^ other) >> 32 == 0
 }
 
-/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once: times
-/// are not negative, so that the sign of the difference says which is smaller.
+/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once:
+/// times are not negative, so that the sign of the difference says which is smaller.
 #[inline(always)]
 fn smaller<const WIDTH: usize>(times: &[i32], own: i32) -> usize {
     let times = times.first_chunk::<WIDTH>().map_or(&[i32::MAX; WIDTH], |times| times);
@@ -75,16 +76,17 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds the first `count` of some arrivals, at most as many as there are: relative times, below 2^20, and lines. What the
-    /// others are does not matter. All are taken at once, as no processor guesses how many there are.
+    /// Adds `arrivals[..count]`: relative times, below 2^20, and lines. The others, which may be anything, are written too,
+    /// as no processor guesses how many there are: they lie behind the end, and are overwritten later or ignored.
     #[inline(always)]
     pub fn extend(&mut self, count: usize, arrivals: [(u64, u32); LANES]) {
+        debug_assert!(count <= LANES, "{count} of {LANES}");
         let end = self.count + count;
-        if end + 2 * LANES > self.list.len() {
+        if end + TWICE > self.list.len() {
             self.grow(end);
         }
-        let Some(places) = self.list[self.count..].first_chunk_mut::<LANES>() else { return };
-        *places = arrivals.map(|(time, line)| time << 32 | u64::from(line));
+        let places = self.list[self.count..].first_chunk_mut::<LANES>();
+        *places.expect("there are as many places behind the end") = arrivals.map(|(time, line)| time << 32 | u64::from(line));
         self.count = end;
     }
 
@@ -115,23 +117,22 @@ impl Keys {
     #[cold]
     fn grow(&mut self, count: usize) {
         let room = count.next_power_of_two().max(TWICE);
-        self.list.resize(room + 2 * LANES, 0);
+        self.list.resize(room + TWICE, 0);
         self.parted.resize(room, 0);
         self.sorted.resize(room, 0);
         self.times.resize(room + WIDEST, i32::MAX);
     }
 
-    /// Most lists are short and in no order that a processor could guess: these are compared and exchanged in an order that does
-    /// not depend on what they are. Returns whether some have the same time.
+    /// Most lists are short and in no order that a processor could guess: these are compared and exchanged in an order
+    /// that does not depend on what they are. Returns whether some have the same time.
     #[inline(always)]
     fn sort_few(&mut self) -> bool {
         // What fills up is later than all, each at a time of its own.
-        if let Some(later) = self.list[self.count..].first_chunk_mut::<LANES>() {
-            *later = LATER;
-        }
-        let Some(keys) = self.list.first_chunk_mut::<LANES>() else { return false };
-        // Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming, volume 3,
-        // section 5.3.4).
+        let behind = self.list[self.count..].first_chunk_mut::<LANES>();
+        *behind.expect("there are as many places behind the end") = LATER;
+        let keys = self.list.first_chunk_mut::<LANES>().expect("there are as many places");
+        // Sorting networks with the fewest exchanges for four and eight (D. Knuth, The Art of Computer Programming,
+        // volume 3, section 5.3.4).
         let mut exchanged = *keys;
         if self.count <= 4 {
             exchange!(exchanged: (0, 1) (2, 3) (0, 2) (1, 3) (1, 2));
@@ -157,8 +158,8 @@ impl Keys {
         }
     }
 
-    /// Divides a longer list by parts of the window, of few keys each, and goes on as with few. What comes after a part is
-    /// later than all of it, so that it does no harm to compare with more than there is.
+    /// Divides a longer list by parts of the window, of few keys each, and goes on as with few. What comes after a part
+    /// is later than all of it, so that it does no harm to compare with more than there is.
     #[inline(never)]
     fn sort_many(&mut self) {
         let count = self.count;
