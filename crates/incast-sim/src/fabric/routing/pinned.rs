@@ -9,9 +9,9 @@ use thiserror::Error;
 
 /// A flow's ways there and back: the choices among equal-cost ports, one number for each direction.
 ///
-/// The number is in mixed radix, the first choice being its least digit: a switch with n equal-cost ports takes the remainder by n
-/// as the index of its port, and passes on the quotient. Sixteen bits make as many ways as any fabric in use has
-/// between two hosts (a fat-tree with k = 64 has 1,024).
+/// The number is in mixed radix, the first choice being its least digit: a switch with n equal-cost ports takes the
+/// remainder by n as the index of its port, and passes on the quotient. Sixteen bits make as many ways as any fabric in
+/// use has between two hosts (a fat-tree with k = 64 has 1,024).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinned {
     /// From sender to receiver.
@@ -28,31 +28,32 @@ impl Pinned {
 }
 
 impl Rule {
-    /// The port that the sender chose for a packet, and the entropy with which the packet goes on: its next choice is for the
-    /// next switch.
+    /// The port that the sender chose for a packet, and the entropy with which the packet goes on: its next choice is for
+    /// the next switch.
     #[inline(always)]
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
         if let Some((base, ways)) = self.of_tree(packet.destination) {
-            return step(packet, ways, |choice| (choice < ways).then(|| base + choice));
+            let (choice, entropy) = step(packet, ways)?;
+            return Some((base + choice, entropy));
         }
         let candidates = self.candidates(packet.destination);
-        step(packet, candidates.count(), |choice| candidates.nth(choice))
+        let (choice, entropy) = step(packet, candidates.count())?;
+        Some((candidates.nth(choice)?, entropy))
     }
 
     /// The same, without taking the step.
     #[inline]
     pub fn peek_pinned(&self, packet: &Packet) -> Option<u16> {
-        let candidates = self.candidates(packet.destination);
-        let ways = candidates.count();
-        candidates.nth(if ways < 2 { 0 } else { packet.pinned_way() % ways })
+        Some(self.pick_pinned(packet)?.0)
     }
 }
 
-/// The choice of a packet's sender among so many ways, and the entropy for the choices after it.
+/// The choice of a packet's sender among so many ways, and the entropy for the choices after it; `None` where there are
+/// none.
 #[inline(always)]
-fn step(packet: &Packet, ways: u16, nth: impl Fn(u16) -> Option<u16>) -> Option<(u16, u32)> {
+fn step(packet: &Packet, ways: u16) -> Option<(u16, u32)> {
     if ways < 2 {
-        return Some((nth(0)?, packet.entropy));
+        return (ways == 1).then_some((0, packet.entropy));
     }
     let way = packet.pinned_way();
     // Most switches have a power of two: a shift instead of a division.
@@ -61,7 +62,7 @@ fn step(packet: &Packet, ways: u16, nth: impl Fn(u16) -> Option<u16>) -> Option<
     } else {
         (way / ways, way % ways)
     };
-    Some((nth(choice)?, packet.entropy_of_way(ahead)))
+    Some((choice, packet.entropy_of_way(ahead)))
 }
 
 /// Why nodes are not a way of equal-cost hops.
