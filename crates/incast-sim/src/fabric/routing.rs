@@ -246,7 +246,8 @@ impl Table {
         Some(index)
     }
 
-    /// Replaces the route to a host by `set` (ascending). False where no further set fits, which needs more than 65,535.
+    /// Replaces the route to a host by `set` (ascending). False where no further set fits, which needs more than
+    /// 65,535.
     pub(super) fn assign(&mut self, destination: Destination, set: &[u16]) -> bool {
         let known =
             self.sets.iter().position(|&(start, end)| &self.ports[start as usize..end as usize] == set);

@@ -1,7 +1,8 @@
 //! Hosts: the NIC, flows, reliability, and the adapters between packets and laws.
 //!
-//! A flow's way through them: at its sender `flows`, `handshake` where flows are opened by one, `turns`, `timeout` if nothing is heard; at its receiver `arrival`, with
-//! `scheduling` where a protocol is driven from there; and `feedback` when the answer is back.
+//! A flow's way through them: at its sender `flows`, `handshake` where flows are opened by one, `turns`, `timeout` if
+//! nothing is heard; at its receiver `arrival`, with `scheduling` where a protocol is driven from there; and `feedback`
+//! when the answer is back.
 
 mod answering;
 pub mod app;
