@@ -11,7 +11,9 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, ClassConfig, Ecn, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties},
+    config::{
+        Buffer, ClassConfig, Ecn, Limit, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties, Trim, Victim,
+    },
     engine::random::Stream,
     fabric::{
         packet::Kind,
@@ -320,6 +322,53 @@ fn recording_packets_changes_nothing() {
             let cut = record(PacketFilter { most: 5, ..every_packet() });
             assert_eq!(cut.packets_left_out + cut.packets.len() as u64, all.packets.len() as u64, "{what}");
         }
+    }
+}
+
+/// Switches that only forward, and those that also trim, take arrivals by a way of their own, and may know the ports of
+/// those to come; recorded switches take the way of all switches.
+#[test]
+fn links_may_change_at_the_very_instant_of_an_arrival() {
+    let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
+    let trimming = |mut config: Config| {
+        config.switch.trim = Some(Trim {
+            queue: Limit::Packets(4),
+            headers: Limit::Bytes(2_000),
+            victim: Victim::Either,
+            header_weight: Some(10),
+            return_to_sender: true,
+        });
+        config.switch.priorities = config.switch.priorities.max(3);
+        config.switch.load_balancing = LoadBalancing::Permuted;
+        config
+    };
+    for (what, law, trims) in [("forwarding", "dctcp", false), ("trimming", "ndp", true)] {
+        let mut link_events: Vec<LinkEvent> = Vec::new();
+        let make = |link_events: &[LinkEvent], packets: Option<PacketFilter>, threads| {
+            let config = busy(fabric(), law, 11);
+            let config = if trims { trimming(config) } else { config };
+            let probes = Probes { packets, ..Probes::default() };
+            Config { link_events: link_events.to_vec(), probes, threads, ..config }
+        };
+        for turn in 0.. {
+            let recorded = common::run(make(&link_events, Some(every_packet()), 1));
+            for threads in [1, 3] {
+                let outcome = common::run(make(&link_events, None, threads));
+                assert_eq!(outcome.digest, recorded.digest, "{what}, {turn} changes, {threads} threads");
+            }
+            assert!(trims == (recorded.totals.trims > 0), "{what}: {:?}", recorded.totals);
+            // What the first hosts send arrives at their switch, one of whose other cables goes down or comes up just then.
+            let after = link_events.last().map_or(Time::ZERO, |event| event.at) + Time::from_us(2);
+            let arrivals = recorded.packets.iter().filter_map(|record| match record.step {
+                Step::Sent { arrival, .. } if record.node < 2 => arrival,
+                _ => None,
+            });
+            let Some(next) = arrivals.filter(|arrival| *arrival > after).min().filter(|_| turn < 12) else {
+                break;
+            };
+            link_events.push(link_event(&fabric(), next, "edge0-agg1", turn % 2 == 1));
+        }
+        assert!(link_events.len() >= 6, "{what}: {link_events:?}");
     }
 }
 

@@ -86,7 +86,8 @@ impl Keys {
             self.grow(end);
         }
         let places = self.list[self.count..].first_chunk_mut::<LANES>();
-        *places.expect("there are as many places behind the end") = arrivals.map(|(time, line)| time << 32 | u64::from(line));
+        *places.expect("there are as many places behind the end") =
+            arrivals.map(|(time, line)| time << 32 | u64::from(line));
         self.count = end;
     }
 

@@ -31,8 +31,8 @@ pub struct Transmitter {
     sent_bytes: u64,
     rare: Box<Rare>,
     peer: Peer,
-    /// Picoseconds per byte, or zero where it is not so simple: not a whole number, another gap than Ethernet's, packets
-    /// may be lost, or are recorded.
+    /// Picoseconds per byte, or zero where it is not so simple: not a whole number, another gap than Ethernet's,
+    /// packets may be lost, or are recorded.
     ps_per_byte: u32,
     /// Frame bytes of the packet in service.
     in_service: u16,
@@ -82,7 +82,8 @@ impl Transmitter {
         }
     }
 
-    /// Records what is sent from now on. Costs nothing elsewhere: recorded packets go the way of those that may be lost.
+    /// Records what is sent from now on. Costs nothing elsewhere: recorded packets go the way of those that may be
+    /// lost.
     pub fn watch(&mut self, trace: Box<PacketTrace>, port: u16) {
         self.ps_per_byte = 0;
         self.rare.trace = Some((trace, port));
@@ -179,7 +180,7 @@ impl Transmitter {
         debug_assert!(self.idle(now), "one packet at a time");
         let mut lost = false;
         self.free_at = if self.ps_per_byte != 0 {
-            self.simply_after(now, packet)
+            self.end_by_bytes(now, packet)
         } else {
             lost = self.rare.loses(packet);
             let bytes = u32::from(packet.wire) + self.rare.gap;
@@ -197,9 +198,9 @@ impl Transmitter {
         !lost
     }
 
-    /// The same for a packet that goes on with another entropy than it came with.
+    /// The same for a packet that goes on with another entropy than it came with. Nothing travels with it.
     #[inline(always)]
-    pub fn send_on(
+    pub fn send_with_entropy(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -210,20 +211,21 @@ impl Transmitter {
         if self.ps_per_byte == 0 {
             return self.send_copy(now, packet.with_entropy(entropy), context);
         }
-        self.free_at = self.simply_after(now, packet);
+        self.free_at = self.end_by_bytes(now, packet);
         self.occupy(packet);
-        context.send_on(self.peer, self.free_at + self.delay, packet, entropy);
+        context.send_with_entropy(self.peer, self.free_at + self.delay, packet, entropy);
         true
     }
 
+    /// Not cold: where links lose packets or round times, all of them come here.
     #[inline(never)]
     fn send_copy(&mut self, now: Time, packet: Packet, context: &mut impl NodeContext) -> bool {
         self.send(now, &packet, None, context)
     }
 
-    /// When a packet is sent whose transmission starts at `now`, on a link of whole picoseconds per byte.
+    /// When the transmission of a packet that starts at `now` ends, on a link of whole picoseconds per byte.
     #[inline(always)]
-    fn simply_after(&self, now: Time, packet: &Packet) -> Time {
+    fn end_by_bytes(&self, now: Time, packet: &Packet) -> Time {
         now + Time::from_ps(u64::from(u32::from(packet.wire) + GAP) * u64::from(self.ps_per_byte))
     }
 

@@ -13,9 +13,9 @@ pub trait NodeContext {
     fn now(&self) -> Time;
     /// A packet will arrive at the far end of a link of this node.
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>);
-    /// The same with another entropy, for which the packet need not be copied once more.
+    /// The same with another entropy, for which the packet need not be copied once more. Nothing travels with it.
     #[inline]
-    fn send_on(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
+    fn send_with_entropy(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
         self.send(peer, arrival, &packet.with_entropy(entropy), None);
     }
     /// Wakes this node.

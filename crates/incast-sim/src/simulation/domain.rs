@@ -78,7 +78,7 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
         Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }
     #[inline(always)]
-    fn send_on(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
+    fn send_with_entropy(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
         let Peer { domain, entity } = peer;
         Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.entropy = entropy);
     }

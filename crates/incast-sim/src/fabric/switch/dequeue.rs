@@ -1,6 +1,6 @@
 //! Departure: the link is free, the head of the highest priority that may send goes. Marks, telemetry, the link.
 
-use super::{BARE, FULL, Switch, TRIMS};
+use super::{BARE, FULL, Switch, TRIMS, Way};
 use crate::{
     config::MarkAt,
     engine::Event,
@@ -21,7 +21,7 @@ impl Switch<'_> {
         let mut busy = std::mem::take(&mut self.busy);
         busy.retain(|port| {
             let port = usize::from(*port);
-            if self.way == BARE {
+            if self.way == Way::Bare {
                 self.drain::<BARE>(port, limit, context);
             } else {
                 self.drain_otherwise(port, limit, context);
@@ -40,7 +40,7 @@ impl Switch<'_> {
 
     #[inline(never)]
     fn drain_otherwise(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
-        if self.way == TRIMS {
+        if self.way == Way::Trims {
             self.drain::<TRIMS>(port, limit, context);
         } else {
             self.drain::<FULL>(port, limit, context);

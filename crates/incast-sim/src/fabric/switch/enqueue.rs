@@ -144,7 +144,7 @@ impl Switch<'_> {
             return self.wait_counted(port, packet, telemetry, context);
         }
         if self.admit(port, index, packet, context) {
-            self.append::<FULL>(port, packet, telemetry, context);
+            self.append(port, packet, telemetry, context);
         } else {
             self.drop_packet(port, packet, context);
         }
@@ -182,7 +182,7 @@ impl Switch<'_> {
 
     /// Appends a packet to its queue; it has been admitted to the memory.
     #[inline(always)]
-    pub(super) fn append<const WAY: u8>(
+    pub(super) fn append(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -191,28 +191,20 @@ impl Switch<'_> {
     ) {
         let now = context.now();
         let index = self.index(port, packet.priority);
-        let (wire, bit) = (u64::from(packet.wire), 1u8 << packet.priority);
-        let queued = if WAY == FULL && self.channels.is_some() {
+        let queued = if self.channels.is_some() {
             self.bytes_of_group(port, packet.priority)
         } else {
             self.queues[index].bytes()
         };
         let mark = self.marks_entering(port, packet, queued, now);
-        let out = &mut self.ports[port];
         self.pool.push(&mut self.queues[index], packet, mark, telemetry);
-        if WAY == FULL && (self.by_ingress || !self.plain) {
+        if self.by_ingress || !self.plain {
             self.pool.set_origin(&self.queues[index], self.origin);
         }
-        if (WAY != FULL || self.lazy) && !out.departure {
-            out.departure = true;
-            self.busy.push(port as u16);
-        }
-        out.waiting |= bit;
-        out.waiting_bytes += wire;
-        let length = out.waiting_bytes + out.link.in_service_any(now);
-        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
-        if WAY == FULL && !self.lazy {
-            self.recorder.queued(now, port as u16, length - wire, packet, mark);
+        let Self { ports, busy, counters, .. } = self;
+        let length = ports[port].note_waiting(port, packet, now, self.lazy.then_some(busy), counters);
+        if !self.lazy {
+            self.recorder.queued(now, port as u16, length - u64::from(packet.wire), packet, mark);
             self.block_head(port, packet.priority, context);
             self.plan_departure(port, context);
         }

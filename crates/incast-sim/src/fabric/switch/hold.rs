@@ -1,11 +1,12 @@
 //! What an agent holds: places for packets beside the queues, markers, and the answers to them.
 //!
-//! A held packet takes memory as one that waits, is counted for flow control by how it came in, and counts as waiting at the port that it
-//! will probably take. Markers stand in the queues of data and are admitted as long as any memory is left: the queues that they are for are
-//! long. Under flow control those that came in are counted and admitted like data. Answers are frames of
-//! single links, as pause frames are: they stand in no queue, no pause concerns them, and each switch makes them anew.
+//! A held packet takes memory as one that waits, is counted for flow control by how it came in, and counts as waiting at
+//! the port that it will probably take. Markers stand in the queues of data and are admitted as long as any memory is
+//! left: the queues that they are for are long. Under flow control those that came in are counted and admitted like data.
+//! Answers are frames of single links, as pause frames are: they stand in no queue, no pause concerns them, and each
+//! switch makes them anew.
 
-use super::{FULL, Switch};
+use super::Switch;
 use crate::{
     fabric::{
         node::NodeContext,
@@ -141,8 +142,8 @@ impl Switch<'_> {
         self.enqueue_marker(usize::from(port), &packet, context);
     }
 
-    /// Egress of a marker, made here or elsewhere: behind what waits, where any memory is left. Where packets are counted by how they
-    /// came in, one that came in is counted like data.
+    /// Egress of a marker, made here or elsewhere: behind what waits, where any memory is left. Where packets are counted
+    /// by how they came in, one that came in is counted like data.
     pub(super) fn enqueue_marker(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         let wire = u64::from(packet.wire);
         let (out, queue) = (&self.ports[port], self.index(port, packet.priority));
@@ -153,7 +154,7 @@ impl Switch<'_> {
             && self.memory.admits_beside(wire, 0, out.waiting_bytes)
         {
             self.memory.enter(wire, self.queues[queue].bytes());
-            self.append::<FULL>(port, packet, None, context);
+            self.append(port, packet, None, context);
         } else {
             self.enqueue(port, packet, None, context);
         }
@@ -193,7 +194,7 @@ impl Switch<'_> {
                         let queue = self.index(port, packet.priority);
                         self.memory.enter(wire, self.queues[queue].bytes());
                     }
-                    self.append::<FULL>(port, &packet, telemetry.as_ref(), context);
+                    self.append(port, &packet, telemetry.as_ref(), context);
                     last = Some(port);
                 }
                 (None, Some(port)) => self.lose(usize::from(port), &packet, context),

@@ -1,6 +1,6 @@
 //! Ingress: a packet arrived. Routing chooses the egress port.
 
-use super::{BARE, Switch, TRIMS};
+use super::{Switch, Way};
 use crate::{
     config::LoadBalancing,
     fabric::{
@@ -15,7 +15,9 @@ use crate::{
 use incast_units::Time;
 
 impl Switch<'_> {
-    /// A packet arrived at `port`.
+    /// A packet arrived at `port`, and something else happens at the same instant, but later. The full way does for every
+    /// switch what the short ones do for theirs, whose events, of links, come before arrivals: no need of another copy of
+    /// the short ones.
     #[inline]
     pub fn on_packet(
         &mut self,
@@ -24,20 +26,16 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        match self.way {
-            BARE => self.arrive_bare_one(port, packet, context),
-            TRIMS => self.arrive_trimming_one(port, packet, context),
-            _ => self.arrive(port, packet, telemetry, context),
-        }
+        self.arrive(port, packet, telemetry, context);
     }
 
     /// Packets arrived, each at its port.
     #[inline]
     pub fn on_packets<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
         match self.way {
-            BARE => self.arrive_bare_all(arrivals),
-            TRIMS => self.arrive_trimming_all(arrivals),
-            _ => {
+            Way::Bare => self.arrive_bare_all(arrivals),
+            Way::Trims => self.arrive_trimming_all(arrivals),
+            Way::Full => {
                 while let Some((port, packet, telemetry)) = arrivals.next() {
                     self.arrive(port, packet, telemetry, arrivals.context());
                 }
@@ -45,7 +43,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Ingress. Each of the ways, see [`Switch::way`], has a function of its own, so that none saves registers for another.
+    /// Ingress. Each [`Way`] has a function of its own, so that none saves registers for another.
     #[inline(never)]
     fn arrive(
         &mut self,
@@ -107,10 +105,16 @@ impl Switch<'_> {
     pub(super) fn way_of(&mut self, packet: &Packet) -> Option<(u16, u32)> {
         let entropy = match self.settings.switch.load_balancing {
             LoadBalancing::Pinned | LoadBalancing::Permuted => return self.rule.pick_pinned(packet),
-            LoadBalancing::Ecmp => routing::entropy(packet.entropy, self.salt),
+            LoadBalancing::Ecmp => return Some((self.port_by_hash(packet)?, packet.entropy)),
             LoadBalancing::Spray => self.spray.next_u32(),
         };
         Some((self.rule.pick(packet.destination, entropy)?, packet.entropy))
+    }
+
+    /// The port that a packet takes by its hash.
+    #[inline(always)]
+    pub(super) fn port_by_hash(&self, packet: &Packet) -> Option<u16> {
+        self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt))
     }
 
     #[inline(always)]

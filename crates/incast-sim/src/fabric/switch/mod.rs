@@ -1,6 +1,9 @@
 //! A store-and-forward switch: routing, buffer admission, egress queues, marking, agents.
 //!
-//! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way.
+//! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way. Two kinds of switch
+//! have ingress and egress in one piece: those that only forward (`bare`) and those that also trim (`trim`). Most
+//! switches of large runs are of these kinds, and what each step would ask about is known there once for all. The other
+//! way would give the same results, and takes over where more has to be asked after all.
 
 mod agent;
 mod bare;
@@ -20,6 +23,7 @@ use super::{
     buffer::Memory,
     link::{Receiver, Transmitter},
     node::{NodeContext, class},
+    packet::Packet,
     permission::{PauseRecord, Permission},
     pfc::Accounts,
     queue::{Origin, Pool, Queue},
@@ -58,12 +62,47 @@ struct Port {
     marking: u16,
 }
 
-/// Whatever there is: flow control, agents, telemetry, samples.
-const FULL: u8 = 0;
-/// Nothing: it only forwards, by hashes, with lazy departures.
-const BARE: u8 = 1;
-/// Trimming, and how load is balanced, but nothing else.
-const TRIMS: u8 = 2;
+impl Port {
+    /// A packet waits in a queue of this port, number `port`, which has to be in the list of `busy` ones where departures
+    /// are lazy. Returns the length of all its queues, with the packet in service.
+    #[inline(always)]
+    fn note_waiting(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        now: Time,
+        busy: Option<&mut Vec<u16>>,
+        counters: &mut Counters,
+    ) -> u64 {
+        if let Some(busy) = busy
+            && !self.departure
+        {
+            self.departure = true;
+            busy.push(port as u16);
+        }
+        self.waiting |= 1 << packet.priority;
+        self.waiting_bytes += u64::from(packet.wire);
+        let length = self.waiting_bytes + self.link.in_service_any(now);
+        counters.max_queue_bytes = counters.max_queue_bytes.max(length);
+        length
+    }
+}
+
+/// What must be asked for every packet. The functions that all packets pass exist once for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Whatever there is: flow control, agents, telemetry, samples. Right for every switch.
+    Full,
+    /// Nothing: it only forwards, by hashes, with lazy departures.
+    Bare,
+    /// Trimming, and how load is balanced, but nothing else.
+    Trims,
+}
+
+/// Ways as parameters of functions.
+const FULL: u8 = Way::Full as u8;
+const BARE: u8 = Way::Bare as u8;
+const TRIMS: u8 = Way::Trims as u8;
 
 /// Counts of one queue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -173,8 +212,8 @@ pub struct Switch<'a> {
     lazy: bool,
     /// They are whenever flow control does not need to know of them at once.
     may_be_lazy: bool,
-    /// What must be asked for every packet. The functions on a packet's way exist once for each.
-    way: u8,
+    /// The shortest one that is right for this switch, for arrivals one after the other and for departures.
+    way: Way,
     /// Ports with something waiting, where departures are lazy.
     busy: Vec<u16>,
     node: u32,
@@ -212,8 +251,8 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
 }
 
 impl<'a> Switch<'a> {
-    /// A switch with its links, and which of them lead to hosts. Ports to sample are given with their period. `alone` says that it
-    /// shares its domain with no other node.
+    /// A switch with its links, and which of them lead to hosts. Ports to sample are given with their period. `alone`
+    /// says that it shares its domain with no other node.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         settings: &'a Settings,
@@ -295,7 +334,9 @@ impl<'a> Switch<'a> {
         let channels = channels
             .map(|around| Box::new(channels::Channels::new(settings.switch.virtual_channels, around)));
         let holding = settings.switch.agent.holds().then(|| Box::new(hold::Holding::new(around, settings)));
-        let plain = lazy
+        // Its packets meet nothing but routes, memory, marks and trimming. Neither of the two short ways asks for
+        // permission to send: that is why gates are left out, as flow control is.
+        let only_forwards = lazy
             && channels.is_none()
             && agent_info.is_none()
             && settings.pfc.is_none()
@@ -304,10 +345,10 @@ impl<'a> Switch<'a> {
             && settings.switch.gate.is_none()
             && !settings.arrivals_first;
         let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
-        let way = match (plain, limited) {
-            (true, true) => TRIMS,
-            (true, false) if hashes => BARE,
-            _ => FULL,
+        let way = match (only_forwards, limited) {
+            (true, true) => Way::Trims,
+            (true, false) if hashes => Way::Bare,
+            _ => Way::Full,
         };
         let own_lots = |port: usize| {
             mix(mix(settings.seed ^ u64::from(LOTS_STREAM)) ^ u64::from(node) << 16 ^ port as u64)

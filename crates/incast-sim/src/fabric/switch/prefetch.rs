@@ -1,11 +1,7 @@
 //! What will be needed soon is asked for now.
 
 use super::Switch;
-use crate::{
-    config::LoadBalancing,
-    engine::prefetch::prefetch,
-    fabric::{packet::Packet, routing},
-};
+use crate::{config::LoadBalancing, engine::prefetch::prefetch, fabric::packet::Packet};
 
 impl Switch<'_> {
     /// This switch will be needed soon: asks for its busy ports, and when those are `near`, for what waits there.
@@ -49,9 +45,7 @@ impl Switch<'_> {
     #[inline]
     fn expected_port(&self, packet: &Packet) -> Option<u16> {
         match self.settings.switch.load_balancing {
-            LoadBalancing::Ecmp => {
-                self.rule.pick(packet.destination, routing::entropy(packet.entropy, self.salt))
-            }
+            LoadBalancing::Ecmp => self.port_by_hash(packet),
             LoadBalancing::Pinned | LoadBalancing::Permuted => self.rule.peek_pinned(packet),
             LoadBalancing::Spray => None,
         }

@@ -1,8 +1,9 @@
 //! Egress where queues are limited in packets: trimming, and memories of so many packets.
 
-use super::{FULL, Switch, TRIMS};
+use super::{Switch, TRIMS};
 use crate::{
     config::Buffer,
+    engine::Message,
     fabric::{
         node::{Arrivals, NodeContext},
         packet::{Kind, Packet, Telemetry},
@@ -12,7 +13,6 @@ use crate::{
     probe::EventKind,
 };
 use incast_cc::switch::Codepoint;
-use incast_units::Time;
 
 impl Switch<'_> {
     /// Packets arrived, each at its port.
@@ -23,21 +23,15 @@ impl Switch<'_> {
         }
     }
 
-    /// A packet arrived at `ingress`.
-    #[inline(never)]
-    pub(super) fn arrive_trimming_one(
-        &mut self,
-        ingress: usize,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) {
-        self.arrive_trimming(ingress, packet, context);
-    }
-
-    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way is
-    /// written only where it comes to lie.
+    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way
+    /// is written only where it comes to lie.
     #[inline(always)]
     fn arrive_trimming(&mut self, ingress: usize, packet: &Packet, context: &mut impl NodeContext) {
+        debug_assert_eq!(
+            packet.attachment(),
+            Packet::NO_ATTACHMENT,
+            "only switches with telemetry attach any"
+        );
         let now = context.now();
         self.counters.arrived += 1;
         if !self.inputs[ingress].accept(now, packet, || &self.ports[ingress].link) {
@@ -46,24 +40,11 @@ impl Switch<'_> {
         }
         let Some((port, entropy)) = self.way_of(packet) else { return self.lose_unrouted(packet, now) };
         let port = usize::from(port);
-        let mut out = &mut self.ports[port];
-        if out.link.idle(now) {
-            if out.waiting != 0 {
-                self.drain::<TRIMS>(port, now + Time::from_ps(1), context);
-                out = &mut self.ports[port];
-            }
-            // Nothing holds anything back here: what waited has gone, or the link is busy with it.
-            if out.link.idle(now) && out.link.is_up() {
-                self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-                if !out.link.send_on(now, packet, entropy, context) {
-                    let packet = packet.with_entropy(entropy);
-                    self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
-                }
-                return;
-            }
+        if self.go_at_once::<TRIMS>(port, packet, entropy, context) {
+            return;
         }
         let (index, wire) = (self.index(port, packet.priority), u64::from(packet.wire));
-        let Self { ports, queues, pool, memory, .. } = self;
+        let Self { ports, queues, pool, memory, busy, counters, .. } = self;
         let (out, queue) = (&mut ports[port], &mut queues[index]);
         let limit = self.trimming.as_ref().map(|trimming| trimming.limit(packet.priority));
         let has_room = limit.is_none_or(|limit| limit.admits(wire, queue.packets(), queue.bytes()))
@@ -75,14 +56,7 @@ impl Switch<'_> {
         memory.enter(wire, queue.bytes());
         pool.push(queue, packet, Codepoint::None, None);
         pool.set_entropy(queue, entropy);
-        if !out.departure {
-            out.departure = true;
-            self.busy.push(port as u16);
-        }
-        out.waiting |= 1 << packet.priority;
-        out.waiting_bytes += wire;
-        let length = out.waiting_bytes + out.link.in_service_any(now);
-        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+        out.note_waiting(port, packet, now, Some(busy), counters);
     }
 
     /// A packet has to wait, and there is more to ask than whether there is room in its queue, or there is none.
@@ -99,7 +73,7 @@ impl Switch<'_> {
             && self.has_place(port, index, packet)
             && self.admit_by_queue(port, index, wire, context)
         {
-            self.append::<TRIMS>(port, packet, None, context);
+            self.append(port, packet, None, context);
             self.pool.set_entropy(&self.queues[index], entropy);
         } else {
             let packet = packet.with_entropy(entropy);
@@ -119,7 +93,7 @@ impl Switch<'_> {
         let index = self.index(port, packet.priority);
         let wire = u64::from(packet.wire);
         if self.has_place(port, index, packet) && self.admit_by_queue(port, index, wire, context) {
-            self.append::<FULL>(port, packet, telemetry, context);
+            self.append(port, packet, telemetry, context);
         } else {
             self.make_do(port, packet, telemetry, context);
         }
@@ -230,7 +204,8 @@ impl Switch<'_> {
         self.enqueue(port, &header, telemetry, context);
     }
 
-    /// Sends a header back to its sender. That is once for each: the way back has no other rules than that of any packet.
+    /// Sends a header back to its sender. That is once for each: the way back has no other rules than that of any
+    /// packet.
     #[cold]
     fn bounce(&mut self, port: usize, header: &Packet, context: &mut impl NodeContext) {
         self.counters.bounces += 1;
