@@ -107,7 +107,8 @@ fn threads_change_nothing_on_any_topology_under_any_law() {
     }
 }
 
-/// What senders tell their receivers, shares that are told apart from acknowledgements, and marks by the place where they were set.
+/// What senders tell their receivers, shares that are told apart from acknowledgements, and marks by the place where
+/// they were set.
 #[test]
 fn threads_change_nothing_with_words_and_shares() {
     for topology in every_topology() {
@@ -357,7 +358,8 @@ fn links_may_change_at_the_very_instant_of_an_arrival() {
                 assert_eq!(outcome.digest, recorded.digest, "{what}, {turn} changes, {threads} threads");
             }
             assert!(trims == (recorded.totals.trims > 0), "{what}: {:?}", recorded.totals);
-            // What the first hosts send arrives at their switch, one of whose other cables goes down or comes up just then.
+            // What the first hosts send arrives at their switch, one of whose other cables goes down or comes up just
+            // then.
             let after = link_events.last().map_or(Time::ZERO, |event| event.at) + Time::from_us(2);
             let arrivals = recorded.packets.iter().filter_map(|record| match record.step {
                 Step::Sent { arrival, .. } if record.node < 2 => arrival,

@@ -1,7 +1,7 @@
 //! The arrivals of a domain in one window, in their order.
 
-/// Arrivals that are taken and compared at a time: what a vector of the processor holds. Mailboxes have so many lines to
-/// a chunk, so that a chunk is taken in one step, however few of them are in use.
+/// Arrivals that are taken and compared at a time: what a vector of the processor holds. Mailboxes have so many lines
+/// to a chunk, so that a chunk is taken in one step, however few of them are in use.
 pub(super) const LANES: usize = 8;
 const TWICE: usize = 2 * LANES;
 /// The most arrivals in a part of the window that are still sorted by counting.
@@ -51,8 +51,8 @@ fn is_tie(one: u64, other: u64) -> bool {
     (one ^ other) >> 32 == 0
 }
 
-/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at once:
-/// times are not negative, so that the sign of the difference says which is smaller.
+/// How many of the first `WIDTH` are smaller than `own`. There is no branch to guess, and all lanes are compared at
+/// once: times are not negative, so that the sign of the difference says which is smaller.
 #[inline(always)]
 fn smaller<const WIDTH: usize>(times: &[i32], own: i32) -> usize {
     let times = times.first_chunk::<WIDTH>().map_or(&[i32::MAX; WIDTH], |times| times);
@@ -76,8 +76,9 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds `arrivals[..count]`: relative times, below 2^20, and lines. The others, which may be anything, are written too,
-    /// as no processor guesses how many there are: they lie behind the end, and are overwritten later or ignored.
+    /// Adds `arrivals[..count]`: relative times, below 2^20, and lines. The others, which may be anything, are
+    /// written too, as no processor guesses how many there are: they lie behind the end, and are overwritten later or
+    /// ignored.
     #[inline(always)]
     pub fn extend(&mut self, count: usize, arrivals: [(u64, u32); LANES]) {
         debug_assert!(count <= LANES, "{count} of {LANES}");

@@ -15,8 +15,8 @@ pub trait Message: Copy + Send {
     fn attachment(&self) -> u32;
     /// Sets that index.
     fn set_attachment(&mut self, index: u32);
-    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does, and by the change
-    /// asked for in [`Context::send_changed`], which comes before and leaves alone what this sets.
+    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does, and by the
+    /// change asked for in [`Context::send_changed`], which comes before and leaves alone what this sets.
     fn sent(&mut self, _original: &Self) {}
 }
 
@@ -257,8 +257,8 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
     }
 
     /// The message that comes after the last one, perhaps not before something else. Only for asking for memory
-    /// beforehand and for what depends on the message alone: nothing simulated may depend on it, as whether there is one
-    /// depends on the length of windows.
+    /// beforehand and for what depends on the message alone: nothing simulated may depend on it, as whether there is
+    /// one depends on the length of windows.
     #[inline(always)]
     pub fn peek(&self) -> Option<&'c D::Message> {
         let key = *self.keys.as_slice().first()?;

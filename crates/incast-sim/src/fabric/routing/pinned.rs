@@ -28,8 +28,8 @@ impl Pinned {
 }
 
 impl Rule {
-    /// The port that the sender chose for a packet, and the entropy with which the packet goes on: its next choice is for
-    /// the next switch.
+    /// The port that the sender chose for a packet, and the entropy with which the packet goes on: its next choice is
+    /// for the next switch.
     #[inline(always)]
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
         if let Some((base, ways)) = self.of_tree(packet.destination) {

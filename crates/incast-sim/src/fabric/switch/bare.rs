@@ -1,5 +1,5 @@
-//! Ingress and egress of a switch that only forwards, by hashes: nobody has to be asked about anything, so that a packet's
-//! way through it is one piece.
+//! Ingress and egress of a switch that only forwards, by hashes: nobody has to be asked about anything, so that a
+//! packet's way through it is one piece.
 
 use super::{BARE, Switch};
 use crate::{
@@ -62,8 +62,8 @@ impl Switch<'_> {
         ports[port].note_waiting(port, packet, now, Some(busy), counters);
     }
 
-    /// Egress of a packet that finds nothing before it and its link free: it goes, or is lost on the wire. False where it
-    /// has to wait.
+    /// Egress of a packet that finds nothing before it and its link free: it goes, or is lost on the wire. False
+    /// where it has to wait.
     #[inline(always)]
     pub(super) fn go_at_once<const WAY: u8>(
         &mut self,

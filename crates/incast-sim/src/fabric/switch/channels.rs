@@ -1,9 +1,9 @@
 //! Virtual channels: which queue of a port a packet takes, and which queue goes next.
 //!
-//! Each priority that classes have is so many queues, which flow control pauses apart from each other. A packet begins on
-//! the first channel and takes the next one where it goes up after it has come down: see
-//! [`routing::detours`](crate::fabric::routing::detours) for the order of switches, and why that has no circles. To its
-//! host it goes on the first one, as does all that goes there: hosts take everything.
+//! Each priority that classes have is so many queues, which flow control pauses apart from each other. A packet
+//! begins on the first channel and takes the next one where it goes up after it has come down: see
+//! [`routing::detours`](crate::fabric::routing::detours) for the order of switches, and why that has no circles. To
+//! its host it goes on the first one, as does all that goes there: hosts take everything.
 
 use super::Switch;
 use crate::fabric::{

@@ -1,10 +1,10 @@
 //! What an agent holds: places for packets beside the queues, markers, and the answers to them.
 //!
-//! A held packet takes memory as one that waits, is counted for flow control by how it came in, and counts as waiting at
-//! the port that it will probably take. Markers stand in the queues of data and are admitted as long as any memory is
-//! left: the queues that they are for are long. Under flow control those that came in are counted and admitted like data.
-//! Answers are frames of single links, as pause frames are: they stand in no queue, no pause concerns them, and each
-//! switch makes them anew.
+//! A held packet takes memory as one that waits, is counted for flow control by how it came in, and counts as waiting
+//! at the port that it will probably take. Markers stand in the queues of data and are admitted as long as any memory
+//! is left: the queues that they are for are long. Under flow control those that came in are counted and admitted
+//! like data. Answers are frames of single links, as pause frames are: they stand in no queue, no pause concerns
+//! them, and each switch makes them anew.
 
 use super::Switch;
 use crate::{
@@ -142,8 +142,8 @@ impl Switch<'_> {
         self.enqueue_marker(usize::from(port), &packet, context);
     }
 
-    /// Egress of a marker, made here or elsewhere: behind what waits, where any memory is left. Where packets are counted
-    /// by how they came in, one that came in is counted like data.
+    /// Egress of a marker, made here or elsewhere: behind what waits, where any memory is left. Where packets are
+    /// counted by how they came in, one that came in is counted like data.
     pub(super) fn enqueue_marker(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         let wire = u64::from(packet.wire);
         let (out, queue) = (&self.ports[port], self.index(port, packet.priority));

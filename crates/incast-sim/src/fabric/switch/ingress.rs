@@ -15,9 +15,9 @@ use crate::{
 use incast_units::Time;
 
 impl Switch<'_> {
-    /// A packet arrived at `port`, and something else happens at the same instant, but later. The full way does for every
-    /// switch what the short ones do for theirs, whose events, of links, come before arrivals: no need of another copy of
-    /// the short ones.
+    /// A packet arrived at `port`, and something else happens at the same instant, but later. The full way does for
+    /// every switch what the short ones do for theirs, whose events, of links, come before arrivals: no need of
+    /// another copy of the short ones.
     #[inline]
     pub fn on_packet(
         &mut self,

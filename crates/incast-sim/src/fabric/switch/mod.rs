@@ -1,9 +1,9 @@
 //! A store-and-forward switch: routing, buffer admission, egress queues, marking, agents.
 //!
-//! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way. Two kinds of switch
-//! have ingress and egress in one piece: those that only forward (`bare`) and those that also trim (`trim`). Most
-//! switches of large runs are of these kinds, and what each step would ask about is known there once for all. The other
-//! way would give the same results, and takes over where more has to be asked after all.
+//! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way. Two kinds of
+//! switch have ingress and egress in one piece: those that only forward (`bare`) and those that also trim (`trim`).
+//! Most switches of large runs are of these kinds, and what each step would ask about is known there once for all.
+//! The other way would give the same results, and takes over where more has to be asked after all.
 
 mod agent;
 mod bare;
@@ -63,8 +63,8 @@ struct Port {
 }
 
 impl Port {
-    /// A packet waits in a queue of this port, number `port`, which has to be in the list of `busy` ones where departures
-    /// are lazy. Returns the length of all its queues, with the packet in service.
+    /// A packet waits in a queue of this port, number `port`, which has to be in the list of `busy` ones where
+    /// departures are lazy. Returns the length of all its queues, with the packet in service.
     #[inline(always)]
     fn note_waiting(
         &mut self,

@@ -23,8 +23,8 @@ impl Switch<'_> {
         }
     }
 
-    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its way
-    /// is written only where it comes to lie.
+    /// Ingress and egress of a switch that trims and does little else, in one piece: what changes of a packet on its
+    /// way is written only where it comes to lie.
     #[inline(always)]
     fn arrive_trimming(&mut self, ingress: usize, packet: &Packet, context: &mut impl NodeContext) {
         debug_assert_eq!(
