@@ -601,12 +601,27 @@ CASES = {
 }
 FAULTS = {"churn": case_churn}
 HIDDEN = {"hold": case_hold}
+# These keep exact account of what passes through our programs.
+EXACT = {"marks", "all-marked"}
 
 
 def kernel_faults():
     """Lines of the kernel's log that tell of a fault."""
     log = run("dmesg", ok=False).stdout.splitlines()
     return [line for line in log if re.search(r"WARNING:|BUG:|Oops|general protection|UBSAN|KASAN|hung task", line)]
+
+
+def attempted(name, case):
+    """Plays a case; one that keeps exact account of what this kernel may leave out (README) up to three times.
+
+    What is wrong with our programs is wrong each time.
+    """
+    for _ in range(2 if name in EXACT else 0):
+        try:
+            return case()
+        except Broken as broken:
+            print(f"netns rig: {name}: once more: {broken}", file=sys.stderr, flush=True)
+    return case()
 
 
 def main():
@@ -633,7 +648,7 @@ def main():
             continue
         start = time.monotonic()
         try:
-            said = case()
+            said = attempted(name, case)
             done += 1
             print(f"netns rig: {name}: {said} ({time.monotonic() - start:.1f} s)", flush=True)
         except Skipped as lacking:
