@@ -23,7 +23,12 @@ mod validate;
 
 use arguments::{Cli, Command};
 use clap::Parser;
+use mimalloc::MiMalloc;
 use std::process::ExitCode;
+
+/// It asks for large pages, without which a large fabric waits for address translation (docs/performance.md).
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// How a command ended.
 enum End {
