@@ -107,6 +107,7 @@ impl Transmitter {
     }
 
     /// Its propagation delay.
+    #[inline]
     pub fn delay(&self) -> Time {
         self.delay
     }
@@ -121,6 +122,13 @@ impl Transmitter {
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
+    }
+
+    /// Nobody asks when a packet is put on the link: none is lost or recorded, and the time that it takes does not
+    /// depend on others.
+    #[inline]
+    pub fn is_simple(&self) -> bool {
+        self.ps_per_byte != 0
     }
 
     /// Nothing is in service at `now`.

@@ -44,7 +44,7 @@ impl Host<'_> {
         let host = &self.settings.host;
         let delay = if packet.kind == Kind::Cnp { host.notification_delay } else { host.answer_delay };
         if delay == Time::ZERO {
-            self.push_control(packet, telemetry);
+            self.push_control(packet, telemetry, context);
         } else {
             self.hold_answer(packet, telemetry, delay, context);
         }
@@ -81,7 +81,7 @@ impl Host<'_> {
             }
         }
         for (_, packet, telemetry) in ready {
-            self.push_control(packet, telemetry.as_ref());
+            self.push_control(packet, telemetry.as_ref(), context);
         }
         self.pump(context);
     }

@@ -229,10 +229,20 @@ impl Host<'_> {
         self.push_answer(packet, None, context);
     }
 
+    /// Hands a control packet to the NIC. Where it is known when its transmission starts, it is on its way at once, so that
+    /// neither a queue nor an event is needed.
     #[inline]
-    pub(super) fn push_control(&mut self, packet: Packet, telemetry: Option<&Telemetry>) {
+    pub(super) fn push_control(
+        &mut self,
+        packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         self.created_bytes += u64::from(packet.wire);
-        self.nic.push_control(&packet, telemetry);
+        match self.nic.start_of_control(context.now(), self.settings.undisturbed_until) {
+            Some(start) => self.put_control_on_link(packet, telemetry, start, context),
+            None => self.nic.push_control(&packet, telemetry),
+        }
     }
 
     #[inline(never)]

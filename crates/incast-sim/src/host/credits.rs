@@ -50,7 +50,8 @@ impl Host<'_> {
         match lane.and_then(|lane| self.nic.pop_control_of(lane)) {
             Some(packet) => {
                 self.spend_credits(packet.priority, packet.wire, context);
-                self.put_control_on_link(packet, context);
+                let telemetry = self.nic.telemetry(&packet);
+                self.put_control_on_link(packet, telemetry.as_ref(), context.now(), context);
             }
             None => {
                 self.send_data_credited(context);

@@ -115,7 +115,7 @@ impl Host<'_> {
         }
         let mut packet = Packet::new(Kind::Abandon, self.node, flow.spec.destination, flow.sequence, slot);
         (packet.entropy, packet.class) = (flow.entropy, flow.class);
-        self.push_farewell(packet);
+        self.push_farewell(packet, context);
         self.pump(context);
     }
 
@@ -124,15 +124,15 @@ impl Host<'_> {
     pub(super) fn repeat_farewell(&mut self, credit: &Packet, context: &mut impl NodeContext) {
         let mut packet = Packet::new(Kind::Abandon, self.node, credit.source, credit.sequence, credit.slot);
         (packet.entropy, packet.class) = (credit.reverse_entropy(), credit.class);
-        self.push_farewell(packet);
+        self.push_farewell(packet, context);
         self.pump(context);
     }
 
-    fn push_farewell(&mut self, mut packet: Packet) {
+    fn push_farewell(&mut self, mut packet: Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
-        self.push_control(packet, None);
+        self.push_control(packet, None, context);
     }
 }
 

@@ -33,7 +33,7 @@ impl Host<'_> {
         packet.class = flow.class;
         packet.set_stamp(context.now());
         self.scatter(&mut packet);
-        self.push_control(packet, None);
+        self.push_control(packet, None, context);
         self.pump(context);
     }
 

@@ -10,6 +10,7 @@ use crate::fabric::{
 };
 use crate::settings::Settings;
 use incast_cc::switch::Codepoint;
+use incast_units::Time;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Strict priorities of data.
@@ -86,6 +87,17 @@ impl Nic {
             return !self.control.is_empty();
         }
         self.pool.any(&self.control, |packet| self.permission.allowed(1 << packet.priority) != 0)
+    }
+
+    /// When the link takes a control packet that is ready at `now`, where that is known. With `undisturbed_until` in the
+    /// future nothing comes before it that is not on the link already, unless another control packet waits.
+    ///
+    /// What starts much later is not sent beforehand: it would only lie somewhere else.
+    #[inline]
+    pub fn start_of_control(&self, now: Time, undisturbed_until: Time) -> Option<Time> {
+        let start = self.link.free_at().max(now);
+        let is_known = self.control.is_empty() && start < undisturbed_until && self.link.is_simple();
+        (is_known && start <= now + self.link.delay()).then_some(start)
     }
 
     /// Queues a control packet.

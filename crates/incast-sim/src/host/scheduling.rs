@@ -135,7 +135,7 @@ impl Host<'_> {
         // Put aside all of them: a scheduler itself is large.
         let mut schedulers = std::mem::take(&mut self.schedulers);
         let (scheduler, event) = &mut schedulers[index];
-        ask(scheduler, &mut |control| self.send_control(&control));
+        ask(scheduler, &mut |control| self.send_control(&control, context));
         let next = scheduler.next_timer();
         if next < *event {
             *event = next.max(context.now());
@@ -145,7 +145,7 @@ impl Host<'_> {
     }
 
     /// Sends what the scheduler wants sent to the sender of one of its flows.
-    fn send_control(&mut self, control: &Control) {
+    fn send_control(&mut self, control: &Control, context: &mut impl NodeContext) {
         let Some(about) = self.receiving.records.get(control.flow() as usize) else { return };
         let class = &self.settings.classes[usize::from(about.class)];
         let mut packet =
@@ -157,7 +157,7 @@ impl Host<'_> {
         packet.priority = class.ack_priority;
         packet.class = about.class;
         self.scatter(&mut packet);
-        self.push_control(packet, None);
+        self.push_control(packet, None, context);
     }
 }
 
@@ -251,6 +251,7 @@ mod tests {
             classes: vec![class],
             arrivals_first: false,
             base_rtt: Time::from_us(10),
+            undisturbed_until: Time::MAX,
             record: false,
             rates: None,
             packets: None,

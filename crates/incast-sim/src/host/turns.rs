@@ -10,7 +10,7 @@ use crate::{
     engine::Event,
     fabric::{
         node::{NodeContext, class},
-        packet::{Kind, Packet},
+        packet::{Kind, Packet, Telemetry},
     },
     probe::EventKind,
 };
@@ -119,7 +119,8 @@ impl Host<'_> {
             if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
                 self.nic.answered = false;
             } else if let Some(packet) = self.nic.pop_control() {
-                self.put_control_on_link(packet, context);
+                let telemetry = self.nic.telemetry(&packet);
+                self.put_control_on_link(packet, telemetry.as_ref(), now, context);
             } else {
                 self.send_next(context);
             }
@@ -130,18 +131,23 @@ impl Host<'_> {
         }
     }
 
-    /// Sends a control packet that was just taken from its queue.
+    /// Sends a control packet, whose transmission starts at `start`.
     #[inline(always)]
-    pub(super) fn put_control_on_link(&mut self, mut packet: Packet, context: &mut impl NodeContext) {
-        let now = context.now();
+    pub(super) fn put_control_on_link(
+        &mut self,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        start: Time,
+        context: &mut impl NodeContext,
+    ) {
         self.nic.answered = true;
         self.injected += 1;
         if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-            packet.set_endpoint_delay(packet.since_arrival(now, clock_error(self.clock.as_deref(), now)));
+            packet
+                .set_endpoint_delay(packet.since_arrival(start, clock_error(self.clock.as_deref(), start)));
         }
-        let telemetry = self.nic.telemetry(&packet);
-        if !self.nic.link.send(now, &packet, telemetry.as_ref(), context) {
-            self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+        if !self.nic.link.send(start, &packet, telemetry, context) {
+            self.recorder.packet(start, self.node, 0, EventKind::Lost, &packet);
         }
     }
 

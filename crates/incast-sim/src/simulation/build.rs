@@ -231,10 +231,17 @@ impl Plan {
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
         let telemetry =
             config.switch.telemetry || config.classes.iter().any(|class| class.law.info().telemetry());
+        let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
+        let is_disturbed = pfc.is_some()
+            || credits.is_some()
+            || config.host.gate.is_some()
+            || !config.host.answers_first
+            || !config.link_events.is_empty();
         Settings {
             seed: config.seed,
-            pfc: lossless::pfc_rules(config.into()),
-            credits: credits::credit_rules(config.into()),
+            pfc,
+            credits,
+            undisturbed_until: if is_disturbed { Time::ZERO } else { config.end },
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),
             clocks: config.clocks.clone(),
