@@ -48,11 +48,19 @@ pub enum Kind {
     MarkerAck,
 }
 
+/// Kinds that travel with their flow, one bit each: packets of both directions mix, so that a branch would be a guess.
+const OF_SENDER: u32 = 1 << Kind::Data as u32
+    | 1 << Kind::Signal as u32
+    | 1 << Kind::Abandon as u32
+    | 1 << Kind::Open as u32
+    | 1 << Kind::Trimmed as u32
+    | 1 << Kind::Marker as u32;
+
 impl Kind {
     /// It travels with its flow, from its sender to its receiver; others answer.
     #[inline]
     pub fn is_of_sender(self) -> bool {
-        matches!(self, Self::Data | Self::Signal | Self::Abandon | Self::Open | Self::Trimmed | Self::Marker)
+        OF_SENDER >> self as u32 & 1 != 0
     }
 }
 
@@ -230,7 +238,7 @@ impl Packet {
     /// What [`reverse_entropy`] added.
     #[inline]
     fn disguise(&self) -> u32 {
-        if self.kind.is_of_sender() { 0 } else { ANSWERS }
+        ANSWERS & u32::from(self.kind.is_of_sender()).wrapping_sub(1)
     }
     /// Its payload was cut off by a switch: of the data only the header travels on.
     #[inline]

@@ -6,8 +6,11 @@ use crate::engine::{
     prefetch::{prefetch, prefetch_for_writing},
 };
 use incast_cc::switch::Codepoint;
+use std::{hint::select_unpredictable, iter::repeat_n};
 
-const NONE: u32 = u32::MAX;
+/// No entry. There is one with this number, which is in no queue: what comes before the first or after the last need
+/// not be asked for, as no processor guesses how long a short queue is.
+const NONE: u32 = 0;
 /// Packets that a switch of a busy fabric queues in a window, more or less.
 const PREFETCHED_PLACES: usize = 16;
 
@@ -100,10 +103,15 @@ impl Queue {
 }
 
 impl Pool {
+    #[inline]
+    fn packet(&self, index: u32) -> Option<&Packet> {
+        if index == NONE { None } else { self.entries.get(index as usize).map(|entry| &entry.packet) }
+    }
+
     /// The packet at the head of a queue.
     #[inline]
     pub fn front(&self, queue: &Queue) -> Option<&Packet> {
-        self.entries.get(queue.head as usize).map(|entry| &entry.packet)
+        self.packet(queue.head)
     }
 
     /// The head of a queue will be needed soon.
@@ -138,12 +146,9 @@ impl Pool {
     ) {
         let index = if let Some(index) = self.free.pop() {
             self.entries[index as usize].packet = *packet;
-            self.next[index as usize] = NONE;
             index
         } else {
-            self.entries.push(Entry { packet: *packet, origin: Origin::HERE });
-            self.next.push(NONE);
-            self.entries.len() as u32 - 1
+            self.grow(packet)
         };
         // What differs is changed in place: reading back in one piece what was just written in parts would stall.
         let place = &mut self.entries[index as usize].packet;
@@ -157,13 +162,21 @@ impl Pool {
             }
             self.telemetry[index as usize].assign(telemetry);
         }
-        if queue.tail == NONE {
-            queue.head = index;
-        } else {
-            self.next[queue.tail as usize] = index;
-        }
+        self.next[queue.tail as usize] = index;
+        self.next[index as usize] = NONE;
+        queue.head = select_unpredictable(queue.tail == NONE, index, queue.head);
         queue.tail = index;
         queue.enter(packet.wire);
+    }
+
+    /// One entry more, with a packet.
+    #[cold]
+    fn grow(&mut self, packet: &Packet) -> u32 {
+        let entry = Entry { packet: *packet, origin: Origin::HERE };
+        let new = if self.entries.is_empty() { 2 } else { 1 };
+        self.entries.extend(repeat_n(entry, new));
+        self.next.extend(repeat_n(NONE, new));
+        self.entries.len() as u32 - 1
     }
 
     /// Removes the head of a queue.
@@ -176,17 +189,15 @@ impl Pool {
     #[inline(always)]
     pub fn pop_in_place(&mut self, queue: &mut Queue) -> Option<&Packet> {
         let index = queue.head;
-        // NONE is the place of no entry.
-        let packet = &self.entries.get(index as usize)?.packet;
+        if index == NONE {
+            return None;
+        }
+        let packet = &self.entries[index as usize].packet;
         let next = self.next[index as usize];
-        if next != NONE {
-            // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
-            prefetch(&raw const self.entries[next as usize], 1);
-        }
+        // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
+        prefetch(self.entries.as_ptr().wrapping_add(next as usize), 1);
         queue.head = next;
-        if next == NONE {
-            queue.tail = NONE;
-        }
+        queue.tail = select_unpredictable(next == NONE, NONE, queue.tail);
         queue.leave(packet.wire);
         self.free.push(index);
         Some(packet)
@@ -209,7 +220,7 @@ impl Pool {
     /// The packet at the end of a queue.
     #[inline]
     pub fn tail(&self, queue: &Queue) -> Option<&Packet> {
-        self.entries.get(queue.tail as usize).map(|entry| &entry.packet)
+        self.packet(queue.tail)
     }
 
     /// Puts a packet in the place of the last one of a queue, as [`Self::push`] would after that one had left.
@@ -221,7 +232,10 @@ impl Pool {
         telemetry: Option<&Telemetry>,
     ) {
         let index = queue.tail;
-        let Some(entry) = self.entries.get_mut(index as usize) else { return };
+        if index == NONE {
+            return;
+        }
+        let entry = &mut self.entries[index as usize];
         queue.leave(entry.packet.wire);
         queue.enter(packet.wire);
         entry.packet = *packet;

@@ -14,14 +14,27 @@ pub const HEADERS: u8 = 0;
 /// Purpose of the random stream of victims.
 const VICTIM_STREAM: u32 = 0x5452_494d;
 
-impl Limit {
+/// A [`Limit`], of either kind without a branch: packets for the header queue and for others come in no order.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    packets: u32,
+    bytes: u64,
+}
+
+impl From<Limit> for Room {
+    fn from(limit: Limit) -> Self {
+        match limit {
+            Limit::Packets(packets) => Self { packets, bytes: u64::MAX },
+            Limit::Bytes(bytes) => Self { packets: u32::MAX, bytes },
+        }
+    }
+}
+
+impl Room {
     /// A packet of so many bytes may be added to `packets` packets of `bytes` bytes that wait.
     #[inline]
     pub fn admits(self, wire: u64, packets: u32, bytes: u64) -> bool {
-        match self {
-            Self::Packets(most) => packets < most,
-            Self::Bytes(most) => bytes + wire <= most,
-        }
+        packets < self.packets && bytes + wire <= self.bytes
     }
 }
 
@@ -29,6 +42,8 @@ impl Limit {
 #[derive(Clone, Debug)]
 pub struct Trimming {
     rules: Trim,
+    /// Of the header queue, and of others.
+    limits: [Room; 2],
     /// Decides between two victims.
     lots: Stream,
     /// By port: packets of the header queue that went since the last data packet, while data waited.
@@ -40,6 +55,7 @@ impl Trimming {
     pub fn new(rules: &Trim, seed: u64, node: u32, ports: usize) -> Self {
         Self {
             rules: rules.clone(),
+            limits: [rules.headers.into(), rules.queue.into()],
             lots: Stream::new(seed, VICTIM_STREAM, u64::from(node)),
             headers_in_a_row: vec![0; ports],
         }
@@ -47,8 +63,8 @@ impl Trimming {
 
     /// What may wait in the queue of a priority.
     #[inline]
-    pub fn limit(&self, priority: u8) -> Limit {
-        if priority == HEADERS { self.rules.headers } else { self.rules.queue }
+    pub fn limit(&self, priority: u8) -> Room {
+        self.limits[usize::from(priority != HEADERS)]
     }
 
     /// The queue is full: whether its last packet is trimmed rather than the one that arrives. Where that is not possible the
@@ -92,6 +108,7 @@ impl Trimming {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::queue::MOST_COUNTED;
 
     fn trimming(victim: Victim, header_weight: Option<u32>) -> Trimming {
         let (queue, headers) = (Limit::Packets(8), Limit::Bytes(18_000));
@@ -100,8 +117,9 @@ mod tests {
 
     #[test]
     fn limits_count_what_waits() {
-        assert!(Limit::Packets(8).admits(9_000, 7, u64::MAX / 2) && !Limit::Packets(8).admits(64, 8, 0));
-        assert!(Limit::Bytes(1_000).admits(64, u32::MAX, 936) && !Limit::Bytes(1_000).admits(64, 0, 937));
+        let (packets, bytes) = (Room::from(Limit::Packets(8)), Room::from(Limit::Bytes(1_000)));
+        assert!(packets.admits(9_000, 7, u64::MAX / 2) && !packets.admits(64, 8, 0));
+        assert!(bytes.admits(64, MOST_COUNTED - 1, 936) && !bytes.admits(64, 0, 937));
     }
 
     #[test]

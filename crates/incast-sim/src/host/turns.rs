@@ -143,8 +143,7 @@ impl Host<'_> {
         self.nic.answered = true;
         self.injected += 1;
         if matches!(packet.kind, Kind::Ack | Kind::Nack) {
-            packet
-                .set_endpoint_delay(packet.since_arrival(start, clock_error(self.clock.as_deref(), start)));
+            packet.set_endpoint_delay(packet.since_arrival(start, clock_error(self.clock.as_deref(), start)));
         }
         if !self.nic.link.send(start, &packet, telemetry, context) {
             self.recorder.packet(start, self.node, 0, EventKind::Lost, &packet);

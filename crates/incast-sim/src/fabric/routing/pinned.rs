@@ -52,13 +52,13 @@ impl Rule {
 /// none.
 #[inline(always)]
 fn step(packet: &Packet, ways: u16) -> Option<(u16, u32)> {
-    if ways < 2 {
-        return (ways == 1).then_some((0, packet.entropy));
-    }
     let way = packet.pinned_way();
-    // Most switches have a power of two: a shift instead of a division.
+    // Most switches have a power of two: a shift instead of a division. That of one way, down a tree, changes nothing:
+    // whether a packet goes up or down is a guess that is not made.
     let (ahead, choice) = if ways.is_power_of_two() {
         (way >> ways.trailing_zeros(), way & (ways - 1))
+    } else if ways == 0 {
+        return None;
     } else {
         (way / ways, way % ways)
     };

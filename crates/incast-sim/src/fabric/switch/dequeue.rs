@@ -17,10 +17,9 @@ use incast_units::Time;
 impl Switch<'_> {
     /// Lets all ports catch up. Returns when the next packet leaves.
     pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
-        let mut next = Time::MAX;
-        let mut busy = std::mem::take(&mut self.busy);
-        busy.retain(|port| {
-            let port = usize::from(*port);
+        let (mut next, mut from) = (Time::MAX, 0);
+        while let Some(port) = self.busy.first_from(from) {
+            from = port + 1;
             if self.way == Way::Bare {
                 self.drain::<BARE>(port, limit, context);
             } else {
@@ -30,11 +29,10 @@ impl Switch<'_> {
             if out.permission.allowed(out.waiting) != 0 {
                 next = next.min(out.link.free_at());
             }
-            let busy = out.waiting != 0;
-            self.ports[port].departure = busy;
-            busy
-        });
-        self.busy = busy;
+            if out.waiting == 0 {
+                self.busy.remove(port);
+            }
+        }
         next
     }
 

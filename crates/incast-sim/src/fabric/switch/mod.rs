@@ -7,6 +7,7 @@
 
 mod agent;
 mod bare;
+mod busy;
 mod change;
 mod channels;
 mod credits;
@@ -19,6 +20,7 @@ mod prefetch;
 mod sample;
 mod trim;
 
+use self::busy::BusyPorts;
 use super::{
     buffer::Memory,
     link::{Receiver, Transmitter},
@@ -56,14 +58,14 @@ struct Port {
     notice: bool,
     /// Answers to markers wait for the link; never where departures are lazy.
     answers: bool,
-    /// A departure event is pending, or the port is in the list of busy ones.
+    /// A departure event is pending.
     departure: bool,
     /// Index into the switch's list of marking rules, of which there are no more than ports.
     marking: u16,
 }
 
 impl Port {
-    /// A packet waits in a queue of this port, number `port`, which has to be in the list of `busy` ones where
+    /// A packet waits in a queue of this port, number `port`, which has to be one of the `busy` ones where
     /// departures are lazy. Returns the length of all its queues, with the packet in service.
     #[inline(always)]
     fn note_waiting(
@@ -71,14 +73,11 @@ impl Port {
         port: usize,
         packet: &Packet,
         now: Time,
-        busy: Option<&mut Vec<u16>>,
+        busy: Option<&mut BusyPorts>,
         counters: &mut Counters,
     ) -> u64 {
-        if let Some(busy) = busy
-            && !self.departure
-        {
-            self.departure = true;
-            busy.push(port as u16);
+        if let Some(busy) = busy {
+            busy.insert(port);
         }
         self.waiting |= 1 << packet.priority;
         self.waiting_bytes += u64::from(packet.wire);
@@ -215,7 +214,7 @@ pub struct Switch<'a> {
     /// The shortest one that is right for this switch, for arrivals one after the other and for departures.
     way: Way,
     /// Ports with something waiting, where departures are lazy.
-    busy: Vec<u16>,
+    busy: BusyPorts,
     node: u32,
     /// First entity of this node in its domain.
     base: u32,
@@ -358,6 +357,7 @@ impl<'a> Switch<'a> {
             settings,
             records: vec![QueueRecord::default(); queues],
             pauses: vec![PauseRecord::default(); ports.len()],
+            busy: BusyPorts::none_of(ports.len()),
             ports,
             inputs,
             markings,
@@ -390,7 +390,6 @@ impl<'a> Switch<'a> {
             lazy,
             may_be_lazy: lazy,
             way,
-            busy: Vec::new(),
             node,
             base,
             counters: Counters::default(),

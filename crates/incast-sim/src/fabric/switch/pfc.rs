@@ -369,8 +369,11 @@ impl Switch<'_> {
     /// Lets everything leave that has left by now.
     pub(super) fn catch_up(&mut self, context: &mut impl NodeContext) {
         let limit = self.settings.ended_before(context.now());
-        (0..self.busy.len())
-            .for_each(|index| self.drain::<FULL>(usize::from(self.busy[index]), limit, context));
+        let mut from = 0;
+        while let Some(port) = self.busy.first_from(from) {
+            from = port + 1;
+            self.drain::<FULL>(port, limit, context);
+        }
     }
 
     /// From now on each departure is an event. All ports have caught up.
@@ -380,12 +383,10 @@ impl Switch<'_> {
         if let Some(control) = &mut self.pfc {
             control.epoch = (control.epoch + 1) % Key::PAYLOADS;
         }
-        let mut busy = std::mem::take(&mut self.busy);
-        for port in busy.drain(..) {
-            self.ports[usize::from(port)].departure = false;
-            self.plan_departure(usize::from(port), context);
+        while let Some(port) = self.busy.first_from(0) {
+            self.busy.remove(port);
+            self.plan_departure(port, context);
         }
-        self.busy = busy;
     }
 
     /// Departures become lazy again when no neighbour is paused.
@@ -394,9 +395,9 @@ impl Switch<'_> {
         if self.may_be_lazy && !self.lazy && self.pfc.as_ref().is_some_and(|control| control.loud == 0) {
             self.lazy = true;
             for (port, out) in self.ports.iter_mut().enumerate() {
-                out.departure = out.waiting != 0;
-                if out.departure {
-                    self.busy.push(port as u16);
+                out.departure = false;
+                if out.waiting != 0 {
+                    self.busy.insert(port);
                 }
             }
         }

@@ -10,7 +10,7 @@ impl Switch<'_> {
         if !near {
             self.pool.prefetch_free();
         }
-        for port in self.busy.iter().map(|port| usize::from(*port)) {
+        for port in self.busy.iter() {
             let out = &self.ports[port];
             if near {
                 self.pool
