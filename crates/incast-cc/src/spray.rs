@@ -135,6 +135,7 @@ impl Scoreboard {
     }
 
     /// A round begins: who is left out of it.
+    #[inline(never)]
     fn judge(&mut self) {
         let sum = |of: fn(&Way) -> u32| self.ways.iter().map(|way| u64::from(of(way))).sum::<u64>();
         let (arrived, trouble) = (sum(|way| way.arrived), sum(|way| way.trouble));
@@ -160,12 +161,14 @@ impl Way {
     /// Trouble per arrival above 30%, above 1.25 times that of all ways together, and by more than chance would have it.
     fn is_outlier(&self, all_arrived: u64, all_trouble: u64) -> bool {
         let (arrived, trouble) = (u64::from(self.arrived), u64::from(self.trouble));
+        if 100 * trouble <= 30 * arrived {
+            return false;
+        }
         let (all, own) = (all_arrived + all_trouble, arrived + trouble);
         // Of `own` packets a share of all_trouble / all would be expected: how much more there is, times `all`.
         let excess = u128::from((trouble * all).saturating_sub(own * all_trouble));
         let variance = u128::from(own) * u128::from(all_trouble) * u128::from(all_arrived);
-        100 * trouble > 30 * arrived
-            && 4 * trouble * all_arrived > 5 * all_trouble * arrived
+        4 * trouble * all_arrived > 5 * all_trouble * arrived
             && excess * excess > DEVIATIONS * DEVIATIONS * variance
     }
 }

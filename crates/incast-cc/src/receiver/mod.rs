@@ -262,6 +262,33 @@ macro_rules! schedulers {
             $($(#[$doc])* $name($scheduler),)*
         }
 
+        impl Scheduler {
+            /// [`ReceiverScheduler::on_data`]; returns when the timer is wanted then.
+            #[inline]
+            pub fn take_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) -> Time {
+                match self {
+                    Self::None => Time::MAX,
+                    $(Self::$name(scheduler) => {
+                        scheduler.on_data(arrival, send);
+                        scheduler.next_timer()
+                    })*
+                }
+            }
+            /// [`ReceiverScheduler::on_timer`], unless the timer is wanted later than `now`; returns when it is wanted then.
+            #[inline]
+            pub fn wake(&mut self, now: Time, send: &mut dyn FnMut(Control)) -> Time {
+                match self {
+                    Self::None => Time::MAX,
+                    $(Self::$name(scheduler) => {
+                        if scheduler.next_timer() <= now {
+                            scheduler.on_timer(now, send);
+                        }
+                        scheduler.next_timer()
+                    })*
+                }
+            }
+        }
+
         impl ReceiverScheduler for Scheduler {
             fn on_blind(&mut self, least: u64, most: u64) {
                 match self { Self::None => {} $(Self::$name(scheduler) => scheduler.on_blind(least, most),)* }

@@ -15,7 +15,7 @@ use super::{Arrival, Control, End, NewFlow, Profile, ReceiverScheduler, Schedule
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-    sender::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    sender::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
 };
 use incast_units::{Bytes, Time};
 use std::collections::VecDeque;
@@ -51,6 +51,7 @@ impl SenderLaw for Ndp {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::NONE;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         let packets = |count: u64| Bytes::new(count * u64::from(path.mss)).write();
@@ -147,19 +148,18 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn flow(&mut self, handle: u32) -> &mut Pulls {
         let index = handle as usize;
         if index >= self.flows.len() {
-            self.flows.resize(index + 1, Pulls::default());
+            self.grow(index);
         }
         &mut self.flows[index]
     }
 
-    /// A flow stands in the pull queue.
-    fn queue(&mut self, handle: u32) {
-        if !std::mem::replace(&mut self.flow(handle).queued, true) {
-            self.turns.push_back(handle);
-        }
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.flows.resize(index + 1, Pulls::default());
     }
 
     /// Sends a PULL to the next flow to which one is owed, or says its last one again.
@@ -177,7 +177,8 @@ impl Receiver {
             let number = flow.sent;
             send(Control::Pull { flow: handle, number });
             if flow.owed > 0 {
-                self.queue(handle);
+                flow.queued = true;
+                self.turns.push_back(handle);
             } else {
                 self.last.push_back(Last {
                     due: now.saturating_add(self.repeat_after),
@@ -199,7 +200,9 @@ impl Receiver {
             }
             if flow.heard.saturating_add(self.repeat_after) <= now {
                 flow.again = true;
-                self.queue(last.flow);
+                if !std::mem::replace(&mut flow.queued, true) {
+                    self.turns.push_back(last.flow);
+                }
             } else {
                 self.last.push_back(Last { due: now.saturating_add(self.repeat_after), ..last });
             }
@@ -224,7 +227,9 @@ impl ReceiverScheduler for Receiver {
             return;
         }
         flow.owed += 1;
-        self.queue(handle);
+        if !std::mem::replace(&mut flow.queued, true) {
+            self.turns.push_back(handle);
+        }
         if self.next_pull <= now {
             self.pull(now, send);
         }

@@ -23,7 +23,7 @@
 //! - Losses that an acknowledgement shows are told after it: a phase that ends with a loss ends one acknowledgement later.
 
 use super::{
-    Framing, LawInfo, Recovery, SenderLaw,
+    Framing, Habits, LawInfo, Recovery, SenderLaw,
     delivery_rate::{AckAggregation, DeliveryRate, RateSample},
     windowed::WindowedMax,
 };
@@ -396,6 +396,7 @@ impl SenderLaw for Bbr {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::LISTENS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let parameters = Parameters::resolve(path, given)?;

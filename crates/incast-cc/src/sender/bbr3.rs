@@ -26,7 +26,7 @@
 mod probing;
 
 use super::{
-    Condition, Framing, LawInfo, Recovery, SenderLaw,
+    Condition, Framing, Habits, LawInfo, Recovery, SenderLaw,
     bbr::draw,
     delivery_rate::{AckAggregation, DeliveryRate, RateSample, Sent},
     windowed::WindowedMax,
@@ -532,6 +532,7 @@ impl SenderLaw for Bbr3 {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::LISTENS;
 
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("ecn_gain", "ecn", &["true"]),

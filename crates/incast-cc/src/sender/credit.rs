@@ -5,7 +5,7 @@
 //! All three send about one BDP before the receiver can have answered. What sets the pace afterwards is in
 //! [`crate::receiver`]; credit that gets lost is for the receiver to repeat.
 
-use super::{Framing, LawInfo, Recovery, SenderLaw};
+use super::{Framing, Habits, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -39,6 +39,7 @@ impl SenderLaw for Credit {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::NONE;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)

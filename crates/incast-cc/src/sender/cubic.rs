@@ -23,7 +23,7 @@
 //! - No response to spurious losses or timeouts (section 4.9 is optional).
 //! - A reduction never raises the window, which the lower bound of 2 MSS could do after a timeout.
 
-use super::{Framing, LawInfo, Recovery, SenderLaw, window_limited};
+use super::{Framing, Habits, LawInfo, Recovery, SenderLaw, window_limited};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -290,6 +290,7 @@ impl SenderLaw for Cubic {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::LISTENS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)

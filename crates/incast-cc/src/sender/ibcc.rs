@@ -23,7 +23,7 @@
 //! - How the table is filled is up to whoever manages the fabric: [`Fill`] has two ways.
 //! - The trigger threshold, at which a source only logs, is left out. Losses and timeouts do not change the rate.
 
-use super::{Condition, Framing, LawInfo, Recovery, SenderLaw};
+use super::{Condition, Framing, Habits, LawInfo, Recovery, SenderLaw};
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
     feedback::CnpContent,
@@ -180,6 +180,7 @@ impl SenderLaw for Ibcc {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::LISTENS;
     const HEEDS: CnpContent = CnpContent::Congestion;
     const CONDITIONS: &'static [Condition] = &[Condition::new("cnp_interval", "becn", &["cnp"])];
 

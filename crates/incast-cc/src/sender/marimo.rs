@@ -17,7 +17,7 @@
 //!
 //! `rule = "settling"` is not the paper's: it keeps the estimator and changes what is made of it (see [`Rule`]).
 
-use super::{Framing, LawInfo, Recovery, SenderLaw, window_limited};
+use super::{Framing, Habits, LawInfo, Recovery, SenderLaw, window_limited};
 use crate::{
     Feedback, Loss, Path,
     marimo::{
@@ -192,6 +192,7 @@ impl SenderLaw for Marimo {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::LISTENS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let increase = chosen("increase", 1.0, given)?;

@@ -82,6 +82,30 @@ pub struct Transport {
     pub control_priority: Option<u8>,
 }
 
+/// Which methods of a law do something, of those that hosts would call with each packet: they leave the others out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Habits {
+    /// It goes by acknowledgements, by losses that they show, or by what was sent: [`SenderLaw::on_ack`],
+    /// [`SenderLaw::on_loss`], [`SenderLaw::on_sent`].
+    pub listens: bool,
+    /// It wants to be woken: [`SenderLaw::next_timer`].
+    pub has_timer: bool,
+    /// It has something to say to its receiver, or hears that there is one: [`SenderLaw::take_signal`],
+    /// [`SenderLaw::word`], [`SenderLaw::on_heard`].
+    pub speaks: bool,
+}
+
+impl Habits {
+    /// All of it, for laws that say nothing else.
+    pub const ALL: Self = Self { listens: true, has_timer: true, speaks: true };
+    /// It listens, and that is all.
+    pub const LISTENS: Self = Self { listens: true, has_timer: false, speaks: false };
+    /// It speaks, and that is all.
+    pub const SPEAKS: Self = Self { listens: false, has_timer: false, speaks: true };
+    /// Nothing: what it allows follows from its parameters, and from what its receiver grants.
+    pub const NONE: Self = Self { listens: false, has_timer: false, speaks: false };
+}
+
 /// What receivers acknowledge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acknowledges {
@@ -165,6 +189,8 @@ pub trait SenderLaw: Sized {
     const CONDITIONS: &'static [Condition] = &[];
     /// It says of each packet of data which priority it has, or its receivers do: that of the flow's class has no effect.
     const ASSIGNS_PRIORITIES: bool = false;
+    /// Which of its methods do something.
+    const HABITS: Habits = Habits::ALL;
     /// What of a congestion notification it goes by ([`Self::on_cnp`]).
     const HEEDS: CnpContent = CnpContent::Nothing;
 

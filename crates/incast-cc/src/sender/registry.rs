@@ -66,6 +66,11 @@ macro_rules! dispatch {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::ASSIGNS_PRIORITIES,)* }
             }
 
+            /// See [`SenderLaw::HABITS`].
+            pub fn habits(&self) -> Habits {
+                match self { $(Self::$law(_) => <$law as SenderLaw>::HABITS,)* }
+            }
+
             /// See [`SenderLaw::HEEDS`].
             pub fn heeds(&self) -> CnpContent {
                 match self { $(Self::$law(_) => <$law as SenderLaw>::HEEDS,)* }

@@ -708,10 +708,20 @@ proptest! {
             };
             let (mut model, mut twin) = (start(), start());
             for operation in &operations {
-                let credit = model.law.credit();
+                let (credit, before) = (model.law.credit(), format!("{:?}", model.law));
                 model.apply(operation);
                 twin.apply(operation);
+                let habits = parameters.habits();
+                let is_heard =
+                    matches!(operation, Operation::Sent { .. } | Operation::Ack { .. } | Operation::Loss { .. });
+                if is_heard && !habits.listens {
+                    prop_assert_eq!(&before, &format!("{:?}", model.law), "{}: it listens", info.name);
+                }
+                let (said, told) = (model.law.take_signal(), model.law.word());
+                prop_assert_eq!(said, twin.law.take_signal(), "{}", info.name);
+                prop_assert!(habits.speaks || said.is_none() && told.is_none(), "{}: it speaks", info.name);
                 let law = &model.law;
+                prop_assert!(habits.has_timer || law.next_timer() == Time::MAX, "{}: it has a timer", info.name);
                 prop_assert!(law.window() >= 1, "{}: no window after {operation:?}", info.name);
                 prop_assert!(law.pacing_rate().is_none_or(|rate| rate.bps() > 0), "{}: no pace", info.name);
                 prop_assert!(law.credit() >= credit, "{}: credit was taken back", info.name);

@@ -28,7 +28,8 @@ use crate::{
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
     receiver::{Profile, Scheduler, Signal, reminder::Reminder},
     sender::{
-        Acknowledges, Condition, Framing, LawInfo, Recovery, SendOrder, SenderLaw, SizeClass, Transport,
+        Acknowledges, Condition, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, SizeClass,
+        Transport,
     },
 };
 use incast_units::{Bytes, Time};
@@ -230,6 +231,7 @@ impl SenderLaw for Homa {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::SPEAKS;
     const ASSIGNS_PRIORITIES: bool = true;
     const CONDITIONS: &'static [Condition] =
         &[Condition::new("incast_unscheduled", "incast_control", &["marked"])];

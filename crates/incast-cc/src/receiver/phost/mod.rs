@@ -25,7 +25,7 @@ use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
     receiver::{Profile, Scheduler, Signal, reminder::Reminder},
-    sender::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    sender::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
@@ -142,6 +142,7 @@ impl SenderLaw for Phost {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
+    const HABITS: Habits = Habits::SPEAKS;
 
     const ASSIGNS_PRIORITIES: bool = true;
 
