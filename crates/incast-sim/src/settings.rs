@@ -144,6 +144,8 @@ pub struct Class {
     pub scheduler: Option<u8>,
     /// Its scheduler hands out tokens.
     pub uses_tokens: bool,
+    /// Its scheduler tells senders their shares with acknowledgements.
+    pub tells_shares: bool,
     /// Its packets are ECN-capable.
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.

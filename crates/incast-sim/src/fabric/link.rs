@@ -302,6 +302,12 @@ impl Receiver {
         true
     }
 
+    /// The link has never gone down.
+    #[inline]
+    pub fn is_sound(&self) -> bool {
+        self.failure.is_none()
+    }
+
     /// The link goes down or comes up.
     pub fn switch(&mut self, now: Time, up: bool) {
         let failure = self.failure.get_or_insert_default();

@@ -173,6 +173,12 @@ impl Packet {
     pub fn token(&self) -> Option<TokenName> {
         TokenName::from_bits((self.value() >> ECHO_BITS) as u16)
     }
+    /// Data of a receiver-driven flow: there is the name of a token, or a word.
+    #[inline]
+    pub fn says_more(&self) -> bool {
+        // Both begin with a bit that is set.
+        self.value() >> (u64::BITS - 1) != 0
+    }
     /// Sets it, once there is a stamp.
     pub fn set_token(&mut self, name: TokenName) {
         self.set_value(self.value() & ECHO_MASK | u64::from(name.bits()) << ECHO_BITS);

@@ -34,7 +34,7 @@ const NOTIFICATIONS: u32 = 1;
 
 impl Host<'_> {
     /// Sends an answer to data that has just arrived, or was answered for, as soon as the NIC has it ready.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_answer(
         &mut self,
         packet: Packet,

@@ -18,7 +18,7 @@ use incast_units::Time;
 
 impl Host<'_> {
     /// Receiver: data.
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_data(
         &mut self,
         packet: &Packet,
@@ -55,7 +55,7 @@ impl Host<'_> {
     }
 
     /// A packet is to be acknowledged; where flows are, the last one that was missing, and those that come after it.
-    #[inline(never)]
+    #[inline]
     fn owes_answer(&self, packet: &Packet, arrival: &Arrival) -> bool {
         let class = &self.settings.classes[usize::from(packet.class)];
         class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
@@ -86,7 +86,7 @@ impl Host<'_> {
     }
 
     /// Answers a packet now, or remembers that one is owed.
-    #[inline]
+    #[inline(never)]
     fn acknowledge(
         &mut self,
         packet: &Packet,
@@ -188,8 +188,8 @@ impl Host<'_> {
         answer.position = data.position;
         answer.packets = expected;
         answer.entropy = data.reverse_entropy();
-        let (sent, share) =
-            if self.schedules { (data.sent_at(arrived), self.share_of(data)) } else { (data.stamp(), None) };
+        let sent = if self.schedules { data.sent_at(arrived) } else { data.stamp() };
+        let share = if class.tells_shares { self.share_of(data) } else { None };
         answer.set_echo(sent, share);
         answer.delay_ns = self.delay_of(sent, arrived);
         answer.set_way(data.delay_ns, Time::ZERO);

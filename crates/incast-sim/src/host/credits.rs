@@ -14,7 +14,6 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::sender::SendOrder;
 
 impl Host<'_> {
     /// As `pump_if`, where there are credits.
@@ -64,7 +63,7 @@ impl Host<'_> {
         while let Some(slot) = self.nic.pop_flow() {
             let settings = self.settings;
             let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { continue };
-            let lane = if self.schedules { flow.line } else { flow.priority };
+            let lane = flow.line;
             let needs = blocks(flow.next_frame(slot, settings, &mut self.stages) as u16);
             let Some(end) = &mut self.nic.credits else { return false };
             if !end.may_send(lane, needs) {
@@ -82,10 +81,10 @@ impl Host<'_> {
     /// A flow that was taken from its line stays the first there.
     fn put_back(&mut self, slot: u32, lane: u8) {
         let Some(Some(flow)) = self.flows.get(slot as usize) else { return };
-        let transport = &self.settings.classes[usize::from(flow.class)].transport;
-        match transport.order {
-            SendOrder::ShortestRemaining if self.schedules => self.nic.push_shortest(slot, flow.rank, lane),
-            _ => self.nic.put_back(slot, lane),
+        if flow.by_rank {
+            self.nic.push_shortest(slot, flow.rank, lane);
+        } else {
+            self.nic.put_back(slot, lane);
         }
     }
 
@@ -118,6 +117,7 @@ impl Host<'_> {
     }
 
     /// A flow control packet arrived.
+    #[inline(never)]
     pub(super) fn on_update(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(end) = &mut self.nic.credits else { return };
         let update = Update::read(packet);

@@ -10,7 +10,7 @@ use incast_units::Time;
 
 impl Host<'_> {
     /// Sender: an acknowledgement, positive or negative.
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_ack(
         &mut self,
         packet: &Packet,
@@ -42,26 +42,28 @@ impl Host<'_> {
         flow.rtt.sample(rtt);
         let (packets, marked) = packet.report();
         let one_way_delay = i64::from(packet.delay_ns) * 1000 - clock_error(self.clock.as_deref(), sent);
-        let feedback = Feedback {
-            now,
-            acked_bytes: payload_of(&acked, flow, mtu),
-            packets,
-            marked,
-            acked: flow.position(flow.send.acked(), mtu),
-            next: flow.position(flow.send.unsent(), mtu),
-            in_flight: flow.in_flight(mtu),
-            rtt,
-            app_limited: flow.app_limited(before),
-            nothing_to_send,
-            endpoint_delay: Some(packet.endpoint_delay()),
-            hops: Some(packet.hops()),
-            one_way_delay: Some(one_way_delay),
-            telemetry: telemetry.map_or(&[], Telemetry::hops),
-            share: flow.share,
-        };
-        flow.law.on_ack(&feedback);
-        flow.report_loss(now, &acked, mtu);
-        flow.refresh(settings);
+        if flow.listens {
+            let feedback = Feedback {
+                now,
+                acked_bytes: payload_of(&acked, flow, mtu),
+                packets,
+                marked,
+                acked: flow.position(flow.send.acked(), mtu),
+                next: flow.position(flow.send.unsent(), mtu),
+                in_flight: flow.in_flight(mtu),
+                rtt,
+                app_limited: flow.app_limited(before),
+                nothing_to_send,
+                endpoint_delay: Some(packet.endpoint_delay()),
+                hops: Some(packet.hops()),
+                one_way_delay: Some(one_way_delay),
+                telemetry: telemetry.map_or(&[], Telemetry::hops),
+                share: flow.share,
+            };
+            flow.hear(&feedback, &acked, settings);
+        } else {
+            flow.stay(settings, false);
+        }
         let mut is_reported = None;
         if flow.watched {
             flow.report_arrival(packet);
@@ -81,7 +83,10 @@ impl Host<'_> {
                 flow.probed = false;
                 flow.restart_timer(now, settings);
             }
-            self.offer(slot, context);
+            let (flow, desk) = self.desk(slot);
+            if let Some(flow) = flow {
+                desk.offer(flow, slot, context);
+            }
         }
         if let Some(stage) = is_reported {
             self.offer_first(stage, context);
@@ -89,6 +94,7 @@ impl Host<'_> {
         self.pump(context);
     }
 
+    #[inline(never)]
     pub(super) fn on_notification(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(Some(flow)) = self.flows.get_mut(packet.slot as usize)
             && flow.sequence == packet.sequence
@@ -118,6 +124,7 @@ impl Host<'_> {
     }
 
     /// Sender: an order of the receiver's scheduler.
+    #[inline(never)]
     pub(super) fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let (now, settings, slot) = (context.now(), self.settings, packet.slot);
         let Some((order, priority)) = Order::read(packet) else { return };
@@ -132,7 +139,10 @@ impl Host<'_> {
         if let Some(priority) = priority {
             flow.priority = priority;
         }
-        flow.law.on_heard();
+        if flow.speaks {
+            flow.law.on_heard();
+        }
+        let is_resend = matches!(order, Order::Resend(..));
         match order {
             Order::Credit(position) => {
                 flow.law.on_credit(now, position);
@@ -156,15 +166,29 @@ impl Host<'_> {
             flow.backoff = 0;
             flow.restart_timer(now, settings);
         }
-        self.change_line(slot);
-        self.offer(slot, context);
-        if let (Order::Resend(..), Some(Some(flow)), true) =
-            (order, self.flows.get_mut(slot as usize), self.nic.is_behind(slot))
-        {
+        let speaks = flow.speaks;
+        if flow.queued {
+            self.change_line(slot);
+        }
+        let (flow, desk) = self.desk(slot);
+        if let Some(flow) = flow {
+            desk.offer(flow, slot, context);
+        }
+        if is_resend && self.nic.is_behind(slot) {
+            self.delay_resend(slot, now);
+        }
+        if speaks {
+            self.say(slot, context);
+        }
+        self.pump(context);
+    }
+
+    /// Sender: what the receiver wants again waits behind other flows.
+    #[cold]
+    fn delay_resend(&mut self, slot: u32, now: Time) {
+        if let Some(Some(flow)) = self.flows.get_mut(slot as usize) {
             flow.law.on_delayed_resend(now);
         }
-        self.say(slot, context);
-        self.pump(context);
     }
 }
 

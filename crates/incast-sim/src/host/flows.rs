@@ -1,6 +1,6 @@
 //! Sender: flows start, finish, or are given up.
 
-use super::{Host, Sent, app::FlowInfo, sending::SendFlow};
+use super::{Host, Sent, app::FlowInfo, sending::SendFlow, turns::leave_line};
 use crate::{
     config::FlowSpec,
     engine::queue::Key,
@@ -97,7 +97,7 @@ impl Host<'_> {
         let flow = self.flows[slot as usize].take()?;
         self.free.push(slot);
         if flow.queued {
-            self.leave_line(slot, &flow);
+            leave_line(&flow, slot, &mut self.nic);
         }
         if let Some(waiting) = &flow.waiting {
             self.stages.forget(&self.settings.classes[usize::from(flow.class)], waiting.stage, slot);

@@ -81,8 +81,8 @@ pub struct Host<'a> {
     stages: Stages,
     /// Where it is not perfect.
     clock: Option<Box<Clock>>,
-    /// With the time of the pending event of each.
-    schedulers: Vec<(Scheduler, Time)>,
+    /// With the time of the pending event of each. Away while one of them is asked.
+    schedulers: Option<Box<[(Scheduler, Time)]>>,
     /// There are schedulers to ask.
     schedules: bool,
     /// Flows to start, latest first.
@@ -127,7 +127,7 @@ impl<'a> Host<'a> {
         flows.reverse();
         Self {
             settings,
-            schedulers: settings.schedulers(link.rate()).map(|it| (it, Time::MAX)).collect(),
+            schedulers: Some(settings.schedulers(link.rate()).map(|it| (it, Time::MAX)).collect()),
             nic: Nic::new(settings, link, input),
             flows: Vec::new(),
             free: Vec::new(),
@@ -175,13 +175,39 @@ impl<'a> Host<'a> {
         context: &mut impl NodeContext,
     ) {
         self.arrived += 1;
+        if self.nic.credits.is_some() || !self.nic.input.is_sound() {
+            return self.take_with_care(packet, telemetry, context);
+        }
+        self.nic.input.accept(context.now(), packet, || &self.nic.link);
+        self.take(packet, telemetry, context);
+    }
+
+    /// The same on a link that failed once, or has credits.
+    #[cold]
+    #[inline(never)]
+    fn take_with_care(
+        &mut self,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
         if !self.nic.input.accept(context.now(), packet, || &self.nic.link) {
             self.recorder.packet(context.now(), self.node, 0, EventKind::Lost, packet);
             return;
         }
-        if self.nic.credits.is_some() {
+        let has_credits = self.nic.credits.is_some();
+        if has_credits {
             self.receive_credits(packet);
         }
+        self.take(packet, telemetry, context);
+        if has_credits {
+            self.pump(context);
+        }
+    }
+
+    /// Each kind of packet is somebody's business.
+    #[inline(always)]
+    fn take(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         match packet.kind {
             Kind::Data => self.on_data(packet, telemetry, context),
             Kind::Ack | Kind::Nack => self.on_ack(packet, telemetry, context),
@@ -197,9 +223,6 @@ impl<'a> Host<'a> {
             Kind::Report => self.on_report(packet, context),
             Kind::FlowControl => self.on_update(packet, context),
             Kind::Marker | Kind::MarkerAck => debug_assert!(false, "{:?} ends at switches", packet.kind),
-        }
-        if self.nic.credits.is_some() {
-            self.pump(context);
         }
     }
 

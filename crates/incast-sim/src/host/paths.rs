@@ -65,6 +65,7 @@ impl Paths {
 
     /// What the next packet carries: its way, and any for its answer. A packet that is sent `again` without that
     /// anything was heard of the first one has been lost on its way.
+    #[inline(never)]
     pub fn entropy(&mut self, position: u32, again: bool) -> u32 {
         if again {
             self.on_fate(position, Fate::Lost);
@@ -77,10 +78,12 @@ impl Paths {
     }
 
     /// Something was heard of a packet.
+    #[inline]
     pub fn on_fate(&mut self, position: u32, fate: Fate) {
-        let (packet, way) = *self.place(position);
-        if packet == position {
-            self.place(position).0 = UNKNOWN;
+        let place = self.place(position);
+        if place.0 == position {
+            let way = place.1;
+            place.0 = UNKNOWN;
             self.spray.on_fate(way, fate);
         }
     }

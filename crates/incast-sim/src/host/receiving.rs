@@ -104,17 +104,24 @@ pub struct Arrival {
 
 impl Arrival {
     /// The flow was complete before.
+    #[inline]
     pub fn is_late(&self) -> bool {
         self.slot == DONE
     }
 }
 
 impl Receiving {
+    #[inline]
     fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
         if source == packet.source && sequence == packet.sequence && (index as usize) < self.records.len() {
             return index;
         }
+        self.look_up(packet)
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, packet: &Packet) -> u32 {
         let index = self.table.find(packet.source, packet.sequence).unwrap_or_else(|| {
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.progress.push(Progress::default());
@@ -152,7 +159,7 @@ impl Receiving {
     }
 
     /// Takes a data packet.
-    #[inline]
+    #[inline(never)]
     pub fn on_data(&mut self, now: Time, packet: &Packet, in_order_only: bool) -> Arrival {
         let flow = self.find(packet);
         let record = &mut self.records[flow as usize];
@@ -246,6 +253,7 @@ impl Receiving {
     }
 
     /// A flow has ended without being complete.
+    #[inline(never)]
     pub fn is_abandoned(&self, flow: u32) -> bool {
         let record = &self.records[flow as usize];
         record.slot == DONE && record.delivered == Time::MAX

@@ -25,6 +25,7 @@ impl Host<'_> {
             if let Some(word) = word {
                 scheduler.on_word(new.now, flow, word);
             }
+            scheduler.next_timer()
         });
     }
 
@@ -35,7 +36,8 @@ impl Host<'_> {
         arrival: &Arrival,
         context: &mut impl NodeContext,
     ) {
-        let record = self.receiving.records[arrival.flow as usize];
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let Some(index) = class.scheduler else { return };
         if arrival.is_late() && self.receiving.is_abandoned(arrival.flow) {
             // The scheduler may never have heard of it.
             return;
@@ -43,24 +45,22 @@ impl Host<'_> {
         let mtu = u64::from(self.settings.host.mtu);
         // The packet carries the flow's length in packets; only its last one says how short that is.
         let size = u64::from(packet.packets) * mtu;
+        let arrived = self.receiving.records[arrival.flow as usize].bytes;
         let seen = receiver::Arrival {
             now: context.now(),
             flow: arrival.flow,
             position: u64::from(packet.position) * mtu,
             bytes: u32::from(packet.payload),
             expected: (u64::from(arrival.expected) * mtu).min(size),
-            remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(record.bytes) },
+            remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(arrived) },
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
-        let word = self.word_of(packet);
-        self.with_scheduler_of(packet.class, context, |scheduler, send| {
-            if let Some(word) = word {
-                scheduler.on_word(seen.now, seen.flow, word);
-            } else if let Some(name) = packet.token() {
-                scheduler.on_token_used(seen.flow, name);
+        self.with_scheduler(usize::from(index), context, |scheduler, send| {
+            if packet.says_more() {
+                tell_more(scheduler, packet, &seen, class.uses_tokens);
             }
-            scheduler.on_data(&seen, send);
+            scheduler.take_data(&seen, send)
         });
     }
 
@@ -69,7 +69,10 @@ impl Host<'_> {
     pub(super) fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
         if self.schedules {
             let (now, class) = (context.now(), self.receiving.records[flow as usize].class);
-            self.with_scheduler_of(class, context, |scheduler, send| scheduler.on_end(now, flow, end, send));
+            self.with_scheduler_of(class, context, |scheduler, send| {
+                scheduler.on_end(now, flow, end, send);
+                scheduler.next_timer()
+            });
         }
     }
 
@@ -80,12 +83,11 @@ impl Host<'_> {
     }
 
     /// What the acknowledgement of a packet says of the flow's share.
-    #[cold]
     #[inline(never)]
     pub(super) fn share_of(&mut self, data: &Packet) -> Option<Share> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
-        let scheduler = &mut self.schedulers[usize::from(index)].0;
-        if scheduler.tells_shares() { scheduler.share(self.receiving.index_of(data)?) } else { None }
+        let scheduler = &mut self.schedulers.as_mut()?.get_mut(usize::from(index))?.0;
+        scheduler.share(self.receiving.index_of(data)?)
     }
 
     /// The sender has given a flow up.
@@ -97,19 +99,14 @@ impl Host<'_> {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     pub(super) fn on_scheduler_timer(&mut self, index: u32, context: &mut impl NodeContext) {
         let now = context.now();
         let index = index as usize;
-        if self.schedulers[index].1 != now {
-            return;
-        }
-        self.schedulers[index].1 = Time::MAX;
-        self.with_scheduler(index, context, |scheduler, send| {
-            if scheduler.next_timer() <= now {
-                scheduler.on_timer(now, send);
-            }
-        });
+        let pending = self.schedulers.as_mut().and_then(|schedulers| schedulers.get_mut(index));
+        let Some((_, event)) = pending.filter(|(_, event)| *event == now) else { return };
+        *event = Time::MAX;
+        self.with_scheduler(index, context, |scheduler, send| scheduler.wake(now, send));
         self.pump(context);
     }
 
@@ -118,30 +115,32 @@ impl Host<'_> {
         &mut self,
         class: u8,
         context: &mut impl NodeContext,
-        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)) -> Time,
     ) {
         if let Some(index) = self.settings.classes[usize::from(class)].scheduler {
             self.with_scheduler(usize::from(index), context, ask);
         }
     }
 
-    /// Asks a scheduler, sends what it wants sent, and sees to it that its timer is not missed.
+    /// Asks a scheduler, which says when its timer is wanted: sends what it wants sent, and sees to it that that time is not
+    /// missed.
+    #[inline(always)]
     fn with_scheduler(
         &mut self,
         index: usize,
         context: &mut impl NodeContext,
-        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)),
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)) -> Time,
     ) {
         // Put aside all of them: a scheduler itself is large.
-        let mut schedulers = std::mem::take(&mut self.schedulers);
-        let (scheduler, event) = &mut schedulers[index];
-        ask(scheduler, &mut |control| self.send_control(&control, context));
-        let next = scheduler.next_timer();
-        if next < *event {
-            *event = next.max(context.now());
-            context.schedule(*event, self.event(class::SCHEDULER, index as u32));
+        let Some(mut schedulers) = self.schedulers.take() else { return };
+        if let Some((scheduler, event)) = schedulers.get_mut(index) {
+            let next = ask(scheduler, &mut |control| self.send_control(&control, context));
+            if next < *event {
+                *event = next.max(context.now());
+                context.schedule(*event, self.event(class::SCHEDULER, index as u32));
+            }
         }
-        self.schedulers = schedulers;
+        self.schedulers = Some(schedulers);
     }
 
     /// Sends what the scheduler wants sent to the sender of one of its flows.
@@ -158,6 +157,18 @@ impl Host<'_> {
         packet.class = about.class;
         self.scatter(&mut packet);
         self.push_control(packet, None, context);
+    }
+}
+
+/// Tells a scheduler what came with a packet of data: the name of its token, or a word of its sender.
+#[inline(never)]
+fn tell_more(scheduler: &mut Scheduler, packet: &Packet, seen: &receiver::Arrival, uses_tokens: bool) {
+    if uses_tokens {
+        if let Some(name) = packet.token() {
+            scheduler.on_token_used(seen.flow, name);
+        }
+    } else if let Some(word) = packet.word() {
+        scheduler.on_word(seen.now, seen.flow, word);
     }
 }
 
@@ -223,6 +234,7 @@ mod tests {
             transport: Transport::default(),
             scheduler: Some(0),
             uses_tokens: true,
+            tells_shares: true,
             ecn_capable: false,
             notification_interval: None,
             tells_edge_marks: false,
@@ -321,7 +333,7 @@ mod tests {
         host.on_packet(&Packet::new(Kind::Abandon, 1, 9, 0, 5), None, &mut world);
         let sent = flush(&mut host, &mut world);
         assert!(sent.iter().all(|packet| packet.kind != Kind::Credit), "{sent:?}");
-        assert_eq!(host.schedulers[0].0.next_timer(), Time::MAX);
+        assert_eq!(host.schedulers.as_ref().map(|schedulers| schedulers[0].0.next_timer()), Some(Time::MAX));
         assert_eq!((host.received().len(), host.received()[0].bytes), (1, 0));
     }
 

@@ -16,7 +16,12 @@ use crate::{
     },
     settings::{Class, Settings},
 };
-use incast_cc::{Loss, Path, receiver::Share, sender::Law, spray::Fate};
+use incast_cc::{
+    Feedback, Loss, Path,
+    receiver::Share,
+    sender::{Law, SendOrder},
+    spray::Fate,
+};
 use incast_units::{Rate, Time};
 
 /// Whether a flow may send.
@@ -30,6 +35,16 @@ pub enum Turn {
     Blocked,
 }
 
+/// The packet that may go next.
+#[derive(Clone, Copy, Debug)]
+pub struct Next {
+    packet: u32,
+    /// It was sent before.
+    again: bool,
+    /// It needs a token.
+    on_token: bool,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct SendFlow {
@@ -38,14 +53,24 @@ pub struct SendFlow {
     credit: u64,
     /// Picoseconds per byte on the wire; zero without pacing.
     pace: f64,
+    /// There are gaps between its packets: they are paced, or the window is below one of them.
+    gaps: bool,
     /// Pacing allows the next packet from here on.
     next_send: Time,
     /// Where the receiver hands out tokens: what goes beyond the credit, or again, needs one each.
     tokens: Option<Box<Tokens>>,
     /// A receiver's scheduler has its say.
     pub driven: bool,
-    /// It has ways to choose, or is driven: its packets are not all alike.
-    special: bool,
+    /// Its law goes by acknowledgements, losses and what was sent; see [`incast_cc::sender::Habits`].
+    pub listens: bool,
+    /// Its law has a timer.
+    pub has_timer: bool,
+    /// Its law has something to say to the receiver's scheduler.
+    pub speaks: bool,
+    /// Its law says of each packet which priority it has.
+    assigns: bool,
+    /// Of the flows of its host that may send, the shortest goes first.
+    pub by_rank: bool,
     /// It has ways to choose, or an underlay: what is heard of its packets matters to more than its law.
     pub watched: bool,
     /// No timer runs while it waits for its receiver.
@@ -147,14 +172,21 @@ impl SendFlow {
         let mtu = u64::from(settings.host.mtu);
         let packets = spec.bytes.div_ceil(mtu) as u32;
         let random = random(settings.seed, spec.source, sequence);
+        let habits = class.law.habits();
+        let driven = class.scheduler.is_some();
         let mut flow = Self {
             window: 0,
             credit: 0,
             pace: 0.0,
+            gaps: false,
             next_send: Time::ZERO,
             tokens: class.uses_tokens.then(Box::default),
-            driven: class.scheduler.is_some(),
-            special: class.scheduler.is_some() || settings.ways.is_some(),
+            driven,
+            listens: habits.listens,
+            has_timer: habits.has_timer,
+            speaks: driven && habits.speaks,
+            assigns: driven && class.law.assigns_priorities(),
+            by_rank: class.transport.order == SendOrder::ShortestRemaining,
             watched: class.arrangement.is_some() || settings.ways.is_some(),
             reminded: class.transport.reminded,
             rank: 0,
@@ -206,6 +238,7 @@ impl SendFlow {
     /// Nothing may be sent before the connection is open: no window.
     pub fn close(&mut self) {
         (self.opening, self.window, self.pace, self.next_send) = (true, 0, 0.0, Time::ZERO);
+        self.gaps = true;
     }
 
     /// The connection is open: the law begins now, and knows an RTT.
@@ -220,6 +253,14 @@ impl SendFlow {
     /// Packets of the flow.
     pub fn packets(&self) -> u32 {
         self.packets
+    }
+
+    /// Tells the law what an acknowledgement shows.
+    #[inline(never)]
+    pub fn hear(&mut self, feedback: &Feedback<'_>, acked: &Acked, settings: &Settings) {
+        self.law.on_ack(feedback);
+        self.report_loss(feedback.now, acked, settings.host.mtu);
+        self.refresh(settings);
     }
 
     /// Asks the law what it now allows; to be called after each of its events.
@@ -238,9 +279,26 @@ impl SendFlow {
             Some(rate) => 8e12 / rate.as_f64().max(1.0),
         };
         let mtu = u64::from(settings.host.mtu);
-        let gaps = pace > 0.0 || window.min(self.window) < mtu;
-        (self.window, self.pace) = (window, pace);
-        if gaps && (sent || settings.classes[usize::from(self.class)].repaces) {
+        // One that ends is looked at once more.
+        let (gaps, ended) = (pace > 0.0 || window < mtu, self.window < mtu);
+        (self.window, self.pace, self.gaps) = (window, pace, gaps);
+        if gaps || ended {
+            self.replan(settings, sent);
+        }
+    }
+
+    /// The same after something that its law does not listen to, which allows what it did.
+    #[inline]
+    pub fn stay(&mut self, settings: &Settings, sent: bool) {
+        if self.gaps {
+            self.replan(settings, sent);
+        }
+    }
+
+    /// Plans the gap after the last packet anew, if that is to be.
+    #[inline(never)]
+    fn replan(&mut self, settings: &Settings, sent: bool) {
+        if sent || settings.classes[usize::from(self.class)].repaces {
             self.plan_next(settings);
         }
     }
@@ -335,8 +393,7 @@ impl SendFlow {
         if again { self.tokens.is_none() } else { self.position(packet, mtu) < self.credit }
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn has_token(&mut self, now: Time) -> bool {
         self.tokens.as_mut().is_some_and(|tokens| tokens.any(now))
     }
@@ -426,23 +483,27 @@ impl SendFlow {
         (self.window, rate as u64)
     }
 
-    /// Whether the law lets the next packet go at `now`.
-    #[inline]
-    fn permission(&mut self, now: Time, mtu: u32) -> Turn {
-        let Some((packet, again)) = self.send.next() else { return Turn::Blocked };
-        if !self.is_free(packet, again, mtu) && !self.has_token(now) {
-            return Turn::Blocked;
+    /// Which packet is next, if the law lets it go at `now`; otherwise what it waits for.
+    #[inline(always)]
+    pub fn permission(&mut self, now: Time, mtu: u32) -> Result<Next, Turn> {
+        let Some((packet, again)) = self.send.next() else { return Err(Turn::Blocked) };
+        let on_token = !self.is_free(packet, again, mtu);
+        if on_token && !self.has_token(now) {
+            return Err(Turn::Blocked);
         }
         let in_flight = self.send.in_flight();
         if (u64::from(in_flight) + 1) * u64::from(mtu) > self.window && (in_flight > 0 || self.window == 0) {
             self.limited_until = self.send.unsent();
-            return Turn::Blocked;
+            return Err(Turn::Blocked);
         }
-        if self.next_send > now { Turn::At(self.next_send) } else { Turn::Ready }
+        if self.next_send > now {
+            return Err(Turn::At(self.next_send));
+        }
+        Ok(Next { packet, again, on_token })
     }
 
     /// Whether a packet of this flow may go to the NIC at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn turn(
         &mut self,
         now: Time,
@@ -452,7 +513,7 @@ impl SendFlow {
         stages: &mut Stages,
     ) -> Turn {
         if self.waiting.is_none() {
-            return self.permission(now, settings.host.mtu);
+            return self.permission(now, settings.host.mtu).map_or_else(|turn| turn, |_| Turn::Ready);
         }
         self.turn_of_held(now, host, slot, settings, stages)
     }
@@ -471,9 +532,8 @@ impl SendFlow {
         let Some(place) = self.waiting.as_ref().map(|waiting| waiting.stage) else { return Turn::Blocked };
         let stage = stages.at(place);
         if stage.is_empty() {
-            match self.permission(now, settings.host.mtu) {
-                Turn::Ready => {}
-                turn => return turn,
+            if let Err(turn) = self.permission(now, settings.host.mtu) {
+                return turn;
             }
             if stage.passes(now, self.next_wire(settings)) {
                 return Turn::Ready;
@@ -484,16 +544,16 @@ impl SendFlow {
         let mut next = Time::MAX;
         while self.waiting.as_ref().is_some_and(|waiting| waiting.packets < backlog) {
             match self.permission(now, settings.host.mtu) {
-                Turn::Ready => {
-                    let packet = self.emit(now, host, slot, settings);
+                Ok(next) => {
+                    let packet = self.emit_apart(next, now, host, slot, settings);
                     stage.push(now, packet);
                     self.waiting.iter_mut().for_each(|waiting| waiting.packets += 1);
                 }
-                Turn::At(time) => {
+                Err(Turn::At(time)) => {
                     next = time;
                     break;
                 }
-                Turn::Blocked => break,
+                Err(_) => break,
             }
         }
         let is_first = stage.first().is_some_and(|packet| packet.slot == slot);
@@ -508,24 +568,9 @@ impl SendFlow {
         }
     }
 
-    /// The next packet for the NIC; [`Self::turn`] has just said that it may go.
-    #[inline]
-    pub fn take(
-        &mut self,
-        now: Time,
-        host: u32,
-        slot: u32,
-        settings: &Settings,
-        stages: &mut Stages,
-    ) -> Option<Packet> {
-        if self.waiting.is_none() {
-            return Some(self.emit(now, host, slot, settings));
-        }
-        self.take_of_held(now, host, slot, settings, stages)
-    }
-
+    /// The next packet for the NIC of a flow whose packets may be held; [`Self::turn`] has just said that it may go.
     #[inline(never)]
-    fn take_of_held(
+    pub fn take_of_held(
         &mut self,
         now: Time,
         host: u32,
@@ -535,7 +580,8 @@ impl SendFlow {
     ) -> Option<Packet> {
         let stage = stages.at(self.waiting.as_ref()?.stage);
         if stage.is_empty() {
-            let packet = self.emit(now, host, slot, settings);
+            let next = self.permission(now, settings.host.mtu).ok()?;
+            let packet = self.emit_apart(next, now, host, slot, settings);
             stage.pass(now, u32::from(packet.wire) + settings.wire.gap);
             return Some(packet);
         }
@@ -576,7 +622,7 @@ impl SendFlow {
     }
 
     /// A packet was acknowledged: its way is good.
-    #[inline(never)]
+    #[inline]
     pub fn report_arrival(&mut self, ack: &Packet) {
         if let Some(paths) = &mut self.paths {
             paths.on_fate(ack.position, Fate::Arrived);
@@ -602,12 +648,23 @@ impl SendFlow {
     }
 
     /// The priority of the next packet that it has for the NIC.
+    #[inline]
     pub fn next_priority(&self, slot: u32, mtu: u32, stages: &mut Stages) -> u8 {
+        if self.assigns || self.waiting.is_some() {
+            self.own_priority(slot, mtu, stages)
+        } else {
+            self.priority
+        }
+    }
+
+    /// The same where packets have their own.
+    #[inline(never)]
+    fn own_priority(&self, slot: u32, mtu: u32, stages: &mut Stages) -> u8 {
         let waiting = self.waiting.as_ref().filter(|waiting| waiting.packets > 0);
         if let Some(packet) = waiting.and_then(|waiting| stages.at(waiting.stage).first_of(slot)) {
             return packet.priority;
         }
-        let next = self.send.next().filter(|_| self.driven);
+        let next = self.send.next().filter(|_| self.assigns);
         let own = next.and_then(|(packet, again)| match again {
             false => self.law.priority(self.position(packet, mtu)),
             true => self.law.resend_priority(self.position(packet, mtu)),
@@ -615,43 +672,21 @@ impl SendFlow {
         own.unwrap_or(self.priority)
     }
 
-    /// A packet goes, with a token if it needs one, the priority that it has by its place in the flow, and a way of its own.
-    #[inline(never)]
-    fn emit_special(&mut self, packet: &mut Packet, again: bool, mtu: u32) {
-        let position = packet.position;
-        if let Some(paths) = &mut self.paths {
-            packet.entropy = paths.entropy(position, again);
-        }
-        if !self.driven {
-            return;
-        }
-        let place = self.position(position, mtu);
-        let priority = if again { self.law.resend_priority(place) } else { self.law.priority(place) };
-        if let Some(priority) = priority {
-            packet.priority = priority;
-        }
-        if let Some(word) = self.law.word() {
-            packet.set_word(word);
-        }
-        if !self.is_free(position, again, mtu)
-            && let Some(tokens) = &mut self.tokens
-            && let Some(name) = tokens.take()
-        {
-            packet.set_token(name);
-        }
-    }
-
-    /// Makes the packet that reliability wants sent next.
-    #[inline]
-    fn emit(&mut self, now: Time, host: u32, slot: u32, settings: &Settings) -> Packet {
+    /// Makes the next packet, with the priority that it has by its place in the flow, a way of its
+    /// own, and a token if it needs one.
+    #[inline(always)]
+    pub fn emit(&mut self, next: Next, now: Time, host: u32, slot: u32, settings: &Settings) -> Packet {
         let class = &settings.classes[usize::from(self.class)];
         let mtu = settings.host.mtu;
-        let (position, again) = self.send.next().unwrap_or((0, true));
+        let Next { packet: position, again, on_token } = next;
         let payload = self.payload(position, mtu);
         let mut packet = Packet::new(Kind::Data, host, self.spec.destination, self.sequence, slot);
         packet.position = position;
         packet.packets = self.packets;
-        packet.entropy = self.entropy;
+        packet.entropy = match &mut self.paths {
+            Some(paths) => paths.entropy(position, again),
+            None => self.entropy,
+        };
         packet.wire = class.format.data(payload) as u16;
         packet.payload = payload as u16;
         packet.class = self.class;
@@ -661,8 +696,11 @@ impl SendFlow {
             packet.set_last();
         }
         packet.set_stamp(now);
-        if self.special {
-            self.emit_special(&mut packet, again, mtu);
+        if self.assigns || self.speaks {
+            self.address(&mut packet, again, mtu);
+        }
+        if on_token {
+            self.use_token(&mut packet);
         }
         if again {
             self.retransmitted_bytes += u64::from(payload);
@@ -674,9 +712,42 @@ impl SendFlow {
             self.set_deadline(now, settings);
         }
         (self.last_start, self.last_wire) = (now, u32::from(packet.wire) + settings.wire.gap);
-        self.law.on_sent(now, payload);
-        self.ask(settings, true);
+        if self.listens {
+            self.law.on_sent(now, payload);
+            self.ask(settings, true);
+        } else {
+            self.stay(settings, true);
+        }
         packet
+    }
+
+    /// The same where a packet takes another way through the host than most.
+    #[inline(never)]
+    fn emit_apart(&mut self, next: Next, now: Time, host: u32, slot: u32, settings: &Settings) -> Packet {
+        self.emit(next, now, host, slot, settings)
+    }
+
+    /// What the law wants a packet to have: its priority, and a word to the receiver.
+    #[inline(never)]
+    fn address(&self, packet: &mut Packet, again: bool, mtu: u32) {
+        if self.assigns {
+            let place = self.position(packet.position, mtu);
+            let priority = if again { self.law.resend_priority(place) } else { self.law.priority(place) };
+            packet.priority = priority.unwrap_or(packet.priority);
+        }
+        if self.speaks
+            && let Some(word) = self.law.word()
+        {
+            packet.set_word(word);
+        }
+    }
+
+    /// A packet goes on a token.
+    #[inline(always)]
+    fn use_token(&mut self, packet: &mut Packet) {
+        if let Some(name) = self.tokens.as_mut().and_then(|tokens| tokens.take()) {
+            packet.set_token(name);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl Host<'_> {
     pub(super) fn say(&mut self, slot: u32, context: &mut impl NodeContext) {
         let settings = self.settings;
         while let Some(Some(flow)) = self.flows.get_mut(slot as usize)
-            && flow.driven
+            && flow.speaks
             && let Some(signal) = flow.law.take_signal()
         {
             let class = &settings.classes[usize::from(flow.class)];
@@ -63,6 +63,7 @@ impl Host<'_> {
             let signal = read(packet);
             self.with_scheduler_of(packet.class, context, |scheduler, send| {
                 scheduler.on_signal(now, flow, signal, send);
+                scheduler.next_timer()
             });
         } else {
             self.answer(Kind::Ack, packet, None, packet.packets, (1, 0), now, context);

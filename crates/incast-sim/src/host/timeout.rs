@@ -88,7 +88,12 @@ impl Host<'_> {
 #[inline]
 pub(super) fn plan_timer(flow: &mut SendFlow, slot: u32, base: u32, context: &mut impl NodeContext) {
     if flow.deadline < flow.timer_event {
-        flow.timer_event = flow.deadline;
-        context.schedule(flow.deadline, Event { class: class::RETRANSMISSION, entity: base, payload: slot });
+        start_timer(flow, slot, base, context);
     }
+}
+
+#[inline(never)]
+fn start_timer(flow: &mut SendFlow, slot: u32, base: u32, context: &mut impl NodeContext) {
+    flow.timer_event = flow.deadline;
+    context.schedule(flow.deadline, Event { class: class::RETRANSMISSION, entity: base, payload: slot });
 }

@@ -27,6 +27,7 @@ impl Tokens {
     }
 
     /// The receiver has given `number` tokens in all.
+    #[inline]
     pub fn pull(&mut self, number: u64) {
         self.lasting += number.saturating_sub(self.pulled);
         self.pulled = self.pulled.max(number);
@@ -38,7 +39,13 @@ impl Tokens {
     }
 
     /// There is a token that has not expired. Drops those before it that have.
+    #[inline]
     pub fn any(&mut self, now: Time) -> bool {
+        if self.expiring.is_empty() { self.lasting > 0 } else { self.any_fresh(now) }
+    }
+
+    #[inline(never)]
+    fn any_fresh(&mut self, now: Time) -> bool {
         while self.expiring.front().is_some_and(|(expiry, _)| *expiry <= now) {
             self.expiring.pop_front();
         }
@@ -46,6 +53,7 @@ impl Tokens {
     }
 
     /// Uses a token, rather one that expires, and says its name; [`Self::any`] has just said that there is one.
+    #[inline]
     pub fn take(&mut self) -> Option<TokenName> {
         let Some((_, name)) = self.expiring.pop_front() else {
             self.lasting = self.lasting.saturating_sub(1);

@@ -2,9 +2,10 @@
 
 use super::{
     Host,
+    nic::Nic,
     sending::{SendFlow, Turn},
     timeout::plan_timer,
-    underlay::clock_error,
+    underlay::{Stages, clock_error},
 };
 use crate::{
     engine::Event,
@@ -13,61 +14,26 @@ use crate::{
         packet::{Kind, Packet, Telemetry},
     },
     probe::EventKind,
+    settings::Settings,
 };
-use incast_cc::sender::SendOrder;
+
 use incast_units::Time;
 
 impl Host<'_> {
     /// Lets a flow stand in the NIC's line, or wait for its time.
-    #[inline]
     pub(super) fn offer(&mut self, slot: u32, context: &mut impl NodeContext) {
-        let settings = self.settings;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        let timer = flow.law.next_timer();
-        if timer < flow.law_event {
-            // A timer that has passed comes at once.
-            flow.law_event = timer.max(context.now());
-            let event = Event { class: class::LAW, entity: self.base, payload: slot };
-            context.schedule(flow.law_event, event);
-        }
-        if flow.queued {
-            plan_timer(flow, slot, self.base, context);
-            return;
-        }
-        // Asking may hand packets to the underlay, which starts the timer.
-        let turn = flow.turn(context.now(), self.node, slot, settings, &mut self.stages);
-        plan_timer(flow, slot, self.base, context);
-        match turn {
-            Turn::Ready => {
-                flow.queued = true;
-                if self.schedules {
-                    self.stand_in_line(slot);
-                } else {
-                    self.nic.push_flow(slot, flow.priority);
-                }
-            }
-            Turn::At(time) if time < flow.release_event => {
-                flow.release_event = time;
-                context.schedule(time, Event { class: class::RELEASE, entity: self.base, payload: slot });
-            }
-            Turn::At(_) | Turn::Blocked => {}
+        let (flow, desk) = self.desk(slot);
+        if let Some(flow) = flow {
+            desk.offer(flow, slot, context);
         }
     }
 
-    /// A flow stands in the NIC's line of the priority that its next packet has, since that is what may be paused; or in the
-    /// one in which the shortest goes first.
-    #[inline(never)]
-    fn stand_in_line(&mut self, slot: u32) {
-        let settings = self.settings;
-        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        flow.line = flow.next_priority(slot, settings.host.mtu, &mut self.stages);
-        match settings.classes[usize::from(flow.class)].transport.order {
-            SendOrder::Turns => self.nic.push_flow(slot, flow.line),
-            SendOrder::ShortestRemaining => {
-                flow.rank = u64::from(flow.send.waiting());
-                self.nic.push_shortest(slot, flow.rank, flow.line);
-            }
-        }
+    /// A flow, and what it needs to stand in line.
+    #[inline(always)]
+    pub(super) fn desk(&mut self, slot: u32) -> (Option<&mut SendFlow>, Desk<'_>) {
+        let flow = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
+        let (node, base, settings) = (self.node, self.base, self.settings);
+        (flow, Desk { settings, stages: &mut self.stages, nic: &mut self.nic, node, base })
     }
 
     /// Another packet may be the next one of a flow, or have another priority: then it stands in another line.
@@ -75,23 +41,12 @@ impl Host<'_> {
     pub(super) fn change_line(&mut self, slot: u32) {
         let settings = self.settings;
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return };
-        if !flow.queued || flow.next_priority(slot, settings.host.mtu, &mut self.stages) == flow.line {
-            return;
-        }
-        match settings.classes[usize::from(flow.class)].transport.order {
-            SendOrder::Turns => self.nic.remove_flow(slot, flow.line),
-            SendOrder::ShortestRemaining => self.nic.remove_shortest(slot, flow.rank, flow.line),
-        }
-        self.stand_in_line(slot);
-    }
-
-    /// A flow leaves the NIC's line.
-    #[cold]
-    pub(super) fn leave_line(&mut self, slot: u32, flow: &SendFlow) {
-        let class = &self.settings.classes[usize::from(flow.class)];
-        match class.transport.order {
-            SendOrder::Turns => self.nic.remove_flow(slot, flow.line),
-            SendOrder::ShortestRemaining => self.nic.remove_shortest(slot, flow.rank, flow.line),
+        if flow.queued && flow.next_priority(slot, settings.host.mtu, &mut self.stages) != flow.line {
+            leave_line(flow, slot, &mut self.nic);
+            let (flow, desk) = self.desk(slot);
+            if let Some(flow) = flow {
+                desk.stand_in_line(flow, slot);
+            }
         }
     }
 
@@ -168,30 +123,59 @@ impl Host<'_> {
         let settings = self.settings;
         let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return None };
         flow.queued = false;
+        if flow.waiting.is_some() {
+            return self.send_held(slot, context);
+        }
         let mut sent = None;
-        if flow.turn(now, self.node, slot, settings, &mut self.stages) == Turn::Ready
-            && let Some(packet) = flow.take(now, self.node, slot, settings, &mut self.stages)
-        {
-            debug_assert!(
-                self.nic.permission.allowed(1 << packet.priority) != 0,
-                "a packet of a paused priority is sent: {packet:?}"
-            );
-            self.created_bytes += u64::from(packet.wire);
-            self.injected += 1;
-            if !self.nic.link.send(now, &packet, None, context) {
-                self.recorder.packet(now, self.node, 0, EventKind::Lost, &packet);
+        if let Ok(next) = flow.permission(now, settings.host.mtu) {
+            let packet = flow.emit(next, now, self.node, slot, settings);
+            sent = Some(self.put_on_link(&packet, context));
+        }
+        let (flow, desk) = self.desk(slot);
+        match flow {
+            Some(flow) if !flow.speaks => desk.offer(flow, slot, context),
+            _ => {
+                self.say(slot, context);
+                self.offer(slot, context);
             }
-            sent = Some((packet.priority, packet.wire));
         }
+        sent
+    }
+
+    /// The same of a flow whose packets an underlay may hold.
+    #[inline(never)]
+    fn send_held(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
+        let now = context.now();
+        let settings = self.settings;
+        let Some(Some(flow)) = self.flows.get_mut(slot as usize) else { return None };
         let shared = flow.waiting.as_ref().map(|waiting| waiting.stage);
-        if self.schedules {
-            self.say(slot, context);
-        }
+        let packet = match flow.turn(now, self.node, slot, settings, &mut self.stages) {
+            Turn::Ready => flow.take_of_held(now, self.node, slot, settings, &mut self.stages),
+            Turn::At(_) | Turn::Blocked => None,
+        };
+        let sent = packet.map(|packet| self.put_on_link(&packet, context));
+        self.say(slot, context);
         self.offer(slot, context);
         if let Some(stage) = shared {
             self.offer_first(stage, context);
         }
         sent
+    }
+
+    /// Sends a packet of data, and says which priority and size it had.
+    #[inline(always)]
+    fn put_on_link(&mut self, packet: &Packet, context: &mut impl NodeContext) -> (u8, u16) {
+        debug_assert!(
+            self.nic.permission.allowed(1 << packet.priority) != 0,
+            "a packet of a paused priority is sent: {packet:?}"
+        );
+        self.created_bytes += u64::from(packet.wire);
+        self.injected += 1;
+        let now = context.now();
+        if !self.nic.link.send(now, packet, None, context) {
+            self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
+        }
+        (packet.priority, packet.wire)
     }
 
     pub(super) fn on_release(&mut self, slot: u32, context: &mut impl NodeContext) {
@@ -221,5 +205,85 @@ impl Host<'_> {
         }
         self.offer(slot, context);
         self.pump(context);
+    }
+}
+
+/// What of a host a flow needs to stand in line.
+pub(super) struct Desk<'h> {
+    settings: &'h Settings,
+    stages: &'h mut Stages,
+    nic: &'h mut Nic,
+    node: u32,
+    base: u32,
+}
+
+impl Desk<'_> {
+    /// Lets a flow stand in the NIC's line, or wait for its time.
+    #[inline(always)]
+    pub(super) fn offer(self, flow: &mut SendFlow, slot: u32, context: &mut impl NodeContext) {
+        let base = self.base;
+        if flow.has_timer {
+            plan_law_timer(flow, slot, base, context);
+        }
+        if !flow.queued {
+            match flow.turn(context.now(), self.node, slot, self.settings, self.stages) {
+                Turn::Ready => {
+                    flow.queued = true;
+                    self.stand_in_line(flow, slot);
+                }
+                Turn::At(time) => plan_release(flow, slot, time, base, context),
+                Turn::Blocked => {}
+            }
+        }
+        // Asking may have handed packets to the underlay, which starts the timer.
+        plan_timer(flow, slot, base, context);
+    }
+
+    /// A flow stands in the NIC's line of the priority that its next packet has, since that is what may be paused; or in the
+    /// one in which the shortest goes first.
+    #[inline(always)]
+    fn stand_in_line(self, flow: &mut SendFlow, slot: u32) {
+        flow.line = flow.next_priority(slot, self.settings.host.mtu, self.stages);
+        if flow.by_rank {
+            stand_by_rank(flow, slot, self.nic);
+        } else {
+            self.nic.push_flow(slot, flow.line);
+        }
+    }
+}
+
+#[inline(never)]
+fn stand_by_rank(flow: &mut SendFlow, slot: u32, nic: &mut Nic) {
+    flow.rank = u64::from(flow.send.waiting());
+    nic.push_shortest(slot, flow.rank, flow.line);
+}
+
+/// A flow leaves the NIC's line.
+#[cold]
+pub(super) fn leave_line(flow: &SendFlow, slot: u32, nic: &mut Nic) {
+    if flow.by_rank {
+        nic.remove_shortest(slot, flow.rank, flow.line);
+    } else {
+        nic.remove_flow(slot, flow.line);
+    }
+}
+
+/// Sees to it that a flow is looked at when its pace lets the next packet go.
+#[inline(never)]
+fn plan_release(flow: &mut SendFlow, slot: u32, time: Time, base: u32, context: &mut impl NodeContext) {
+    if time < flow.release_event {
+        flow.release_event = time;
+        context.schedule(time, Event { class: class::RELEASE, entity: base, payload: slot });
+    }
+}
+
+/// Sees to it that the time at which a law wants to be woken is not missed.
+#[inline(never)]
+fn plan_law_timer(flow: &mut SendFlow, slot: u32, base: u32, context: &mut impl NodeContext) {
+    let timer = flow.law.next_timer();
+    if timer < flow.law_event {
+        // A timer that has passed comes at once.
+        flow.law_event = timer.max(context.now());
+        context.schedule(flow.law_event, Event { class: class::LAW, entity: base, payload: slot });
     }
 }

@@ -196,9 +196,14 @@ impl Host<'_> {
     /// nanoseconds. Its sender knows how wrong its own clock was.
     #[inline]
     pub(super) fn delay_of(&self, sent: Time, arrived: Time) -> i32 {
-        let true_delay = arrived.saturating_sub(sent).ps() as i64;
-        let ns = (true_delay + clock_error(self.clock.as_deref(), arrived)).div_euclid(1000);
-        ns.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+        let true_delay = arrived.saturating_sub(sent).ps();
+        match self.clock.as_deref() {
+            None => (true_delay / 1000).min(i32::MAX as u64) as i32,
+            clock => {
+                let ns = (true_delay as i64 + clock_error(clock, arrived)).div_euclid(1000);
+                ns.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+            }
+        }
     }
 
     /// Receiver: tells the sender's underlay how long a data packet took.

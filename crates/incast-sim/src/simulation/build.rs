@@ -196,6 +196,7 @@ impl Plan {
         let queue = |priority: u8| priority * config.switch.virtual_channels;
         let class = |class: &crate::config::ClassConfig| {
             let transport = class.law.transport();
+            let scheduler = class.scheduler.and_then(|index| config.host.schedulers.get(usize::from(index)));
             Class {
                 law: class.law.clone(),
                 law_at: class.law_at.clone(),
@@ -212,10 +213,8 @@ impl Plan {
                 underlay: class.underlay.clone(),
                 transport,
                 scheduler: class.scheduler,
-                uses_tokens: class
-                    .scheduler
-                    .and_then(|index| config.host.schedulers.get(usize::from(index)))
-                    .is_some_and(ReceiverScheduler::uses_tokens),
+                uses_tokens: scheduler.is_some_and(ReceiverScheduler::uses_tokens),
+                tells_shares: scheduler.is_some_and(ReceiverScheduler::tells_shares),
                 ecn_capable: class.law.ecn_capable(),
                 notification_interval: class.law.notification_interval(),
                 tells_edge_marks: class.law.tells_edge_marks(),

@@ -70,7 +70,7 @@ impl SelectiveRepeat {
         packet as usize & (self.states.len() - 1)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&self) -> Option<(u32, bool)> {
         match self.lost.front() {
             Some(packet) => Some((*packet, true)),
@@ -79,13 +79,10 @@ impl SelectiveRepeat {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn sent(&mut self, stamp: u64) {
-        if let Some(packet) = self.lost.pop_front() {
-            let place = self.place(packet);
-            self.states[place] = State::Again;
-            self.again.push_back(Again { packet, stamp, later: 0 });
-            self.forget_arrived();
+        if !self.lost.is_empty() {
+            self.sent_again(stamp);
         } else if self.unsent < self.total {
             if (self.unsent - self.acked) as usize >= self.states.len() {
                 self.grow();
@@ -97,6 +94,16 @@ impl SelectiveRepeat {
             return;
         }
         self.in_flight += 1;
+    }
+
+    #[inline(never)]
+    fn sent_again(&mut self, stamp: u64) {
+        if let Some(packet) = self.lost.pop_front() {
+            let place = self.place(packet);
+            self.states[place] = State::Again;
+            self.again.push_back(Again { packet, stamp, later: 0 });
+            self.forget_arrived();
+        }
     }
 
     #[cold]
@@ -142,13 +149,15 @@ impl SelectiveRepeat {
         self.highest =
             self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
         self.examined = self.examined.max(self.acked);
-        if self.highest > self.acked || !self.lost.is_empty() || !self.again.is_empty() {
+        let is_behind = self.examined < self.highest.saturating_sub(self.reordering);
+        if is_behind || !self.lost.is_empty() || !self.again.is_empty() {
             self.detect(stamp, &mut result);
         }
         result
     }
 
     /// Looks for losses after an arrival of a packet sent at `stamp`.
+    #[inline(never)]
     fn detect(&mut self, stamp: u64, result: &mut Acked) {
         let note = |packet: u32, result: &mut Acked| {
             if result.lost == 0 {
