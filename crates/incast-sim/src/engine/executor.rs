@@ -612,7 +612,7 @@ impl<D: Domain> Shared<'_, D> {
 
     /// Runs one domain's events of a window. Returns the number of events, how many of them were messages, and when
     /// the domain must run again.
-    #[inline]
+    #[inline(always)]
     fn run_domain(
         &self,
         thread: usize,

@@ -41,7 +41,8 @@ impl RoundTrip {
         } else {
             Time::from_ps(self.smoothed.saturating_add(self.variation.saturating_mul(4)))
         };
-        timeout.max(least).saturating_mul(1 << backoff.min(MOST_BACKOFF))
+        let timeout = timeout.max(least);
+        if backoff == 0 { timeout } else { timeout.saturating_mul(1 << backoff.min(MOST_BACKOFF)) }
     }
 
     /// Probe timeout for tail losses, twice the smoothed RTT (RFC 8985, section 7.2); `None` before the first sample.

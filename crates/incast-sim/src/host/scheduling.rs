@@ -29,7 +29,7 @@ impl Host<'_> {
         });
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn consult_scheduler(
         &mut self,
         packet: &Packet,

@@ -348,11 +348,16 @@ impl SendFlow {
     /// Starts the timer afresh, or stops it: there is nothing to wait for while nothing is in flight, unless it is credit.
     #[inline]
     pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
-        if self.send.in_flight() > 0 || !self.reminded && self.waits_for_credit(now, settings.host.mtu) {
+        if self.send.in_flight() > 0 || self.awaits_credit(now, settings) {
             self.set_deadline(now, settings);
         } else {
             self.deadline = Time::MAX;
         }
+    }
+
+    #[inline(never)]
+    fn awaits_credit(&mut self, now: Time, settings: &Settings) -> bool {
+        !self.reminded && self.waits_for_credit(now, settings.host.mtu)
     }
 
     /// A tail-loss probe comes before the retransmission timeout: once, where recovery has one and the underlay holds
