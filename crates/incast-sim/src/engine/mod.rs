@@ -14,6 +14,7 @@ pub mod domain;
 pub mod executor;
 mod lines;
 mod mailbox;
+mod network;
 pub mod prefetch;
 pub mod queue;
 pub mod random;
