@@ -152,7 +152,7 @@ impl Keys {
         }
     }
 
-    /// By time and then by place, too.
+    /// Sorts what is too long for anything else, by time and then by place as well.
     #[inline(never)]
     fn sort_many(&mut self) {
         let Self { count, list, sorted, long, .. } = self;

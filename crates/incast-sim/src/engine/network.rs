@@ -1,4 +1,4 @@
-//! Sorting networks for the processors of whose vectors one holds eight numbers: no branch depends on what is sorted.
+//! A sorting network in vectors of eight numbers, where the processor has them: no branch depends on what is sorted.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx2::Network;
@@ -13,18 +13,18 @@ mod avx2 {
     use super::MOST;
     use std::arch::x86_64::*;
 
+    /// Columns.
     const LANES: usize = 8;
     /// Bits of relative times.
     const TIME_BITS: u32 = 20;
     /// Bits of a place.
-    const PLACE_BITS: u32 = MOST.ilog2();
+    const PLACE_BITS: i32 = MOST.ilog2() as i32;
 
-    /// Keys at eight places, each its relative time and then its place. A list is written into a few rows, one after
-    /// the other, but read by columns: it is sorted as soon as each column is, and none has a key that is smaller than
-    /// one of the column before.
+    /// Keys in the eight lanes of a vector, each a relative time and then a place in the list. A few rows of them are
+    /// a list that is written row by row, and read column by column when it is sorted.
     type Row = __m256i;
 
-    /// This processor has AVX2.
+    /// Only where there is AVX2.
     #[derive(Clone, Copy, Debug)]
     pub struct Network(());
 
@@ -34,26 +34,27 @@ mod avx2 {
             is_x86_feature_detected!("avx2").then_some(Self(()))
         }
 
-        /// Sorts the first `count` of a list of relative times, below 2^20, in the upper halves, and anything in the
-        /// lower, by time and then by place. Returns whether some have the same time. There must be room for the next
-        /// power of two, and for eight; what lies behind the end may be anything.
+        /// Sorts the first `count` of a list, from two to [`MOST`], by what is in their upper halves, relative times
+        /// below 2^20, and then by place. Returns whether some have the same time. Both lists have room for the next
+        /// power of two, and for 16; what lies behind the end may be anything.
         #[inline]
         pub fn sort(self, list: &[u64], count: usize, sorted: &mut [u64]) -> bool {
+            debug_assert!((2..=MOST).contains(&count), "{count} keys");
             // SAFETY: `detect` has found AVX2.
             unsafe {
                 match count {
-                    ..=8 => sort::<1, 8>(list, count, sorted),
                     ..=16 => sort::<2, 16>(list, count, sorted),
-                    ..=32 => sort::<4, 32>(list, count, sorted),
-                    ..=64 => sort::<8, 64>(list, count, sorted),
+                    17..=32 => sort::<4, 32>(list, count, sorted),
+                    33..=64 => sort::<8, 64>(list, count, sorted),
                     _ => sort::<16, MOST>(list, count, sorted),
                 }
             }
         }
     }
 
-    /// A bitonic network (K. Batcher, Sorting networks and their applications, 1968): what is sorted already is merged
-    /// in pairs, first within the columns, then across them.
+    /// Merges what is sorted in pairs, first within the columns and then across them (K. Batcher, Sorting networks and
+    /// their applications, 1968): one of a pair is turned around, so that both are a bitonic run, of which the smaller
+    /// half and the larger are bitonic runs again.
     #[target_feature(enable = "avx2")]
     fn sort<const ROWS: usize, const PLACES: usize>(list: &[u64], count: usize, sorted: &mut [u64]) -> bool {
         let list = list.first_chunk::<PLACES>().expect("there is room for all rows");
@@ -66,31 +67,27 @@ mod avx2 {
             let later = _mm256_or_si256(place, _mm256_set1_epi32(1 << TIME_BITS));
             let is_key = _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), place);
             let time = _mm256_blendv_epi8(later, time, is_key);
-            *row = _mm256_or_si256(_mm256_slli_epi32::<{ PLACE_BITS as i32 }>(time), place);
+            *row = _mm256_or_si256(_mm256_slli_epi32::<PLACE_BITS>(time), place);
             place = _mm256_add_epi32(place, _mm256_set1_epi32(LANES as i32));
         }
-        let mut run = 2;
-        while run <= ROWS {
-            for low in (0..ROWS).filter(|row| row & (run / 2) == 0) {
-                exchange(&mut rows, low, low ^ (run - 1));
-            }
-            finish_columns(&mut rows, run / 2);
-            run *= 2;
-        }
-        merge_columns::<ROWS, 1, 1>(&mut rows);
-        finish_columns(&mut rows, ROWS);
-        merge_columns::<ROWS, 2, 3>(&mut rows);
-        exchange_lanes::<ROWS, 1, 1>(&mut rows);
-        finish_columns(&mut rows, ROWS);
-        merge_columns::<ROWS, 4, 7>(&mut rows);
-        exchange_lanes::<ROWS, 2, 2>(&mut rows);
-        exchange_lanes::<ROWS, 1, 1>(&mut rows);
-        finish_columns(&mut rows, ROWS);
 
-        let in_place = _mm256_set1_epi32(PLACES as i32 - 1);
-        // SAFETY: a row is eight numbers, of which any bits are one.
-        let places = rows
-            .map(|row| unsafe { std::mem::transmute::<Row, [u32; LANES]>(_mm256_and_si256(row, in_place)) });
+        merge_runs::<ROWS, 1>(&mut rows);
+        merge_runs::<ROWS, 2>(&mut rows);
+        merge_runs::<ROWS, 4>(&mut rows);
+        merge_runs::<ROWS, 8>(&mut rows);
+        merge_columns::<ROWS, 1>(&mut rows);
+        sort_runs::<ROWS, ROWS>(&mut rows);
+        merge_columns::<ROWS, 2>(&mut rows);
+        exchange_columns::<ROWS, 1>(&mut rows);
+        sort_runs::<ROWS, ROWS>(&mut rows);
+        merge_columns::<ROWS, 4>(&mut rows);
+        exchange_columns::<ROWS, 2>(&mut rows);
+        exchange_columns::<ROWS, 1>(&mut rows);
+        sort_runs::<ROWS, ROWS>(&mut rows);
+
+        let place_of = |row| _mm256_and_si256(row, _mm256_set1_epi32(PLACES as i32 - 1));
+        // SAFETY: both are eight numbers of 32 bits.
+        let places = rows.map(|row| unsafe { std::mem::transmute::<Row, [u32; LANES]>(place_of(row)) });
         for lane in 0..count.div_ceil(ROWS).min(LANES) {
             for (row, places) in places.iter().enumerate() {
                 sorted[lane * ROWS + row] = list[places[lane] as usize % PLACES];
@@ -113,85 +110,109 @@ mod avx2 {
         (_mm256_min_epu32(one, other), _mm256_max_epu32(one, other))
     }
 
+    /// The keys of other columns: those whose numbers differ in bits `BITS`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn exchange<const ROWS: usize>(rows: &mut [Row; ROWS], low: usize, high: usize) {
-        (rows[low], rows[high]) = in_order(rows[low], rows[high]);
+    fn from_others<const BITS: u32>(row: Row) -> Row {
+        _mm256_permutevar8x32_epi32(row, lanes(|lane| lane ^ BITS))
     }
 
-    /// Sorts runs of `run` keys of the columns: none in the first half of one is larger than one in the second half, and
-    /// each half is bitonic. Goes on with halves of it.
+    /// In columns with bit `BIT` in their number the keys of `with`, in others those of `without`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn finish_columns<const ROWS: usize>(rows: &mut [Row; ROWS], run: usize) {
-        let mut distance = run / 2;
-        while distance > 0 {
-            for low in (0..ROWS).filter(|row| row & distance == 0) {
-                exchange(rows, low, low + distance);
+    fn choose<const BIT: u32>(without: Row, with: Row) -> Row {
+        _mm256_blendv_epi8(without, with, lanes(|lane| if lane & BIT == 0 { 0 } else { u32::MAX }))
+    }
+
+    /// In each column, merges pairs of sorted runs of `LENGTH` keys, if there are any.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn merge_runs<const ROWS: usize, const LENGTH: usize>(rows: &mut [Row; ROWS]) {
+        if LENGTH < ROWS {
+            for low in 0..ROWS {
+                if low & LENGTH == 0 {
+                    let high = low ^ (2 * LENGTH - 1);
+                    (rows[low], rows[high]) = in_order(rows[low], rows[high]);
+                }
             }
-            distance /= 2;
+            sort_runs::<ROWS, LENGTH>(rows);
         }
     }
 
-    /// Keys of the lanes whose number is that of the own one with bits `WITH` turned around.
+    /// In each column, sorts bitonic runs of `LENGTH` keys.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn turned<const WITH: u32>(keys: Row) -> Row {
-        _mm256_permutevar8x32_epi32(keys, lanes(|lane| lane ^ WITH))
-    }
-
-    /// Of lanes whose number has bit `BIT` the keys of `upper`, of the others those of `lower`.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn either<const BIT: u32>(lower: Row, upper: Row) -> Row {
-        _mm256_blendv_epi8(lower, upper, lanes(|lane| if lane & BIT == 0 { 0 } else { u32::MAX }))
-    }
-
-    /// Exchanges each key of `BIT` columns with that at the mirrored place of the next `BIT`, whose lanes are found with
-    /// `WITH`: the larger ones go there.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn merge_columns<const ROWS: usize, const BIT: u32, const WITH: u32>(rows: &mut [Row; ROWS]) {
-        if ROWS == 1 {
-            return exchange_lanes::<ROWS, BIT, WITH>(rows);
+    fn sort_runs<const ROWS: usize, const LENGTH: usize>(rows: &mut [Row; ROWS]) {
+        if LENGTH > 8 {
+            exchange_rows::<ROWS, 8>(rows);
         }
+        if LENGTH > 4 {
+            exchange_rows::<ROWS, 4>(rows);
+        }
+        if LENGTH > 2 {
+            exchange_rows::<ROWS, 2>(rows);
+        }
+        if LENGTH > 1 {
+            exchange_rows::<ROWS, 1>(rows);
+        }
+    }
+
+    /// Puts the smaller keys into rows without bit `BIT` in their number, and the larger into those with it.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn exchange_rows<const ROWS: usize, const BIT: usize>(rows: &mut [Row; ROWS]) {
+        for low in 0..ROWS {
+            if low & BIT == 0 {
+                (rows[low], rows[low | BIT]) = in_order(rows[low], rows[low | BIT]);
+            }
+        }
+    }
+
+    /// Takes the first step of merging pairs of `COUNT` columns, in which the keys are sorted.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn merge_columns<const ROWS: usize, const COUNT: u32>(rows: &mut [Row; ROWS]) {
+        // Turned around, all bits of a column's number differ, and of a row's.
+        let turned = match COUNT {
+            1 => from_others::<1>,
+            2 => from_others::<3>,
+            _ => from_others::<7>,
+        };
         for low in 0..ROWS / 2 {
             let high = ROWS - 1 - low;
-            let (smaller, larger) = in_order(rows[low], turned::<WITH>(rows[high]));
-            rows[low] = either::<BIT>(smaller, larger);
-            rows[high] = turned::<WITH>(either::<BIT>(larger, smaller));
+            let (smaller, larger) = in_order(rows[low], turned(rows[high]));
+            rows[low] = choose::<COUNT>(smaller, larger);
+            rows[high] = turned(choose::<COUNT>(larger, smaller));
         }
     }
 
-    /// Exchanges each key of lanes without bit `BIT` with that of the same row in the lane found with `WITH`.
+    /// Puts the smaller keys into columns without bit `BIT` in their number, and the larger into those with it.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn exchange_lanes<const ROWS: usize, const BIT: u32, const WITH: u32>(rows: &mut [Row; ROWS]) {
+    fn exchange_columns<const ROWS: usize, const BIT: u32>(rows: &mut [Row; ROWS]) {
         for row in rows {
-            let (smaller, larger) = in_order(*row, turned::<WITH>(*row));
-            *row = either::<BIT>(smaller, larger);
+            let (smaller, larger) = in_order(*row, from_others::<BIT>(*row));
+            *row = choose::<BIT>(smaller, larger);
         }
     }
 
-    /// Whether two neighbours have the same time. The last and the first count as neighbours, which makes no difference
-    /// with two keys or more.
+    /// Whether two neighbours have the same time. The last and the first count as neighbours too, as it does no harm.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn has_tie<const ROWS: usize>(rows: &[Row; ROWS]) -> bool {
-        let next_column = _mm256_permutevar8x32_epi32(rows[0], lanes(|lane| (lane + 1) % LANES as u32));
-        let mut least = _mm256_xor_si256(rows[ROWS - 1], next_column);
+        let next = _mm256_permutevar8x32_epi32(rows[0], lanes(|lane| (lane + 1) % LANES as u32));
+        let mut least = _mm256_xor_si256(rows[ROWS - 1], next);
         for row in 1..ROWS {
             least = _mm256_min_epu32(least, _mm256_xor_si256(rows[row - 1], rows[row]));
         }
-        let same_time =
-            _mm256_cmpeq_epi32(_mm256_srli_epi32::<{ PLACE_BITS as i32 }>(least), _mm256_setzero_si256());
-        _mm256_movemask_epi8(same_time) != 0
+        let same = _mm256_cmpeq_epi32(_mm256_srli_epi32::<PLACE_BITS>(least), _mm256_setzero_si256());
+        _mm256_movemask_epi8(same) != 0
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod none {
-    /// No network for this processor.
+    /// There is none for this processor.
     #[derive(Clone, Copy, Debug)]
     pub enum Network {}
 

@@ -22,16 +22,13 @@ impl<D: Domain> Shared<'_, D> {
 
     /// Orders messages that arrive at the same instant, in a list that is sorted by time.
     #[inline(never)]
-    pub(super) fn break_ties(&self, keys: &mut [u64], names: &Names, window: Window) {
-        let mut next = 1;
-        while next < keys.len() {
-            let time = keys[next] >> 32;
-            next += 1;
-            if keys[next - 2] >> 32 == time {
-                let first = next - 2;
-                next += keys[next..].iter().take_while(|key| *key >> 32 == time).count();
-                self.break_tie(&mut keys[first..next], window.start + Time::from_ps(time), names);
-            }
+    pub(super) fn break_ties(&self, mut keys: &mut [u64], names: &Names, window: Window) {
+        while let Some(first) = keys.array_windows().position(|[one, other]| (one ^ other) >> 32 == 0) {
+            let time = keys[first] >> 32;
+            let count = keys[first..].iter().take_while(|key| *key >> 32 == time).count();
+            let (tied, later) = keys[first..].split_at_mut(count);
+            self.break_tie(tied, window.start + Time::from_ps(time), names);
+            keys = later;
         }
     }
 
