@@ -1,6 +1,7 @@
 //! The arrivals of a domain in one window, in their order.
 
 use super::network::{MOST, Network};
+use incast_units::Time;
 
 /// Arrivals that are taken and compared at a time: what a vector of the processor holds. Mailboxes have so many lines
 /// to a chunk, so that a chunk is taken in one step, however few of them are in use.
@@ -60,19 +61,22 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds `arrivals[..count]`: relative times, below 2^20, and lines. The others, which may be anything, are
-    /// written too, as no processor guesses how many there are: they lie behind the end, and are overwritten later or
-    /// ignored.
+    /// Adds `count` arrivals, in the lines from `first` on, less than 2^20 ps after `start`. The next ones, which may
+    /// be anything, are written too, as no processor guesses how many there are: they lie behind the end, and are
+    /// overwritten later or ignored.
     #[inline(always)]
-    pub fn extend(&mut self, count: usize, arrivals: [(u64, u32); LANES]) {
+    pub fn extend(&mut self, count: usize, first: u32, time_of: impl Fn(usize) -> Time, start: Time) {
         debug_assert!(count <= LANES, "{count} of {LANES}");
         let end = self.count + count;
         if end + TWICE > self.list.len() {
             self.grow(end);
         }
         let places = self.list[self.count..].first_chunk_mut::<LANES>();
-        *places.expect("there are as many places behind the end") =
-            arrivals.map(|(time, line)| time << 32 | u64::from(line));
+        // One addition subtracts the start and adds the line.
+        let first = u64::from(first).wrapping_sub(start.ps() << 32);
+        *places.expect("there are as many places behind the end") = std::array::from_fn(|place| {
+            (time_of(place).ps() << 32).wrapping_add(first.wrapping_add(place as u64))
+        });
         self.count = end;
     }
 
@@ -172,7 +176,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sorts_by_time(times in proptest::collection::vec(0u64..1 << 20, 0..300), spread in 1u64..1 << 20) {
+        fn sorts_by_time(
+            times in proptest::collection::vec(0u64..1 << 20, 0..300),
+            spread in 1u64..1 << 20,
+            start in 0u64..1 << 50,
+        ) {
             let list = times.iter().enumerate().map(|(line, time)| (time % spread) << 32 | line as u64);
             let list: Vec<u64> = list.collect();
             let mut expected = list.clone();
@@ -180,14 +188,16 @@ mod tests {
             let tie = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
             for network in [Network::detect(), None] {
                 let mut keys = Keys { network, ..Keys::default() };
-                keys.extend(5, std::array::from_fn(|line| (line as u64 * 77 % 90, line as u32)));
+                let start = Time::from_ps(start);
+                keys.extend(5, 7, |place| start + Time::from_ps(place as u64 * 77 % 90), start);
                 keys.sorted();
                 // What was there before does not matter, nor what lies behind.
                 keys.clear();
-                for chunk in list.chunks(LANES) {
-                    let of =
-                        |place: usize| chunk.get(place).map_or((u64::MAX / 3, 7), |key| (key >> 32, *key as u32));
-                    keys.extend(chunk.len(), std::array::from_fn(of));
+                for (place, chunk) in list.chunks(LANES).enumerate() {
+                    let of = |place: usize| {
+                        chunk.get(place).map_or(Time::from_ps(u64::MAX / 3), |key| start + Time::from_ps(key >> 32))
+                    };
+                    keys.extend(chunk.len(), (place * LANES) as u32, of, start);
                 }
                 let (sorted, found) = keys.sorted();
                 prop_assert_eq!((&*sorted, found), (&expected[..], tie));

@@ -628,9 +628,7 @@ impl<D: Domain> Shared<'_, D> {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
                 self.post.visit_chunks(from, window.index, index, |first, count, times| {
-                    let relative = |place: usize| times[place].ps().wrapping_sub(window.start.ps());
-                    let arrivals = std::array::from_fn(|place| (relative(place), first + place as u32));
-                    keys.extend(count as usize, arrivals);
+                    keys.extend(count as usize, first, times, window.start);
                 });
             }
         }

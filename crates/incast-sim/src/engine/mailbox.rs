@@ -284,7 +284,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     }
 
     /// Calls `each` for every chunk of messages from `thread` to `domain` for `window` with its first line, how many
-    /// lines are in use, and the times of all, of which those of other lines mean nothing.
+    /// lines are in use, and what tells the times of all, of which those of other lines mean nothing.
     ///
     /// # Safety
     /// The caller runs `domain` in `window`.
@@ -294,7 +294,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         thread: usize,
         window: u64,
         domain: u32,
-        mut each: impl FnMut(u32, u32, [Time; CHUNK as usize]),
+        mut each: impl FnMut(u32, u32, &dyn Fn(usize) -> Time),
     ) {
         // SAFETY: rule 2, promised by the caller.
         let List { first, last } = unsafe { *self.list(thread, window, domain) };
@@ -308,8 +308,9 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
             // SAFETY: rule 4: the whole chunk is of this list. It lies in one segment, in which lines that nobody has
             // written are zero, and any number is a time.
-            let times = std::array::from_fn(|line| unsafe { (&raw const (*base.add(line)).time).read() });
-            each(chunk * CHUNK, lines, times);
+            let time_of =
+                |line: usize| unsafe { (&raw const (*base.add(line % CHUNK as usize)).time).read() };
+            each(chunk * CHUNK, lines, &time_of);
             if is_last {
                 return;
             }
