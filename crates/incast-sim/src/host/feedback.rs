@@ -5,7 +5,7 @@ use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet, Telemetry},
 };
-use incast_cc::{Feedback, sender::Acknowledges, spray::Fate, underlay::Reports};
+use incast_cc::{Feedback, spray::Fate};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -36,13 +36,12 @@ impl Host<'_> {
             Kind::Nack => flow.send.on_nack(packet.packets),
             _ => flow.send.on_ack(packet.position, packet.packets, handed_over.ps()),
         };
-        let class = &settings.classes[usize::from(flow.class)];
-        let with_hold = class.arrangement.is_some_and(|arrangement| arrangement.rtt_with_hold);
-        let rtt = now - if with_hold { handed_over } else { sent };
+        let rtt = now - if flow.rtt_with_hold { handed_over } else { sent };
         flow.rtt.sample(rtt);
-        let (packets, marked) = packet.report();
-        let one_way_delay = i64::from(packet.delay_ns) * 1000 - clock_error(self.clock.as_deref(), sent);
+        let clock = self.clock.as_deref();
+        let one_way_delay = || i64::from(packet.delay_ns) * 1000 - clock_error(clock, sent);
         if flow.listens {
+            let (packets, marked) = packet.report();
             let feedback = Feedback {
                 now,
                 acked_bytes: payload_of(&acked, flow, mtu),
@@ -56,7 +55,7 @@ impl Host<'_> {
                 nothing_to_send,
                 endpoint_delay: Some(packet.endpoint_delay()),
                 hops: Some(packet.hops()),
-                one_way_delay: Some(one_way_delay),
+                one_way_delay: Some(one_way_delay()),
                 telemetry: telemetry.map_or(&[], Telemetry::hops),
                 share: flow.share,
             };
@@ -64,16 +63,10 @@ impl Host<'_> {
         } else {
             flow.stay(settings, false);
         }
-        let mut is_reported = None;
-        if flow.watched {
-            flow.report_arrival(packet);
-            if let (Some(waiting), Some(Reports::Acknowledgements)) =
-                (&flow.waiting, class.arrangement.map(|arrangement| arrangement.reports))
-            {
-                let stage = waiting.stage;
-                self.stages.at(stage).on_report(now, sent, one_way_delay);
-                is_reported = Some(stage);
-            }
+        flow.report_arrival(packet);
+        let heard_by = flow.heard_by;
+        if let Some(stage) = heard_by {
+            self.stages.at(stage).on_report(now, sent, one_way_delay());
         }
         if flow.send.is_done() {
             self.finish(slot, context);
@@ -88,7 +81,7 @@ impl Host<'_> {
                 desk.offer(flow, slot, context);
             }
         }
-        if let Some(stage) = is_reported {
+        if let Some(stage) = heard_by {
             self.offer_first(stage, context);
         }
         self.pump(context);
@@ -135,7 +128,6 @@ impl Host<'_> {
             }
             return;
         };
-        let class = &settings.classes[usize::from(flow.class)];
         if let Some(priority) = priority {
             flow.priority = priority;
         }
@@ -161,7 +153,7 @@ impl Host<'_> {
                 flow.refresh(settings);
             }
         }
-        if class.transport.acknowledges == Acknowledges::Flows {
+        if flow.patient {
             // The receiver lives: acknowledgements need not tell that.
             flow.backoff = 0;
             flow.restart_timer(now, settings);

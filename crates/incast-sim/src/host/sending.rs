@@ -19,8 +19,9 @@ use crate::{
 use incast_cc::{
     Feedback, Loss, Path,
     receiver::Share,
-    sender::{Law, SendOrder},
+    sender::{Acknowledges, Law, SendOrder},
     spray::Fate,
+    underlay::Reports,
 };
 use incast_units::{Rate, Time};
 
@@ -71,8 +72,12 @@ pub struct SendFlow {
     assigns: bool,
     /// Of the flows of its host that may send, the shortest goes first.
     pub by_rank: bool,
-    /// It has ways to choose, or an underlay: what is heard of its packets matters to more than its law.
-    pub watched: bool,
+    /// Round trips begin where packets are handed to the underlay, not where they leave it.
+    pub rtt_with_hold: bool,
+    /// The stage of the underlay that learns of delays from its acknowledgements.
+    pub heard_by: Option<u32>,
+    /// Its receiver acknowledges it as a whole: until then whatever is heard of the receiver tells that it lives.
+    pub patient: bool,
     /// No timer runs while it waits for its receiver.
     reminded: bool,
     /// Its place in the NIC's line, where the shortest goes first.
@@ -187,7 +192,11 @@ impl SendFlow {
             speaks: driven && habits.speaks,
             assigns: driven && class.law.assigns_priorities(),
             by_rank: class.transport.order == SendOrder::ShortestRemaining,
-            watched: class.arrangement.is_some() || settings.ways.is_some(),
+            rtt_with_hold: class.arrangement.is_some_and(|arrangement| arrangement.rtt_with_hold),
+            heard_by: stage.filter(|_| {
+                class.arrangement.is_some_and(|arrangement| arrangement.reports == Reports::Acknowledgements)
+            }),
+            patient: class.transport.acknowledges == Acknowledges::Flows,
             reminded: class.transport.reminded,
             rank: 0,
             line: class.priority,

@@ -9,7 +9,6 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::sender::Acknowledges;
 use incast_units::Time;
 
 impl Host<'_> {
@@ -39,12 +38,10 @@ impl Host<'_> {
             self.pump(context);
             return;
         }
-        let class = &settings.classes[usize::from(flow.class)];
-        let is_patient = class.transport.acknowledges == Acknowledges::Flows;
         let is_probe = flow.may_probe() && flow.rtt.probe_timeout(Time::ZERO).is_some();
         if is_probe && flow.send.prober().is_some_and(SelectiveRepeat::probe) {
             flow.probed = true;
-        } else if is_patient {
+        } else if flow.patient {
             // What is lost is the receiver's business; the law may remind it.
             flow.timeouts += 1;
             flow.backoff = flow.backoff.saturating_add(1);
