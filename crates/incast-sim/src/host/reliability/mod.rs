@@ -64,7 +64,7 @@ impl Send {
     }
 
     /// An acknowledgement: `position` caused it and was sent at `stamp`, everything below `cumulative` has arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
         match self {
             Self::Selective(send) => send.on_ack(position, cumulative, stamp),
@@ -73,6 +73,7 @@ impl Send {
     }
 
     /// The receiver misses `expected`.
+    #[inline(never)]
     pub fn on_nack(&mut self, expected: u32) -> Acked {
         match self {
             Self::Selective(send) => send.on_ack(expected, expected, 0),

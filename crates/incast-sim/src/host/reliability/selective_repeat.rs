@@ -130,7 +130,7 @@ impl SelectiveRepeat {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
         let mut result = Acked::default();
         let cumulative = cumulative.min(self.unsent);
