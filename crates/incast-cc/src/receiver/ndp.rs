@@ -188,22 +188,27 @@ impl Receiver {
                 flow.queued = true;
                 self.turns.push_back(handle);
             } else {
-                self.forget();
-                self.last.push_back(Last {
-                    due: now.saturating_add(self.repeat_after),
-                    flow: handle,
-                    number,
-                });
+                let last = Last { due: now.saturating_add(self.repeat_after), flow: handle, number };
+                self.remember(last);
             }
             self.next_pull = now.saturating_add(self.interval);
             return;
         }
     }
 
-    /// Drops PULLs that are no longer the last of their flow, so that no timer is set for them.
-    fn forget(&mut self) {
+    /// This PULL is to be said again if nothing comes of it. Those before it that are no longer the last of their flow are
+    /// dropped, so that no timer is set for them.
+    #[inline]
+    fn remember(&mut self, new: Last) {
+        if let Some(last) = self.last.back_mut()
+            && last.flow == new.flow
+        {
+            *last = new;
+            return;
+        }
         let flows = &self.flows;
         while self.last.pop_front_if(|last| !flows[last.flow as usize].ends_with(last.number)).is_some() {}
+        self.last.push_back(new);
     }
 
     /// Puts PULLs of which nothing has come into the queue again. Those that were followed by others need not be.
