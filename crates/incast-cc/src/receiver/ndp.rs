@@ -173,27 +173,34 @@ impl Receiver {
     /// Sends a PULL to the next flow to which one is owed, or says its last one again.
     fn pull(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
         while let Some(handle) = self.turns.pop_front() {
-            let flow = &mut self.flows[handle as usize];
-            flow.queued = false;
-            let again = std::mem::take(&mut flow.again);
-            if flow.owed > 0 {
-                flow.owed -= 1;
-                flow.sent += 1;
-            } else if !again || flow.ended {
-                continue;
+            if self.pull_for(handle, now, send) {
+                return;
             }
-            let number = flow.sent;
-            send(Control::Pull { flow: handle, number });
-            if flow.owed > 0 {
-                flow.queued = true;
-                self.turns.push_back(handle);
-            } else {
-                let last = Last { due: now.saturating_add(self.repeat_after), flow: handle, number };
-                self.remember(last);
-            }
-            self.next_pull = now.saturating_add(self.interval);
-            return;
         }
+    }
+
+    /// Sends a PULL to a flow whose turn it is; false if there is nothing to say.
+    #[inline]
+    fn pull_for(&mut self, handle: u32, now: Time, send: &mut dyn FnMut(Control)) -> bool {
+        let flow = &mut self.flows[handle as usize];
+        flow.queued = false;
+        let again = std::mem::take(&mut flow.again);
+        if flow.owed > 0 {
+            flow.owed -= 1;
+            flow.sent += 1;
+        } else if !again || flow.ended {
+            return false;
+        }
+        let number = flow.sent;
+        send(Control::Pull { flow: handle, number });
+        if flow.owed > 0 {
+            flow.queued = true;
+            self.turns.push_back(handle);
+        } else {
+            self.remember(Last { due: now.saturating_add(self.repeat_after), flow: handle, number });
+        }
+        self.next_pull = now.saturating_add(self.interval);
+        true
     }
 
     /// This PULL is to be said again if nothing comes of it. Those before it that are no longer the last of their flow are
@@ -248,10 +255,16 @@ impl ReceiverScheduler for Receiver {
             return;
         }
         flow.owed += 1;
+        let is_idle = self.next_pull <= now;
+        if is_idle && self.turns.is_empty() {
+            self.pull_for(handle, now, send);
+            return;
+        }
+        let flow = self.flow(handle);
         if !std::mem::replace(&mut flow.queued, true) {
             self.turns.push_back(handle);
         }
-        if self.next_pull <= now {
+        if is_idle {
             self.pull(now, send);
         }
     }
