@@ -274,7 +274,8 @@ macro_rules! schedulers {
                     })*
                 }
             }
-            /// [`ReceiverScheduler::on_timer`], unless the timer is wanted later than `now`; returns when it is wanted then.
+            /// [`ReceiverScheduler::on_timer`], unless the timer is wanted later than `now`; returns when it is wanted
+            /// then.
             #[inline]
             pub fn wake(&mut self, now: Time, send: &mut dyn FnMut(Control)) -> Time {
                 match self {

@@ -203,8 +203,8 @@ impl Receiver {
         true
     }
 
-    /// This PULL is to be said again if nothing comes of it. Those before it that are no longer the last of their flow are
-    /// dropped, so that no timer is set for them.
+    /// This PULL is to be said again if nothing comes of it. Those before it that are no longer the last of their flow
+    /// are dropped, so that no timer is set for them.
     #[inline]
     fn remember(&mut self, new: Last) {
         if let Some(last) = self.last.back_mut()

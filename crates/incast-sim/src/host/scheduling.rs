@@ -122,8 +122,8 @@ impl Host<'_> {
         }
     }
 
-    /// Asks a scheduler, which says when its timer is wanted: sends what it wants sent, and sees to it that that time is not
-    /// missed.
+    /// Asks a scheduler, which says when its timer is wanted: sends what it wants sent, and sees to it that that time
+    /// is not missed.
     #[inline(always)]
     fn with_scheduler(
         &mut self,

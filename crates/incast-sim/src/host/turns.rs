@@ -16,7 +16,6 @@ use crate::{
     probe::EventKind,
     settings::Settings,
 };
-
 use incast_units::Time;
 
 impl Host<'_> {
@@ -239,8 +238,8 @@ impl Desk<'_> {
         plan_timer(flow, slot, base, context);
     }
 
-    /// A flow stands in the NIC's line of the priority that its next packet has, since that is what may be paused; or in the
-    /// one in which the shortest goes first.
+    /// A flow stands in the NIC's line of the priority that its next packet has, since that is what may be paused; or
+    /// in the one in which the shortest goes first.
     #[inline(always)]
     fn stand_in_line(self, flow: &mut SendFlow, slot: u32) {
         flow.line = flow.next_priority(slot, self.settings.host.mtu, self.stages);
