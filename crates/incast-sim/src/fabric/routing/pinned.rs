@@ -57,10 +57,8 @@ fn step(packet: &Packet, ways: u16) -> Option<(u16, u32)> {
     // whether a packet goes up or down is a guess that is not made.
     let (ahead, choice) = if ways.is_power_of_two() {
         (way >> ways.trailing_zeros(), way & (ways - 1))
-    } else if ways == 0 {
-        return None;
     } else {
-        (way / ways, way % ways)
+        (way.checked_div(ways)?, way.checked_rem(ways)?)
     };
     Some((choice, packet.entropy_of_way(ahead)))
 }
