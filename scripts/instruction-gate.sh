@@ -39,7 +39,9 @@ if [ "${1:-}" = --record ]; then
 fi
 recorded=$(cat "$limit_file")
 echo "instructions per packet-hop: $measured (recorded: $recorded, allowed: +$tolerance%)"
-if [ $((measured * 100)) -gt $((recorded * (100 + tolerance))) ]; then
+if ! grep -qw avx2 /proc/cpuinfo; then
+    echo "recorded on a processor with AVX2, which sorts arrivals with fewer instructions: not compared" >&2
+elif [ $((measured * 100)) -gt $((recorded * (100 + tolerance))) ]; then
     echo "the engine became slower: find out why, or record the new number with a reason in docs/performance.md" >&2
     exit 1
 fi
