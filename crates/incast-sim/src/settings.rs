@@ -42,6 +42,8 @@ pub struct Settings {
     pub arrivals_first: bool,
     /// The fabric's largest base RTT.
     pub base_rtt: Time,
+    /// The least time from one domain to another: what is sent so much before its time is still near enough to be posted.
+    pub lookahead: Time,
     /// Before this, a control packet at a NIC waits for the link and for control packets before it, and for nothing
     /// else: nothing pauses the NIC, no link fails, data take no turns with it. The end of the run, or zero.
     pub undisturbed_until: Time,

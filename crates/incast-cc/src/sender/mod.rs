@@ -86,7 +86,8 @@ pub struct Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Habits {
     /// It goes by acknowledgements, by losses that they show, or by what was sent: [`SenderLaw::on_ack`],
-    /// [`SenderLaw::on_loss`], [`SenderLaw::on_sent`].
+    /// [`SenderLaw::on_loss`], [`SenderLaw::on_sent`]. Otherwise its window, credit and pace are asked only after
+    /// timeouts, its own timer, notifications, credit, shares, and packets that the receiver wants again.
     pub listens: bool,
     /// It wants to be woken: [`SenderLaw::next_timer`].
     pub has_timer: bool,
@@ -188,6 +189,7 @@ pub trait SenderLaw: Sized {
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
     /// It says of each packet of data which priority it has, or its receivers do: that of the flow's class has no effect.
+    /// Others are not asked: [`Self::priority`] and [`Self::resend_priority`] are `None`.
     const ASSIGNS_PRIORITIES: bool = false;
     /// Which of its methods do something.
     const HABITS: Habits = Habits::ALL;

@@ -124,8 +124,8 @@ impl Transmitter {
         self.free_at
     }
 
-    /// Nobody asks when a packet is put on the link: none is lost or recorded, and the time that it takes does not
-    /// depend on others.
+    /// No packet is lost or recorded, and each takes whole picoseconds per byte: one that is put on the link before its
+    /// time differs in nothing from one that is put there in time.
     #[inline]
     pub fn is_simple(&self) -> bool {
         self.ps_per_byte != 0

@@ -34,6 +34,7 @@ impl Room {
     /// A packet of so many bytes may be added to `packets` packets of `bytes` bytes that wait.
     #[inline]
     pub fn admits(self, wire: u64, packets: u32, bytes: u64) -> bool {
+        // No overflow: a queue holds less than 2^40 bytes.
         packets < self.packets && bytes + wire <= self.bytes
     }
 }

@@ -239,7 +239,8 @@ impl Host<'_> {
         context: &mut impl NodeContext,
     ) {
         self.created_bytes += u64::from(packet.wire);
-        match self.nic.start_of_control(context.now(), self.settings.undisturbed_until) {
+        let settings = self.settings;
+        match self.nic.start_of_control(context.now(), settings.undisturbed_until, settings.lookahead) {
             Some(start) => self.put_control_on_link(packet, telemetry, start, context),
             None => self.nic.push_control(&packet, telemetry),
         }

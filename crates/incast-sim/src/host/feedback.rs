@@ -76,10 +76,7 @@ impl Host<'_> {
                 flow.probed = false;
                 flow.restart_timer(now, settings);
             }
-            let (flow, desk) = self.desk(slot);
-            if let Some(flow) = flow {
-                desk.offer(flow, slot, context);
-            }
+            self.offer_in_line(slot, context);
         }
         if let Some(stage) = heard_by {
             self.offer_first(stage, context);
@@ -162,10 +159,7 @@ impl Host<'_> {
         if flow.queued {
             self.change_line(slot);
         }
-        let (flow, desk) = self.desk(slot);
-        if let Some(flow) = flow {
-            desk.offer(flow, slot, context);
-        }
+        self.offer_in_line(slot, context);
         if is_resend && self.nic.is_behind(slot) {
             self.delay_resend(slot, now);
         }

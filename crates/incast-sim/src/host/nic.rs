@@ -92,12 +92,16 @@ impl Nic {
     /// When the link takes a control packet that is ready at `now`, where that is known. With `undisturbed_until` in the
     /// future nothing comes before it that is not on the link already, unless another control packet waits.
     ///
-    /// What starts much later is not sent beforehand: it would only lie somewhere else.
+    /// What starts later than `ahead` is not sent beforehand: the engine would only keep it somewhere else.
     #[inline]
-    pub fn start_of_control(&self, now: Time, undisturbed_until: Time) -> Option<Time> {
+    pub fn start_of_control(&self, now: Time, undisturbed_until: Time, ahead: Time) -> Option<Time> {
         let start = self.link.free_at().max(now);
         let is_known = self.control.is_empty() && start < undisturbed_until && self.link.is_simple();
-        (is_known && start <= now + self.link.delay()).then_some(start)
+        debug_assert!(
+            !is_known || self.permission.is_clear() && self.link.is_up(),
+            "something holds up the NIC"
+        );
+        (is_known && start <= now + ahead).then_some(start)
     }
 
     /// Queues a control packet.

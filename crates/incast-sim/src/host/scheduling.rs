@@ -132,7 +132,10 @@ impl Host<'_> {
         ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)) -> Time,
     ) {
         // Put aside all of them: a scheduler itself is large.
-        let Some(mut schedulers) = self.schedulers.take() else { return };
+        let taken = self.schedulers.take();
+        debug_assert!(taken.is_some(), "a scheduler is asked while another one is");
+        let Some(mut schedulers) = taken else { return };
+        debug_assert!(index < schedulers.len(), "a class names a scheduler that there is");
         if let Some((scheduler, event)) = schedulers.get_mut(index) {
             let next = ask(scheduler, &mut |control| self.send_control(&control, context));
             if next < *event {
@@ -263,6 +266,7 @@ mod tests {
             classes: vec![class],
             arrivals_first: false,
             base_rtt: Time::from_us(10),
+            lookahead: Time::from_us(1),
             undisturbed_until: Time::MAX,
             record: false,
             rates: None,

@@ -247,6 +247,7 @@ impl SendFlow {
     /// Nothing may be sent before the connection is open: no window.
     pub fn close(&mut self) {
         (self.opening, self.window, self.pace, self.next_send) = (true, 0, 0.0, Time::ZERO);
+        // As with any window below a packet.
         self.gaps = true;
     }
 
@@ -497,7 +498,7 @@ impl SendFlow {
         (self.window, rate as u64)
     }
 
-    /// Which packet is next, if the law lets it go at `now`; otherwise what it waits for.
+    /// Which packet is next, if the law lets it go at `now`; otherwise what it waits for, which is not [`Turn::Ready`].
     #[inline(always)]
     pub fn permission(&mut self, now: Time, mtu: u32) -> Result<Next, Turn> {
         let Some((packet, again)) = self.send.next() else { return Err(Turn::Blocked) };
@@ -555,7 +556,7 @@ impl SendFlow {
         }
         let arrangement = settings.classes[usize::from(self.class)].arrangement;
         let backlog = arrangement.map_or(0, |arrangement| arrangement.backlog);
-        let mut next = Time::MAX;
+        let mut paced = Time::MAX;
         while self.waiting.as_ref().is_some_and(|waiting| waiting.packets < backlog) {
             match self.permission(now, settings.host.mtu) {
                 Ok(next) => {
@@ -564,10 +565,10 @@ impl SendFlow {
                     self.waiting.iter_mut().for_each(|waiting| waiting.packets += 1);
                 }
                 Err(Turn::At(time)) => {
-                    next = time;
+                    paced = time;
                     break;
                 }
-                Err(_) => break,
+                Err(Turn::Blocked | Turn::Ready) => break,
             }
         }
         let is_first = stage.first().is_some_and(|packet| packet.slot == slot);
@@ -575,7 +576,7 @@ impl SendFlow {
         if let Some(waiting) = &mut self.waiting {
             waiting.note(now, release > now && waiting.packets > 0);
         }
-        match release.min(next) {
+        match release.min(paced) {
             _ if release <= now => Turn::Ready,
             Time::MAX => Turn::Blocked,
             time => Turn::At(time),

@@ -20,7 +20,14 @@ use incast_units::Time;
 
 impl Host<'_> {
     /// Lets a flow stand in the NIC's line, or wait for its time.
+    #[inline(never)]
     pub(super) fn offer(&mut self, slot: u32, context: &mut impl NodeContext) {
+        self.offer_in_line(slot, context);
+    }
+
+    /// The same, for callers that do so for every packet.
+    #[inline(always)]
+    pub(super) fn offer_in_line(&mut self, slot: u32, context: &mut impl NodeContext) {
         let (flow, desk) = self.desk(slot);
         if let Some(flow) = flow {
             desk.offer(flow, slot, context);
@@ -29,7 +36,7 @@ impl Host<'_> {
 
     /// A flow, and what it needs to stand in line.
     #[inline(always)]
-    pub(super) fn desk(&mut self, slot: u32) -> (Option<&mut SendFlow>, Desk<'_>) {
+    fn desk(&mut self, slot: u32) -> (Option<&mut SendFlow>, Desk<'_>) {
         let flow = self.flows.get_mut(slot as usize).and_then(Option::as_mut);
         let (node, base, settings) = (self.node, self.base, self.settings);
         (flow, Desk { settings, stages: &mut self.stages, nic: &mut self.nic, node, base })
@@ -110,6 +117,10 @@ impl Host<'_> {
         while let Some(slot) = self.nic.pop_flow() {
             if self.send_from(slot, context).is_some() {
                 return true;
+            }
+            // What a flow has said instead is on the link by now.
+            if !self.nic.link.idle(context.now()) {
+                break;
             }
         }
         false
@@ -208,7 +219,7 @@ impl Host<'_> {
 }
 
 /// What of a host a flow needs to stand in line.
-pub(super) struct Desk<'h> {
+struct Desk<'h> {
     settings: &'h Settings,
     stages: &'h mut Stages,
     nic: &'h mut Nic,
@@ -219,7 +230,7 @@ pub(super) struct Desk<'h> {
 impl Desk<'_> {
     /// Lets a flow stand in the NIC's line, or wait for its time.
     #[inline(always)]
-    pub(super) fn offer(self, flow: &mut SendFlow, slot: u32, context: &mut impl NodeContext) {
+    fn offer(self, flow: &mut SendFlow, slot: u32, context: &mut impl NodeContext) {
         let base = self.base;
         if flow.has_timer {
             plan_law_timer(flow, slot, base, context);
@@ -230,8 +241,8 @@ impl Desk<'_> {
                     flow.queued = true;
                     self.stand_in_line(flow, slot);
                 }
-                Turn::At(time) => plan_release(flow, slot, time, base, context),
-                Turn::Blocked => {}
+                Turn::At(time) if time < flow.release_event => plan_release(flow, slot, time, base, context),
+                Turn::At(_) | Turn::Blocked => {}
             }
         }
         // Asking may have handed packets to the underlay, which starts the timer.
@@ -270,10 +281,8 @@ pub(super) fn leave_line(flow: &SendFlow, slot: u32, nic: &mut Nic) {
 /// Sees to it that a flow is looked at when its pace lets the next packet go.
 #[inline(never)]
 fn plan_release(flow: &mut SendFlow, slot: u32, time: Time, base: u32, context: &mut impl NodeContext) {
-    if time < flow.release_event {
-        flow.release_event = time;
-        context.schedule(time, Event { class: class::RELEASE, entity: base, payload: slot });
-    }
+    flow.release_event = time;
+    context.schedule(time, Event { class: class::RELEASE, entity: base, payload: slot });
 }
 
 /// Sees to it that the time at which a law wants to be woken is not missed.

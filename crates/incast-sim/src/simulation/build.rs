@@ -240,6 +240,7 @@ impl Plan {
             seed: config.seed,
             pfc,
             credits,
+            lookahead: self.partition.lookahead,
             undisturbed_until: if is_disturbed { Time::ZERO } else { config.end },
             switch: SwitchConfig { telemetry, ..config.switch.clone() },
             host: config.host.clone(),

@@ -81,8 +81,8 @@ impl SelectiveRepeat {
 
     #[inline(always)]
     pub(super) fn sent(&mut self, stamp: u64) {
-        if !self.lost.is_empty() {
-            self.sent_again(stamp);
+        if let Some(packet) = self.lost.pop_front() {
+            self.sent_again(packet, stamp);
         } else if self.unsent < self.total {
             if (self.unsent - self.acked) as usize >= self.states.len() {
                 self.grow();
@@ -97,13 +97,11 @@ impl SelectiveRepeat {
     }
 
     #[inline(never)]
-    fn sent_again(&mut self, stamp: u64) {
-        if let Some(packet) = self.lost.pop_front() {
-            let place = self.place(packet);
-            self.states[place] = State::Again;
-            self.again.push_back(Again { packet, stamp, later: 0 });
-            self.forget_arrived();
-        }
+    fn sent_again(&mut self, packet: u32, stamp: u64) {
+        let place = self.place(packet);
+        self.states[place] = State::Again;
+        self.again.push_back(Again { packet, stamp, later: 0 });
+        self.forget_arrived();
     }
 
     #[cold]
