@@ -7,7 +7,7 @@ use super::{
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     schedule::{ActiveSet, collect},
-    sync::Barrier,
+    sync::{Apart, Barrier},
 };
 use incast_units::Time;
 use std::{
@@ -144,7 +144,7 @@ unsafe impl<D: Domain> Sync for Executor<D> {}
 pub(super) struct Shared<'a, D: Domain> {
     pub(super) executor: &'a Executor<D>,
     pub(super) post: PostOffice<D::Message, D::Attachment>,
-    workers: Box<[UnsafeCell<Worker>]>,
+    workers: Box<[Apart<Worker>]>,
     barrier: Barrier,
     /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
     next: [Box<[AtomicU64]>; 2],
@@ -220,7 +220,7 @@ impl<D: Domain> Executor<D> {
         let domains = self.cells.len();
         let threads = threads.clamp(1, 32).min(domains.max(1));
         let worker = |_| {
-            UnsafeCell::new(Worker {
+            Apart::new(Worker {
                 range: 0..0,
                 near: vec![ActiveSet::new(domains); self.slots],
                 far: BinaryHeap::new(),

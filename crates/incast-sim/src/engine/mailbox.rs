@@ -19,6 +19,7 @@ use super::{
     lines::{Lines, SEGMENT},
     prefetch::{prefetch, prefetch_for_writing},
     schedule::ActiveSet,
+    sync::Apart,
 };
 use incast_units::Time;
 use std::{
@@ -63,14 +64,14 @@ pub(super) struct Shelf {
 /// All messages on their way.
 pub(super) struct PostOffice<M, A> {
     lists: Box<[UnsafeCell<List>]>,
-    active: Box<[UnsafeCell<ActiveSet>]>,
+    active: Box<[Apart<ActiveSet>]>,
     lines: Lines<Envelope<M>>,
     /// By line, where a message has one.
     attachments: Lines<A>,
     /// By chunk: the next one of its list.
     next: Lines<u32>,
     /// Free chunks of each thread, the last given back first.
-    free: Box<[UnsafeCell<Vec<u32>>]>,
+    free: Box<[Apart<Vec<u32>>]>,
     common: Mutex<Common>,
     has_attachments: bool,
     domains: usize,
@@ -100,11 +101,11 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         assert!(slots.is_power_of_two(), "slots are masked");
         Self {
             lists: (0..domains * threads * slots).map(|_| UnsafeCell::new(EMPTY)).collect(),
-            active: (0..threads * slots).map(|_| UnsafeCell::new(ActiveSet::new(domains))).collect(),
+            active: (0..threads * slots).map(|_| Apart::new(ActiveSet::new(domains))).collect(),
             lines: Lines::new(SEGMENTS),
             attachments: Lines::new(if has_attachments { SEGMENTS } else { 0 }),
             next: Lines::new(SEGMENTS / CHUNK as usize),
-            free: (0..threads).map(|_| UnsafeCell::new(Vec::new())).collect(),
+            free: (0..threads).map(|_| Apart::new(Vec::new())).collect(),
             common: Mutex::new(Common { segments: 0, free: Vec::new() }),
             has_attachments,
             domains,

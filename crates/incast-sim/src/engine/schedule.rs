@@ -1,5 +1,9 @@
 //! Which domains have something to do in a window.
 
+/// Sets are as long as a multiple of this, 128 bytes, so that those of two threads do not share a cache line; see
+/// [`super::sync::Apart`].
+const WORDS: usize = 16;
+
 /// A set of domains, with a summary so that an empty one is skipped 4,096 domains at a time.
 #[derive(Clone, Debug)]
 pub(super) struct ActiveSet {
@@ -10,8 +14,8 @@ pub(super) struct ActiveSet {
 
 impl ActiveSet {
     pub fn new(domains: usize) -> Self {
-        let words = domains.div_ceil(64);
-        Self { words: vec![0; words], summary: vec![0; words.div_ceil(64)], any: false }
+        let words = domains.div_ceil(64).next_multiple_of(WORDS);
+        Self { words: vec![0; words], summary: vec![0; words.div_ceil(64).next_multiple_of(WORDS)], any: false }
     }
 
     #[inline]

@@ -1,10 +1,31 @@
-//! The barrier between windows.
+//! The barrier between windows, and places that threads do not share.
 
 use std::{
+    cell::UnsafeCell,
     hint,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
 };
+
+/// What one thread at a time changes, apart from what others do: in one cache line the two would take it from each
+/// other's core at every change. Processors fetch lines in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(UnsafeCell<T>);
+
+impl<T> Apart<T> {
+    pub fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+    /// As [`UnsafeCell::get`].
+    #[inline]
+    pub fn get(&self) -> *mut T {
+        self.0.get()
+    }
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
 
 /// A barrier that spins before it yields: windows last microseconds, too short to sleep.
 ///
