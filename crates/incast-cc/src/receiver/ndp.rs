@@ -296,6 +296,7 @@ impl ReceiverScheduler for Receiver {
 mod tests {
     use super::*;
     use incast_units::Rate;
+    use proptest::prelude::*;
 
     fn at(us: u64) -> Time {
         Time::from_us(us)
@@ -516,5 +517,174 @@ mod tests {
         assert_eq!(unscheduled(std::slice::from_ref(&paper)), Ok(Bytes::new(12 * 936)));
         let own = ("unscheduled".to_owned(), Raw::Text("5KB".into()));
         assert_eq!(unscheduled(&[own, paper]), Ok(Bytes::new(5_000)));
+    }
+
+    /// The rules alone, with the state of a [`Receiver`]: every flow stands in line before its PULL goes, and every
+    /// PULL that is the last one for now is remembered until it falls due, whatever becomes of its flow.
+    struct Naive(Receiver);
+
+    impl Naive {
+        fn line_up(&mut self, handle: u32) {
+            if !std::mem::replace(&mut self.0.flow(handle).queued, true) {
+                self.0.turns.push_back(handle);
+            }
+        }
+
+        fn pull(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+            while let Some(handle) = self.0.turns.pop_front() {
+                let flow = self.0.flow(handle);
+                flow.queued = false;
+                let (again, is_owed) = (std::mem::take(&mut flow.again), flow.owed > 0);
+                if !is_owed && (!again || flow.ended) {
+                    continue;
+                }
+                flow.owed -= u32::from(is_owed);
+                flow.sent += u64::from(is_owed);
+                let (number, is_last) = (flow.sent, flow.owed == 0);
+                send(pull(handle, number));
+                if is_last {
+                    self.0.last.push_back(Last { due: now + self.0.repeat_after, flow: handle, number });
+                } else {
+                    self.line_up(handle);
+                }
+                self.0.next_pull = now + self.0.interval;
+                return;
+            }
+        }
+    }
+
+    impl ReceiverScheduler for Naive {
+        fn on_flow(&mut self, new: &NewFlow, send: &mut dyn FnMut(Control)) {
+            self.0.on_flow(new, send);
+        }
+
+        fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+            let (now, handle) = (arrival.now, arrival.flow);
+            if arrival.bytes == 0 && !arrival.duplicate {
+                send(Control::Resend { flow: handle, position: arrival.position, bytes: 1, priority: None });
+            }
+            let flow = self.0.flow(handle);
+            flow.heard = now;
+            if flow.ended {
+                return;
+            }
+            flow.owed += 1;
+            self.line_up(handle);
+            if self.0.next_pull <= now {
+                self.pull(now, send);
+            }
+        }
+
+        fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(Control)) {
+            self.0.on_end(now, flow, end, send);
+        }
+
+        fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+            while let Some(last) = self.0.last.pop_front_if(|last| last.due <= now) {
+                let after = self.0.repeat_after;
+                let flow = self.0.flow(last.flow);
+                if flow.ended || flow.sent != last.number || flow.owed > 0 {
+                    continue;
+                }
+                if flow.heard + after <= now {
+                    flow.again = true;
+                    self.line_up(last.flow);
+                } else {
+                    self.0.last.push_back(Last { due: now + after, ..last });
+                }
+            }
+            if self.0.next_pull <= now {
+                self.pull(now, send);
+            }
+        }
+
+        fn next_timer(&self) -> Time {
+            self.0.next_timer()
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Data { whole: bool, duplicate: bool },
+        End,
+        NewFlow,
+    }
+
+    /// Half microseconds since the step before, whether timers of this very time come first, a flow, what happens.
+    type Step = (u64, bool, u32, Event);
+
+    fn step() -> impl Strategy<Value = Step> {
+        let event = prop_oneof![
+            16 => (prop::bool::weighted(0.7), prop::bool::weighted(0.2))
+                .prop_map(|(whole, duplicate)| Event::Data { whole, duplicate }),
+            1 => Just(Event::End),
+            1 => Just(Event::NewFlow),
+        ];
+        (prop_oneof![4 => 0u64..4, 1 => 0u64..200], any::<bool>(), any::<u32>(), event)
+    }
+
+    /// What a receiver says and when, and how often its timer goes off.
+    fn play(
+        receiver: &mut impl ReceiverScheduler,
+        flows: u32,
+        steps: &[Step],
+    ) -> (Vec<(Time, Control)>, u32) {
+        let (mut said, mut timers) = (Vec::new(), 0);
+        let (mut now, mut flows) = (Time::ZERO, flows);
+        let new = |now: Time, flow: u32| NewFlow { now, flow, source: flow, bytes: 93_600, mss: 936 };
+        (0..flows).for_each(|flow| receiver.on_flow(&new(now, flow), &mut |_| {}));
+        // After the last step there is silence.
+        let silence = (1_000, true, 0, Event::NewFlow);
+        for (number, (wait, timers_first, flow, event)) in steps.iter().chain([&silence]).enumerate() {
+            now += Time::from_ns(500 * wait);
+            let until = if *timers_first { now + Time::from_ps(1) } else { now };
+            while receiver.next_timer() < until {
+                let due = receiver.next_timer();
+                timers += 1;
+                receiver.on_timer(due, &mut |control| said.push((due, control)));
+            }
+            let flow = flow % flows;
+            match *event {
+                Event::Data { whole, duplicate } => {
+                    let arrival = Arrival {
+                        now,
+                        flow,
+                        position: number as u64 * 936,
+                        bytes: if whole { 936 } else { 0 },
+                        expected: 0,
+                        remaining: 1,
+                        marked: false,
+                        duplicate,
+                    };
+                    receiver.on_data(&arrival, &mut |control| said.push((now, control)));
+                }
+                Event::End => receiver.on_end(now, flow, End::Complete, &mut |_| {}),
+                Event::NewFlow => {
+                    receiver.on_flow(&new(now, flows), &mut |_| {});
+                    flows += 1;
+                }
+            }
+        }
+        (said, timers)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1024, ..ProptestConfig::default() })]
+
+        /// What is dropped early would have come to nothing, and what is answered at once is not out of turn.
+        #[test]
+        fn says_what_a_naive_receiver_says(
+            flows in 1u32..6, repeat_after in 1u64..40, half_pace in any::<bool>(),
+            steps in prop::collection::vec(step(), 1..200),
+        ) {
+            let given = [
+                ("repeat_after".to_owned(), Time::from_us(repeat_after).write()),
+                ("pull_rate".to_owned(), Raw::Float(if half_pace { 0.5 } else { 1.0 })),
+            ];
+            let (said, timers) = play(&mut receiver(&given), flows, &steps);
+            let (expected, most_timers) = play(&mut Naive(receiver(&given)), flows, &steps);
+            prop_assert_eq!(said, expected);
+            prop_assert!(timers <= most_timers);
+        }
     }
 }
