@@ -120,6 +120,7 @@ mod tests {
         topology::{FatTree, Link, SingleSwitch},
     };
     use incast_units::{Rate, Time};
+    use proptest::prelude::*;
 
     const LINK: Link = Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.0 };
 
@@ -171,5 +172,36 @@ mod tests {
         let tree = FatTree { k: 4, link: LINK }.build().expect("a good topology");
         let wrong = pin(&tree, &tree.ports(), &[0, 16, 17, 15]);
         assert!(matches!(wrong, Err(PinError::Step(..))), "{wrong:?}");
+    }
+
+    proptest! {
+        /// The way is a number in mixed radix, whatever the number of ports, and the half for answers stays as it is.
+        /// One way is no choice.
+        #[test]
+        fn a_step_takes_the_least_digit(entropy in any::<u32>(), ways in 1u16..100, is_answer in any::<bool>()) {
+            let kind = if is_answer { Kind::Ack } else { Kind::Data };
+            let packet = Packet::new(kind, 0, 2, 0, 0).with_entropy(entropy);
+            let (choice, ahead) = step(&packet, ways).expect("there are ways");
+            prop_assert_eq!(choice, packet.pinned_way() % ways);
+            prop_assert_eq!(packet.with_entropy(ahead).pinned_way(), packet.pinned_way() / ways);
+            prop_assert_eq!(ahead >> 16, entropy >> 16);
+            prop_assert_eq!(step(&packet, 1), Some((0, entropy)));
+            prop_assert_eq!(step(&packet, 0), None);
+        }
+
+        /// With a table, and down a tree.
+        #[test]
+        fn a_switch_with_one_way_leaves_the_entropy_as_it_is(entropy in any::<u32>()) {
+            let star = SingleSwitch { hosts: 3, link: LINK }.build().expect("a good topology");
+            let tree = FatTree { k: 4, link: LINK }.build().expect("a good topology");
+            for (rule, destination) in [(&star.rules[0], 2), (&tree.rules[0], 1)] {
+                for kind in [Kind::Data, Kind::Ack] {
+                    let packet = Packet::new(kind, 0, destination, 0, 0).with_entropy(entropy);
+                    prop_assert_eq!(rule.alternatives(destination).count(), 1);
+                    let port = rule.alternatives(destination).next().expect("one");
+                    prop_assert_eq!(rule.pick_pinned(&packet), Some((port, entropy)));
+                }
+            }
+        }
     }
 }
