@@ -252,3 +252,113 @@ impl Nic {
         self.control.bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{HostConfig, SwitchConfig, Wire},
+        engine::Event,
+        fabric::{link::Peer, node::NodeContext, packet::Kind, topology::Link},
+        settings::Peers,
+    };
+    use incast_units::Rate;
+
+    const DELAY: Time = Time::from_ns(50);
+    const SIMPLE: Link = Link { rate: Rate::from_gbps(100), delay: DELAY, loss: 0.0 };
+    const INSTANT: Time = Time::from_ps(1);
+
+    /// Takes what is sent, and keeps nothing.
+    struct World(Time);
+
+    impl NodeContext for World {
+        fn now(&self) -> Time {
+            self.0
+        }
+        fn send(&mut self, _peer: Peer, _arrival: Time, _packet: &Packet, _telemetry: Option<&Telemetry>) {}
+        fn schedule(&mut self, _time: Time, _event: Event) {}
+    }
+
+    fn nic(link: &Link, wire: Wire) -> Nic {
+        let settings = Settings {
+            seed: 1,
+            switch: SwitchConfig::plain(),
+            pfc: None,
+            credits: None,
+            host: HostConfig::plain(1000),
+            clocks: Vec::new(),
+            peers: Peers::default(),
+            ways: None,
+            wire,
+            classes: Vec::new(),
+            arrivals_first: false,
+            base_rtt: Time::from_us(10),
+            undisturbed_until: Time::MAX,
+            record: false,
+            rates: None,
+            packets: None,
+        };
+        let link = Transmitter::new(link, wire, Peer { domain: 1, entity: 0 }, 1, 0);
+        Nic::new(&settings, link, Receiver::default())
+    }
+
+    fn packet(kind: Kind, wire: u16) -> Packet {
+        let mut packet = Packet::new(kind, 0, 1, 0, 0);
+        packet.wire = wire;
+        packet
+    }
+
+    #[test]
+    fn a_control_packet_starts_at_once_on_an_idle_link() {
+        let (nic, now) = (nic(&SIMPLE, Wire::default()), Time::from_us(1));
+        assert_eq!(nic.start_of_control(now, Time::MAX), Some(now));
+        // What starts when something may disturb it is not known.
+        assert_eq!(nic.start_of_control(now, now + INSTANT), Some(now));
+        assert_eq!(nic.start_of_control(now, now), None);
+        assert_eq!(nic.start_of_control(now, Time::ZERO), None);
+    }
+
+    #[test]
+    fn a_control_packet_waits_for_what_is_on_the_link_but_not_for_long() {
+        let mut nic = nic(&SIMPLE, Wire::default());
+        let sent_at = Time::from_us(1);
+        nic.link.send(sent_at, &packet(Kind::Data, 9000), None, &mut World(sent_at));
+        let free = sent_at + Time::from_ps((9000 + 20) * 80);
+        assert_eq!(nic.link.free_at(), free);
+        assert_eq!(nic.start_of_control(free - INSTANT, Time::MAX), Some(free));
+        assert_eq!(nic.start_of_control(free, Time::MAX), Some(free));
+        assert_eq!(nic.start_of_control(free + INSTANT, Time::MAX), Some(free + INSTANT));
+        // As long as it takes to the other end, and no longer.
+        assert_eq!(nic.start_of_control(free - DELAY, Time::MAX), Some(free));
+        assert_eq!(nic.start_of_control(free - DELAY - INSTANT, Time::MAX), None);
+        assert_eq!(nic.start_of_control(sent_at, Time::MAX), None);
+        // It is the start that has to be undisturbed.
+        assert_eq!(nic.start_of_control(free - DELAY, free + INSTANT), Some(free));
+        assert_eq!(nic.start_of_control(free - DELAY, free), None);
+    }
+
+    #[test]
+    fn a_control_packet_behind_another_one_starts_nobody_knows_when() {
+        let (mut nic, now) = (nic(&SIMPLE, Wire::default()), Time::from_us(1));
+        nic.push_control(&packet(Kind::Ack, 64), None);
+        assert_eq!(nic.start_of_control(now, Time::MAX), None);
+        assert!(nic.pop_control().is_some());
+        assert_eq!(nic.start_of_control(now, Time::MAX), Some(now));
+        // Data give way to it.
+        nic.push_flow(0, 0);
+        assert_eq!(nic.start_of_control(now, Time::MAX), Some(now));
+    }
+
+    #[test]
+    fn on_a_link_that_is_not_simple_no_start_is_known() {
+        let lossy = Link { loss: 0.5, ..SIMPLE };
+        let uneven = Link { rate: Rate::from_gbps(3), ..SIMPLE };
+        let no_gap = Wire { gap: 0, ..Wire::default() };
+        let cases = [(lossy, Wire::default()), (uneven, Wire::default()), (SIMPLE, no_gap)];
+        for (link, wire) in cases {
+            let nic = nic(&link, wire);
+            assert!(!nic.link.is_simple());
+            assert_eq!(nic.start_of_control(Time::from_us(1), Time::MAX), None);
+        }
+    }
+}
