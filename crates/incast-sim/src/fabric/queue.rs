@@ -309,39 +309,96 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::fabric::packet::Kind;
+    use incast_cc::HopTelemetry;
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Push(u16),
+        ReplaceTail(u16),
+        Pop,
+        /// The first whose bytes are a multiple of this.
+        PopFirst(u16),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (64u16..9000).prop_map(Step::Push),
+            1 => (64u16..9000).prop_map(Step::ReplaceTail),
+            2 => Just(Step::Pop),
+            2 => (2u16..4).prop_map(Step::PopFirst),
+        ]
+    }
+
+    /// Bytes, number, mark, origin, and bytes of the queue that its telemetry tells of.
+    type Waiting = (u16, u32, bool, Origin, Option<u32>);
+
+    fn seen(pool: &Pool, packet: &Packet, origin: Origin) -> Waiting {
+        let told = pool.telemetry(packet).map(|telemetry| telemetry.hops()[0].queue_bytes);
+        (packet.wire, packet.sequence, packet.marked(), origin, told)
+    }
+
     proptest! {
+        /// With telemetry on all packets or on none: one that had none is not replaced by one that has some.
         #[test]
-        fn behaves_like_independent_queues(steps in proptest::collection::vec((0usize..3, proptest::option::of(64u16..9000), 1u16..4), 0..200)) {
+        fn behaves_like_independent_queues(
+            with_telemetry in any::<bool>(),
+            steps in proptest::collection::vec((0usize..3, step()), 0..200),
+        ) {
             let mut pool = Pool::default();
             let mut queues = [Queue::default(); 3];
-            let mut model: [VecDeque<(u16, u16)>; 3] = Default::default();
-            for (which, push, every) in steps {
-                if let Some(wire) = push {
-                    let mut packet = Packet::new(Kind::Data, 0, 0, 0, 0);
-                    packet.wire = wire;
-                    pool.push(&mut queues[which], &packet, Codepoint::None, None);
-                    pool.set_origin(&queues[which], Origin { port: wire ^ 1, priority: 0 });
-                    model[which].push_back((wire, wire ^ 1));
-                } else if every > 1 {
-                    // Not always the head.
-                    let wanted = |packet: &Packet| packet.wire.is_multiple_of(every);
-                    let place = model[which].iter().position(|(wire, _)| wire.is_multiple_of(every));
-                    prop_assert_eq!(pool.any(&queues[which], wanted), place.is_some());
-                    let popped = pool.pop_first(&mut queues[which], wanted);
-                    let popped = popped.map(|packet| (packet.wire, pool.origin().port));
-                    prop_assert_eq!(popped, place.and_then(|place| model[which].remove(place)));
-                } else {
-                    let popped = pool.pop(&mut queues[which]);
-                    let popped = popped.map(|packet| (packet.wire, pool.origin().port));
-                    prop_assert_eq!(popped, model[which].pop_front());
+            let mut model: [VecDeque<Waiting>; 3] = Default::default();
+            for (number, (which, step)) in (0u32..).zip(steps) {
+                let (queue, expected) = (&mut queues[which], &mut model[which]);
+                match step {
+                    Step::Push(wire) | Step::ReplaceTail(wire) => {
+                        let mut packet = Packet::new(Kind::Data, 0, 0, number, 0);
+                        packet.wire = wire;
+                        packet.set_ecn_capable(true);
+                        let is_marked = wire.is_multiple_of(2);
+                        let mark = if is_marked { Codepoint::CongestionExperienced } else { Codepoint::None };
+                        let mut telemetry = Telemetry::default();
+                        telemetry.push(HopTelemetry { queue_bytes: number, ..HopTelemetry::default() });
+                        let telemetry = with_telemetry.then_some(&telemetry);
+                        let replaces = matches!(step, Step::ReplaceTail(_));
+                        if replaces {
+                            pool.replace_tail(queue, &packet, mark, telemetry);
+                        } else {
+                            pool.push(queue, &packet, mark, telemetry);
+                        }
+                        // In an empty queue there is nothing to replace.
+                        if !replaces || expected.pop_back().is_some() {
+                            let origin = Origin { port: wire ^ 1, priority: (wire % 8) as u8 };
+                            pool.set_origin(queue, origin);
+                            expected.push_back((wire, number, is_marked, origin, telemetry.map(|_| number)));
+                        }
+                    }
+                    Step::PopFirst(every) => {
+                        // Not always the head.
+                        let wanted = |packet: &Packet| packet.wire.is_multiple_of(every);
+                        let place = expected.iter().position(|waiting| waiting.0.is_multiple_of(every));
+                        prop_assert_eq!(pool.any(queue, wanted), place.is_some());
+                        let popped = pool.pop_first(queue, wanted);
+                        let popped = popped.map(|packet| seen(&pool, &packet, pool.origin()));
+                        prop_assert_eq!(popped, place.and_then(|place| expected.remove(place)));
+                    }
+                    Step::Pop => {
+                        let popped = pool.pop(queue);
+                        let popped = popped.map(|packet| seen(&pool, &packet, pool.origin()));
+                        prop_assert_eq!(popped, expected.pop_front());
+                    }
                 }
-                for (queue, model) in queues.iter().zip(&model) {
-                    prop_assert_eq!(queue.packets() as usize, model.len());
-                    prop_assert_eq!(queue.bytes(), model.iter().map(|(wire, _)| u64::from(*wire)).sum::<u64>());
-                    prop_assert_eq!(queue.is_empty(), model.is_empty());
+                for (queue, expected) in queues.iter().zip(&model) {
+                    let waiting = pool.packets(queue).map(|(packet, origin)| seen(&pool, packet, origin));
+                    prop_assert_eq!(&waiting.collect::<VecDeque<_>>(), expected);
+                    let number = |packet: Option<&Packet>| packet.map(|packet| packet.sequence);
+                    prop_assert_eq!(number(pool.front(queue)), expected.front().map(|first| first.1));
+                    prop_assert_eq!(number(pool.tail(queue)), expected.back().map(|last| last.1));
+                    prop_assert_eq!(queue.packets() as usize, expected.len());
+                    let bytes = expected.iter().map(|waiting| u64::from(waiting.0));
+                    prop_assert_eq!(queue.bytes(), bytes.sum::<u64>());
+                    prop_assert_eq!(queue.is_empty(), expected.is_empty());
                 }
             }
         }
