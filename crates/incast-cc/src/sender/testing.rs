@@ -535,12 +535,40 @@ fn every_law_finishes_a_flow() {
 #[derive(Clone, Debug)]
 enum Operation {
     Wait(u64),
-    Sent { packets: u32 },
-    Ack { packets: u32, marked: u32, cumulative: bool, rtt: u64, app_limited: bool, extras: Option<Extras> },
-    Loss { packets: u32, offset: u64 },
+    Sent {
+        packets: u32,
+    },
+    Ack {
+        packets: u32,
+        marked: u32,
+        cumulative: bool,
+        rtt: u64,
+        app_limited: bool,
+        extras: Option<Extras>,
+    },
+    Loss {
+        packets: u32,
+        offset: u64,
+    },
     Timeout,
-    Notification { cnp: Cnp },
-    Credit { ahead: u64 },
+    Notification {
+        cnp: Cnp,
+    },
+    Credit {
+        ahead: u64,
+    },
+    /// A flow that is driven by its receiver opens: before anything else, or not at all.
+    Open {
+        bytes: u64,
+        gbps: u64,
+        degree: u32,
+    },
+    Share {
+        share: Share,
+    },
+    Heard,
+    Answer,
+    DelayedResend,
     Timer,
 }
 
@@ -586,8 +614,20 @@ fn operation() -> impl Strategy<Value = Operation> {
             Operation::Notification { cnp: Cnp { congested, undetermined, window } }
         }),
         2 => (0u64..1 << 30).prop_map(|ahead| Operation::Credit { ahead }),
+        1 => (0u32..2000).prop_map(|senders| Operation::Share { share: Share::of_senders(senders) }),
+        1 => Just(Operation::Heard),
+        1 => Just(Operation::Answer),
+        1 => Just(Operation::DelayedResend),
         2 => Just(Operation::Timer),
     ]
+}
+
+fn opening() -> impl Strategy<Value = Operation> {
+    (1u64..1 << 30, 1u64..400, 0u32..100_000).prop_map(|(bytes, gbps, degree)| Operation::Open {
+        bytes,
+        gbps,
+        degree,
+    })
 }
 
 /// The least that feedback needs to be consistent: positions that only rise.
@@ -667,6 +707,14 @@ impl Model {
             }
             Operation::Notification { cnp } => self.law.on_cnp(now, cnp),
             Operation::Credit { ahead } => self.law.on_credit(now, self.acked + ahead),
+            Operation::Open { bytes, gbps, degree } => {
+                self.law.on_open(*bytes);
+                self.law.on_peer(Rate::from_gbps(*gbps), *degree);
+            }
+            Operation::Share { share } => self.law.on_share(now, *share),
+            Operation::Heard => self.law.on_heard(),
+            Operation::Answer => self.law.on_answer(now),
+            Operation::DelayedResend => self.law.on_delayed_resend(now),
             Operation::Timer => {
                 self.now = match self.law.next_timer() {
                     Time::MAX => now,
@@ -685,7 +733,7 @@ proptest! {
     #[test]
     fn laws_survive_everything(
         gbps in 1u64..400, base_us in 1u64..10_000, mss in 64u32..9000, random in any::<u32>(),
-        operations in prop::collection::vec(operation(), 1..200),
+        opening in prop::option::of(opening()), operations in prop::collection::vec(operation(), 1..200),
     ) {
         let path = Path {
             rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90, rto_min: Time::from_ms(1),
@@ -707,7 +755,7 @@ proptest! {
                 mss: mss.into(), now: Time::ZERO, acked: 0, next: 0, in_flight: 0, sent_bytes: 0,
             };
             let (mut model, mut twin) = (start(), start());
-            for operation in &operations {
+            for operation in opening.iter().chain(&operations) {
                 let (credit, before) = (model.law.credit(), format!("{:?}", model.law));
                 model.apply(operation);
                 twin.apply(operation);
@@ -717,6 +765,9 @@ proptest! {
                 if is_heard && !habits.listens {
                     prop_assert_eq!(&before, &format!("{:?}", model.law), "{}: it listens", info.name);
                 }
+                if matches!(operation, Operation::Heard) && !habits.speaks {
+                    prop_assert_eq!(&before, &format!("{:?}", model.law), "{}: it hears", info.name);
+                }
                 let (said, told) = (model.law.take_signal(), model.law.word());
                 prop_assert_eq!(said, twin.law.take_signal(), "{}", info.name);
                 prop_assert!(habits.speaks || said.is_none() && told.is_none(), "{}: it speaks", info.name);
@@ -724,7 +775,14 @@ proptest! {
                 prop_assert!(habits.has_timer || law.next_timer() == Time::MAX, "{}: it has a timer", info.name);
                 prop_assert!(law.window() >= 1, "{}: no window after {operation:?}", info.name);
                 prop_assert!(law.pacing_rate().is_none_or(|rate| rate.bps() > 0), "{}: no pace", info.name);
-                prop_assert!(law.credit() >= credit, "{}: credit was taken back", info.name);
+                let is_opening = matches!(operation, Operation::Open { .. });
+                prop_assert!(is_opening || law.credit() >= credit, "{}: credit was taken back", info.name);
+                for position in [model.acked, model.next, model.next + model.mss] {
+                    let priorities = [law.priority(position), law.resend_priority(position)];
+                    let allowed = if parameters.assigns_priorities() { 8 } else { 0 };
+                    let is_allowed = priorities.into_iter().flatten().all(|priority| priority < allowed);
+                    prop_assert!(is_allowed, "{}: {priorities:?}", info.name);
+                }
                 let takes_grants = info.parameters.iter().any(|parameter| parameter.name == "grant_until");
                 if let (true, Operation::Notification { cnp: Cnp { window: Some(window), .. } }) = (takes_grants, operation) {
                     prop_assert!(law.window() <= (*window).max(1), "{}: more than is granted", info.name);
