@@ -15,7 +15,11 @@ pub(super) struct ActiveSet {
 impl ActiveSet {
     pub fn new(domains: usize) -> Self {
         let words = domains.div_ceil(64).next_multiple_of(WORDS);
-        Self { words: vec![0; words], summary: vec![0; words.div_ceil(64).next_multiple_of(WORDS)], any: false }
+        Self {
+            words: vec![0; words],
+            summary: vec![0; words.div_ceil(64).next_multiple_of(WORDS)],
+            any: false,
+        }
     }
 
     #[inline]

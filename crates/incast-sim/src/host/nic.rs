@@ -293,6 +293,7 @@ mod tests {
             classes: Vec::new(),
             arrivals_first: false,
             base_rtt: Time::from_us(10),
+            lookahead: DELAY,
             undisturbed_until: Time::MAX,
             record: false,
             rates: None,
@@ -311,11 +312,11 @@ mod tests {
     #[test]
     fn a_control_packet_starts_at_once_on_an_idle_link() {
         let (nic, now) = (nic(&SIMPLE, Wire::default()), Time::from_us(1));
-        assert_eq!(nic.start_of_control(now, Time::MAX), Some(now));
+        assert_eq!(nic.start_of_control(now, Time::MAX, DELAY), Some(now));
         // What starts when something may disturb it is not known.
-        assert_eq!(nic.start_of_control(now, now + INSTANT), Some(now));
-        assert_eq!(nic.start_of_control(now, now), None);
-        assert_eq!(nic.start_of_control(now, Time::ZERO), None);
+        assert_eq!(nic.start_of_control(now, now + INSTANT, DELAY), Some(now));
+        assert_eq!(nic.start_of_control(now, now, DELAY), None);
+        assert_eq!(nic.start_of_control(now, Time::ZERO, DELAY), None);
     }
 
     #[test]
@@ -325,28 +326,28 @@ mod tests {
         nic.link.send(sent_at, &packet(Kind::Data, 9000), None, &mut World(sent_at));
         let free = sent_at + Time::from_ps((9000 + 20) * 80);
         assert_eq!(nic.link.free_at(), free);
-        assert_eq!(nic.start_of_control(free - INSTANT, Time::MAX), Some(free));
-        assert_eq!(nic.start_of_control(free, Time::MAX), Some(free));
-        assert_eq!(nic.start_of_control(free + INSTANT, Time::MAX), Some(free + INSTANT));
-        // As long as it takes to the other end, and no longer.
-        assert_eq!(nic.start_of_control(free - DELAY, Time::MAX), Some(free));
-        assert_eq!(nic.start_of_control(free - DELAY - INSTANT, Time::MAX), None);
-        assert_eq!(nic.start_of_control(sent_at, Time::MAX), None);
+        assert_eq!(nic.start_of_control(free - INSTANT, Time::MAX, DELAY), Some(free));
+        assert_eq!(nic.start_of_control(free, Time::MAX, DELAY), Some(free));
+        assert_eq!(nic.start_of_control(free + INSTANT, Time::MAX, DELAY), Some(free + INSTANT));
+        // So much ahead, and no longer.
+        assert_eq!(nic.start_of_control(free - DELAY, Time::MAX, DELAY), Some(free));
+        assert_eq!(nic.start_of_control(free - DELAY - INSTANT, Time::MAX, DELAY), None);
+        assert_eq!(nic.start_of_control(sent_at, Time::MAX, DELAY), None);
         // It is the start that has to be undisturbed.
-        assert_eq!(nic.start_of_control(free - DELAY, free + INSTANT), Some(free));
-        assert_eq!(nic.start_of_control(free - DELAY, free), None);
+        assert_eq!(nic.start_of_control(free - DELAY, free + INSTANT, DELAY), Some(free));
+        assert_eq!(nic.start_of_control(free - DELAY, free, DELAY), None);
     }
 
     #[test]
     fn a_control_packet_behind_another_one_starts_nobody_knows_when() {
         let (mut nic, now) = (nic(&SIMPLE, Wire::default()), Time::from_us(1));
         nic.push_control(&packet(Kind::Ack, 64), None);
-        assert_eq!(nic.start_of_control(now, Time::MAX), None);
+        assert_eq!(nic.start_of_control(now, Time::MAX, DELAY), None);
         assert!(nic.pop_control().is_some());
-        assert_eq!(nic.start_of_control(now, Time::MAX), Some(now));
+        assert_eq!(nic.start_of_control(now, Time::MAX, DELAY), Some(now));
         // Data give way to it.
         nic.push_flow(0, 0);
-        assert_eq!(nic.start_of_control(now, Time::MAX), Some(now));
+        assert_eq!(nic.start_of_control(now, Time::MAX, DELAY), Some(now));
     }
 
     #[test]
@@ -358,7 +359,7 @@ mod tests {
         for (link, wire) in cases {
             let nic = nic(&link, wire);
             assert!(!nic.link.is_simple());
-            assert_eq!(nic.start_of_control(Time::from_us(1), Time::MAX), None);
+            assert_eq!(nic.start_of_control(Time::from_us(1), Time::MAX, DELAY), None);
         }
     }
 }
