@@ -628,7 +628,7 @@ impl<D: Domain> Shared<'_, D> {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
                 self.post.visit_chunks(from, window.index, index, |first, count, times| {
-                    keys.extend(count as usize, first, times, window.start);
+                    keys.extend(count as usize, first, |line| times.of(line), window.start);
                 });
             }
         }

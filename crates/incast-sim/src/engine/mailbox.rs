@@ -24,6 +24,7 @@ use super::{
 use incast_units::Time;
 use std::{
     cell::UnsafeCell,
+    marker::PhantomData,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -49,6 +50,22 @@ const PREFETCHED_CHUNKS: u32 = 32;
 struct List {
     first: u32,
     last: u32,
+}
+
+/// The times of the lines of a chunk that its reader is being shown: only [`PostOffice::visit_chunks`] makes it.
+#[derive(Clone, Copy)]
+pub(super) struct Times<'c, M> {
+    first: *const Envelope<M>,
+    chunk: PhantomData<&'c ()>,
+}
+
+impl<M> Times<'_, M> {
+    /// That of a line of the chunk.
+    #[inline(always)]
+    pub fn of(&self, line: usize) -> Time {
+        // SAFETY: the chunk lies in one segment, in which lines that nobody has written are zero; any number is a time.
+        unsafe { (&raw const (*self.first.add(line % CHUNK as usize)).time).read() }
+    }
 }
 
 const EMPTY: List = List { first: NONE, last: NONE };
@@ -295,7 +312,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         thread: usize,
         window: u64,
         domain: u32,
-        mut each: impl FnMut(u32, u32, &dyn Fn(usize) -> Time),
+        mut each: impl FnMut(u32, u32, Times<'_, M>),
     ) {
         // SAFETY: rule 2, promised by the caller.
         let List { first, last } = unsafe { *self.list(thread, window, domain) };
@@ -304,14 +321,11 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         }
         let mut chunk = first / CHUNK;
         loop {
-            let base = self.lines.at(chunk * CHUNK).cast_const();
+            let first = self.lines.at(chunk * CHUNK).cast_const();
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            // SAFETY: rule 4: the whole chunk is of this list. It lies in one segment, in which lines that nobody has
-            // written are zero, and any number is a time.
-            let time_of =
-                |line: usize| unsafe { (&raw const (*base.add(line % CHUNK as usize)).time).read() };
-            each(chunk * CHUNK, lines, &time_of);
+            // Rule 4: the whole chunk is of this list.
+            each(chunk * CHUNK, lines, Times { first, chunk: PhantomData });
             if is_last {
                 return;
             }
