@@ -3,10 +3,7 @@
 mod common;
 
 use common::{config, delivered, flow, link, run};
-use incast_sim::{
-    config::{Ecn, Size},
-    fabric::topology::SingleSwitch,
-};
+use incast_sim::{config::{Ecn, Size}, topology::SingleSwitch};
 use incast_units::Time;
 
 #[test]

@@ -1,14 +1,13 @@
 //! Everything a simulation is made of.
 
 use crate::{
-    fabric::{
-        packet::GAP,
-        permission::Gate,
-        routing::{Pinned, TooManySets},
-        topology::Topology,
-    },
-    host::{app::Application, format::Format},
+    application::Application,
+    fabric::packet::GAP,
+    flow_control::permission::Gate,
+    host::format::Format,
     probe::PacketFilter,
+    routing::{Pinned, TooManySets},
+    topology::Topology,
 };
 use incast_cc::{
     receiver::Scheduler,
@@ -263,11 +262,11 @@ pub struct SwitchConfig {
 }
 
 /// Credit-based flow control of all links (InfiniBand volume 1, section 7.9), for each priority, which is a virtual lane: a packet is
-/// sent only if the other end has said that it has room for it. See `fabric/credit.rs`.
+/// sent only if the other end has said that it has room for it. See `flow_control/credits.rs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credits {
     /// Bytes of memory of each port and lane, of which whole blocks of 64 count; `None` for what keeps a link busy: see
-    /// [`crate::fabric::credit::Rules::packets_out`].
+    /// [`crate::flow_control::credits::Rules::packets_out`].
     pub buffer: Option<u64>,
     /// So many bytes that have become free are told of together; `None` for a quarter of the memory.
     pub update: Option<u64>,
@@ -359,7 +358,7 @@ pub enum Alpha {
 /// Memory for what arrives after a pause was decided on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Headroom {
-    /// What is needed: see [`crate::fabric::pfc::Rules::needed`].
+    /// What is needed: see [`crate::flow_control::pfc::Rules::needed`].
     Computed,
     /// So many bytes.
     Bytes(u64),

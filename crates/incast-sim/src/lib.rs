@@ -7,14 +7,20 @@
 //!
 //! [`simulate`] runs a [`Config`] to an [`Outcome`].
 
+pub mod application;
 pub mod config;
 pub mod engine;
 pub mod fabric;
+pub mod flow_control;
 pub mod host;
 pub mod outcome;
 pub mod probe;
+pub mod recovery;
+pub mod routing;
 mod settings;
 mod simulation;
+pub mod switch;
+pub mod topology;
 
 pub use config::{Config, ConfigError, FlowSpec};
 pub use outcome::Outcome;

@@ -2,9 +2,11 @@
 
 use crate::{
     config::{FlowSpec, HostClock, HostConfig, SwitchConfig, Wire},
-    fabric::{credit, node::class, pfc::Rules, routing::Ways},
+    fabric::node::class,
+    flow_control::{credits, pfc::Rules},
     host::format::Format,
     probe::PacketFilter,
+    routing::Ways,
 };
 use incast_cc::{
     Path,
@@ -25,7 +27,7 @@ pub struct Settings {
     /// Priority flow control, resolved.
     pub pfc: Option<Rules>,
     /// Credit-based flow control, resolved.
-    pub credits: Option<credit::Rules>,
+    pub credits: Option<credits::Rules>,
     /// All hosts.
     pub host: HostConfig,
     /// Where senders choose the ways of their packets: how many there are.

@@ -6,7 +6,7 @@ use common::{
     MTU, config, delivered, every_topology, flow, ideal, link_event, star, took, two_spines, unlimited,
 };
 use incast_cc::switch::{AgentParameters, exerciser::Exerciser};
-use incast_sim::{Config, Outcome, config::Buffer, fabric::topology::Topology};
+use incast_sim::{Config, Outcome, config::Buffer, topology::Topology};
 use incast_units::Time;
 
 /// Bytes of a congestion notification in the format of TCP, which has none of its own: a segment without payload.

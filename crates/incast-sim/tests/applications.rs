@@ -5,7 +5,7 @@ mod common;
 use common::{delivered, flow, ideal, star, took, unlimited};
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    host::app::{Application, FlowInfo},
+    application::{Application, FlowInfo},
 };
 use incast_units::Time;
 

@@ -17,10 +17,10 @@ use incast_sim::{
         Buffer, ClassConfig, Credits, Ecn, HostConfig, LoadBalancing, MarkAt, Pfc, Size, SwitchConfig,
         Threshold,
     },
-    fabric::topology::{Chain, Dumbbell, Ring, Topology, file::parse},
     outcome::EventKind,
     probe::PacketFilter,
     simulate,
+    topology::{Chain, Dumbbell, Ring, Topology, file::parse},
 };
 use incast_units::{Rate, Time};
 use proptest::{prelude::*, test_runner::TestRunner};

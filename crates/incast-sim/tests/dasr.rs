@@ -7,8 +7,8 @@ use incast_cc::parameters::Raw;
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},
-    fabric::topology::{LeafSpine, Link, SingleSwitch, Topology},
     probe::RateSample,
+    topology::{LeafSpine, Link, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::prelude::*;

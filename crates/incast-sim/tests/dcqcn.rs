@@ -11,7 +11,7 @@ use incast_cc::parameters::Raw;
 use incast_sim::{
     Config, Outcome,
     config::{Ecn, Size},
-    fabric::topology::SingleSwitch,
+    topology::SingleSwitch,
 };
 use incast_units::Time;
 

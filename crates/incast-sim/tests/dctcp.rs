@@ -12,7 +12,7 @@ use incast_cc::{parameters::Raw, sender::Framing};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Buffer, Ecn, Size},
-    fabric::topology::{Dumbbell, Topology},
+    topology::{Dumbbell, Topology},
 };
 use incast_units::{Rate, Time};
 

@@ -8,7 +8,7 @@ use incast_cc::parameters::Raw;
 use incast_sim::{
     Config,
     config::{Ecn, Size},
-    fabric::topology::SingleSwitch,
+    topology::SingleSwitch,
 };
 use incast_units::Time;
 

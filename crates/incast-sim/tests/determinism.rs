@@ -15,13 +15,11 @@ use incast_sim::{
         Buffer, ClassConfig, Ecn, Limit, LinkEvent, LoadBalancing, MarkAt, Probes, Size, Ties, Trim, Victim,
     },
     engine::random::Stream,
-    fabric::{
-        packet::Kind,
-        permission::Gate,
-        topology::{FatTree, Topology, file::parse},
-    },
+    fabric::packet::Kind,
+    flow_control::permission::Gate,
     outcome::{EventKind, PacketRecord, Step},
     probe::PacketFilter,
+    topology::{FatTree, Topology, file::parse},
 };
 use incast_units::Time;
 use std::{

@@ -15,13 +15,11 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{Buffer, ClassConfig, HostClock},
-    fabric::{
-        packet::Kind,
-        permission::Gate,
-        topology::{Dumbbell, Topology, file::parse},
-    },
+    fabric::packet::Kind,
+    flow_control::permission::Gate,
     outcome::EventKind,
     probe::{PacketFilter, Step},
+    topology::{Dumbbell, Topology, file::parse},
 };
 use incast_units::Time;
 

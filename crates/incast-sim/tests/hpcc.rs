@@ -10,8 +10,8 @@ use common::{config, delivered, flow, link, text};
 use incast_cc::{Path, parameters::Raw, sender::Framing};
 use incast_sim::{
     Config, Outcome, base_path,
-    fabric::topology::{Chain, SingleSwitch},
     probe::PortSample,
+    topology::{Chain, SingleSwitch},
 };
 use incast_units::Time;
 

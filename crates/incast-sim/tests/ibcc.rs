@@ -7,12 +7,10 @@ use incast_cc::{parameters::Raw, sender::Framing, switch::AgentParameters};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Credits, LinkEvent, Probes},
-    fabric::{
-        packet::Kind,
-        topology::{Dumbbell, Topology, file::parse},
-    },
+    fabric::packet::Kind,
     outcome::{PacketRecord, Step},
     probe::PacketFilter,
+    topology::{Dumbbell, Topology, file::parse},
 };
 use incast_units::{Rate, Time};
 

@@ -5,7 +5,7 @@ mod common;
 use common::{DIAMOND, MTU, OVERHEAD, flow, link};
 use incast_sim::{
     Config,
-    fabric::topology::{
+    topology::{
         Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, TopologyError,
         file::parse,
     },

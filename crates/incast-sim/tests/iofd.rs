@@ -10,13 +10,11 @@ use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
     Config, ConfigError, FlowSpec, Outcome, base_path,
     config::{Alpha, Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},
-    fabric::{
-        packet::Kind,
-        topology::{FatTree, LeafSpine, Ring, Topology, file::parse},
-    },
+    fabric::packet::Kind,
     outcome::{EventKind, Step},
     probe::PacketFilter,
     simulate,
+    topology::{FatTree, LeafSpine, Ring, Topology, file::parse},
 };
 use incast_units::Time;
 use std::collections::BTreeMap;

@@ -17,10 +17,10 @@ use incast_sim::{
         Alpha, Buffer, ClassConfig, Ecn, Expiry, Headroom, HostConfig, LoadBalancing, MarkAt, Pfc, Probes,
         Size, SwitchConfig, Threshold, Ties, Wire,
     },
-    fabric::topology::{Link, SingleSwitch, Topology},
     pfc_rules,
     probe::PacketFilter,
     simulate,
+    topology::{Link, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::{prelude::*, test_runner::TestRunner};

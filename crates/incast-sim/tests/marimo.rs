@@ -8,7 +8,7 @@ use incast_cc::{parameters::Raw, sender::Framing};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Ecn, Size},
-    fabric::topology::{Dumbbell, Topology},
+    topology::{Dumbbell, Topology},
 };
 use incast_units::Time;
 

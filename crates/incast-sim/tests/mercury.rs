@@ -9,12 +9,10 @@ use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Buffer, ClassConfig, Ecn, Pfc, Size, Threshold},
-    fabric::{
-        packet::Kind,
-        topology::{Topology, file::parse},
-    },
+    fabric::packet::Kind,
     outcome::{EventKind, EventRecord, Step},
     probe::PacketFilter,
+    topology::{Topology, file::parse},
 };
 use incast_units::Time;
 

@@ -6,7 +6,7 @@ use common::{MTU, config, delivered, flow, ideal, link, star, text, took};
 use incast_sim::{
     Config,
     config::{Buffer, Limit, LoadBalancing, Trim, Victim},
-    fabric::topology::{FatTree, Link, SingleSwitch, Topology},
+    topology::{FatTree, Link, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::prelude::*;

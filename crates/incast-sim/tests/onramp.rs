@@ -12,7 +12,7 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Buffer, Ecn, HostClock, LinkEvent, Pfc, Size, Threshold},
-    fabric::topology::{LeafSpine, Topology, file::parse},
+    topology::{LeafSpine, Topology, file::parse},
 };
 use incast_units::Time;
 

@@ -5,10 +5,8 @@ mod common;
 use common::{config, flow, link, text};
 use incast_cc::{parameters::Raw, switch::AgentParameters};
 use incast_sim::{
-    Config, Outcome, base_path,
-    fabric::{packet::Kind, topology::SingleSwitch},
-    outcome::Step,
-    probe::PacketFilter,
+    Config, Outcome, base_path, fabric::packet::Kind, outcome::Step, probe::PacketFilter,
+    topology::SingleSwitch,
 };
 use incast_units::{Bytes, Rate, Time};
 

@@ -13,12 +13,10 @@ use incast_sim::{
         Alpha, Buffer, ClassConfig, ConfigError, Expiry, Headroom, Pfc, Shortage, Size, SwitchConfig,
         Threshold,
     },
-    fabric::{
-        packet::Kind,
-        topology::{Dumbbell, Ring, SingleSwitch, Topology, file::parse},
-    },
+    fabric::packet::Kind,
     outcome::{EventKind, EventRecord, PacketRecord, Step, Totals},
     simulate,
+    topology::{Dumbbell, Ring, SingleSwitch, Topology, file::parse},
 };
 use incast_units::{Rate, Time};
 

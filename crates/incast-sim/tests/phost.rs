@@ -7,12 +7,10 @@ use incast_cc::parameters::Raw;
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{Buffer, LoadBalancing, Probes},
-    fabric::{
-        packet::Kind,
-        topology::{LeafSpine, Link, SingleSwitch, Topology},
-    },
+    fabric::packet::Kind,
     outcome::{PacketRecord, Step},
     probe::PacketFilter,
+    topology::{LeafSpine, Link, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::prelude::*;

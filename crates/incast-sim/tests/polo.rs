@@ -8,8 +8,8 @@ use incast_cc::parameters::Raw;
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Buffer, Ecn, HostConfig, LoadBalancing, Probes, Size, SwitchConfig},
-    fabric::topology::{Dumbbell, LeafSpine, Link, SingleSwitch, Topology},
     simulate,
+    topology::{Dumbbell, LeafSpine, Link, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use common::{OVERHEAD, flow};
 use incast_sim::{
     FlowSpec,
     engine::random::Stream,
-    fabric::topology::{Topology, file::parse},
+    topology::{Topology, file::parse},
 };
 use incast_units::{Rate, Time};
 use std::fmt::Write as _;

@@ -7,7 +7,7 @@ use common::{MTU, config, delivered, flow, link, link_event, took};
 use incast_sim::{
     Config,
     config::{Buffer, Limit, Pfc, Size, Threshold, Trim, Victim},
-    fabric::topology::{SingleSwitch, file::parse},
+    topology::{SingleSwitch, file::parse},
 };
 use incast_units::Time;
 

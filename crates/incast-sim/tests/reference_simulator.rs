@@ -17,12 +17,12 @@ use incast_sim::{
         Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
         RedAtRate, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
     },
-    fabric::topology::{
-        Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
-    },
     host::format::Format,
     outcome::Totals,
     simulate,
+    topology::{
+        Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
+    },
 };
 use incast_units::{Rate, Time};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};

@@ -10,8 +10,8 @@ use incast_cc::{
 use incast_sim::{
     Config,
     config::Buffer,
-    fabric::topology::{Dumbbell, SingleSwitch, Topology, file::parse},
     outcome::EventKind,
+    topology::{Dumbbell, SingleSwitch, Topology, file::parse},
 };
 use incast_units::Time;
 
@@ -65,7 +65,7 @@ fn random_loss_delays_but_never_corrupts() {
 
 #[test]
 fn loss_is_as_frequent_as_asked_for() {
-    let lossy = |loss| incast_sim::fabric::topology::Link { loss, ..link(100, Time::from_us(1)) };
+    let lossy = |loss| incast_sim::topology::Link { loss, ..link(100, Time::from_us(1)) };
     for loss in [0.01, 0.2] {
         let topology = SingleSwitch { hosts: 2, link: lossy(loss) }.build().expect("a good topology");
         let mut config = unlimited(topology);
@@ -185,7 +185,7 @@ fn an_incast_into_a_tiny_buffer_completes() {
 /// first.
 #[test]
 fn lost_credit_does_not_stop_a_flow_for_good() {
-    let lossy = incast_sim::fabric::topology::Link { loss: 0.05, ..link(100, Time::from_us(1)) };
+    let lossy = incast_sim::topology::Link { loss: 0.05, ..link(100, Time::from_us(1)) };
     let topology = SingleSwitch { hosts: 2, link: lossy }.build().expect("a good topology");
     let mut config = with(&topology, "credit", Recovery::SelectiveRepeat);
     config.drive(Scheduler::WindowCredit(WindowCredit { ahead: 2 * u64::from(MTU), priority: None }));
@@ -196,7 +196,7 @@ fn lost_credit_does_not_stop_a_flow_for_good() {
 /// Every packet that is lost leaves a record, where records are kept.
 #[test]
 fn losses_are_recorded() {
-    let lossy = incast_sim::fabric::topology::Link { loss: 0.05, ..link(100, Time::from_us(1)) };
+    let lossy = incast_sim::topology::Link { loss: 0.05, ..link(100, Time::from_us(1)) };
     let topology = SingleSwitch { hosts: 2, link: lossy }.build().expect("a good topology");
     let mut config = unlimited(topology);
     config.flows = vec![flow(0, 1, 1_000_000)];

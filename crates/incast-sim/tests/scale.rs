@@ -3,7 +3,7 @@
 mod common;
 
 use common::{flow, link};
-use incast_sim::{Config, Outcome, fabric::topology::FatTree};
+use incast_sim::{Config, Outcome, topology::FatTree};
 use incast_units::Time;
 
 fn fabric(k: u32) -> Config {

@@ -6,7 +6,7 @@ use common::{flow, link, text};
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{Buffer, Limit, LoadBalancing, Trim, Victim},
-    fabric::topology::{FatTree, LeafSpine, Topology},
+    topology::{FatTree, LeafSpine, Topology},
 };
 use incast_units::Time;
 

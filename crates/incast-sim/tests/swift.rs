@@ -10,7 +10,7 @@ use incast_cc::{parameters::Raw, sender::Framing};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::Buffer,
-    fabric::topology::{Chain, Dumbbell, Topology},
+    topology::{Chain, Dumbbell, Topology},
 };
 use incast_units::Time;
 

@@ -16,12 +16,10 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Ecn, Pfc, Size, Threshold},
-    fabric::{
-        packet::Kind,
-        topology::{Topology, file::parse},
-    },
+    fabric::packet::Kind,
     outcome::{EventKind, PacketRecord, Step},
     probe::PacketFilter,
+    topology::{Topology, file::parse},
 };
 use incast_units::Time;
 use std::{collections::BTreeSet, fmt::Write as _};

@@ -9,7 +9,7 @@ use common::{config, flow, link, text};
 use incast_cc::{parameters::Raw, sender::Framing};
 use incast_sim::{
     Outcome, base_path,
-    fabric::topology::{Dumbbell, SingleSwitch},
+    topology::{Dumbbell, SingleSwitch},
 };
 use incast_units::Time;
 

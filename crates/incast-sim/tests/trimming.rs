@@ -28,7 +28,7 @@ fn ndp() -> Trim {
 }
 
 /// Flows with a fixed window over switches that trim; acknowledgements share the queue of headers.
-fn trimming(topology: incast_sim::fabric::topology::Topology, window: &str, trim: Trim) -> Config {
+fn trimming(topology: incast_sim::topology::Topology, window: &str, trim: Trim) -> Config {
     let mut config = common::config(topology, "constant-window", &[("window", text(window))]);
     config.switch.priorities = 3;
     config.switch.trim = Some(trim);

@@ -6,11 +6,9 @@ use common::{delivered, flow, link, star, unlimited};
 use incast_sim::{
     Config, FlowSpec,
     config::{LoadBalancing, Wire},
-    fabric::{
-        routing::{Pinned, pin},
-        topology::{Clos3, FatTree, Topology},
-    },
     host::format::Format,
+    routing::{Pinned, pin},
+    topology::{Clos3, FatTree, Topology},
 };
 use incast_units::{Rounding, Time};
 

@@ -13,9 +13,9 @@ use incast_sim::{
     Config, ConfigError, FlowSpec, base_path,
     config::{ClassConfig, Ecn, HostConfig, Probes, Size, SwitchConfig, Ties, Wire},
     engine::random::Stream,
-    fabric::topology::{Dumbbell, Link, Topology},
     host::format::Format,
     simulate,
+    topology::{Dumbbell, Link, Topology},
 };
 use incast_units::{Bytes, Rate, Time};
 

@@ -6,7 +6,7 @@
 
 use super::standalone::Standalone;
 use crate::import::hpcc::flows::port_of;
-use incast_sim::{fabric::topology::Topology, outcome::FlowRecord};
+use incast_sim::{outcome::FlowRecord, topology::Topology};
 use incast_units::Time;
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -87,7 +87,7 @@ fn address(name: &str, host: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_sim::fabric::topology::{Link, SingleSwitch};
+    use incast_sim::topology::{Link, SingleSwitch};
     use incast_units::Rate;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Names of nodes and ports in results.
 
-use incast_sim::fabric::topology::{Tier, Topology};
+use incast_sim::topology::{Tier, Topology};
 use std::ops::Range;
 
 /// Names that outlive the topology, which the simulation consumes.

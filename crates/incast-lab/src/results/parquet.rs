@@ -13,8 +13,8 @@ use arrow::{
 };
 use incast_sim::{
     FlowSpec,
-    fabric::topology::Tier,
     outcome::{EventKind, EventRecord, FlowRecord, PauseCause, PortSample, RateSample},
+    topology::Tier,
 };
 use incast_units::Time;
 use std::{fs::File, io, path::Path, sync::Arc};

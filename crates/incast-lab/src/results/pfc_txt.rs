@@ -6,8 +6,8 @@
 
 use super::fct_txt::number;
 use incast_sim::{
-    fabric::topology::Topology,
     probe::{EventKind, EventRecord},
+    topology::Topology,
 };
 use incast_units::Time;
 use std::fmt::Write;
@@ -33,7 +33,7 @@ pub fn write(events: &[EventRecord], topology: &Topology, origin: Time) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_sim::fabric::topology::file;
+    use incast_sim::topology::file;
 
     #[test]
     fn lines_are_those_of_the_peer() {

@@ -3,7 +3,7 @@
 //! It counts one full packet's serialisation on each link besides that of the whole flow on the slowest one, and none
 //! for acknowledgements, so that measured times can be shorter. `flows.parquet` has the exact times (`ideal_ps`).
 
-use incast_sim::fabric::topology::Topology;
+use incast_sim::topology::Topology;
 use incast_units::{Bytes, Rate, Time};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -105,7 +105,7 @@ impl Standalone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_sim::fabric::topology::{Clos3, Link, SingleSwitch};
+    use incast_sim::topology::{Clos3, Link, SingleSwitch};
 
     fn link(gbps: u64) -> Link {
         Link { rate: Rate::from_gbps(gbps), delay: Time::from_us(1), loss: 0.0 }

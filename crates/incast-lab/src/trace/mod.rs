@@ -20,10 +20,10 @@ use crate::{
 use incast_cc::{sender::Framing, switch::AgentParameters};
 use incast_sim::{
     Config, Outcome, Progress,
-    fabric::topology::{Ports, Topology},
     outcome::FlowRecord,
     probe::PacketFilter,
     simulate_observed,
+    topology::{Ports, Topology},
 };
 use incast_units::{Rate, Time};
 use std::{

@@ -205,11 +205,9 @@ mod tests {
     use incast_cc::{sender::Framing, switch::Codepoint};
     use incast_sim::{
         Outcome,
-        fabric::{
-            packet::Kind,
-            topology::{Link, SingleSwitch},
-        },
+        fabric::packet::Kind,
         outcome::{FlowRecord, PacketFacts},
+        topology::{Link, SingleSwitch},
     };
     use incast_units::Rate;
     use std::process::Command;

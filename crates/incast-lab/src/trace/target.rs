@@ -2,7 +2,7 @@
 
 use super::{TraceError, View};
 use crate::scenario::nearest::nearest;
-use incast_sim::fabric::topology::Topology;
+use incast_sim::topology::Topology;
 
 /// A flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn list(names: impl Iterator<Item = String>, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_sim::fabric::topology::{LeafSpine, Link};
+    use incast_sim::topology::{LeafSpine, Link};
     use incast_units::{Rate, Time};
 
     fn topology() -> Topology {

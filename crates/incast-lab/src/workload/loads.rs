@@ -1,6 +1,6 @@
 //! What traffic puts on each link when it is spread evenly over equal-cost paths, and what a fabric can carry.
 
-use incast_sim::fabric::topology::{Ports, Topology};
+use incast_sim::topology::{Ports, Topology};
 use std::collections::VecDeque;
 
 /// Ports that are walked in a few seconds.
@@ -113,7 +113,7 @@ impl<'a> Fluid<'a> {
                 if rate == 0.0 {
                     continue;
                 }
-                let nearer = |end: &&incast_sim::fabric::topology::PortEnd| {
+                let nearer = |end: &&incast_sim::topology::PortEnd| {
                     end.peer as usize >= hosts && distance[end.peer as usize] + 1 == distance[*node as usize]
                 };
                 let ends = self.ports.of(*node);
@@ -270,7 +270,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_sim::fabric::topology::{Dumbbell, FatTree, LeafSpine, Link, SingleSwitch};
+    use incast_sim::topology::{Dumbbell, FatTree, LeafSpine, Link, SingleSwitch};
     use incast_units::{Rate, Time};
 
     fn link(gbps: u64) -> Link {

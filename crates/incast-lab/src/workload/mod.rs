@@ -15,7 +15,7 @@ pub mod trace;
 mod trace_parquet;
 
 use incast_cc::sender::SizeClass;
-use incast_sim::{FlowSpec, host::app::Application};
+use incast_sim::{FlowSpec, application::Application};
 use std::fmt::Debug;
 
 /// How much traffic is to be expected.

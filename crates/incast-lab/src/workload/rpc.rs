@@ -11,8 +11,8 @@ use super::{
 use incast_cc::sender::SizeClass;
 use incast_sim::{
     FlowSpec,
+    application::{Application, FlowInfo},
     engine::random::Stream,
-    host::app::{Application, FlowInfo},
 };
 use incast_units::Time;
 use std::sync::Arc;

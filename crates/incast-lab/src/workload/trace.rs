@@ -7,7 +7,7 @@
 
 use super::{Expected, Generate, MOST_BYTES, trace_parquet};
 use incast_cc::sender::SizeClass;
-use incast_sim::{FlowSpec, fabric::routing::Pinned};
+use incast_sim::{FlowSpec, routing::Pinned};
 use incast_units::Time;
 use std::{collections::BTreeMap, path::Path};
 

@@ -36,7 +36,7 @@ impl Memory {
     #[inline]
     pub fn admits(&self, bytes: u64, queue: u64, port: u64) -> bool {
         match self.policy {
-            // Packets are counted elsewhere: see `fabric/trimming.rs`.
+            // Packets are counted elsewhere: see `fabric/trim.rs`.
             Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,
             Buffer::PerPort { bytes: limit } => port + bytes <= limit,
             Buffer::Shared { alpha: (numerator, denominator), reserve, .. } => {

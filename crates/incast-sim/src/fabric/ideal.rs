@@ -3,8 +3,8 @@
 //! Every node stores and forwards: a packet is sent on when its last bit has arrived, in order, at once. Wire bytes
 //! include all headers, the preamble and the inter-frame gap, since those occupy the link as well.
 
-use super::routing::{Rule, entropy};
-use super::topology::{Link, Node, Ports, Topology};
+use crate::routing::{Rule, entropy};
+use crate::topology::{Link, Node, Ports, Topology};
 use incast_units::{Bytes, Rate, Rounding, Serializer, Time};
 
 /// A link of a path, at its sending end.
@@ -363,9 +363,7 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::topology::{
-        Chain, Clos3, FatTree, LeafSpine, Ring, SingleSwitch, file::parse, tests::link,
-    };
+    use crate::topology::{Chain, Clos3, FatTree, LeafSpine, Ring, SingleSwitch, file::parse, tests::link};
     use proptest::prelude::*;
 
     fn of_rate(gbps: u64, delay_ns: u64) -> Link {

@@ -3,8 +3,8 @@
 use super::{
     node::NodeContext,
     packet::{GAP, Packet, Telemetry},
-    topology,
 };
+use crate::topology;
 use crate::{
     config::Wire,
     engine::random::Stream,

@@ -59,7 +59,7 @@ pub mod class {
     pub const GATE: u8 = 9;
     /// An in-switch agent's own timer.
     pub const AGENT: u8 = 10;
-    /// A pause takes effect, expires, or must be said again; see [`super::pause`].
+    /// A pause takes effect, expires, or must be said again; see [`crate::flow_control::pause`].
     pub const PAUSE: u8 = 11;
     /// [`DEPARTURE`] where arrivals come first.
     pub const LATE_DEPARTURE: u8 = 12;

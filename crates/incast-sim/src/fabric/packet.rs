@@ -16,7 +16,7 @@ pub enum Kind {
     /// Payload of a flow.
     Data,
     /// Data whose payload was cut off: its header, on its way to the receiver. A kind of its own, so that hosts need not
-    /// ask each data packet for it. See `fabric/trimming.rs`.
+    /// ask each data packet for it. See `fabric/trim.rs`.
     Trimmed,
     /// Acknowledgement of data, selective and cumulative.
     Ack,
@@ -34,13 +34,13 @@ pub enum Kind {
     Open,
     /// The receiver's answer to that (SYN-ACK).
     Accept,
-    /// Priority flow control, from one end of a link to the other. See `fabric/pause.rs`.
+    /// Priority flow control, from one end of a link to the other. See `flow_control/pause.rs`.
     Pause,
     /// A trimmed header on its way back to its sender.
     Bounced,
     /// Underlay: how long data took one way, for the underlay of its sender. See `host/underlay.rs`.
     Report,
-    /// Credits, from one end of a link to the other. See `fabric/credit.rs`.
+    /// Credits, from one end of a link to the other. See `flow_control/credits.rs`.
     FlowControl,
     /// Goes behind data of a flow, on its way, from a switch that holds what comes after. See `switch/hold.rs`.
     Marker,
@@ -222,7 +222,7 @@ impl Packet {
     pub fn reverse_entropy(&self) -> u32 {
         reverse_entropy(self.entropy)
     }
-    /// The way that its sender chose, as far as it is still ahead; see [`super::routing::Pinned`].
+    /// The way that its sender chose, as far as it is still ahead; see [`crate::routing::Pinned`].
     #[inline]
     pub fn pinned_way(&self) -> u16 {
         (self.entropy ^ self.disguise()) as u16

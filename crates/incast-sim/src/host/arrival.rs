@@ -1,6 +1,7 @@
 //! Receiver: data arrived. It is acknowledged at once or later, refused, or answered with a notification.
 
-use super::{Host, app::FlowInfo, receiving::Arrival, reliability::Received};
+use super::{Host, receiving::Arrival};
+use crate::{application::FlowInfo, recovery::Received};
 use crate::{
     config::Echo,
     fabric::{

@@ -5,10 +5,10 @@ use crate::{
     fabric::{
         node::{NodeContext, class, pause},
         packet::Packet,
-        pause::Notice,
-        switch::{LINK_UP, NEW_EPOCH},
     },
+    flow_control::pause::Notice,
     probe::EventKind,
+    switch::{LINK_UP, NEW_EPOCH},
 };
 use incast_units::Time;
 

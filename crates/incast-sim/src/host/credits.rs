@@ -8,10 +8,10 @@ use super::Host;
 use crate::{
     engine::Event,
     fabric::{
-        credit::{Update, blocks},
         node::{NodeContext, class, pause},
         packet::{Kind, Packet},
     },
+    flow_control::credits::{Update, blocks},
     probe::EventKind,
 };
 

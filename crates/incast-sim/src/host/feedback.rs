@@ -1,10 +1,11 @@
 //! Sender: an acknowledgement or another answer arrived, for the law and for reliability.
 
-use super::{Host, order::Order, reliability::Acked, sending::SendFlow, underlay::clock_error};
+use super::{Host, order::Order, sending::SendFlow, underlay::clock_error};
 use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet, Telemetry},
 };
+use crate::recovery::Acked;
 use incast_cc::{Feedback, spray::Fate};
 use incast_units::Time;
 

@@ -1,6 +1,7 @@
 //! Sender: flows start, finish, or are given up.
 
-use super::{Host, Sent, app::FlowInfo, sending::SendFlow, turns::leave_line};
+use super::{Host, Sent, sending::SendFlow, turns::leave_line};
+use crate::application::FlowInfo;
 use crate::{
     config::FlowSpec,
     engine::queue::Key,

@@ -5,7 +5,6 @@
 //! when the answer is back.
 
 mod answering;
-pub mod app;
 mod arrival;
 mod change;
 mod clock;
@@ -18,7 +17,6 @@ mod nic;
 mod order;
 mod paths;
 mod receiving;
-pub mod reliability;
 mod rtt;
 mod sample;
 mod scheduling;
@@ -32,9 +30,10 @@ mod underlay;
 
 pub use self::sending::entropy;
 use self::{
-    answering::Answers, app::Application, clock::Clock, flows::summary, nic::Nic, paths::Lots,
-    receiving::Receiving, sending::SendFlow, underlay::Stages,
+    answering::Answers, clock::Clock, flows::summary, nic::Nic, paths::Lots, receiving::Receiving,
+    sending::SendFlow, underlay::Stages,
 };
+use crate::application::Application;
 use crate::{
     config::{FlowSpec, HostClock},
     engine::{Event, prefetch::prefetch},

@@ -1,14 +1,18 @@
 //! The NIC: one link, control packets first, then flows by priority, flows of one priority in turn.
 
-use crate::fabric::{
-    credit::{End, Rules, blocks},
-    link::{Receiver, Transmitter},
-    packet::{Packet, Telemetry},
-    pause::Heard,
-    permission::{PauseRecord, Permission},
-    queue::{Pool, Queue},
-};
 use crate::settings::Settings;
+use crate::{
+    fabric::{
+        link::{Receiver, Transmitter},
+        packet::{Packet, Telemetry},
+        queue::{Pool, Queue},
+    },
+    flow_control::{
+        credits::{End, Rules, blocks},
+        pause::Heard,
+        permission::{PauseRecord, Permission},
+    },
+};
 use incast_cc::switch::Codepoint;
 use incast_units::Time;
 use std::collections::{BTreeSet, VecDeque};
@@ -259,8 +263,9 @@ mod tests {
     use crate::{
         config::{HostConfig, SwitchConfig, Wire},
         engine::Event,
-        fabric::{link::Peer, node::NodeContext, packet::Kind, topology::Link},
+        fabric::{link::Peer, node::NodeContext, packet::Kind},
         settings::Peers,
+        topology::Link,
     };
     use incast_units::Rate;
 

@@ -2,10 +2,7 @@
 
 use super::Host;
 use crate::{
-    config::LoadBalancing,
-    engine::random::mix,
-    fabric::{packet::Packet, routing::Pinned},
-    settings::Settings,
+    config::LoadBalancing, engine::random::mix, fabric::packet::Packet, routing::Pinned, settings::Settings,
 };
 use incast_cc::spray::{Fate, Spray};
 

@@ -1,9 +1,7 @@
 //! The receiver's half of flows.
 
-use super::{
-    reliability::{Receive, Received},
-    table::FlowTable,
-};
+use super::table::FlowTable;
+use crate::recovery::{Receive, Received};
 use crate::{engine::prefetch::prefetch, fabric::packet::Packet};
 use incast_units::Time;
 

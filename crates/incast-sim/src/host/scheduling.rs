@@ -1,10 +1,11 @@
 //! Receiver: what the scheduler of receiver-driven protocols hears, and what it has sent.
 
-use super::{Host, order::Order, receiving::Arrival, reliability::Received};
+use super::{Host, order::Order, receiving::Arrival};
 use crate::fabric::{
     node::{NodeContext, class},
     packet::{Kind, Packet},
 };
+use crate::recovery::Received;
 use incast_cc::receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share, Word};
 use incast_units::Time;
 
@@ -184,10 +185,10 @@ mod tests {
         fabric::{
             link::{Peer, Receiver, Transmitter},
             packet::Telemetry,
-            topology::tests::link,
         },
         host::format::Format,
         settings::{Class, Peers, Settings},
+        topology::tests::link,
     };
     use incast_cc::{
         Path,

@@ -2,18 +2,16 @@
 
 use super::{
     paths::Paths,
-    reliability::{Acked, Send},
     rtt::RoundTrip,
     tokens::Tokens,
     underlay::{Stages, Waiting},
 };
+use crate::recovery::{Acked, Send};
 use crate::{
     config::FlowSpec,
     engine::random::mix,
-    fabric::{
-        packet::{Kind, Packet},
-        routing::Pinned,
-    },
+    fabric::packet::{Kind, Packet},
+    routing::Pinned,
     settings::{Class, Settings},
 };
 use incast_cc::{

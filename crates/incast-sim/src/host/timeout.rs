@@ -1,6 +1,7 @@
 //! Sender: nothing was heard for too long.
 
-use super::{Host, reliability::SelectiveRepeat, sending::SendFlow};
+use super::{Host, sending::SendFlow};
+use crate::recovery::SelectiveRepeat;
 use crate::{
     engine::Event,
     fabric::{

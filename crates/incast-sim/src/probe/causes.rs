@@ -1,6 +1,6 @@
 //! Why a switch paused a neighbour, and where a chain of pauses began.
 
-use crate::fabric::topology::Ports;
+use crate::topology::Ports;
 use incast_units::Time;
 use std::collections::BTreeMap;
 

@@ -17,13 +17,13 @@ use crate::{
         link::{Peer, Receiver, Transmitter},
         node::class,
         queue::MOST_COUNTED,
-        routing::{self, Around, Detours, Order, Rule, Ways},
-        switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Routes, Switch},
-        topology::{Ports, Topology},
     },
     host::Host,
     probe::PacketTrace,
+    routing::{self, Around, Detours, Order, Rule, Ways},
     settings::{Class, Peers, Settings},
+    switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Routes, Switch},
+    topology::{Ports, Topology},
 };
 use incast_cc::{
     Path,

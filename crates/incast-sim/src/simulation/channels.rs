@@ -3,7 +3,7 @@
 use super::Fabric;
 use crate::{
     config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
-    fabric::routing::{Detours, Order, Rule},
+    routing::{Detours, Order, Rule},
 };
 use incast_cc::receiver::ReceiverScheduler;
 use incast_units::Time;

@@ -11,14 +11,14 @@ use crate::{
     fabric::{
         ideal::{self, Packets},
         packet::{Kind, Packet},
-        routing::{self, Rule},
-        switch,
-        topology::{Link, Topology},
     },
     host::{self, Host, Sent},
     outcome::{Cost, FlowRecord, Outcome, Totals},
     probe::find_roots,
+    routing::{self, Rule},
     settings::Settings,
+    switch,
+    topology::{Link, Topology},
 };
 use incast_units::Time;
 use std::time::Duration;

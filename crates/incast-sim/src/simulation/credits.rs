@@ -3,7 +3,7 @@
 use super::lossless::{Fabric, largest_frame, used_priorities};
 use crate::{
     config::{Buffer, ConfigError, Credits},
-    fabric::credit::{BLOCK, MOST_BLOCKS, Rules},
+    flow_control::credits::{BLOCK, MOST_BLOCKS, Rules},
 };
 use incast_units::Time;
 

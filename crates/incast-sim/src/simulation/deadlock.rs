@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     engine::executor::Sight,
-    fabric::switch::Switch,
     outcome::{Deadlock, WaitingQueue},
+    switch::Switch,
 };
 use incast_units::Time;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,10 +6,10 @@ use crate::{
         link::Peer,
         node::{Arrivals, NodeContext, class},
         packet::{Packet, Telemetry},
-        switch::Switch,
     },
     host::Host,
     probe::PacketTrace,
+    switch::Switch,
 };
 use incast_units::Time;
 

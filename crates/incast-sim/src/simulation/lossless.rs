@@ -6,10 +6,8 @@ use crate::{
         Alpha, Buffer, ClassConfig, Config, ConfigError, Headroom, HostConfig, Pfc, Shortage, SwitchConfig,
         Threshold, Wire,
     },
-    fabric::{
-        pfc::{Bounds, Limits, Rules},
-        topology::Topology,
-    },
+    flow_control::pfc::{Bounds, Limits, Rules},
+    topology::Topology,
 };
 use incast_cc::receiver::ReceiverScheduler;
 use incast_units::{Bytes, Rate, Rounding, Time};

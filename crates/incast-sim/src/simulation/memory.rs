@@ -3,11 +3,9 @@
 use crate::{
     config::Probes,
     engine::executor::slots,
-    fabric::{
-        packet::{GAP, Telemetry},
-        topology::Topology,
-    },
+    fabric::packet::{GAP, Telemetry},
     probe::{PortSample, RateSample},
+    topology::Topology,
 };
 use incast_cc::Path;
 use incast_units::{Bytes, Time};
@@ -105,7 +103,7 @@ fn windows(topology: &Topology, wire_mss: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::topology::{Link, SingleSwitch};
+    use crate::topology::{Link, SingleSwitch};
     use incast_units::Rate;
 
     #[test]

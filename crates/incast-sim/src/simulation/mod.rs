@@ -15,9 +15,10 @@ use self::{deadlock::Watch, domain::Domain};
 use crate::{
     config::{Config, ConfigError},
     engine::executor::{Looks, Reached},
-    fabric::{ideal, packet::GAP, topology::Topology},
+    fabric::{ideal, packet::GAP},
     host::format::Format,
     outcome::Outcome,
+    topology::Topology,
 };
 use incast_cc::{Path, sender::Framing};
 use incast_units::{Rate, Time};

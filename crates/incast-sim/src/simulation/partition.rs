@@ -1,6 +1,6 @@
 //! Which nodes share a domain, and how long a window is.
 
-use crate::{engine::executor::LONGEST_WINDOW, fabric::topology::Topology};
+use crate::{engine::executor::LONGEST_WINDOW, topology::Topology};
 use incast_units::Time;
 
 /// Nodes by domain.

@@ -1,9 +1,7 @@
 //! What tests of flow control share: a fabric that is busy enough for it, cables that fail under it, and what is seen.
 
 use super::{config, flow, link, link_event, text};
-use incast_sim::{
-    Config, FlowSpec, Outcome, fabric::topology::LeafSpine, outcome::EventKind, probe::PacketFilter,
-};
+use incast_sim::{Config, FlowSpec, Outcome, outcome::EventKind, probe::PacketFilter, topology::LeafSpine};
 use incast_units::Time;
 
 /// A run that never lost anything for lack of memory.

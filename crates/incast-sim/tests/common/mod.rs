@@ -19,12 +19,10 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{ClassConfig, HostConfig, LinkEvent, Probes, SwitchConfig, Ties, Wire},
-    fabric::topology::{
-        Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
-    },
     host::format::Format,
     probe::FlowRecord,
     simulate,
+    topology::{Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse},
 };
 use incast_units::{Rate, Time};
 

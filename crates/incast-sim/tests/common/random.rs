@@ -2,7 +2,7 @@
 
 use incast_sim::{
     FlowSpec,
-    fabric::topology::{Chain, Dumbbell, LeafSpine, Link, Ring, SingleSwitch, Topology},
+    topology::{Chain, Dumbbell, LeafSpine, Link, Ring, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::prelude::*;

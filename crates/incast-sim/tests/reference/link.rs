@@ -4,7 +4,7 @@ use super::{
     Packet, Ps,
     agenda::{Agenda, What},
 };
-use incast_sim::{engine::random::Stream, fabric::topology::Topology};
+use incast_sim::{engine::random::Stream, topology::Topology};
 
 /// Preamble and gap.
 pub const GAP: u32 = 20;

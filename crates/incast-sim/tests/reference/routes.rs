@@ -1,6 +1,6 @@
 //! Routes by breadth-first search from every host, and the longest round trip by following all of them.
 
-use incast_sim::{config::LinkEvent, fabric::topology::Topology};
+use incast_sim::{config::LinkEvent, topology::Topology};
 
 /// Equal-cost ports of every node to every host, ascending.
 #[derive(Debug)]

@@ -12,13 +12,11 @@ use incast_sim::{
     Config, Fabric,
     config::{Buffer, Ecn, Limit, LoadBalancing, MarkAt, Size, Victim},
     engine::random::Stream,
-    fabric::{
-        pfc::{Bounds, Limits},
-        routing::entropy,
-        switch::salt,
-    },
+    flow_control::pfc::{Bounds, Limits},
     outcome::{EventKind, EventRecord, Totals},
     pfc_rules,
+    routing::entropy,
+    switch::salt,
 };
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;

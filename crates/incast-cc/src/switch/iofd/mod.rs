@@ -39,7 +39,7 @@
 //! **Why holding does not lock up.** What is held waits for packets on the old way to go on, no more than if it stood in their
 //! queue: it adds no wait that the routes do not have. A receiver that put flows in order at the end of two ways would: there one
 //! way would wait for the other. Answers are frames of single links, as pause frames are, and wait for no queue. That routes have no
-//! circle is up to virtual channels: see `fabric/routing/detours.rs` of the simulator.
+//! circle is up to virtual channels: see `routing/detours.rs` of the simulator.
 //!
 //! Choices (all in `docs/iofd.md`): thresholds, which flows move, that nothing is deflected at the last switch.
 

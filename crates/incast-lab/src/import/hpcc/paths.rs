@@ -6,7 +6,7 @@
 
 use super::{flows::Flow, topology::Topology};
 use crate::import::text::{ImportError, Text, shown, whole};
-use incast_sim::fabric::{routing::pin, topology};
+use incast_sim::{routing::pin, topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The way of a flow: names of nodes with blanks between them.

@@ -2,7 +2,7 @@
 
 use super::units;
 use crate::import::text::{ImportError, Line, Text, number, shown, whole};
-use incast_sim::fabric::topology::{self, TopologyError};
+use incast_sim::topology::{self, TopologyError};
 use incast_units::{Rate, Time};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -111,7 +111,7 @@ fn parallel_links_are_a_file() {
     let imported = import_all(MATRIX, Some(BUNDLES), "ndp").expect("imported");
     has(&imported, &["kind = \"file\"", "path = \"case.topology.txt\"  # Bundle: parallel links"]);
     let file = imported.topology.expect("a file");
-    let built = incast_sim::fabric::topology::file::parse(&file).expect("a topology");
+    let built = incast_sim::topology::file::parse(&file).expect("a topology");
     // 32 lower, 16 upper and 8 core switches with 8, 16 and 16 ports.
     assert_eq!((built.hosts, built.switches(), built.cables.len()), (128, 56, 128 + 32 * 4 + 16 * 8));
     let count = |line: &str| file.lines().filter(|other| *other == line).count();
@@ -247,7 +247,7 @@ mod never_panics {
                 prop_assert!(imported.scenario.parse::<toml::Table>().is_ok(), "{}", imported.scenario);
                 prop_assert!(crate::workload::trace::read_csv(imported.flows.as_bytes()).is_ok());
                 if let Some(file) = &imported.topology {
-                    prop_assert!(incast_sim::fabric::topology::file::parse(file).is_ok());
+                    prop_assert!(incast_sim::topology::file::parse(file).is_ok());
                 }
             }
         }

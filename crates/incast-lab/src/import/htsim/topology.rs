@@ -11,7 +11,7 @@ use crate::{
     },
     scenario::nearest::nearest,
 };
-use incast_sim::fabric::topology::{self, Clos3, FatTree, LeafSpine, TopologyError};
+use incast_sim::topology::{self, Clos3, FatTree, LeafSpine, TopologyError};
 use incast_units::{Rate, Time};
 use std::{collections::BTreeMap, fmt::Write, ops::RangeInclusive};
 

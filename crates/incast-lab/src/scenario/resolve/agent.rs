@@ -20,10 +20,7 @@ use incast_cc::{
     sender::{LawInfo, grant},
     switch::{AGENTS, AgentParameters},
 };
-use incast_sim::{
-    config::ClassConfig,
-    fabric::{routing::Rule, topology::Topology},
-};
+use incast_sim::{config::ClassConfig, routing::Rule, topology::Topology};
 
 /// The agent of a table of switches: that which is named, or that which the choice of ports stands for.
 pub fn of(switch: &Switch) -> Result<Agent, Problem> {

@@ -6,7 +6,7 @@ use super::super::{
     source::Source,
     tree::keys,
 };
-use incast_sim::fabric::topology::{
+use incast_sim::topology::{
     Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, TopologyError, file,
 };
 use std::path::Path;

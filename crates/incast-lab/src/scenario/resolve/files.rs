@@ -15,7 +15,7 @@ use incast_cc::{
     Path as NetworkPath,
     parameters::{ParameterInfo, Raw},
 };
-use incast_sim::{fabric::topology::Topology, host::format::Format};
+use incast_sim::{host::format::Format, topology::Topology};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

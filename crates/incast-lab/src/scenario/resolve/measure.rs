@@ -11,7 +11,7 @@ use super::{
 };
 use incast_sim::{
     config::{LinkEvent, Probes},
-    fabric::topology::Topology,
+    topology::Topology,
 };
 use incast_units::Time;
 

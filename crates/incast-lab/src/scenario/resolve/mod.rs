@@ -24,7 +24,7 @@ use super::{
 use files::Files;
 use incast_sim::{
     config::{LinkEvent, Probes},
-    fabric::topology::Topology,
+    topology::Topology,
 };
 use incast_units::Time;
 use scheme::{Context, Resolved};

@@ -11,11 +11,9 @@ use super::{
 use incast_sim::{
     ConfigError, Fabric, check_pfc,
     config::{Alpha, Expiry, Headroom, Pfc, Shortage, Threshold},
-    fabric::{
-        pfc::{Bounds, Rules},
-        topology::Topology,
-    },
+    flow_control::pfc::{Bounds, Rules},
     pfc_rules,
+    topology::Topology,
 };
 use incast_units::{Rate, Time};
 

@@ -31,8 +31,9 @@ use incast_cc::{
 use incast_sim::{
     Fabric,
     config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
-    fabric::{packet::TELEMETRY_HOPS, topology::Topology},
+    fabric::packet::TELEMETRY_HOPS,
     pfc_rules,
+    topology::Topology,
 };
 use incast_units::Time;
 use std::sync::Arc;

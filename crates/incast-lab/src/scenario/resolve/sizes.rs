@@ -9,7 +9,7 @@ use super::{
     files::Files,
 };
 use crate::workload::distribution::Distribution;
-use incast_sim::fabric::topology::Topology;
+use incast_sim::topology::Topology;
 
 /// A distribution.
 pub fn distribution(sizes: &Sizes, files: &mut Files) -> Result<Distribution, Problem> {

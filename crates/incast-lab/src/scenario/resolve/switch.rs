@@ -17,7 +17,7 @@ use super::{
 use incast_cc::Path;
 use incast_sim::{
     config::{Buffer, Ecn, LoadBalancing, MarkAt, RedAtRate, Size, SwitchConfig},
-    fabric::topology::Topology,
+    topology::Topology,
 };
 use incast_units::{Rate, Time};
 

@@ -24,7 +24,7 @@ use crate::workload::{
     rpc::Rpc,
     trace::{self, Trace},
 };
-use incast_sim::fabric::{routing::pin, topology::Topology};
+use incast_sim::{routing::pin, topology::Topology};
 use incast_units::{Bytes, Rate, Time};
 use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 

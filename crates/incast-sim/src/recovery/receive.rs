@@ -1,0 +1,219 @@
+//! The receiver's half: which packets of a flow have arrived.
+
+/// What a data packet was to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// New, and taken.
+    New,
+    /// Had already.
+    Duplicate,
+    /// Out of order where only order is taken: refused.
+    Refused,
+    /// Only its header came, and the packet is still missing.
+    Trimmed,
+}
+
+/// Arrivals of one flow.
+#[derive(Clone, Debug, Default)]
+pub struct Receive {
+    /// All packets below have arrived.
+    expected: u32,
+    /// One past the highest packet that has arrived.
+    highest: u32,
+    /// Bits of packets `expected..highest`, in a ring; empty while all came in order.
+    arrived: Vec<u64>,
+}
+
+impl Receive {
+    /// A data packet arrived. `in_order_only` is the go-back-N receiver.
+    #[inline]
+    pub fn on_packet(&mut self, packet: u32, in_order_only: bool) -> Received {
+        if packet == self.expected && self.highest <= packet {
+            self.expected += 1;
+            self.highest = self.expected;
+            return Received::New;
+        }
+        if packet < self.expected {
+            return Received::Duplicate;
+        }
+        if in_order_only {
+            return Received::Refused;
+        }
+        self.out_of_order(packet)
+    }
+
+    /// A packet has arrived.
+    pub fn has(&self, packet: u32) -> bool {
+        let (word, bit) = if packet < self.highest && packet >= self.expected {
+            self.place(packet)
+        } else {
+            return packet < self.expected;
+        };
+        self.arrived[word] & bit != 0
+    }
+
+    fn out_of_order(&mut self, packet: u32) -> Received {
+        let span = packet as usize / 64 - self.expected as usize / 64 + 1;
+        if span > self.arrived.len() {
+            self.grow(span);
+        }
+        let (word, bit) = self.place(packet);
+        if self.arrived[word] & bit != 0 {
+            return Received::Duplicate;
+        }
+        self.arrived[word] |= bit;
+        self.highest = self.highest.max(packet + 1);
+        while self.expected < self.highest {
+            let (word, bit) = self.place(self.expected);
+            if self.arrived[word] & bit == 0 {
+                break;
+            }
+            self.arrived[word] &= !bit;
+            self.expected += 1;
+        }
+        Received::New
+    }
+
+    fn place(&self, packet: u32) -> (usize, u64) {
+        ((packet as usize / 64) & (self.arrived.len() - 1), 1 << (packet % 64))
+    }
+
+    fn grow(&mut self, span: usize) {
+        let words = span.next_power_of_two().max(2);
+        let mut larger = vec![0; words];
+        if !self.arrived.is_empty() {
+            for packet in self.expected..self.highest {
+                let (word, bit) = self.place(packet);
+                if self.arrived[word] & bit != 0 {
+                    larger[(packet as usize / 64) & (words - 1)] |= bit;
+                }
+            }
+        }
+        self.arrived = larger;
+    }
+
+    /// All packets below this one have arrived.
+    #[inline]
+    pub fn expected(&self) -> u32 {
+        self.expected
+    }
+
+    /// One past the highest packet that has arrived.
+    #[inline]
+    pub fn highest(&self) -> u32 {
+        self.highest
+    }
+
+    /// Gives back memory that a finished flow no longer needs.
+    pub fn finish(&mut self) {
+        self.arrived = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::Send;
+    use incast_cc::sender::Recovery;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// What the network does to a packet or its acknowledgement.
+    #[derive(Clone, Copy, Debug)]
+    enum Fate {
+        Deliver,
+        Lose,
+        LoseAck,
+        Duplicate,
+        Delay(usize),
+    }
+
+    fn fate() -> impl Strategy<Value = Fate> {
+        prop_oneof![
+            5 => Just(Fate::Deliver),
+            2 => Just(Fate::Lose),
+            1 => Just(Fate::LoseAck),
+            1 => Just(Fate::Duplicate),
+            2 => (1usize..30).prop_map(Fate::Delay),
+        ]
+    }
+
+    /// Sends a flow through a network that does what `fates` say, and then behaves. Returns what arrived.
+    fn transfer(recovery: Recovery, packets: u32, window: u32, fates: &[Fate]) -> Vec<u32> {
+        let mut send = Send::new(recovery, packets, 3);
+        let mut receive = Receive::default();
+        let in_order_only = recovery == Recovery::GoBackN;
+        let mut taken = Vec::new();
+        let mut flight: Vec<(usize, u32, u64, Fate)> = Vec::new();
+        let mut fates = fates.iter();
+        let mut clock = 0usize;
+        while !send.is_done() {
+            clock += 1;
+            assert!(clock < 100_000, "no end: {send:?} {receive:?}");
+            if send.in_flight() < window
+                && let Some((packet, _)) = send.next()
+            {
+                send.sent(clock as u64);
+                let fate = fates.next().copied().unwrap_or(Fate::Deliver);
+                let delay = if let Fate::Delay(by) = fate { by } else { 0 };
+                flight.push((clock + 5 + delay, packet, clock as u64, fate));
+                if let Fate::Duplicate = fate {
+                    flight.push((clock + 9, packet, clock as u64, Fate::Deliver));
+                }
+            }
+            if flight.is_empty() {
+                send.on_timeout();
+            }
+            let (due, later): (Vec<_>, Vec<_>) = flight.into_iter().partition(|packet| packet.0 <= clock);
+            flight = later;
+            for (_, packet, stamp, fate) in due {
+                if let Fate::Lose = fate {
+                    continue;
+                }
+                let received = receive.on_packet(packet, in_order_only);
+                if received == Received::New {
+                    taken.push(packet);
+                }
+                if let Fate::LoseAck = fate {
+                    continue;
+                }
+                let before = send.acked();
+                let result = if received == Received::Refused {
+                    send.on_nack(receive.expected())
+                } else {
+                    send.on_ack(packet, receive.expected(), stamp)
+                };
+                assert!(
+                    send.acked() >= before && send.in_flight() <= send.unsent() - send.acked(),
+                    "{result:?}"
+                );
+            }
+        }
+        taken
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_is_taken_exactly_once(
+            packets in 1u32..200,
+            window in 1u32..40,
+            fates in proptest::collection::vec(fate(), 0..400),
+            go_back_n: bool,
+        ) {
+            let recovery = if go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat };
+            let taken = transfer(recovery, packets, window, &fates);
+            prop_assert_eq!(taken.len() as u32, packets);
+            prop_assert_eq!(taken.iter().copied().collect::<BTreeSet<_>>().len() as u32, packets);
+            if go_back_n {
+                prop_assert!(taken.is_sorted());
+            }
+        }
+    }
+
+    #[test]
+    fn one_loss_costs_one_retransmission() {
+        let mut fates = vec![Fate::Deliver; 10];
+        fates[4] = Fate::Lose;
+        assert_eq!(transfer(Recovery::SelectiveRepeat, 20, 10, &fates).len(), 20);
+    }
+}
