@@ -11,9 +11,11 @@
 //! - [`clocks`]: how well the clocks of hosts can be synchronised.
 //! - [`import`]: other simulators' input files as scenarios; [`validation`]: their reference cases, ours against theirs.
 
+pub mod atomic;
 pub mod bench;
 pub mod calibrate;
 pub mod clocks;
+mod columns;
 pub mod import;
 pub mod report;
 pub mod results;

@@ -3,8 +3,9 @@
 use crate::{End, arguments, output};
 use incast_cc::marimo::{KNOTS, LoadTable};
 use incast_lab::{
+    atomic,
     calibrate::{self, CalibrationError, Fit, sweep::Sweep},
-    results::{atomic, host::cores},
+    results::host::cores,
     scenario::Source,
 };
 use std::{fmt::Write, io::Write as _, ops::RangeInclusive, path::Path};

@@ -105,7 +105,7 @@ fn update(summary: &Summary, arguments: &arguments::Table) -> End {
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    incast_lab::results::atomic::write(path, |file| std::io::Write::write_all(file, text.as_bytes()))
+    incast_lab::atomic::write(path, |file| std::io::Write::write_all(file, text.as_bytes()))
 }
 
 /// The page with the tables of these results made anew, and how many these are.

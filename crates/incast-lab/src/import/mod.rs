@@ -16,7 +16,7 @@ pub mod text;
 
 pub use text::{ImportError, Text};
 
-use crate::results::atomic;
+use crate::atomic;
 use std::{
     fs, io,
     io::Write,

@@ -16,7 +16,7 @@ mod sections;
 
 pub use load::{Summary, summary};
 
-use crate::results::atomic;
+use crate::atomic;
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},

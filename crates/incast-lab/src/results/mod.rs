@@ -7,7 +7,6 @@
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]: published numbers beside it.
 
-pub mod atomic;
 pub mod claims;
 pub mod compact;
 pub mod convergence;

@@ -1,15 +1,9 @@
-//! The Parquet tables of a run. The only module that knows the format.
+//! The Parquet tables of a run: which columns they have.
 
-use super::{atomic, labels::Labels, requests::Request};
-use ::parquet::{
-    arrow::{ArrowWriter, ProjectionMask, arrow_reader::ParquetRecordBatchReaderBuilder},
-    basic::{Compression, ZstdLevel},
-    file::properties::WriterProperties,
-};
-use arrow::{
-    array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array},
-    datatypes::{DataType, Field, Schema},
-    record_batch::RecordBatch,
+use super::{labels::Labels, requests::Request};
+use crate::columns::{
+    Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings, u8s,
+    u32s, u64s, write,
 };
 use incast_sim::{
     FlowSpec,
@@ -17,62 +11,7 @@ use incast_sim::{
     topology::Tier,
 };
 use incast_units::Time;
-use std::{fs::File, io, path::Path, sync::Arc};
-
-/// Rows that are converted at a time.
-const CHUNK: usize = 1 << 16;
-
-/// Makes an array of rows.
-type Make<'a, T> = dyn Fn(&[T]) -> ArrayRef + 'a;
-
-/// One column: its name, and how it is made of rows.
-struct Column<'a, T> {
-    name: &'static str,
-    kind: DataType,
-    nullable: bool,
-    make: Box<Make<'a, T>>,
-}
-
-/// Constructors of columns by kind.
-macro_rules! column_kinds {
-    ($($function:ident, $optional:ident: $value:ty => $kind:ident, $array:ty;)*) => {$(
-        #[allow(dead_code, reason = "not every kind has a column that is never empty")]
-        fn $function<'a, T>(name: &'static str, of: impl Fn(&T) -> $value + 'a) -> Column<'a, T> {
-            let make = move |rows: &[T]| Arc::new(<$array>::from_iter(rows.iter().map(|row| Some(of(row))))) as ArrayRef;
-            Column { name, kind: DataType::$kind, nullable: false, make: Box::new(make) }
-        }
-        #[allow(dead_code, reason = "not every kind has a column that may be empty")]
-        fn $optional<'a, T>(name: &'static str, of: impl Fn(&T) -> Option<$value> + 'a) -> Column<'a, T> {
-            let make = move |rows: &[T]| Arc::new(rows.iter().map(&of).collect::<$array>()) as ArrayRef;
-            Column { name, kind: DataType::$kind, nullable: true, make: Box::new(make) }
-        }
-    )*};
-}
-column_kinds! {
-    small, maybe_small: u8 => UInt8, UInt8Array;
-    number, maybe_number: u32 => UInt32, UInt32Array;
-    large, maybe_large: u64 => UInt64, UInt64Array;
-    real, maybe_real: f64 => Float64, Float64Array;
-    flag, maybe_flag: bool => Boolean, BooleanArray;
-    text, maybe_text: String => Utf8, StringArray;
-}
-
-fn write<T>(path: &Path, rows: &[T], columns: &[Column<'_, T>]) -> io::Result<()> {
-    let fields: Vec<Field> = columns.iter().map(|c| Field::new(c.name, c.kind.clone(), c.nullable)).collect();
-    let schema = Arc::new(Schema::new(fields));
-    let properties =
-        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    atomic::write(path, |file| {
-        let mut writer =
-            ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(io::Error::other)?;
-        for chunk in rows.chunks(CHUNK) {
-            let arrays = columns.iter().map(|column| (column.make)(chunk)).collect();
-            let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(io::Error::other)?;
-            writer.write(&batch).map_err(io::Error::other)?;
-        }
-        writer.close().map(drop).map_err(io::Error::other)
-    })
-}
+use std::{io, path::Path};
 
 /// A flow's id in one number, as requests of their own are numbered too.
 fn flow_id(source: u32, sequence: u32) -> u64 {
@@ -93,25 +32,29 @@ pub fn write_flows(path: &Path, flows: &[FlowRecord], classes: &[String], labels
         path,
         flows,
         &[
-            number("source", |f: &FlowRecord| f.source),
-            number("sequence", |f: &FlowRecord| f.sequence),
-            text("class", |f: &FlowRecord| class_name(classes, f.class)),
-            maybe_large("request", |f: &FlowRecord| (f.request != FlowSpec::NO_REQUEST).then_some(f.request)),
-            text("src", |f: &FlowRecord| labels.node(f.source).to_owned()),
-            text("dst", |f: &FlowRecord| labels.node(f.destination).to_owned()),
-            large("size_bytes", |f: &FlowRecord| f.bytes),
-            large("start_ps", |f: &FlowRecord| f.start.ps()),
-            maybe_large("fct_delivered_ps", move |f: &FlowRecord| since_start(f, f.delivered).map(Time::ps)),
-            maybe_large("fct_acked_ps", move |f: &FlowRecord| since_start(f, f.acked).map(Time::ps)),
-            maybe_large("ideal_ps", |f: &FlowRecord| f.ideal.map(Time::ps)),
-            maybe_real("slowdown", slowdown),
-            large("retransmitted_bytes", |f: &FlowRecord| f.retransmitted_bytes),
-            number("timeouts", |f: &FlowRecord| f.timeouts),
-            number("marked_packets", |f: &FlowRecord| f.marked_packets),
-            number("reordered_packets", |f: &FlowRecord| f.reordered_packets),
-            number("deflections", |f: &FlowRecord| f.deflections),
-            large("held_ps", |f: &FlowRecord| f.held.ps()),
-            flag("completed", |f: &FlowRecord| f.delivered.is_some()),
+            u32s("source", |f: &FlowRecord| f.source),
+            u32s("sequence", |f: &FlowRecord| f.sequence),
+            strings("class", |f: &FlowRecord| class_name(classes, f.class)),
+            optional_u64s("request", |f: &FlowRecord| {
+                (f.request != FlowSpec::NO_REQUEST).then_some(f.request)
+            }),
+            strings("src", |f: &FlowRecord| labels.node(f.source).to_owned()),
+            strings("dst", |f: &FlowRecord| labels.node(f.destination).to_owned()),
+            u64s("size_bytes", |f: &FlowRecord| f.bytes),
+            u64s("start_ps", |f: &FlowRecord| f.start.ps()),
+            optional_u64s("fct_delivered_ps", move |f: &FlowRecord| {
+                since_start(f, f.delivered).map(Time::ps)
+            }),
+            optional_u64s("fct_acked_ps", move |f: &FlowRecord| since_start(f, f.acked).map(Time::ps)),
+            optional_u64s("ideal_ps", |f: &FlowRecord| f.ideal.map(Time::ps)),
+            optional_f64s("slowdown", slowdown),
+            u64s("retransmitted_bytes", |f: &FlowRecord| f.retransmitted_bytes),
+            u32s("timeouts", |f: &FlowRecord| f.timeouts),
+            u32s("marked_packets", |f: &FlowRecord| f.marked_packets),
+            u32s("reordered_packets", |f: &FlowRecord| f.reordered_packets),
+            u32s("deflections", |f: &FlowRecord| f.deflections),
+            u64s("held_ps", |f: &FlowRecord| f.held.ps()),
+            flags("completed", |f: &FlowRecord| f.delivered.is_some()),
         ],
     )
 }
@@ -131,13 +74,13 @@ pub fn write_requests(path: &Path, requests: &[Request], classes: &[String]) -> 
         path,
         requests,
         &[
-            large("request", |r: &Request| r.request),
-            text("class", |r: &Request| class_name(classes, r.class)),
-            large("start_ps", |r: &Request| r.start.ps()),
-            maybe_large("completion_ps", |r: &Request| r.completion.map(Time::ps)),
-            maybe_large("rct_ps", |r: &Request| r.completion.map(|end| end.saturating_sub(r.start).ps())),
-            large("flows", |r: &Request| r.flows),
-            large("bytes", |r: &Request| r.bytes),
+            u64s("request", |r: &Request| r.request),
+            strings("class", |r: &Request| class_name(classes, r.class)),
+            u64s("start_ps", |r: &Request| r.start.ps()),
+            optional_u64s("completion_ps", |r: &Request| r.completion.map(Time::ps)),
+            optional_u64s("rct_ps", |r: &Request| r.completion.map(|end| end.saturating_sub(r.start).ps())),
+            u64s("flows", |r: &Request| r.flows),
+            u64s("bytes", |r: &Request| r.bytes),
         ],
     )
 }
@@ -151,15 +94,15 @@ pub fn write_ports(path: &Path, ports: &[PortSample], labels: &Labels) -> io::Re
         path,
         ports,
         &[
-            large("time_ps", |p: &PortSample| p.time.ps()),
-            text("port", |p: &PortSample| labels.port(p.node, p.port)),
-            small("priority", |p: &PortSample| p.priority),
-            large("queue_bytes", |p: &PortSample| p.queue_bytes),
-            large("tx_bytes", |p: &PortSample| p.tx_bytes),
-            large("paused_ps", |p: &PortSample| p.paused.ps()),
-            large("marks", |p: &PortSample| p.marks),
-            large("drops", |p: &PortSample| p.drops),
-            large("trims", |p: &PortSample| p.trims),
+            u64s("time_ps", |p: &PortSample| p.time.ps()),
+            strings("port", |p: &PortSample| labels.port(p.node, p.port)),
+            u8s("priority", |p: &PortSample| p.priority),
+            u64s("queue_bytes", |p: &PortSample| p.queue_bytes),
+            u64s("tx_bytes", |p: &PortSample| p.tx_bytes),
+            u64s("paused_ps", |p: &PortSample| p.paused.ps()),
+            u64s("marks", |p: &PortSample| p.marks),
+            u64s("drops", |p: &PortSample| p.drops),
+            u64s("trims", |p: &PortSample| p.trims),
         ],
     )
 }
@@ -173,14 +116,14 @@ pub fn write_rates(path: &Path, rates: &[RateSample]) -> io::Result<()> {
         path,
         rates,
         &[
-            large("time_ps", |r: &RateSample| r.time.ps()),
-            large("flow", |r: &RateSample| flow_id(r.source, r.sequence)),
-            large("assigned_bps", |r: &RateSample| r.assigned_bps),
-            large("measured_bps", |r: &RateSample| r.measured_bps),
-            maybe_large("window_bytes", |r: &RateSample| {
+            u64s("time_ps", |r: &RateSample| r.time.ps()),
+            u64s("flow", |r: &RateSample| flow_id(r.source, r.sequence)),
+            u64s("assigned_bps", |r: &RateSample| r.assigned_bps),
+            u64s("measured_bps", |r: &RateSample| r.measured_bps),
+            optional_u64s("window_bytes", |r: &RateSample| {
                 (r.window_bytes != u64::MAX).then_some(r.window_bytes)
             }),
-            maybe_real("estimate", |r: &RateSample| r.estimate.map(f64::from)),
+            optional_f64s("estimate", |r: &RateSample| r.estimate.map(f64::from)),
         ],
     )
 }
@@ -236,20 +179,20 @@ pub fn write_events(
         path,
         &rows,
         &[
-            large("time_ps", |row: &EventRow<'_>| row.place().0.ps()),
-            text("kind", |row: &EventRow<'_>| {
+            u64s("time_ps", |row: &EventRow<'_>| row.place().0.ps()),
+            strings("kind", |row: &EventRow<'_>| {
                 row.event().map_or("pause-sent", |event| kind_name(event.kind)).to_owned()
             }),
-            text("node", |row: &EventRow<'_>| labels.node(row.place().1).to_owned()),
-            text("port", |row: &EventRow<'_>| labels.port(row.place().1, row.place().2)),
-            text("tier", tier),
-            small("priority", |row: &EventRow<'_>| row.place().3),
-            maybe_large("flow", |row: &EventRow<'_>| row.event().and_then(flow)),
-            maybe_text("cause", |row: &EventRow<'_>| {
+            strings("node", |row: &EventRow<'_>| labels.node(row.place().1).to_owned()),
+            strings("port", |row: &EventRow<'_>| labels.port(row.place().1, row.place().2)),
+            strings("tier", tier),
+            u8s("priority", |row: &EventRow<'_>| row.place().3),
+            optional_u64s("flow", |row: &EventRow<'_>| row.event().and_then(flow)),
+            optional_strings("cause", |row: &EventRow<'_>| {
                 row.cause().map(|cause| labels.port(cause.node, cause.egress))
             }),
-            maybe_flag("cause_paused", |row: &EventRow<'_>| row.cause().map(|cause| cause.egress_paused)),
-            maybe_text("root", |row: &EventRow<'_>| {
+            optional_flags("cause_paused", |row: &EventRow<'_>| row.cause().map(|cause| cause.egress_paused)),
+            optional_strings("root", |row: &EventRow<'_>| {
                 row.cause().map(|cause| labels.port(cause.root.0, cause.root.1))
             }),
         ],
@@ -275,36 +218,28 @@ fn kind_name(kind: EventKind) -> &'static str {
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
 pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>> {
-    const COLUMNS: [&str; 7] =
-        ["class", "request", "size_bytes", "start_ps", "fct_delivered_ps", "ideal_ps", "completed"];
     let mut flows = Vec::new();
-    each_batch(path, &COLUMNS, |batch| {
-        let class = column::<StringArray>(batch, "class")?;
-        let request = column::<UInt64Array>(batch, "request")?;
-        let bytes = column::<UInt64Array>(batch, "size_bytes")?;
-        let start = column::<UInt64Array>(batch, "start_ps")?;
-        let fct = column::<UInt64Array>(batch, "fct_delivered_ps")?;
-        let ideal = column::<UInt64Array>(batch, "ideal_ps")?;
-        for row in 0..batch.num_rows() {
-            let name = class.value(row);
-            let class = classes.iter().position(|known| known == name).ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("{}: unknown class {name}", path.display()),
-                )
-            })?;
-            let start = Time::from_ps(start.value(row));
+    each_group(path, |rows| {
+        let (names, requests, bytes) =
+            (rows.strings("class")?, rows.u64s("request")?, rows.u64s("size_bytes")?);
+        let (starts, fcts, ideals) =
+            (rows.u64s("start_ps")?, rows.u64s("fct_delivered_ps")?, rows.u64s("ideal_ps")?);
+        for (row, name) in names.into_iter().enumerate() {
+            let name = name.unwrap_or_default();
+            let class = classes.iter().position(|known| *known == name);
+            let class = class.ok_or_else(|| invalid(format!("{}: unknown class {name}", path.display())))?;
+            let start = Time::from_ps(required(&starts, row)?);
             flows.push(FlowRecord {
                 class: class as u16,
-                request: if request.is_valid(row) { request.value(row) } else { FlowSpec::NO_REQUEST },
-                bytes: bytes.value(row),
+                request: cell(&requests, row).unwrap_or(FlowSpec::NO_REQUEST),
+                bytes: required(&bytes, row)?,
                 start,
-                delivered: fct.is_valid(row).then(|| start.saturating_add(Time::from_ps(fct.value(row)))),
-                ideal: ideal.is_valid(row).then(|| Time::from_ps(ideal.value(row))),
+                delivered: cell(&fcts, row).map(|fct| start.saturating_add(Time::from_ps(fct))),
+                ideal: cell(&ideals, row).map(Time::from_ps),
                 ..FlowRecord::default()
             });
         }
-        Ok(())
+        Ok::<(), io::Error>(())
     })?;
     Ok(flows)
 }
@@ -314,12 +249,12 @@ pub fn read_flows(path: &Path, classes: &[String]) -> io::Result<Vec<FlowRecord>
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
 pub fn each_class(path: &Path, mut each: impl FnMut(u64, &str)) -> io::Result<()> {
-    each_batch(path, &["source", "sequence", "class"], |batch| {
-        let source = column::<UInt32Array>(batch, "source")?;
-        let sequence = column::<UInt32Array>(batch, "sequence")?;
-        let class = column::<StringArray>(batch, "class")?;
-        for row in 0..batch.num_rows() {
-            each(flow_id(source.value(row), sequence.value(row)), class.value(row));
+    each_group(path, |rows| {
+        let (sources, sequences, classes) =
+            (rows.u64s("source")?, rows.u64s("sequence")?, rows.strings("class")?);
+        for (row, class) in classes.iter().enumerate() {
+            let (source, sequence) = (required(&sources, row)?, required(&sequences, row)?);
+            each(source << 32 | sequence, class.as_deref().unwrap_or_default());
         }
         Ok(())
     })
@@ -330,13 +265,13 @@ pub fn each_class(path: &Path, mut each: impl FnMut(u64, &str)) -> io::Result<()
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
 pub fn each_port(path: &Path, mut each: impl FnMut(u64, &str, u64, u64)) -> io::Result<()> {
-    each_batch(path, &["time_ps", "port", "queue_bytes", "tx_bytes"], |batch| {
-        let time = column::<UInt64Array>(batch, "time_ps")?;
-        let port = column::<StringArray>(batch, "port")?;
-        let queue = column::<UInt64Array>(batch, "queue_bytes")?;
-        let sent = column::<UInt64Array>(batch, "tx_bytes")?;
-        let rows = 0..batch.num_rows();
-        rows.for_each(|row| each(time.value(row), port.value(row), queue.value(row), sent.value(row)));
+    each_group(path, |rows| {
+        let (times, ports) = (rows.u64s("time_ps")?, rows.strings("port")?);
+        let (queues, sent) = (rows.u64s("queue_bytes")?, rows.u64s("tx_bytes")?);
+        for (row, port) in ports.iter().enumerate() {
+            let port = port.as_deref().unwrap_or_default();
+            each(required(&times, row)?, port, required(&queues, row)?, required(&sent, row)?);
+        }
         Ok(())
     })
 }
@@ -347,38 +282,25 @@ pub fn each_port(path: &Path, mut each: impl FnMut(u64, &str, u64, u64)) -> io::
 /// # Errors
 /// Those of the file system, and a file that is not one of ours.
 pub fn each_rate(path: &Path, mut each: impl FnMut(u64, u64, u64, u64, Option<f64>)) -> io::Result<()> {
-    each_batch(path, &["time_ps", "flow", "assigned_bps", "measured_bps", "estimate"], |batch| {
-        let time = column::<UInt64Array>(batch, "time_ps")?;
-        let flow = column::<UInt64Array>(batch, "flow")?;
-        let assigned = column::<UInt64Array>(batch, "assigned_bps")?;
-        let measured = column::<UInt64Array>(batch, "measured_bps")?;
-        let estimate = column::<Float64Array>(batch, "estimate")?;
-        for row in 0..batch.num_rows() {
-            let estimate = estimate.is_valid(row).then(|| estimate.value(row));
-            each(time.value(row), flow.value(row), assigned.value(row), measured.value(row), estimate);
+    each_group(path, |rows: &Rows<'_>| {
+        let (times, flows, estimates) = (rows.u64s("time_ps")?, rows.u64s("flow")?, rows.f64s("estimate")?);
+        let (assigned, measured) = (rows.u64s("assigned_bps")?, rows.u64s("measured_bps")?);
+        for (row, estimate) in estimates.into_iter().enumerate() {
+            let (assigned, measured) = (required(&assigned, row)?, required(&measured, row)?);
+            each(required(&times, row)?, required(&flows, row)?, assigned, measured, estimate);
         }
         Ok(())
     })
 }
 
-/// Reads some columns of a file, a batch of rows at a time.
-fn each_batch(
-    path: &Path,
-    columns: &[&str],
-    mut each: impl FnMut(&RecordBatch) -> io::Result<()>,
-) -> io::Result<()> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(io::Error::other)?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-    let reader = builder.with_projection(mask).with_batch_size(CHUNK).build().map_err(io::Error::other)?;
-    for batch in reader {
-        each(&batch.map_err(io::Error::other)?)?;
-    }
-    Ok(())
+fn cell(column: &[Option<u64>], row: usize) -> Option<u64> {
+    column.get(row).copied().flatten()
 }
 
-fn column<'a, A: 'static>(batch: &'a RecordBatch, name: &str) -> io::Result<&'a A> {
-    batch
-        .column_by_name(name)
-        .and_then(|column| column.as_any().downcast_ref())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("no usable column `{name}`")))
+fn required(column: &[Option<u64>], row: usize) -> io::Result<u64> {
+    cell(column, row).ok_or_else(|| invalid(format!("row {row} has an empty cell")))
+}
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }

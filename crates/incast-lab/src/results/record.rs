@@ -1,10 +1,10 @@
 //! `run.json`: what a run was, what it cost and how it ended.
 
 use super::{
-    atomic,
     host::Host,
     summary::{Row, ns_per_packet_hop},
 };
+use crate::atomic;
 use incast_sim::outcome::{Cost, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -8,9 +8,10 @@ use super::{
     only::Only,
 };
 use crate::{
+    atomic,
     report::{self, ReportError},
     results::{
-        RunRecord, atomic,
+        RunRecord,
         claims::{self, Judgement},
         csv,
         host::{Host, available_memory, cores},

@@ -3,7 +3,10 @@
 //! A run is written to `<run>.partial` and renamed when it is whole, so a folder without that ending is finished.
 
 use super::RunError;
-use crate::results::{RunRecord, atomic, record::Status};
+use crate::{
+    atomic,
+    results::{RunRecord, record::Status},
+};
 use std::{
     fs::{self, File, TryLockError},
     path::{Path, PathBuf},

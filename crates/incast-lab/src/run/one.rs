@@ -5,8 +5,8 @@ use super::{
     folder::{Folder, Identity},
 };
 use crate::{
+    atomic,
     results::{
-        atomic,
         host::{Host, peak_rss_bytes},
         labels::Labels,
         parquet,

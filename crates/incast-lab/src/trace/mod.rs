@@ -13,7 +13,8 @@ pub mod protobuf;
 pub mod target;
 
 use crate::{
-    results::{atomic, host::available_memory, labels::Labels},
+    atomic,
+    results::{host::available_memory, labels::Labels},
     run::{RunError, memory},
     scenario::Run,
 };

@@ -10,8 +10,9 @@ pub mod htsim;
 pub mod table;
 
 use crate::{
+    atomic,
     import::{ImportError, Names, Text, WriteError, hpcc},
-    results::{atomic, fct_txt::FctTxt},
+    results::fct_txt::FctTxt,
     scenario::{Run, Scenario, ScenarioError},
 };
 use cases::{Aim, Case};

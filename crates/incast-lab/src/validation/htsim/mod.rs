@@ -8,8 +8,8 @@ pub mod table;
 
 use super::{Options, ValidationError, figures, parallel};
 use crate::{
+    atomic,
     import::{ImportError, Names, Text, htsim, text::number},
-    results::atomic,
     scenario::{Run, Scenario},
 };
 use cases::Case;

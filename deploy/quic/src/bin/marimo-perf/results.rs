@@ -4,7 +4,10 @@ use crate::{
     Failure,
     traffic::{Flow, Traffic},
 };
-use incast_lab::results::{atomic, host::Host, parquet};
+use incast_lab::{
+    atomic,
+    results::{host::Host, parquet},
+};
 use incast_quic::{EcnState, Statistics};
 use incast_sim::outcome::FlowRecord;
 use incast_units::Time;

@@ -5,7 +5,7 @@ use crate::{
     transfer::{self, Checksum, HEADER, Header, Receipt},
     transport::{Checked, Identity},
 };
-use incast_lab::results::atomic;
+use incast_lab::atomic;
 use s2n_quic::{Server, stream::BidirectionalStream};
 use std::{
     io::Write,

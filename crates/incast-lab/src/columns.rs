@@ -1,0 +1,306 @@
+//! Parquet files as tables of columns. The only module that knows the format.
+//!
+//! Columns are flat: integers, numbers, flags and strings, required or optional. The `parquet` crate is used without
+//! Arrow, which would more than double the time to build this program.
+
+use crate::atomic;
+use parquet::{
+    basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel},
+    column::reader::get_typed_column_reader,
+    data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type},
+    errors::ParquetError,
+    file::{
+        properties::WriterProperties,
+        reader::{FileReader, RowGroupReader, SerializedFileReader},
+        writer::{SerializedColumnWriter, SerializedFileWriter},
+    },
+    schema::types::Type,
+};
+use std::{fs::File, io, path::Path, sync::Arc};
+
+/// Rows that are converted at a time.
+const CHUNK: usize = 1 << 16;
+/// Rows of a row group: readers hold some columns of one group in memory.
+const GROUP: usize = 1 << 20;
+
+/// Writes the values of rows to a column.
+type Put<'a, T> = dyn Fn(&[T], &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> + 'a;
+
+/// A column of a file to be written: its name and type, and how its values are made from rows.
+pub struct Column<'a, T> {
+    name: &'static str,
+    physical: Physical,
+    logical: Option<LogicalType>,
+    optional: bool,
+    put: Box<Put<'a, T>>,
+}
+
+impl<'a, T> Column<'a, T> {
+    fn new<D: DataType>(
+        name: &'static str,
+        logical: Option<LogicalType>,
+        optional: bool,
+        value: impl Fn(&T) -> Option<D::T> + 'a,
+    ) -> Self {
+        let put = move |rows: &[T], writer: &mut SerializedColumnWriter<'_>| {
+            // A definition level of 0 stands for an empty cell, which has no value.
+            let (mut values, mut levels) = (Vec::with_capacity(rows.len()), Vec::new());
+            for row in rows {
+                let value = value(row);
+                if optional {
+                    levels.push(i16::from(value.is_some()));
+                }
+                values.extend(value);
+            }
+            let levels = optional.then_some(levels.as_slice());
+            writer.typed::<D>().write_batch(&values, levels, None).map(drop)
+        };
+        Self { name, physical: D::get_physical_type(), logical, optional, put: Box::new(put) }
+    }
+
+    fn field(&self) -> Result<Arc<Type>, ParquetError> {
+        let repetition = if self.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let field = Type::primitive_type_builder(self.name, self.physical).with_repetition(repetition);
+        field.with_logical_type(self.logical.clone()).build().map(Arc::new)
+    }
+}
+
+/// Constructors of columns: the value of each row is `$of`, converted to what the file holds.
+macro_rules! kinds {
+    ($($name:ident: $value:ty => $type:ty, $logical:expr, $optional:literal, |$of:ident| $cell:expr;)*) => {$(
+        #[doc = concat!("A column of `", stringify!($value), "`.")]
+        pub fn $name<'a, T>(name: &'static str, of: impl Fn(&T) -> $value + 'a) -> Column<'a, T> {
+            Column::new::<$type>(name, $logical, $optional, move |row| {
+                let $of = of(row);
+                $cell
+            })
+        }
+    )*};
+}
+kinds! {
+    u8s: u8 => Int32Type, Some(LogicalType::integer(8, false)), false, |of| Some(of.into());
+    u32s: u32 => Int32Type, Some(LogicalType::integer(32, false)), false, |of| Some(of.cast_signed());
+    u64s: u64 => Int64Type, Some(LogicalType::integer(64, false)), false, |of| Some(of.cast_signed());
+    flags: bool => BoolType, None, false, |of| Some(of);
+    strings: String => ByteArrayType, Some(LogicalType::String), false, |of| Some(of.into_bytes().into());
+    optional_u64s: Option<u64> => Int64Type, Some(LogicalType::integer(64, false)), true, |of| of.map(u64::cast_signed);
+    optional_f64s: Option<f64> => DoubleType, None, true, |of| of;
+    optional_flags: Option<bool> => BoolType, None, true, |of| of;
+    optional_strings: Option<String> => ByteArrayType, Some(LogicalType::String), true, |of| of.map(|text| text.into_bytes().into());
+}
+
+/// Writes a file with one row for each of `rows`, whole or not at all.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write<T>(path: &Path, rows: &[T], columns: &[Column<'_, T>]) -> io::Result<()> {
+    let fields = columns.iter().map(Column::field).collect::<Result<_, _>>().map_err(io::Error::other)?;
+    let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(io::Error::other)?;
+    let properties =
+        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    atomic::write(path, |file| {
+        let fill = || -> Result<(), ParquetError> {
+            let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?;
+            for group in rows.chunks(GROUP) {
+                let mut out = writer.next_row_group()?;
+                for column in columns {
+                    // There is a writer for each field of the schema.
+                    let Some(mut writer) = out.next_column()? else { break };
+                    group.chunks(CHUNK).try_for_each(|rows| (column.put)(rows, &mut writer))?;
+                    writer.close()?;
+                }
+                out.close()?;
+            }
+            writer.close().map(drop)
+        };
+        fill().map_err(io::Error::other)
+    })
+}
+
+/// Rows of a file that were written together.
+pub struct Rows<'a> {
+    group: &'a dyn RowGroupReader,
+}
+
+/// Hands the rows of a file to `each`, a group of them at a time.
+///
+/// # Errors
+/// Those of the file system, a file that is not Parquet, and those of `each`.
+pub fn each_group<E: From<io::Error>>(
+    path: &Path,
+    mut each: impl FnMut(&Rows<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let reader = SerializedFileReader::new(File::open(path)?).map_err(io::Error::other)?;
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(io::Error::other)?;
+        each(&Rows { group: &*group })?;
+    }
+    Ok(())
+}
+
+impl Rows<'_> {
+    /// There is a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// How many rows the file says these are.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.group.metadata().num_rows()).unwrap_or(0)
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.group.metadata().columns().iter().position(|column| column.column_path().string() == name)
+    }
+
+    /// The cells of a column of whole numbers, none of them negative. A column of strings is read as numbers.
+    ///
+    /// # Errors
+    /// No such column, another type, a value that is not such a number.
+    pub fn u64s(&self, name: &str) -> io::Result<Vec<Option<u64>>> {
+        let wrong = |found: &dyn std::fmt::Display| {
+            unusable(name, format!("found {found}, expected a whole number, not negative"))
+        };
+        match self.physical(name)? {
+            (index, Physical::INT32) if self.is_unsigned(index) => {
+                self.read::<Int32Type, _>(index, |value| Ok(u64::from(value.cast_unsigned())))
+            }
+            (index, Physical::INT32) => {
+                self.read::<Int32Type, _>(index, |value| u64::try_from(value).map_err(|_| wrong(&value)))
+            }
+            (index, Physical::INT64) if self.is_unsigned(index) => {
+                self.read::<Int64Type, _>(index, |value| Ok(value.cast_unsigned()))
+            }
+            (index, Physical::INT64) => {
+                self.read::<Int64Type, _>(index, |value| u64::try_from(value).map_err(|_| wrong(&value)))
+            }
+            (index, Physical::BYTE_ARRAY) => self.read::<ByteArrayType, _>(index, |value| {
+                let text = utf8(name, &value)?;
+                text.parse().map_err(|_| wrong(&format!("\"{text}\"")))
+            }),
+            (_, other) => Err(wrong(&other)),
+        }
+    }
+
+    /// The cells of a column of strings. Whole numbers are read as their decimal digits.
+    ///
+    /// # Errors
+    /// No such column, another type, text that is not UTF-8.
+    pub fn strings(&self, name: &str) -> io::Result<Vec<Option<String>>> {
+        match self.physical(name)? {
+            (index, Physical::BYTE_ARRAY) => {
+                self.read::<ByteArrayType, _>(index, |value| utf8(name, &value).map(str::to_owned))
+            }
+            (_, Physical::INT32 | Physical::INT64) => {
+                let numbers = self.u64s(name)?;
+                Ok(numbers.into_iter().map(|number| number.map(|number| number.to_string())).collect())
+            }
+            (_, other) => Err(unusable(name, format!("found {other}, expected strings"))),
+        }
+    }
+
+    /// The cells of a column of numbers.
+    ///
+    /// # Errors
+    /// No such column, another type.
+    pub fn f64s(&self, name: &str) -> io::Result<Vec<Option<f64>>> {
+        match self.physical(name)? {
+            (index, Physical::DOUBLE) => self.read::<DoubleType, _>(index, Ok),
+            (_, other) => Err(unusable(name, format!("found {other}, expected numbers"))),
+        }
+    }
+
+    fn physical(&self, name: &str) -> io::Result<(usize, Physical)> {
+        let index = self.find(name).ok_or_else(|| unusable(name, "there is none".into()))?;
+        let column = self.group.metadata().column(index).column_descr();
+        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
+            return Err(unusable(name, "found lists, expected one value in each row".into()));
+        }
+        Ok((index, column.physical_type()))
+    }
+
+    fn is_unsigned(&self, index: usize) -> bool {
+        let column = self.group.metadata().column(index).column_descr();
+        column
+            .logical_type_ref()
+            .is_some_and(|logical| matches!(logical, LogicalType::Integer(integer) if !integer.is_signed))
+    }
+
+    fn read<D: DataType, V>(
+        &self,
+        index: usize,
+        value: impl Fn(D::T) -> io::Result<V>,
+    ) -> io::Result<Vec<Option<V>>> {
+        let column = self.group.get_column_reader(index).map_err(io::Error::other)?;
+        let mut reader = get_typed_column_reader::<D>(column);
+        let optional = self.group.metadata().column(index).column_descr().max_def_level() > 0;
+        let (mut cells, mut values, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            values.clear();
+            levels.clear();
+            let (rows, ..) = reader
+                .read_records(CHUNK, optional.then_some(&mut levels), None, &mut values)
+                .map_err(io::Error::other)?;
+            if rows == 0 {
+                return Ok(cells);
+            }
+            let mut values = values.drain(..).map(&value);
+            if optional {
+                for level in &levels {
+                    cells.push(if *level > 0 { values.next().transpose()? } else { None });
+                }
+            } else {
+                for value in values {
+                    cells.push(Some(value?));
+                }
+            }
+        }
+    }
+}
+
+fn utf8<'v>(name: &str, value: &'v ByteArray) -> io::Result<&'v str> {
+    std::str::from_utf8(value.data()).map_err(|_| unusable(name, "found text that is not UTF-8".into()))
+}
+
+fn unusable(name: &str, why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("no usable column `{name}`: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let rows: Vec<u64> = (0..CHUNK as u64 + 3).collect();
+        let even = |row: &u64| row.is_multiple_of(2);
+        let path = std::env::temp_dir().join(format!("incast-columns-{}.parquet", std::process::id()));
+        let columns = [
+            u64s("large", |row: &u64| u64::MAX - row),
+            u32s("number", |_: &u64| u32::MAX),
+            optional_u64s("even_only", move |row: &u64| even(row).then_some(*row)),
+            u8s("small", |row: &u64| *row as u8),
+            optional_f64s("real", move |row: &u64| even(row).then_some(*row as f64 / 2.0)),
+            flags("even", move |row: &u64| even(row)),
+            optional_strings("text", move |row: &u64| (!even(row)).then(|| format!("row {row}"))),
+        ];
+        write(&path, &rows, &columns).expect("written");
+        let mut seen = 0;
+        each_group(&path, |group| {
+            seen += group.count();
+            assert!(group.has("even") && !group.has("odd"));
+            assert_eq!(group.u64s("large")?, rows.iter().map(|row| Some(u64::MAX - row)).collect::<Vec<_>>());
+            assert_eq!(group.u64s("small")?[257], Some(1));
+            assert_eq!(group.u64s("number")?[0], Some(u64::from(u32::MAX)));
+            assert_eq!(group.u64s("even_only")?[..3], [Some(0), None, Some(2)]);
+            assert_eq!(group.f64s("real")?[1..3], [None, Some(1.0)]);
+            assert_eq!(group.strings("text")?[..2], [None, Some("row 1".into())]);
+            assert_eq!(group.strings("small")?[7], Some("7".into()));
+            assert!(group.u64s("text").is_err() && group.u64s("real").is_err() && group.f64s("odd").is_err());
+            Ok::<(), io::Error>(())
+        })
+        .expect("read");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(seen, rows.len());
+    }
+}
