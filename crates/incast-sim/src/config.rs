@@ -3,7 +3,6 @@
 use crate::{
     application::Application,
     fabric::packet::GAP,
-    flow_control::permission::Gate,
     host::format::Format,
     probe::PacketFilter,
     routing::{Pinned, TooManySets},
@@ -251,8 +250,6 @@ pub struct SwitchConfig {
     pub agent: AgentParameters,
     /// Packets carry a record of each hop's queue and rate; always where a class's law needs them.
     pub telemetry: bool,
-    /// Closes every port for a part of each period.
-    pub gate: Option<Gate>,
     /// Priority flow control.
     pub pfc: Option<Pfc>,
     /// Packet trimming; not together with flow control or an in-switch algorithm.
@@ -387,7 +384,6 @@ impl SwitchConfig {
             load_balancing: LoadBalancing::Ecmp,
             agent: AgentParameters::None,
             telemetry: false,
-            gate: None,
             pfc: None,
             trim: None,
             credits: None,
@@ -431,8 +427,6 @@ pub struct HostConfig {
     pub schedulers: Vec<Scheduler>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
-    /// Closes every NIC for a part of each period.
-    pub gate: Option<Gate>,
     /// With [`LoadBalancing::Permuted`]: ways with outlying numbers of trimmed or lost packets are left out for a while.
     pub path_penalty: bool,
 }
@@ -457,7 +451,6 @@ impl HostConfig {
             schedulers: Vec::new(),
             give_up_after: None,
             path_penalty: true,
-            gate: None,
         }
     }
 }

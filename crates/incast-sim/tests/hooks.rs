@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, ideal, link, link_event, star, text,
-    took, two_spines, unlimited,
+    DIAMOND, MTU, OVERHEAD, config, delivered, every_topology, flow, ideal, link, link_event, text, took,
+    two_spines, unlimited,
 };
 use incast_cc::{
     receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
@@ -14,9 +14,8 @@ use incast_cc::{
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,
-    config::{Buffer, ClassConfig, HostClock},
+    config::{Buffer, HostClock},
     fabric::packet::Kind,
-    flow_control::permission::Gate,
     outcome::EventKind,
     probe::{PacketFilter, Step},
     topology::{Dumbbell, Topology, file::parse},
@@ -26,161 +25,6 @@ use incast_units::Time;
 fn dumbbell() -> Topology {
     let link = link(100, Time::from_us(1));
     Dumbbell { left: 2, right: 2, host_link: link, bottleneck: link }.build().expect("a good topology")
-}
-
-// ---- Permission to send -----------------------------------------------------------------------------------
-
-#[test]
-fn a_gate_that_is_open_half_of_the_time_halves_the_rate() {
-    let period = Time::from_us(20);
-    let mut config = unlimited(star(2));
-    config.switch.gate = Some(Gate { period, open: Time::from_us(10), priorities: 1 });
-    config.flows = vec![flow(0, 1, 10_000_000)];
-    config.probes.events = true;
-    config.end = Time::from_ms(3);
-    let outcome = common::run(config);
-    delivered(&outcome);
-    let flow = &outcome.flows[0];
-    let ratio = took(flow).as_secs_f64() / ideal(flow).as_secs_f64();
-    assert!((1.95..2.05).contains(&ratio), "{ratio}");
-    let totals = &outcome.totals;
-    assert_eq!((totals.drops, totals.lost, flow.timeouts), (0, 0, 0));
-    // The first closure is longer than a probe timeout of two RTTs: one probe, which was not needed.
-    assert!(flow.retransmitted_bytes <= u64::from(MTU), "{}", flow.retransmitted_bytes);
-    // The sender goes on at full rate, so that in the end half of the flow waits at the switch.
-    assert!(totals.max_queue_bytes > 4_500_000, "{}", totals.max_queue_bytes);
-    // Nothing but the gate pauses: both ports, once in each period, for half of it.
-    let edges = |kind| outcome.events.iter().filter(|event| event.kind == kind).count() as u64;
-    assert_eq!(totals.pauses, edges(EventKind::Pause));
-    assert!(edges(EventKind::Pause) - edges(EventKind::Resume) <= 2);
-    for event in outcome.events.iter().filter(|event| event.kind == EventKind::Pause) {
-        assert_eq!(event.time.ps() % period.ps(), Time::from_us(10).ps());
-    }
-}
-
-#[test]
-fn paused_time_is_that_of_the_gate() {
-    // The flow is not done at the end of the run, which is therefore the end of what is counted.
-    let mut config = unlimited(star(2));
-    config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(15), priorities: 1 });
-    config.flows = vec![flow(0, 1, 1 << 40)];
-    config.end = Time::from_us(1000);
-    let outcome = common::run(config);
-    assert!(!outcome.complete);
-    assert_eq!((outcome.totals.pauses, outcome.totals.paused), (2 * 50, Time::from_us(2 * 50 * 5)));
-}
-
-#[test]
-fn a_gate_leaves_other_priorities_alone() {
-    let mut config = unlimited(star(4));
-    config.switch.priorities = 2;
-    let lower = ClassConfig { priority: 1, ..config.classes[0].clone() };
-    config.classes.push(lower);
-    config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(1), priorities: 1 });
-    config.flows = vec![flow(0, 1, 1_000_000), FlowSpec { class: 1, ..flow(2, 3, 1_000_000) }];
-    config.end = Time::from_ms(20);
-    let outcome = common::run(config);
-    delivered(&outcome);
-    assert!(took(&outcome.flows[0]) > ideal(&outcome.flows[0]) * 10);
-    assert_eq!(took(&outcome.flows[1]), ideal(&outcome.flows[1]));
-}
-
-/// Where departures are caught up with, those of an open priority come before what the gate lets go on.
-#[test]
-fn a_gate_that_opens_finds_other_priorities_where_an_event_for_each_departure_has_them() {
-    let with = |watched: bool| {
-        // Packets leave at other times than they come, and the gate opens in the middle of windows.
-        let fabric = "host a\nhost b\nhost c\nhost d\nswitch s\nlink a s 100Gbps 1us\nlink b s 100Gbps 1us\n\
-                      link c s 100Gbps 1us\nlink d s 56Gbps 1us\n";
-        let mut config = unlimited(parse(fabric).expect("a good file"));
-        config.switch.priorities = 2;
-        let lower = ClassConfig { priority: 1, ..config.classes[0].clone() };
-        config.classes.push(lower);
-        config.switch.gate =
-            Some(Gate { period: Time::from_ns(7_345), open: Time::from_ns(3_120), priorities: 1 });
-        config.flows = vec![
-            flow(0, 3, 1_000_000),
-            FlowSpec { class: 1, ..flow(1, 3, 1_000_000) },
-            FlowSpec { class: 1, ..flow(2, 3, 1_000_000) },
-        ];
-        config.end = Time::from_ms(20);
-        if watched {
-            config.probes.packets = Some(PacketFilter {
-                flow: None,
-                ports: Vec::new(),
-                from: Time::ZERO,
-                until: Time::MAX,
-                most: 0,
-            });
-        }
-        common::run(config)
-    };
-    let (lazy, watched) = (with(false), with(true));
-    delivered(&lazy);
-    assert!(watched.totals.events > lazy.totals.events);
-    assert_eq!(watched.digest, lazy.digest);
-}
-
-/// One edge for each priority that exists, whatever bits are set for others.
-#[test]
-fn priorities_that_do_not_exist_are_not_paused() {
-    let mut config = unlimited(star(2));
-    config.switch.gate = Some(Gate { period: Time::from_us(20), open: Time::from_us(15), priorities: 0xff });
-    config.flows = vec![flow(0, 1, 1 << 40)];
-    config.end = Time::from_us(1000);
-    assert_eq!(common::run(config).totals.pauses, 2 * 50);
-}
-
-/// What PFC and credit do to a switch's port, they do to a NIC.
-#[test]
-fn a_nic_may_be_paused_like_a_port() {
-    let gate = Gate { period: Time::from_us(20), open: Time::from_us(10), priorities: 1 };
-    let run = |gate| {
-        let mut config = unlimited(star(2));
-        config.host.gate = gate;
-        config.flows = vec![flow(0, 1, 10_000_000)];
-        config.probes.events = true;
-        config.end = Time::from_ms(3);
-        let outcome = common::run(config);
-        delivered(&outcome);
-        outcome
-    };
-    let (free, paused) = (run(None), run(Some(gate)));
-    let ratio = took(&paused.flows[0]).as_secs_f64() / took(&free.flows[0]).as_secs_f64();
-    // A closure is longer than two RTTs: one of thirty packets is a probe.
-    assert!((1.95..2.08).contains(&ratio), "{ratio}");
-    // The data waits where it is not made yet.
-    assert!(paused.totals.max_queue_bytes < 10_000, "{}", paused.totals.max_queue_bytes);
-    let edges: Vec<_> =
-        paused.events.iter().filter(|event| event.kind == EventKind::Pause).map(|event| event.node).collect();
-    assert_eq!((paused.totals.pauses, free.totals.pauses), (edges.len() as u64, 0));
-    assert!(edges.iter().all(|node| *node < 2) && edges.len() > 100);
-    // Two NICs for half of the time; the gates go on until the end.
-    let share = paused.totals.paused.as_secs_f64() / Time::from_ms(3).as_secs_f64();
-    assert!((0.95..1.05).contains(&share), "{share}");
-}
-
-/// Acknowledgements of a paused priority do not stand in the way of others, nor of data.
-#[test]
-fn a_paused_nic_sends_its_other_priorities() {
-    let mut config = unlimited(star(3));
-    config.switch.priorities = 2;
-    let stuck = ClassConfig { ack_priority: Some(1), ..config.classes[0].clone() };
-    config.classes.push(stuck);
-    config.host.gate = Some(Gate { period: Time::from_ms(40), open: Time::from_ps(1), priorities: 0b10 });
-    // Host 0 owes acknowledgements to flows of both classes, and sends data.
-    let of = |class, source, destination| FlowSpec {
-        class,
-        start: Time::from_ns(1),
-        ..flow(source, destination, 1_000_000)
-    };
-    config.flows = vec![of(1, 1, 0), of(0, 2, 0), of(0, 0, 1), of(1, 0, 2)];
-    config.host.rto_min = Time::from_ms(100);
-    config.end = Time::from_ms(20);
-    for flow in common::run(config).flows {
-        assert!(flow.delivered.is_some(), "{flow:?}");
-        assert_eq!(flow.acked.is_some(), flow.class == 0, "{flow:?}");
-    }
 }
 
 /// A law goes by the rate of its own host.
@@ -438,22 +282,29 @@ fn a_new_priority_counts_for_what_waits_at_the_nic() {
 
 #[test]
 fn a_token_that_is_not_used_in_time_is_gone() {
-    // Data that goes by tokens may leave for 10 us of each 20 us; tokens come all the time.
+    // Data that goes by tokens leaves for about 10 us of each 20 us, and yields to the other flows in between; tokens come
+    // all the time.
     let run = |lifetime| {
         let outcome = with_tokens(&[0], |config, tokens| {
             config.switch.priorities = 2;
             tokens.priority = Some(1);
             tokens.lifetime = lifetime;
             tokens.silence = Time::from_us(30);
-            config.host.gate =
-                Some(Gate { period: Time::from_us(20), open: Time::from_us(10), priorities: 0b10 });
+            let window = [("window", text("1GB"))];
+            config.classes.push(common::class(&config.topology, MTU, "constant-window", &window));
+            let other = |turn: u64| FlowSpec {
+                start: Time::from_us(10 + 20 * turn),
+                class: 1,
+                ..flow(0, 1, 30 * u64::from(MTU))
+            };
+            config.flows.extend((0..20).map(other));
         });
         delivered(&outcome);
         assert_eq!(outcome.flows[0].timeouts, 0);
         took(&outcome.flows[0])
     };
     let (kept, short) = (run(Time::MAX), run(Time::from_us(1)));
-    assert!(kept < Time::from_us(120), "{kept}: what waits for the gate goes when it opens");
+    assert!(kept < Time::from_us(120), "{kept}: what waits goes when the link is free");
     assert!(short > kept * 3 / 2, "{short} instead of {kept}");
 }
 

@@ -324,7 +324,6 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             load_balancing,
             agent: AgentParameters::None,
             telemetry: false,
-            gate: None,
             // What is paused is not trimmed, and headers have a priority of their own.
             trim: trim.filter(|_| pfc.is_none() && priorities > 1),
             pfc,

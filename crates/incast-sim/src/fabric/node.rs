@@ -55,8 +55,6 @@ pub mod class {
     pub const SCHEDULER: u8 = 7;
     /// A flow starts.
     pub const FLOW_START: u8 = 8;
-    /// A port's gate opens or closes.
-    pub const GATE: u8 = 9;
     /// An in-switch agent's own timer.
     pub const AGENT: u8 = 10;
     /// A pause takes effect, expires, or must be said again; see [`crate::flow_control::pause`].

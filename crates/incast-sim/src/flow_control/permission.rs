@@ -1,6 +1,6 @@
 //! Permission of a port to send, by priority.
 //!
-//! Whoever may forbid sending (PFC, credits, a gate) goes through here. What is forbidden waits in its queue; other
+//! Whoever may forbid sending (PFC, credits) goes through here. What is forbidden waits in its queue; other
 //! priorities go on.
 
 use incast_units::Time;
@@ -66,26 +66,6 @@ impl PauseRecord {
     /// How often a priority was forbidden.
     pub fn edges(&self) -> u64 {
         self.edges
-    }
-}
-
-/// A gate that closes every port of a switch, or a host's NIC, for a part of each period, as time-aware shapers do (IEEE 802.1Qbv).
-/// It goes on until the configured end of a run, and so do its pauses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gate {
-    /// From one opening to the next.
-    pub period: Time,
-    /// Open from the start of a period for this long, less than the period.
-    pub open: Time,
-    /// The priorities that it closes, one bit each.
-    pub priorities: u8,
-}
-
-impl Gate {
-    /// Whether it is open from `now` on, and when that changes.
-    pub fn at(&self, now: Time) -> (bool, Time) {
-        let phase = Time::from_ps(now.ps() % self.period.ps());
-        if phase < self.open { (true, now + self.open - phase) } else { (false, now + self.period - phase) }
     }
 }
 

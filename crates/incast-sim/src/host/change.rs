@@ -74,19 +74,6 @@ impl Host<'_> {
         }
     }
 
-    /// The NIC's gate opens or closes.
-    #[cold]
-    pub(super) fn on_gate(&mut self, context: &mut impl NodeContext) {
-        let Some(gate) = self.settings.host.gate else { return };
-        let (open, next) = gate.at(context.now());
-        if open {
-            self.resume(gate.priorities, context);
-        } else {
-            self.pause(gate.priorities, context.now());
-        }
-        context.schedule(next, self.event(class::GATE, 0));
-    }
-
     #[cold]
     pub(super) fn on_link(&mut self, payload: u32, context: &mut impl NodeContext) {
         if payload == NEW_EPOCH {

@@ -240,7 +240,6 @@ impl<'a> Host<'a> {
             class::SCHEDULER => self.on_scheduler_timer(event.payload, context),
             class::FLOW_START => self.on_flow_start(context),
             class::LINK => self.on_link(event.payload, context),
-            class::GATE => self.on_gate(context),
             class::PAUSE => self.on_pause_event(event.payload, context),
             _ => {}
         }

@@ -356,6 +356,27 @@ mod tests {
     }
 
     #[test]
+    fn a_paused_nic_sends_its_other_priorities() {
+        let mut nic = nic(&SIMPLE, Wire::default());
+        let at = |priority| {
+            let mut packet = packet(Kind::Ack, 64);
+            packet.priority = priority;
+            packet
+        };
+        nic.push_control(&at(1), None);
+        nic.push_control(&at(0), None);
+        nic.push_flow(7, 1);
+        nic.push_flow(8, 0);
+        nic.permission.pause(Time::ZERO, 0b10, &mut nic.pauses);
+        assert_eq!(nic.pop_control().map(|packet| packet.priority), Some(0));
+        assert!(nic.pop_control().is_none());
+        assert_eq!((nic.pop_flow(), nic.pop_flow(), nic.has_work()), (Some(8), None, false));
+        nic.permission.resume(Time::ZERO, 0b10, &mut nic.pauses);
+        assert!(nic.has_work());
+        assert_eq!((nic.pop_control().map(|packet| packet.priority), nic.pop_flow()), (Some(1), Some(7)));
+    }
+
+    #[test]
     fn on_a_link_that_is_not_simple_no_start_is_known() {
         let lossy = Link { loss: 0.5, ..SIMPLE };
         let uneven = Link { rate: Rate::from_gbps(3), ..SIMPLE };

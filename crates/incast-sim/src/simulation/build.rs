@@ -97,11 +97,6 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
     }
     check_trim(switch)?;
-    for gate in [switch.gate, host.gate].into_iter().flatten() {
-        if gate.open == Time::ZERO || gate.open >= gate.period {
-            return Err(refuse("the opening of a gate", gate.open, "above zero and below its period"));
-        }
-    }
     for scheduler in &host.schedulers {
         if scheduler.priorities() > switch.priorities {
             return Err(refuse(
@@ -233,7 +228,6 @@ impl Plan {
         let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
         let is_disturbed = pfc.is_some()
             || credits.is_some()
-            || config.host.gate.is_some()
             || !config.host.answers_first
             || !config.link_events.is_empty();
         Settings {
@@ -318,7 +312,7 @@ impl Epochs {
 
 /// Makes the nodes and the engine that runs them. Gives the topology back, for the results.
 pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
-    let Config { topology, flows, applications, link_events, probes, seed, ties, switch, .. } = config;
+    let Config { topology, flows, applications, link_events, probes, seed, ties, .. } = config;
     let partition = &plan.partition;
     let epochs = &plan.epochs;
     let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
@@ -420,15 +414,6 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     }
     for start in &epochs.starts {
         (topology.hosts..topology.nodes()).for_each(|node| schedule(node, 0, *start, class::LINK, NEW_EPOCH));
-    }
-    if settings.host.gate.is_some() {
-        (0..topology.hosts).for_each(|node| schedule(node, 0, Time::ZERO, class::GATE, 0));
-    }
-    if switch.gate.is_some() {
-        for node in topology.hosts..topology.nodes() {
-            (0..plan.ports.of(node).len())
-                .for_each(|port| schedule(node, port as u32, Time::ZERO, class::GATE, 0));
-        }
     }
     (topology.clone(), executor)
 }

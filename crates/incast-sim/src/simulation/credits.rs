@@ -56,9 +56,6 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
             "off, or another agent",
         ));
     }
-    if switch.gate.is_some() || fabric.host.gate.is_some() {
-        return Err(refuse("switch.credits", "on", "off where ports have gates"));
-    }
     if let Buffer::PerPortPackets { packets } = switch.buffer {
         let found = format!("on, with {packets} packets for each port");
         return Err(refuse("switch.credits", found, "off, or a memory in bytes: credits count bytes"));

@@ -119,9 +119,6 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     if pfc.frame == 0 || u32::from(pfc.frame) > 9_216 {
         return refuse("switch.pfc.frame", format!("{} bytes", pfc.frame), "1 to 9216 bytes");
     }
-    if fabric.switch.gate.is_some() || fabric.host.gate.is_some() {
-        return refuse("switch.pfc", "on".into(), "off where ports have gates");
-    }
     if let Buffer::PerPortPackets { packets } = fabric.switch.buffer {
         let found = format!("on, with {packets} packets for each port");
         return refuse("switch.pfc", found, "off, or a memory in bytes: flow control counts bytes");

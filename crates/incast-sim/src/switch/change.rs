@@ -1,11 +1,7 @@
 //! What changes around a switch: permission to send, and links that go down and up.
 
 use super::{FULL, LINK_UP, NEW_EPOCH, Switch};
-use crate::{
-    engine::Event,
-    fabric::node::{NodeContext, class},
-    probe::EventKind,
-};
+use crate::{fabric::node::NodeContext, probe::EventKind};
 
 impl Switch<'_> {
     /// Forbids a port to send the priorities of `mask`.
@@ -47,21 +43,6 @@ impl Switch<'_> {
             }
         }
         self.recorder.edges(now, self.node, port as u16, priorities, kind);
-    }
-
-    /// The gate of a port opens or closes.
-    #[cold]
-    pub(super) fn on_gate(&mut self, port: usize, context: &mut impl NodeContext) {
-        let Some(gate) = self.settings.switch.gate else { return };
-        let now = context.now();
-        let (open, next) = gate.at(now);
-        if open {
-            self.resume(port, gate.priorities, context);
-        } else {
-            self.drain::<FULL>(port, self.settings.ended_before(now), context);
-            self.pause(port, gate.priorities, context);
-        }
-        context.schedule(next, Event { class: class::GATE, entity: self.base + port as u32, payload: 0 });
     }
 
     /// A cable went down or came up somewhere: `payload` is `NEW_EPOCH` for a new table, else the port's new state.

@@ -338,14 +338,13 @@ impl<'a> Switch<'a> {
             .map(|around| Box::new(channels::Channels::new(settings.switch.virtual_channels, around)));
         let holding = settings.switch.agent.holds().then(|| Box::new(hold::Holding::new(around, settings)));
         // Its packets meet nothing but routes, memory, marks and trimming. Neither of the two short ways asks for
-        // permission to send: that is why gates are left out, as flow control is.
+        // permission to send: that is why flow control is left out.
         let only_forwards = lazy
             && channels.is_none()
             && agent_info.is_none()
             && settings.pfc.is_none()
             && probe.is_none()
             && !settings.switch.telemetry
-            && settings.switch.gate.is_none()
             && !settings.arrivals_first;
         let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
         let way = match (only_forwards, limited) {
@@ -412,7 +411,6 @@ impl<'a> Switch<'a> {
         let port = (event.entity - self.base) as usize;
         match event.class {
             class::DEPARTURE | class::LATE_DEPARTURE => self.on_departure(port, event.payload, context),
-            class::GATE => self.on_gate(port, context),
             class::AGENT => self.on_agent_timer(context),
             class::PAUSE => self.on_pause_event(port, event.payload, context),
             class::LINK => self.on_link(port, event.payload, context),

@@ -3,7 +3,7 @@
 //! One global list of events, one event for everything that happens, queues of packets that are summed up whenever
 //! somebody asks how long they are, loss recovery in maps, timers that are cancelled and set anew. It shares with
 //! the fast simulator the configuration, the topologies (but not their routes), the laws, the random streams and the
-//! hashes. Applications, agents, telemetry, gates, probes and underlays are left out.
+//! hashes. Applications, agents, telemetry, probes and underlays are left out.
 
 mod agenda;
 mod host;

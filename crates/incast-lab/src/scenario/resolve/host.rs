@@ -62,7 +62,6 @@ pub fn resolve(
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         schedulers: Vec::new(),
         give_up_after: None,
-        gate: None,
         path_penalty: host.path_penalty.unwrap_or(true),
     })
 }

@@ -59,7 +59,6 @@ pub fn resolve(
         },
         agent,
         telemetry: false,
-        gate: None,
         pfc,
         trim,
         credits,
