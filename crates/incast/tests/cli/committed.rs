@@ -1,6 +1,6 @@
 //! What is committed because it is generated, and the scenarios that come with the project.
 
-use crate::common::succeed;
+use crate::common::{folder, succeed, text};
 use std::{fs, path::Path};
 
 fn repository() -> &'static Path {
@@ -18,14 +18,106 @@ fn the_schema_and_the_reference_page_are_up_to_date() {
     }
 }
 
+fn page(name: &str) -> String {
+    fs::read_to_string(repository().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 #[test]
-fn the_readme_shows_measured_numbers() {
-    let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+fn the_performance_page_has_a_row_of_every_case() {
+    let page = page("docs/performance.md");
+    let current = page.split_once("## Current numbers").expect("a section").1;
     for case in incast_lab::bench::CASES {
-        let row = readme.lines().find(|line| line.starts_with(&format!("| `{}`", case.name)));
-        let row = row.unwrap_or_else(|| panic!("README has a row of {}", case.name));
-        assert!(row.bytes().any(|byte| byte.is_ascii_digit()), "{row}");
+        let row = current.lines().find(|line| line.starts_with(&format!("| `{}`", case.name)));
+        let row = row.unwrap_or_else(|| panic!("docs/performance.md has a row of {}", case.name));
+        assert!(row.rsplit('`').next().is_some_and(|cells| cells.contains(char::is_numeric)), "{row}");
     }
+}
+
+#[test]
+fn the_readme_names_every_scheme() {
+    let (readme, schemes) = (page("README.md"), succeed(&["list", "schemes", "--json"]));
+    let schemes: serde_json::Value = serde_json::from_str(&schemes).expect("JSON");
+    for scheme in schemes.as_array().expect("a list") {
+        let name = scheme["name"].as_str().expect("a name");
+        assert!(readme.contains(&format!("`{name}`")), "README.md has no {name}");
+    }
+}
+
+#[test]
+fn scenarios_in_pages_pass_check() {
+    let folder = folder("scenarios_in_pages");
+    for name in ["README.md", "docs/tutorial.md"] {
+        let page = page(name);
+        let blocks = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("a block"));
+        let mut checked = 0;
+        for block in blocks.filter(|block| block.starts_with("name = ")) {
+            let file = folder.join("scenario.toml");
+            fs::write(&file, block).expect("written");
+            succeed(&["check", text(&file)]);
+            checked += 1;
+        }
+        assert!(checked > 0, "{name} shows a scenario");
+    }
+    assert!(
+        page("docs/tutorial.md").contains(&page("scenarios/tutorial.toml")),
+        "docs/tutorial.md shows scenarios/tutorial.toml"
+    );
+}
+
+/// `scripts/comparison-chart.py` draws the numbers of the page.
+#[test]
+fn the_chart_shows_the_numbers_of_the_comparison() {
+    let (chart, page) = (page("docs/comparison.svg"), page("docs/comparison.md"));
+    let table = page.split_once("--by-number -->").expect("tables").1;
+    let table = table.split_once("<!-- end of table -->").expect("an end").0;
+    let mut points = 0;
+    for title in chart.split("<title>").skip(1) {
+        let (scheme, value) =
+            title.split("</title>").next().expect("an end").split_once(": ").expect("a value");
+        let mut rows = table.lines().filter(|line| line.starts_with(&format!("| {scheme} | ")));
+        assert!(rows.any(|row| row.contains(&format!("| {value} |"))), "{scheme}: {value}");
+        points += 1;
+    }
+    assert!(points > 0);
+}
+
+/// The id that a heading gets on GitHub and in mdbook.
+fn anchor(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    heading.trim().to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn has_anchor(page: &str, id: &str) -> bool {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#'))).any(|heading| heading == id)
+}
+
+#[test]
+fn links_in_pages_lead_somewhere() {
+    let mut pages = vec![repository().join("README.md"), repository().join("CONTRIBUTING.md")];
+    for entry in fs::read_dir(repository().join("docs")).expect("docs") {
+        pages.push(entry.expect("an entry").path());
+    }
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut wrong = Vec::new();
+    for path in &pages {
+        let text = fs::read_to_string(path).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, id) = link.split_once('#').unwrap_or((link, ""));
+            if file.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let to = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            let found = match fs::read_to_string(&to) {
+                Ok(target) => id.is_empty() || has_anchor(&target, id),
+                Err(_) => to.exists() && id.is_empty(),
+            };
+            if !found {
+                wrong.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Tables in pages are of schemes that their scenarios have, and of runs: none is empty, none was typed.
@@ -37,27 +129,23 @@ fn tables_in_pages_are_of_their_scenarios() {
     };
     let scenarios = [scenario("leaf-spine-100g.toml"), scenario("settings.toml")];
     let mut found = Vec::new();
-    for page in ["README.md", "docs/comparison.md"] {
-        let text = fs::read_to_string(repository().join(page)).expect("a page");
-        for table in text.split("<!-- incast table ").skip(1) {
-            let (head, rest) = table.split_once("-->").expect("options");
-            let (body, _) = rest.split_once("<!-- end of table -->").expect("an end");
-            let name = head.split_whitespace().next().expect("a name");
-            let scenario = scenarios.iter().find(|scenario| scenario.name == name).expect("a scenario");
-            let (schemes, mut rows) = (scenario.schemes(), 0);
-            let lines = body.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
-            for (scheme, cells) in lines.filter(|(first, _)| *first != "scheme") {
-                assert!(schemes.iter().any(|known| known == scheme), "{page}: {scheme}");
-                assert!(cells.bytes().any(|byte| byte.is_ascii_digit()), "{page}: {scheme} | {cells}");
-                rows += 1;
-            }
-            assert!(rows > 0, "{page}: the table of {name} is empty");
-            assert!(
-                body.contains(&format!("\n{name}")) && body.contains("incast "),
-                "{page}: what {name} is of"
-            );
-            found.push((page, name.to_owned()));
+    let page = "docs/comparison.md";
+    let text = self::page(page);
+    for table in text.split("<!-- incast table ").skip(1) {
+        let (head, rest) = table.split_once("-->").expect("options");
+        let (body, _) = rest.split_once("<!-- end of table -->").expect("an end");
+        let name = head.split_whitespace().next().expect("a name");
+        let scenario = scenarios.iter().find(|scenario| scenario.name == name).expect("a scenario");
+        let (schemes, mut rows) = (scenario.schemes(), 0);
+        let lines = body.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+        for (scheme, cells) in lines.filter(|(first, _)| *first != "scheme") {
+            assert!(schemes.iter().any(|known| known == scheme), "{page}: {scheme}");
+            assert!(cells.bytes().any(|byte| byte.is_ascii_digit()), "{page}: {scheme} | {cells}");
+            rows += 1;
         }
+        assert!(rows > 0, "{page}: the table of {name} is empty");
+        assert!(body.contains(&format!("\n{name}")) && body.contains("incast "), "{page}: what {name} is of");
+        found.push(name.to_owned());
     }
     assert_eq!(found.len(), 3, "{found:?}");
 }
