@@ -1,8 +1,34 @@
-//! Applications: what opens flows in answer to what happens.
+//! Flows, and the applications that open them during a run.
 
-use crate::config::FlowSpec;
+use crate::routing::Pinned;
 use incast_units::Time;
 use std::fmt;
+
+/// A flow to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// Start time.
+    pub start: Time,
+    /// Sending host.
+    pub source: u32,
+    /// Receiving host.
+    pub destination: u32,
+    /// Payload bytes, at least 1.
+    pub bytes: u64,
+    /// Index into [`Config::classes`](crate::Config::classes).
+    pub class: u16,
+    /// Group of the flow (an incast, an RPC), or [`FlowSpec::NO_REQUEST`].
+    pub request: u64,
+    /// Its paths there and back, with [`LoadBalancing::Pinned`](crate::config::LoadBalancing::Pinned).
+    pub pinned: Option<Pinned>,
+}
+
+impl FlowSpec {
+    /// The flow belongs to no group.
+    pub const NO_REQUEST: u64 = u64::MAX;
+    /// The flow opens a group of its own, called (source << 32) + sequence.
+    pub const OWN_REQUEST: u64 = u64::MAX - 1;
+}
 
 /// A flow as its two hosts know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +45,15 @@ pub struct FlowInfo {
     pub bytes: u64,
 }
 
-/// What runs on one host. It is asked once per flow, never per packet.
+/// An application on one host. It is called once per flow, never per packet.
 ///
-/// Flows it opens start at the time they name, which must not be in the past, and on this host:
-/// [`FlowSpec::source`] is filled in by the host.
+/// Flows that it opens start at the time they name, which must not be in the past, and on this host:
+/// the host fills in [`FlowSpec::source`].
 pub trait Application: Send + fmt::Debug {
     /// The run begins.
     fn on_start(&mut self, open: &mut dyn FnMut(FlowSpec));
     /// A flow to this host is complete.
     fn on_received(&mut self, now: Time, flow: &FlowInfo, open: &mut dyn FnMut(FlowSpec));
-    /// A flow from this host is acknowledged as a whole.
+    /// All bytes of a flow from this host are acknowledged.
     fn on_acked(&mut self, now: Time, flow: &FlowInfo, open: &mut dyn FnMut(FlowSpec));
 }

@@ -1,11 +1,10 @@
 //! Everything a simulation is made of.
 
 use crate::{
-    application::Application,
-    fabric::packet::GAP,
-    host::format::Format,
+    application::{Application, FlowSpec},
+    fabric::{format::Format, packet::GAP},
     probe::PacketFilter,
-    routing::{Pinned, TooManySets},
+    routing::TooManySets,
     topology::Topology,
 };
 use incast_cc::{
@@ -515,32 +514,6 @@ pub struct ClassConfig {
     pub scheduler: Option<u8>,
     /// Switches that trim may cut off the payload of its data.
     pub trimmable: bool,
-}
-
-/// A flow that is to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowSpec {
-    /// When.
-    pub start: Time,
-    /// Sending host.
-    pub source: u32,
-    /// Receiving host.
-    pub destination: u32,
-    /// Payload bytes, at least 1.
-    pub bytes: u64,
-    /// Index into [`Config::classes`].
-    pub class: u16,
-    /// Group that the flow belongs to (an incast, an RPC), or [`FlowSpec::NO_REQUEST`].
-    pub request: u64,
-    /// Its way there and back, where load balancing is [`LoadBalancing::Pinned`].
-    pub pinned: Option<Pinned>,
-}
-
-impl FlowSpec {
-    /// The flow belongs to no group.
-    pub const NO_REQUEST: u64 = u64::MAX;
-    /// The flow opens a group of its own, called (source << 32) + sequence.
-    pub const OWN_REQUEST: u64 = u64::MAX - 1;
 }
 
 /// A cable that goes down or up.

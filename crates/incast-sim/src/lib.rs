@@ -15,14 +15,17 @@ pub mod flow_control;
 pub mod host;
 pub mod outcome;
 pub mod probe;
+pub mod receiver;
 pub mod recovery;
 pub mod routing;
+pub mod sender;
 mod settings;
 mod simulation;
 pub mod switch;
 pub mod topology;
 
-pub use config::{Config, ConfigError, FlowSpec};
+pub use application::FlowSpec;
+pub use config::{Config, ConfigError};
 pub use outcome::Outcome;
 pub use simulation::{
     Demand, Fabric, MemoryEstimate, Progress, base_path, base_path_of, check_channels, check_credits,

@@ -1,11 +1,12 @@
 //! What all nodes of a simulation share, resolved once.
 
 use crate::{
-    config::{FlowSpec, HostClock, HostConfig, SwitchConfig, Wire},
-    fabric::node::class,
+    application::FlowSpec,
+    config::{HostClock, HostConfig, SwitchConfig, Wire},
+    fabric::{format::Format, node::class},
     flow_control::{credits, pfc::Rules},
-    host::format::Format,
     probe::PacketFilter,
+    recovery::TimerLimits,
     routing::Ways,
 };
 use incast_cc::{
@@ -67,6 +68,13 @@ impl Settings {
     #[inline]
     pub fn ended_before(&self, now: Time) -> Time {
         if self.arrivals_first { now } else { now + Time::from_ps(1) }
+    }
+
+    /// Constants of the retransmission timers.
+    #[inline]
+    pub fn timer_limits(&self) -> TimerLimits {
+        let ack_delay = if self.host.ack_every > 1 { self.host.ack_delay } else { Time::ZERO };
+        TimerLimits { rto_min: self.host.rto_min, base_rtt: self.base_rtt, ack_delay }
     }
 
     /// Whether flows of a host are sampled: where the packets of one flow are recorded, only that flow is.

@@ -141,8 +141,8 @@ fn a_handshake_takes_a_round_trip_of_control_packets() {
         let outcome = run_one(&mut config, true);
         assert_eq!(took(&outcome.flows[0]), alone + trip, "{law}");
         assert_eq!(alone, ideal(&outcome.flows[0]), "{law}");
-        assert_eq!(sent(&outcome, 0, Kind::Open).len(), 1);
-        assert_eq!(sent(&outcome, 1, Kind::Accept).len(), 1);
+        assert_eq!(sent(&outcome, 0, Kind::Syn).len(), 1);
+        assert_eq!(sent(&outcome, 1, Kind::SynAck).len(), 1);
     }
 }
 
@@ -168,7 +168,7 @@ fn a_lost_question_is_asked_again_after_a_second() {
         config.link_events = names.map(|(at, up)| link_event(&config.topology, at, "h1-s0", up)).to_vec();
         let trip = round_trip(&config);
         let outcome = run_one(&mut config, true);
-        let questions: Vec<Time> = sent(&outcome, 0, Kind::Open).iter().map(|record| record.time).collect();
+        let questions: Vec<Time> = sent(&outcome, 0, Kind::Syn).iter().map(|record| record.time).collect();
         assert_eq!(questions, [Time::ZERO, asked]);
         assert_eq!(outcome.flows[0].timeouts, 1);
         assert_eq!(took(&outcome.flows[0]), asked + trip + ideal(&outcome.flows[0]));

@@ -17,7 +17,7 @@ use incast_sim::{
         Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
         RedAtRate, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
     },
-    host::format::Format,
+    fabric::format::Format,
     outcome::Totals,
     simulate,
     topology::{

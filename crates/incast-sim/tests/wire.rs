@@ -6,7 +6,7 @@ use common::{delivered, flow, link, star, unlimited};
 use incast_sim::{
     Config, FlowSpec,
     config::{LoadBalancing, Wire},
-    host::format::Format,
+    fabric::format::Format,
     routing::{Pinned, pin},
     topology::{Clos3, FatTree, Topology},
 };

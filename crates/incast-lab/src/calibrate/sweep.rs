@@ -13,7 +13,7 @@ use incast_sim::{
     Config, ConfigError, FlowSpec, base_path,
     config::{ClassConfig, Ecn, HostConfig, Probes, Size, SwitchConfig, Ties, Wire},
     engine::random::Stream,
-    host::format::Format,
+    fabric::format::Format,
     simulate,
     topology::{Dumbbell, Link, Topology},
 };

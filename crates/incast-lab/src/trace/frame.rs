@@ -320,15 +320,15 @@ fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) ->
     let start = frame.len();
     let kind: u8 = match packet.kind {
         Kind::Credit => 2,
-        Kind::Abandon => 3,
+        Kind::Rst => 3,
         Kind::Trimmed => 4,
         Kind::Bounced => 5,
         Kind::Signal => 6,
         Kind::Report => 7,
         Kind::Marker => 8,
         Kind::MarkerAck => 9,
-        Kind::Open => 10,
-        Kind::Accept => 11,
+        Kind::Syn => 10,
+        Kind::SynAck => 11,
         _ => 1,
     };
     frame.extend(ports(packet).1.to_be_bytes());

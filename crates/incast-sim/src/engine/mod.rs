@@ -20,6 +20,7 @@ pub mod queue;
 pub mod random;
 mod schedule;
 mod sync;
+pub mod table;
 mod ties;
 
 pub use domain::{Attachment, Context, Domain, Message, Messages};

@@ -1,6 +1,7 @@
 //! What every packet meets: packets, links, queues, buffers, trimming.
 
 pub mod buffer;
+pub mod format;
 pub mod ideal;
 pub mod link;
 pub mod node;

@@ -61,8 +61,8 @@ pub mod class {
     pub const PAUSE: u8 = 11;
     /// [`DEPARTURE`] where arrivals come first.
     pub const LATE_DEPARTURE: u8 = 12;
-    /// A receiver's NIC has an answer ready.
-    pub const ANSWER: u8 = 13;
+    /// A receiver's NIC has a delayed response ready.
+    pub const RESPONSE: u8 = 13;
 }
 
 /// Payloads of pause events.

@@ -28,12 +28,12 @@ pub enum Kind {
     Credit,
     /// Receiver-driven: what the sender of a flow says apart from its data. See `host/signals.rs`.
     Signal,
-    /// The sender has given the flow up.
-    Abandon,
-    /// The sender asks for a connection (SYN). See `host/handshake.rs`.
-    Open,
-    /// The receiver's answer to that (SYN-ACK).
-    Accept,
+    /// RST: the sender has given the flow up.
+    Rst,
+    /// SYN: the sender opens a connection.
+    Syn,
+    /// SYN-ACK: the receiver's answer to that.
+    SynAck,
     /// Priority flow control, from one end of a link to the other. See `flow_control/pause.rs`.
     Pause,
     /// A trimmed header on its way back to its sender.
@@ -51,8 +51,8 @@ pub enum Kind {
 /// Kinds that travel with their flow, one bit each: packets of both directions mix, so that a branch would be a guess.
 const OF_SENDER: u32 = 1 << Kind::Data as u32
     | 1 << Kind::Signal as u32
-    | 1 << Kind::Abandon as u32
-    | 1 << Kind::Open as u32
+    | 1 << Kind::Rst as u32
+    | 1 << Kind::Syn as u32
     | 1 << Kind::Trimmed as u32
     | 1 << Kind::Marker as u32;
 

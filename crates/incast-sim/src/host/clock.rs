@@ -1,4 +1,4 @@
-//! A host's clock: what it shows, against the simulation's time.
+//! A host's clock: how far it deviates from the simulation's time.
 
 use crate::{config::HostClock, engine::random::mix};
 use incast_units::Time;
@@ -19,7 +19,7 @@ impl Clock {
         Self { deviation, key: mix(seed ^ mix(CLOCK_STREAM << 32 | u64::from(node))) }
     }
 
-    /// What it shows too much, in picoseconds, when it is read at `now`. Readings at one instant agree.
+    /// How far it is ahead, in picoseconds, when it is read at `now`. Readings at one instant agree.
     pub fn error(&self, now: Time) -> i64 {
         let HostClock { offset_ps, drift_ppm, noise } = self.deviation;
         let drift = now.ps() as f64 * drift_ppm * 1e-6;
@@ -27,6 +27,12 @@ impl Clock {
         let draw = (mix(self.key ^ now.ps()) >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
         offset_ps.saturating_add((drift + draw * noise.ps() as f64) as i64)
     }
+}
+
+/// How far a host's clock is ahead at `time`, in picoseconds. `None` is a perfect clock.
+#[inline]
+pub fn error(clock: Option<&Clock>, time: Time) -> i64 {
+    clock.map_or(0, |clock| clock.error(time))
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! The NIC: one link, control packets first, then flows by priority, flows of one priority in turn.
 
-use crate::settings::Settings;
 use crate::{
     fabric::{
         link::{Receiver, Transmitter},
-        packet::{Packet, Telemetry},
+        packet::{Kind, Packet, Telemetry},
         queue::{Pool, Queue},
     },
     flow_control::{
@@ -12,6 +11,8 @@ use crate::{
         pause::Heard,
         permission::{PauseRecord, Permission},
     },
+    sender::QueuePlace,
+    settings::Settings,
 };
 use incast_cc::switch::Codepoint;
 use incast_units::Time;
@@ -153,10 +154,24 @@ impl Nic {
         self.permission.allowed(self.ready_mask) != 0
     }
 
-    /// A flow whose turn it was cannot go: it stays the first of its line.
-    pub fn put_back(&mut self, slot: u32, priority: u8) {
-        self.ready[usize::from(priority)].push_front(slot);
-        self.ready_mask |= 1 << priority;
+    /// A flow that was taken from its queue cannot go: it stays the first there.
+    pub fn put_back(&mut self, slot: u32, place: &QueuePlace) {
+        if place.by_rank {
+            self.push_shortest(slot, place.rank, place.priority);
+        } else {
+            self.ready[usize::from(place.priority)].push_front(slot);
+            self.ready_mask |= 1 << place.priority;
+        }
+    }
+
+    /// A packet arrived, of which the buffer is free at once: the other end of the link gets its credits back.
+    pub fn count_received(&mut self, packet: &Packet) {
+        if let Some(end) = self.credits.as_mut().filter(|_| packet.kind != Kind::FlowControl) {
+            end.receive(packet.priority, blocks(packet.wire));
+            if end.is_due(packet.priority) {
+                end.plan(packet.priority);
+            }
+        }
     }
 
     /// The telemetry that a control packet which was just taken echoes.
@@ -172,14 +187,18 @@ impl Nic {
         self.ready_mask |= 1 << priority;
     }
 
-    /// A flow ended while it stood in line: its place must not go to the next one with its slot.
+    /// A flow leaves its queue before it has sent.
     #[cold]
-    pub fn remove_flow(&mut self, slot: u32, priority: u8) {
-        self.ready[usize::from(priority)].retain(|other| *other != slot);
-        self.update_mask(priority);
+    pub fn remove(&mut self, slot: u32, place: &QueuePlace) {
+        if place.by_rank {
+            self.remove_shortest(slot, place.rank, place.priority);
+        } else {
+            self.ready[usize::from(place.priority)].retain(|other| *other != slot);
+            self.update_mask(place.priority);
+        }
     }
 
-    /// A flow has a packet to send, and the one with the lowest rank goes first.
+    /// A flow has a packet to send, in the queue in which the one with the lowest rank goes first.
     pub fn push_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
         self.shortest.insert((rank, slot, priority));
         self.shortest_by[usize::from(priority)] += 1;
@@ -187,8 +206,7 @@ impl Nic {
         self.ready_mask |= 1 << priority;
     }
 
-    /// A flow with this rank is to leave.
-    pub fn remove_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
+    fn remove_shortest(&mut self, slot: u32, rank: u64, priority: u8) {
         if self.shortest.remove(&(rank, slot, priority)) {
             self.shortest_by[usize::from(priority)] -= 1;
             if self.shortest_by[usize::from(priority)] == 0 {
@@ -263,7 +281,7 @@ mod tests {
     use crate::{
         config::{HostConfig, SwitchConfig, Wire},
         engine::Event,
-        fabric::{link::Peer, node::NodeContext, packet::Kind},
+        fabric::{link::Peer, node::NodeContext},
         settings::Peers,
         topology::Link,
     };

@@ -1,11 +1,14 @@
 //! Receiver: what the scheduler of receiver-driven protocols hears, and what it has sent.
 
-use super::{Host, order::Order, receiving::Arrival};
-use crate::fabric::{
-    node::{NodeContext, class},
-    packet::{Kind, Packet},
+use super::{Host, order::Order};
+use crate::{
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet},
+    },
+    receiver::Arrival,
+    recovery::Received,
 };
-use crate::recovery::Received;
 use incast_cc::receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share, Word};
 use incast_units::Time;
 
@@ -39,14 +42,14 @@ impl Host<'_> {
     ) {
         let class = &self.settings.classes[usize::from(packet.class)];
         let Some(index) = class.scheduler else { return };
-        if arrival.is_late() && self.receiving.is_abandoned(arrival.flow) {
+        if arrival.is_late() && self.receiver.is_abandoned(arrival.flow) {
             // The scheduler may never have heard of it.
             return;
         }
         let mtu = u64::from(self.settings.host.mtu);
         // The packet carries the flow's length in packets; only its last one says how short that is.
         let size = u64::from(packet.packets) * mtu;
-        let arrived = self.receiving.records[arrival.flow as usize].bytes;
+        let arrived = self.receiver.records[arrival.flow as usize].bytes;
         let seen = receiver::Arrival {
             now: context.now(),
             flow: arrival.flow,
@@ -69,7 +72,7 @@ impl Host<'_> {
     #[inline(never)]
     pub(super) fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
         if self.schedules {
-            let (now, class) = (context.now(), self.receiving.records[flow as usize].class);
+            let (now, class) = (context.now(), self.receiver.records[flow as usize].class);
             self.with_scheduler_of(class, context, |scheduler, send| {
                 scheduler.on_end(now, flow, end, send);
                 scheduler.next_timer()
@@ -88,16 +91,7 @@ impl Host<'_> {
     pub(super) fn share_of(&mut self, data: &Packet) -> Option<Share> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
         let scheduler = &mut self.schedulers.as_mut()?.get_mut(usize::from(index))?.0;
-        scheduler.share(self.receiving.index_of(data)?)
-    }
-
-    /// The sender has given a flow up.
-    #[inline(never)]
-    pub(super) fn on_abandon(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        if let Some(flow) = self.receiving.on_abandon(packet) {
-            self.tell_end(flow, End::Abandoned, context);
-            self.pump(context);
-        }
+        scheduler.share(self.receiver.index_of(data)?)
     }
 
     #[inline(never)]
@@ -149,11 +143,11 @@ impl Host<'_> {
 
     /// Sends what the scheduler wants sent to the sender of one of its flows.
     fn send_control(&mut self, control: &Control, context: &mut impl NodeContext) {
-        let Some(about) = self.receiving.records.get(control.flow() as usize) else { return };
+        let Some(about) = self.receiver.records.get(control.flow() as usize) else { return };
         let class = &self.settings.classes[usize::from(about.class)];
         let mut packet =
             Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
-        packet.entropy = about.reverse_entropy;
+        packet.entropy = about.reverse_hash;
         let (order, priority) = Order::of(control, self.settings.host.mtu);
         order.write(priority, &mut packet);
         packet.wire = class.format.control() as u16;
@@ -180,13 +174,14 @@ fn tell_more(scheduler: &mut Scheduler, packet: &Packet, seen: &receiver::Arriva
 mod tests {
     use super::*;
     use crate::{
-        config::{FlowSpec, HostConfig, SwitchConfig, Wire},
+        application::FlowSpec,
+        config::{HostConfig, SwitchConfig, Wire},
         engine::Event,
         fabric::{
+            format::Format,
             link::{Peer, Receiver, Transmitter},
             packet::Telemetry,
         },
-        host::format::Format,
         settings::{Class, Peers, Settings},
         topology::tests::link,
     };
@@ -330,12 +325,12 @@ mod tests {
         let settings = settings();
         let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
         // The first that is heard of it; then what was sent before it.
-        host.on_packet(&Packet::new(Kind::Abandon, 1, 9, 0, 5), None, &mut world);
+        host.on_packet(&Packet::new(Kind::Rst, 1, 9, 0, 5), None, &mut world);
         let mut signal = Packet::new(Kind::Signal, 1, 9, 0, 5);
         signal.packets = 50;
         host.on_packet(&signal, None, &mut world);
         host.on_packet(&data(1, 0, 50), None, &mut world);
-        host.on_packet(&Packet::new(Kind::Abandon, 1, 9, 0, 5), None, &mut world);
+        host.on_packet(&Packet::new(Kind::Rst, 1, 9, 0, 5), None, &mut world);
         let sent = flush(&mut host, &mut world);
         assert!(sent.iter().all(|packet| packet.kind != Kind::Credit), "{sent:?}");
         assert_eq!(host.schedulers.as_ref().map(|schedulers| schedulers[0].0.next_timer()), Some(Time::MAX));
@@ -358,7 +353,8 @@ mod tests {
         host.on_event(Event { class: class::FLOW_START, entity: 0, payload: 0 }, &mut world);
         let sent = flush(&mut host, &mut world);
         assert_eq!(sent.len(), 50, "less than the default of one BDP: all of it goes blindly");
-        let share = |host: &Host<'_>| host.flows[0].as_ref().and_then(|flow| flow.share).map(Share::senders);
+        let share =
+            |host: &Host<'_>| host.senders.get(0).and_then(|sender| sender.grants.share).map(Share::senders);
         assert_eq!(share(&host), None);
         let mut ack = Packet::new(Kind::Ack, 9, 3, 0, 0);
         ack.packets = 1;
@@ -374,7 +370,7 @@ mod tests {
         ack.set_echo(sent[1].stamp(), None);
         host.on_packet(&ack, None, &mut world);
         assert_eq!(share(&host), Some(11));
-        let smoothed = host.flows[0].as_ref().map(|flow| flow.rtt.smoothed());
+        let smoothed = host.senders.get(0).map(|sender| sender.recovery.rtt.smoothed());
         assert!(smoothed < Some(world.now) && smoothed > Some(Time::from_us(40)), "{smoothed:?}");
     }
 }

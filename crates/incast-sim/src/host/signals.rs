@@ -30,17 +30,18 @@ impl Host<'_> {
     #[inline(never)]
     pub(super) fn say(&mut self, slot: u32, context: &mut impl NodeContext) {
         let settings = self.settings;
-        while let Some(Some(flow)) = self.flows.get_mut(slot as usize)
-            && flow.speaks
-            && let Some(signal) = flow.law.take_signal()
+        while let Some(sender) = self.senders.get_mut(slot)
+            && sender.capabilities.speaks
+            && let Some(signal) = sender.law.take_signal()
         {
+            let flow = &sender.flow;
             let class = &settings.classes[usize::from(flow.class)];
             let mut packet = Packet::new(Kind::Signal, self.node, flow.spec.destination, flow.sequence, slot);
             packet.position = code(signal);
-            packet.packets = flow.packets();
+            packet.packets = flow.packets;
             // The only packet of a flow knows its size.
             packet.payload = flow.payload(0, settings.host.mtu) as u16;
-            packet.entropy = flow.entropy;
+            packet.entropy = flow.ecmp_hash;
             packet.wire = class.format.control() as u16;
             packet.priority = class.ack_priority;
             packet.class = flow.class;
@@ -53,9 +54,9 @@ impl Host<'_> {
     /// Receiver: a signal arrived, maybe the first that is heard of a flow.
     #[cold]
     pub(super) fn on_signal(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        let known = self.receiving.records.len();
-        let (flow, in_progress) = self.receiving.on_signal(packet);
-        if self.receiving.records.len() > known {
+        let known = self.receiver.records.len();
+        let (flow, in_progress) = self.receiver.on_signal(packet);
+        if self.receiver.records.len() > known {
             self.announce(packet, flow, context);
         }
         let now = context.now();
@@ -66,7 +67,7 @@ impl Host<'_> {
                 scheduler.next_timer()
             });
         } else {
-            self.answer(Kind::Ack, packet, None, packet.packets, (1, 0), now, context);
+            self.respond(Kind::Ack, packet, None, packet.packets, (1, 0), now, context);
         }
         self.pump(context);
     }

@@ -3,7 +3,7 @@
 //! The receiver takes packets in order only and answers the first one out of order with a NACK (InfiniBand volume 1,
 //! section 9.7.5.2.8); the sender then starts again from the missing packet.
 
-use super::Acked;
+use super::acked::Acked;
 
 /// See the module.
 #[derive(Clone, Debug)]

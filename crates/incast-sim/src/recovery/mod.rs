@@ -1,156 +1,185 @@
-//! Reliability: state machines that know which packets of a flow have arrived. No clock, no I/O.
+//! Loss recovery: which packets of a flow have arrived, and when to act if no acknowledgement comes. No I/O; the time is
+//! an argument.
 //!
 //! Packets are numbered from 0 in the order of the flow's bytes. Sequence numbers never wrap: a flow has fewer
 //! than 2³² packets.
 
+mod acked;
 mod go_back_n;
-mod receive;
+mod reassembly;
+mod rtt;
+mod scoreboard;
 mod selective_repeat;
 
-pub use go_back_n::GoBackN;
-pub use receive::{Receive, Received};
-pub use selective_repeat::SelectiveRepeat;
+pub use self::{
+    acked::Acked,
+    reassembly::{Reassembly, Received},
+    rtt::RoundTrip,
+    scoreboard::Scoreboard,
+};
+use incast_units::Time;
 
-use incast_cc::sender::Recovery;
-
-/// What an acknowledgement changed at the sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Acked {
-    /// Packets that are newly known to have arrived.
-    pub packets: u32,
-    /// Whether the flow's last packet, which may be short, is among them.
-    pub last: bool,
-    /// Packets newly presumed lost.
-    pub lost: u32,
-    /// The first of those.
-    pub first_lost: u32,
+/// Constants of the timers, the same for all flows of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct TimerLimits {
+    /// Least retransmission timeout.
+    pub rto_min: Time,
+    /// Base RTT, for the timeout before the first sample.
+    pub base_rtt: Time,
+    /// How long a receiver may delay an acknowledgement.
+    pub ack_delay: Time,
 }
 
-/// The sender's half, of either kind.
+/// Retransmission timeout of a SYN, as there is no RTT sample yet: RFC 6298, section 2.
+const FIRST_TIMEOUT: Time = Time::from_ms(1000);
+/// It is not doubled more often than this.
+const MOST_SYN_BACKOFF: u8 = 6;
+
+/// The sender's half of a flow: scoreboard, RTT estimate, retransmission timer and tail-loss probe.
 #[derive(Clone, Debug)]
-pub enum Send {
-    /// Only what was lost is sent again.
-    Selective(SelectiveRepeat),
-    /// Everything from the first loss on is sent again.
-    GoBackN(GoBackN),
+pub struct LossRecovery {
+    /// Which packets have arrived.
+    pub scoreboard: Scoreboard,
+    /// Smoothed RTT.
+    pub rtt: RoundTrip,
+    /// When the retransmission timer expires; [`Time::MAX`] while it is off.
+    deadline: Time,
+    /// Time of the pending timer event. It may be before the deadline: an event that comes early is set again.
+    event: Time,
+    /// Expiries in a row.
+    backoff: u8,
+    /// A tail-loss probe is out.
+    probed: bool,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Payload bytes sent more than once.
+    pub retransmitted_bytes: u64,
 }
 
-impl Send {
-    /// A flow of `packets` packets. With selective repeat a packet is lost when one sent `reordering` packets later
-    /// has arrived.
-    pub fn new(recovery: Recovery, packets: u32, reordering: u32) -> Self {
-        match recovery {
-            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering)),
-            Recovery::GoBackN => Self::GoBackN(GoBackN::new(packets)),
+/// What a timer event means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerEvent {
+    /// A later event has replaced it.
+    Stale,
+    /// The deadline has moved: another event is needed at this time.
+    Early(Time),
+    /// The timer has expired.
+    Expired,
+}
+
+impl LossRecovery {
+    /// Recovery of a flow that has sent nothing.
+    pub fn new(scoreboard: Scoreboard) -> Self {
+        Self {
+            scoreboard,
+            rtt: RoundTrip::default(),
+            deadline: Time::MAX,
+            event: Time::MAX,
+            backoff: 0,
+            probed: false,
+            timeouts: 0,
+            retransmitted_bytes: 0,
         }
     }
 
-    /// The next packet to send and whether it was sent before; `None` if all that may be sent is on its way.
+    /// Sets the timer: for the tail-loss probe if that comes first and the flow `may_probe`, else for the
+    /// retransmission timeout.
     #[inline]
-    pub fn next(&self) -> Option<(u32, bool)> {
-        match self {
-            Self::Selective(send) => send.next(),
-            Self::GoBackN(send) => send.next(),
-        }
+    pub fn start_timer(&mut self, now: Time, may_probe: bool, limits: &TimerLimits) {
+        let timeout = self.rtt.timeout(limits.rto_min, limits.base_rtt, self.backoff);
+        let wait = match self.rtt.probe_timeout(limits.ack_delay) {
+            Some(probe) if may_probe && self.can_probe() => probe.min(timeout),
+            _ => timeout,
+        };
+        self.deadline = now.saturating_add(wait);
     }
 
-    /// The packet of [`Self::next`] was sent at `stamp`.
+    /// Sets the timer for the answer to a SYN.
+    pub fn start_syn_timer(&mut self, now: Time) {
+        let timeout = FIRST_TIMEOUT.saturating_mul(1 << self.backoff.min(MOST_SYN_BACKOFF));
+        self.deadline = now.saturating_add(timeout);
+    }
+
+    /// Stops the timer.
     #[inline]
-    pub fn sent(&mut self, stamp: u64) {
-        match self {
-            Self::Selective(send) => send.sent(stamp),
-            Self::GoBackN(send) => send.sent(),
-        }
+    pub fn stop_timer(&mut self) {
+        self.deadline = Time::MAX;
     }
 
-    /// An acknowledgement: `position` caused it and was sent at `stamp`, everything below `cumulative` has arrived.
-    #[inline(always)]
-    pub fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
-        match self {
-            Self::Selective(send) => send.on_ack(position, cumulative, stamp),
-            Self::GoBackN(send) => send.on_ack(cumulative),
-        }
+    /// The time of a timer event that is needed because none is pending before the deadline.
+    #[inline]
+    pub fn needs_event(&mut self) -> Option<Time> {
+        (self.deadline < self.event).then(|| {
+            self.event = self.deadline;
+            self.deadline
+        })
     }
 
-    /// The receiver misses `expected`.
-    #[inline(never)]
-    pub fn on_nack(&mut self, expected: u32) -> Acked {
-        match self {
-            Self::Selective(send) => send.on_ack(expected, expected, 0),
-            Self::GoBackN(send) => send.on_nack(expected),
+    /// A timer event has come. `round` rounds deadlines up to ticks of the timer.
+    pub fn on_timer_event(&mut self, now: Time, round: impl FnOnce(Time) -> Time) -> TimerEvent {
+        if self.event != now {
+            return TimerEvent::Stale;
         }
+        self.event = Time::MAX;
+        let due = round(self.deadline);
+        if due > now {
+            self.event = due;
+            return TimerEvent::Early(due);
+        }
+        TimerEvent::Expired
     }
 
-    /// The retransmission timer expired: everything in flight is presumed lost.
+    /// A tail-loss probe comes before the retransmission timeout, once, where the scoreboard has one (RFC 8985, section 7).
+    #[inline]
+    fn can_probe(&self) -> bool {
+        !self.probed && self.backoff == 0 && self.scoreboard.has_probe()
+    }
+
+    /// The timer that has expired was set for a tail-loss probe.
+    pub fn is_probe_due(&self, may_probe: bool) -> bool {
+        may_probe && self.can_probe() && self.rtt.probe_timeout(Time::ZERO).is_some()
+    }
+
+    /// Sends the last packet in flight again. False if nothing is in flight.
+    pub fn probe(&mut self) -> bool {
+        let sends = self.scoreboard.probe();
+        self.probed |= sends;
+        sends
+    }
+
+    /// Nothing is in flight that could be probed for: the next expiry is a timeout if there `is_reason` for one.
+    pub fn skip_probe(&mut self, is_reason: bool) {
+        self.probed = is_reason;
+    }
+
+    /// Counts a timeout.
+    pub fn count_timeout(&mut self) {
+        self.timeouts += 1;
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The timer expired: everything in flight is presumed lost.
     pub fn on_timeout(&mut self) {
-        match self {
-            Self::Selective(send) => send.on_timeout(),
-            Self::GoBackN(send) => send.on_timeout(),
-        }
+        self.count_timeout();
+        self.probed = false;
+        self.scoreboard.on_timeout();
     }
 
-    /// The receiver wants `count` packets from `first` on: those of them in flight are lost and go before everything
-    /// else. Returns how many, and the first.
-    #[cold]
-    pub fn on_resend(&mut self, first: u32, count: u32) -> Acked {
-        match self {
-            Self::Selective(send) => send.on_resend(first, count),
-            // Order is all it knows: what was lost goes again with everything after it.
-            Self::GoBackN(send) if count > 0 && first == send.acked() => send.on_nack(first),
-            Self::GoBackN(_) => Acked::default(),
-        }
-    }
-
-    /// The part of recovery that has a tail-loss probe: selective repeat.
+    /// Packets have newly arrived.
     #[inline]
-    pub fn prober(&mut self) -> Option<&mut SelectiveRepeat> {
-        match self {
-            Self::Selective(send) => Some(send),
-            Self::GoBackN(_) => None,
-        }
+    pub fn on_progress(&mut self) {
+        self.backoff = 0;
+        self.probed = false;
     }
 
-    /// Packets in flight.
+    /// A message of the receiver shows that it is reachable.
     #[inline]
-    pub fn in_flight(&self) -> u32 {
-        match self {
-            Self::Selective(send) => send.in_flight(),
-            Self::GoBackN(send) => send.in_flight(),
-        }
+    pub fn on_receiver_alive(&mut self) {
+        self.backoff = 0;
     }
 
-    /// All packets below this one have arrived.
-    #[inline]
-    pub fn acked(&self) -> u32 {
-        match self {
-            Self::Selective(send) => send.acked(),
-            Self::GoBackN(send) => send.acked(),
-        }
-    }
-
-    /// The first packet that was never sent.
-    #[inline]
-    pub fn unsent(&self) -> u32 {
-        match self {
-            Self::Selective(send) => send.unsent(),
-            Self::GoBackN(send) => send.unsent(),
-        }
-    }
-
-    /// Packets that are still to be sent, or sent again.
-    pub fn waiting(&self) -> u32 {
-        match self {
-            Self::Selective(send) => send.waiting(),
-            Self::GoBackN(send) => send.waiting(),
-        }
-    }
-
-    /// All packets have arrived.
-    #[inline]
-    pub fn is_done(&self) -> bool {
-        match self {
-            Self::Selective(send) => send.is_done(),
-            Self::GoBackN(send) => send.is_done(),
-        }
+    /// The timer has expired so often in a row that the flow is given up.
+    pub fn gives_up(&self, limit: Option<u8>) -> bool {
+        limit.is_some_and(|limit| self.backoff >= limit)
     }
 }

@@ -1,11 +1,11 @@
 //! Selective repeat: the sender's half.
 //!
 //! Loss detection is that of forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996): a packet is lost when one
-//! that was sent `reordering` packets later has arrived. A packet sent again is lost again when `reordering` packets sent after it have arrived, which needs
-//! the time it was sent (the idea of RACK, RFC 8985). Each packet is examined once, so that an acknowledgement
-//! costs the same however large the window is.
+//! that was sent `reordering` packets later has arrived. A packet sent again is lost again when `reordering` packets
+//! sent after it have arrived, which needs the time it was sent (the idea of RACK, RFC 8985). Each packet is examined
+//! once, so that an acknowledgement costs the same however large the window is.
 
-use super::Acked;
+use super::acked::Acked;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl SelectiveRepeat {
         self.states = states;
     }
 
-    /// Notes that a packet has arrived; true if that is news.
+    /// Notes that a packet has arrived; true if that is new.
     #[inline]
     fn arrive(&mut self, packet: u32) -> bool {
         let place = self.place(packet);
@@ -134,15 +134,15 @@ impl SelectiveRepeat {
         let cumulative = cumulative.min(self.unsent);
         let last = self.total - 1;
         while self.acked < cumulative {
-            let is_news = self.arrive(self.acked);
-            result.packets += u32::from(is_news);
-            result.last |= is_news && self.acked == last;
+            let is_new = self.arrive(self.acked);
+            result.packets += u32::from(is_new);
+            result.last |= is_new && self.acked == last;
             self.acked += 1;
         }
         if position >= self.acked && position < self.unsent {
-            let is_news = self.arrive(position);
-            result.packets += u32::from(is_news);
-            result.last |= is_news && position == last;
+            let is_new = self.arrive(position);
+            result.packets += u32::from(is_new);
+            result.last |= is_new && position == last;
         }
         self.highest =
             self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
@@ -223,7 +223,7 @@ impl SelectiveRepeat {
         self.examined = self.unsent;
     }
 
-    /// See [`super::Send::on_resend`].
+    /// See [`super::Scoreboard::on_resend`].
     pub(super) fn on_resend(&mut self, first: u32, count: u32) -> Acked {
         let mut result = Acked::default();
         let wanted = first.max(self.acked)..first.saturating_add(count).min(self.unsent);
@@ -250,7 +250,7 @@ impl SelectiveRepeat {
 
     /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if there is
     /// none.
-    pub fn probe(&mut self) -> bool {
+    pub(super) fn probe(&mut self) -> bool {
         if self.in_flight == 0 {
             return false;
         }
@@ -258,7 +258,7 @@ impl SelectiveRepeat {
         let Some(packet) = (self.acked..self.unsent).rev().find(|packet| self.is_in_flight(*packet)) else {
             return false;
         };
-        // It is taken as lost without telling the law: the window has room for exactly this one.
+        // The law does not see this loss: the window has room for exactly this one.
         let place = self.place(packet);
         self.states[place] = State::Lost;
         self.in_flight -= 1;
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_packet_is_news_once() {
+    fn the_last_packet_is_new_once() {
         let mut send = SelectiveRepeat::new(4, 3);
         (0..4).for_each(|stamp| send.sent(stamp));
         assert_eq!(send.on_ack(3, 0, 3), Acked { packets: 1, last: true, lost: 1, first_lost: 0 });

@@ -7,7 +7,8 @@ use super::{
     partition::Partition,
 };
 use crate::{
-    config::{Buffer, Config, ConfigError, FlowSpec, Limit, LoadBalancing, SwitchConfig, Ties},
+    application::FlowSpec,
+    config::{Buffer, Config, ConfigError, Limit, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,

@@ -6,16 +6,18 @@ use super::{
     domain::{Domain, Node},
 };
 use crate::{
-    config::{FlowSpec, LoadBalancing},
+    application::FlowSpec,
+    config::LoadBalancing,
     engine::{Executor, Statistics},
     fabric::{
         ideal::{self, Packets},
         packet::{Kind, Packet},
     },
-    host::{self, Host, Sent},
+    host::{Host, SentFlow},
     outcome::{Cost, FlowRecord, Outcome, Totals},
     probe::find_roots,
     routing::{self, Rule},
+    sender::flow,
     settings::Settings,
     switch,
     topology::{Link, Topology},
@@ -213,10 +215,10 @@ fn flows(
 }
 
 /// Duration of a flow alone, on its path of the first routing epoch.
-fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent) -> Option<Time> {
+fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &SentFlow) -> Option<Time> {
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
-    packet.entropy = host::entropy(settings.seed, &sent.spec, sent.sequence);
+    packet.entropy = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
     let mut choose = |rule: &Rule, node| match settings.switch.load_balancing {
         LoadBalancing::Ecmp | LoadBalancing::Spray => {
             rule.pick(destination, routing::entropy(packet.entropy, switch::salt(settings.seed, node)))

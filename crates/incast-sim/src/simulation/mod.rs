@@ -15,8 +15,7 @@ use self::{deadlock::Watch, domain::Domain};
 use crate::{
     config::{Config, ConfigError},
     engine::executor::{Looks, Reached},
-    fabric::{ideal, packet::GAP},
-    host::format::Format,
+    fabric::{format::Format, ideal, packet::GAP},
     outcome::Outcome,
     topology::Topology,
 };

@@ -19,7 +19,7 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{ClassConfig, HostConfig, LinkEvent, Probes, SwitchConfig, Ties, Wire},
-    host::format::Format,
+    fabric::format::Format,
     probe::FlowRecord,
     simulate,
     topology::{Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse},

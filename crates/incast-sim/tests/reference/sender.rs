@@ -6,7 +6,9 @@ use super::{
     recovery::{News, Recovery},
 };
 use incast_cc::{Feedback, Loss, sender::Law};
-use incast_sim::{Config, FlowSpec, base_path, config::ClassConfig, engine::random::mix, host::entropy};
+use incast_sim::{
+    Config, FlowSpec, base_path, config::ClassConfig, engine::random::mix, sender::flow::ecmp_hash,
+};
 use incast_units::Time;
 
 /// Whether a flow may send.
@@ -154,7 +156,7 @@ impl<'a> Sender<'a> {
             class: self.spec.class,
             priority: self.class.priority,
             wire,
-            entropy: entropy(self.config.seed, &self.spec, self.sequence),
+            entropy: ecmp_hash(self.config.seed, &self.spec, self.sequence),
             stamp: now,
             started: now,
             links: 0,

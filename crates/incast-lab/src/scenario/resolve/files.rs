@@ -15,7 +15,7 @@ use incast_cc::{
     Path as NetworkPath,
     parameters::{ParameterInfo, Raw},
 };
-use incast_sim::{host::format::Format, topology::Topology};
+use incast_sim::{fabric::format::Format, topology::Topology};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

@@ -11,7 +11,7 @@ use super::super::{
     tree::keys,
 };
 use incast_cc::sender::LawInfo;
-use incast_sim::{config::Wire, host::format::Format};
+use incast_sim::{config::Wire, fabric::format::Format};
 use incast_units::Rounding;
 
 /// Most bytes of a header, a control frame or a gap.

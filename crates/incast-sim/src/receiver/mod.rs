@@ -1,13 +1,19 @@
-//! The receiver's half of flows.
+//! The receiver: which packets of the flows to one host have arrived, and what it owes their senders. It sends nothing
+//! itself: its host does.
 
-use super::table::FlowTable;
-use crate::recovery::{Receive, Received};
-use crate::{engine::prefetch::prefetch, fabric::packet::Packet};
+pub mod acknowledge;
+pub mod response_delay;
+
+use crate::{
+    engine::{prefetch::prefetch, table::FlowTable},
+    fabric::packet::Packet,
+    recovery::{Reassembly, Received},
+};
 use incast_units::Time;
 
-/// What a receiver knows of a flow; stays after the flow is complete, for its record.
+/// The record of a flow at its receiver. It stays after the flow is complete.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived {
+pub struct ReceivedFlow {
     /// Sending host.
     pub source: u32,
     /// Flow number there.
@@ -27,7 +33,7 @@ pub struct Arrived {
     /// Where the sender keeps the flow.
     pub sender_slot: u32,
     /// Hash for packets to the sender.
-    pub reverse_entropy: u32,
+    pub reverse_hash: u32,
     /// Slot among the flows in progress, or `DONE`.
     slot: u32,
 }
@@ -38,12 +44,12 @@ const DONE: u32 = u32::MAX;
 /// A flow in progress.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    receive: Receive,
+    reassembly: Reassembly,
     /// Packets and marked packets not yet acknowledged.
     pub pending: (u32, u32),
     /// The last packet's mark.
     pub was_marked: bool,
-    /// The next congestion notification may not be sent before.
+    /// Before this no congestion notification may be sent.
     pub next_notification: Time,
     /// A packet since the last one carried CE.
     pub congested: bool,
@@ -53,23 +59,23 @@ pub struct Progress {
     pub nacked: bool,
     /// Pending event of the delayed acknowledgement.
     pub ack_event: Time,
-    /// The packet that the delayed acknowledgement answers, and when it arrived.
+    /// The packet that the delayed acknowledgement is for, and when it arrived.
     pub last: Option<(Packet, Time)>,
 }
 
 impl Progress {
     /// All packets below have arrived.
     pub fn expected(&self) -> u32 {
-        self.receive.expected()
+        self.reassembly.expected()
     }
 }
 
 /// All flows to one host.
 #[derive(Debug, Default)]
-pub struct Receiving {
+pub struct Receiver {
     table: FlowTable,
     /// Records of all flows, in the order of their first packets.
-    pub records: Vec<Arrived>,
+    pub records: Vec<ReceivedFlow>,
     /// Flows in progress; slots are reused.
     progress: Vec<Progress>,
     free: Vec<u32>,
@@ -108,7 +114,7 @@ impl Arrival {
     }
 }
 
-impl Receiving {
+impl Receiver {
     #[inline]
     fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
@@ -127,7 +133,7 @@ impl Receiving {
             });
             self.progress[slot as usize] = Progress { ack_event: Time::MAX, ..Progress::default() };
             let index = self.records.len() as u32;
-            self.records.push(Arrived {
+            self.records.push(ReceivedFlow {
                 source: packet.source,
                 sequence: packet.sequence,
                 delivered: Time::MAX,
@@ -137,7 +143,7 @@ impl Receiving {
                 deflections: 0,
                 class: packet.class,
                 sender_slot: packet.slot,
-                reverse_entropy: packet.reverse_entropy(),
+                reverse_hash: packet.reverse_entropy(),
                 slot,
             });
             self.table.set(packet.source, packet.sequence, index);
@@ -147,7 +153,7 @@ impl Receiving {
         index
     }
 
-    /// A data packet will arrive soon, probably of the same flow as the last one.
+    /// A data packet will arrive soon, probably of the same flow as the last one: prefetches that.
     #[inline]
     pub fn prefetch(&self, near: bool) {
         if !near {
@@ -156,7 +162,7 @@ impl Receiving {
         }
     }
 
-    /// Takes a data packet.
+    /// A data packet arrived.
     #[inline(never)]
     pub fn on_data(&mut self, now: Time, packet: &Packet, in_order_only: bool) -> Arrival {
         let flow = self.find(packet);
@@ -177,9 +183,9 @@ impl Receiving {
         }
         self.recent_slot = record.slot;
         let progress = &mut self.progress[record.slot as usize];
-        record.reordered += u32::from(packet.position + 1 < progress.receive.highest());
-        let received = progress.receive.on_packet(packet.position, in_order_only);
-        let expected = progress.receive.expected();
+        record.reordered += u32::from(packet.position + 1 < progress.reassembly.highest());
+        let received = progress.reassembly.on_packet(packet.position, in_order_only);
+        let expected = progress.reassembly.expected();
         if received == Received::New {
             record.bytes += u64::from(packet.payload);
             progress.nacked = false;
@@ -191,18 +197,17 @@ impl Receiving {
         progress.was_marked = packet.marked();
         let slot = record.slot;
         let completes = expected == packet.packets;
-        let out_of_order = expected != packet.position + 1 || progress.receive.highest() != expected;
+        let out_of_order = expected != packet.position + 1 || progress.reassembly.highest() != expected;
         if completes {
             record.delivered = now;
-            progress.receive.finish();
+            progress.reassembly.finish();
             self.free.push(record.slot);
             record.slot = DONE;
         }
         Arrival { flow, received, expected, completes, out_of_order, report, mark_changes, slot }
     }
 
-    /// Takes the header of a data packet whose payload was cut off. Nothing arrives with it but the news of it: that counts
-    /// as a duplicate where the packet is here already.
+    /// The header of a trimmed data packet arrived. It counts as a duplicate if the packet has arrived before.
     pub fn on_header(&mut self, packet: &Packet) -> Arrival {
         let flow = self.find(packet);
         let record = &mut self.records[flow as usize];
@@ -210,7 +215,7 @@ impl Receiving {
         record.deflections += u32::from(packet.deflections());
         let slot = record.slot;
         let progress = if slot == DONE { None } else { self.progress.get(slot as usize) };
-        let has = progress.is_none_or(|progress| progress.receive.has(packet.position));
+        let has = progress.is_none_or(|progress| progress.reassembly.has(packet.position));
         Arrival {
             flow,
             received: if has { Received::Duplicate } else { Received::Trimmed },
@@ -228,15 +233,15 @@ impl Receiving {
         self.table.find(packet.source, packet.sequence)
     }
 
-    /// A signal of a flow's sender: the flow's index, and whether it is in progress.
+    /// A signal of a flow's sender arrived: the flow's index, and whether it is in progress.
     pub fn on_signal(&mut self, packet: &Packet) -> (u32, bool) {
         let flow = self.find(packet);
         (flow, self.records[flow as usize].slot != DONE)
     }
 
-    /// The sender has given a flow up: its index, if it was in progress. One that was never heard of is remembered as ended, as
-    /// what its sender said before may still come.
-    pub fn on_abandon(&mut self, packet: &Packet) -> Option<u32> {
+    /// The sender has given a flow up: its index, if it was in progress. An unknown flow is recorded as ended, as earlier
+    /// packets of its sender may still arrive.
+    pub fn on_rst(&mut self, packet: &Packet) -> Option<u32> {
         let is_known = self.index_of(packet).is_some();
         let flow = self.find(packet);
         let record = &mut self.records[flow as usize];

@@ -5,9 +5,9 @@
 pub enum Received {
     /// New, and taken.
     New,
-    /// Had already.
+    /// It had arrived before.
     Duplicate,
-    /// Out of order where only order is taken: refused.
+    /// Out of order at a go-back-N receiver: discarded.
     Refused,
     /// Only its header came, and the packet is still missing.
     Trimmed,
@@ -15,7 +15,7 @@ pub enum Received {
 
 /// Arrivals of one flow.
 #[derive(Clone, Debug, Default)]
-pub struct Receive {
+pub struct Reassembly {
     /// All packets below have arrived.
     expected: u32,
     /// One past the highest packet that has arrived.
@@ -24,7 +24,7 @@ pub struct Receive {
     arrived: Vec<u64>,
 }
 
-impl Receive {
+impl Reassembly {
     /// A data packet arrived. `in_order_only` is the go-back-N receiver.
     #[inline]
     pub fn on_packet(&mut self, packet: u32, in_order_only: bool) -> Received {
@@ -113,7 +113,7 @@ impl Receive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::Send;
+    use crate::recovery::Scoreboard;
     use incast_cc::sender::Recovery;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -140,8 +140,8 @@ mod tests {
 
     /// Sends a flow through a network that does what `fates` say, and then behaves. Returns what arrived.
     fn transfer(recovery: Recovery, packets: u32, window: u32, fates: &[Fate]) -> Vec<u32> {
-        let mut send = Send::new(recovery, packets, 3);
-        let mut receive = Receive::default();
+        let mut send = Scoreboard::new(recovery, packets, 3);
+        let mut receive = Reassembly::default();
         let in_order_only = recovery == Recovery::GoBackN;
         let mut taken = Vec::new();
         let mut flight: Vec<(usize, u32, u64, Fate)> = Vec::new();

@@ -1,14 +1,7 @@
-//! Underlay: at the sender, packets that are held between their flow and the NIC; at the receiver, reports of how long data
-//! took one way. Flows know nothing of it, and what it decides is up to [`incast_cc::underlay`].
+//! Underlay: packets that are held at the sender, between their flow and the NIC. [`incast_cc::underlay`] decides for how
+//! long.
 
-use super::{Host, clock::Clock, table::FlowTable};
-use crate::{
-    fabric::{
-        node::NodeContext,
-        packet::{Kind, Packet},
-    },
-    settings::Class,
-};
+use crate::{engine::table::FlowTable, fabric::packet::Packet, settings::Class};
 use incast_cc::underlay::{Head, Scope, Underlay};
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;
@@ -52,7 +45,12 @@ impl Stages {
         &mut self.list[place as usize]
     }
 
-    /// The flow in a slot is gone, and so is what is held of it; what it shared with others stays.
+    /// The stage that the flows to a destination share.
+    pub fn shared(&self, destination: u32, class: u8) -> Option<u32> {
+        self.shared.find(destination, class.into())
+    }
+
+    /// The flow in a slot is gone: drops its packets, and its stage if that was not shared.
     pub fn forget(&mut self, class: &Class, place: u32, slot: u32) {
         self.at(place).queue.retain(|(packet, _)| packet.slot != slot);
         if class.arrangement.is_some_and(|arrangement| arrangement.scope == Scope::Flow) {
@@ -67,11 +65,12 @@ pub struct Stage {
     decision: Underlay,
     /// Packets and when they were handed over.
     queue: VecDeque<(Packet, Time)>,
-    /// Of packets that were held and may still be heard of: when they went, and when they had been handed over. Both rise.
+    /// Of packets that were held and may still be acknowledged: when they went, and when they had been handed over. Both
+    /// rise.
     gone: VecDeque<(Time, Time)>,
 }
 
-/// Packets that were held, beyond those in flight, of which it is known when they had been handed over.
+/// Packets that were held, beyond those in flight, whose times are remembered.
 const REMEMBERED: usize = 64;
 
 impl Stage {
@@ -151,98 +150,36 @@ impl Stage {
     }
 }
 
-/// A flow's part of a stage.
+/// A flow's packets in a stage.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct Held {
     /// The stage, in those of the host.
     pub stage: u32,
     /// Packets of the flow that are held.
     pub packets: u32,
-    /// Since when some are that may not go.
+    /// Since when packets are held that may not go.
     since: Option<Time>,
-    /// For how long that was so before.
+    /// For how long packets were held before that.
     before: Time,
 }
 
-impl Waiting {
-    /// Nothing of the flow is held yet.
+impl Held {
+    /// A flow of which nothing is held yet.
     pub fn new(stage: u32) -> Self {
         Self { stage, packets: 0, since: None, before: Time::ZERO }
     }
 
-    /// Time in which packets of the flow were not let go, until `now`.
-    pub fn held(&self, now: Time) -> Time {
+    /// For how long packets of the flow were held, until `now`.
+    pub fn time(&self, now: Time) -> Time {
         self.before + self.since.map_or(Time::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// Whether packets of the flow may not go, from `now` on.
+    /// From `now` on packets of the flow are held, or are not.
     pub fn note(&mut self, now: Time, is_held: bool) {
         if is_held {
             self.since.get_or_insert(now);
         } else if let Some(since) = self.since.take() {
             self.before += now - since;
-        }
-    }
-}
-
-/// How far a host's clock is ahead at `time`, in picoseconds.
-#[inline]
-pub fn clock_error(clock: Option<&Clock>, time: Time) -> i64 {
-    clock.map_or(0, |clock| clock.error(time))
-}
-
-impl Host<'_> {
-    /// Receiver: from when data was sent, by the simulation's time, until this host's clock showed that it arrived, in
-    /// nanoseconds. Its sender knows how wrong its own clock was.
-    #[inline]
-    pub(super) fn delay_of(&self, sent: Time, arrived: Time) -> i32 {
-        let true_delay = arrived.saturating_sub(sent).ps();
-        match self.clock.as_deref() {
-            None => (true_delay / 1000).min(i32::MAX as u64) as i32,
-            clock => {
-                let ns = (true_delay as i64 + clock_error(clock, arrived)).div_euclid(1000);
-                ns.clamp(i32::MIN.into(), i32::MAX.into()) as i32
-            }
-        }
-    }
-
-    /// Receiver: tells the sender's underlay how long a data packet took.
-    #[inline(never)]
-    pub(super) fn report(&mut self, data: &Packet, context: &mut impl NodeContext) {
-        let now = context.now();
-        let class = &self.settings.classes[usize::from(data.class)];
-        let sent = data.sent_at(now);
-        let mut report = Packet::new(Kind::Report, self.node, data.source, data.sequence, data.slot);
-        report.position = data.position;
-        report.entropy = data.reverse_entropy();
-        report.set_echo(sent, None);
-        report.delay_ns = self.delay_of(sent, now);
-        report.wire = class.format.control() as u16;
-        report.priority = class.ack_priority;
-        report.class = data.class;
-        self.push_answer(report, None, context);
-    }
-
-    /// Sender: a report arrived. Where flows share a stage, that of one which is gone counts, too.
-    #[inline(never)]
-    pub(super) fn on_report(&mut self, packet: &Packet, context: &mut impl NodeContext) {
-        let now = context.now();
-        let sent = packet.echo(now);
-        let delay = i64::from(packet.delay_ns) * 1000 - clock_error(self.clock.as_deref(), sent);
-        let tenant = self.flows.get(packet.slot as usize).and_then(Option::as_ref);
-        let flow = tenant.filter(|flow| flow.sequence == packet.sequence);
-        let of_flow = flow.and_then(|flow| flow.waiting.as_ref()).map(|waiting| waiting.stage);
-        let shared = || self.stages.shared.find(packet.source, packet.class.into());
-        let Some(stage) = of_flow.or_else(shared) else { return };
-        self.stages.at(stage).on_report(now, sent, delay);
-        self.offer_first(stage, context);
-        self.pump(context);
-    }
-
-    /// Sender: what may have kept the first packet of a stage is gone.
-    pub(super) fn offer_first(&mut self, stage: u32, context: &mut impl NodeContext) {
-        if let Some(slot) = self.stages.at(stage).first().map(|packet| packet.slot) {
-            self.offer(slot, context);
         }
     }
 }

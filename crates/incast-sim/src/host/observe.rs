@@ -1,0 +1,97 @@
+//! What is measured at a host, and what is known of it at the end of a run.
+
+use super::{Host, SentFlow, send::summary};
+use crate::{
+    fabric::link::{Receiver, Transmitter},
+    probe::{PacketTrace, RateSample},
+    receiver::ReceivedFlow,
+};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// When the first flow starts.
+    pub fn first_start(&self) -> Option<Time> {
+        self.upcoming.last().map(|spec| spec.start)
+    }
+
+    /// When the next sample is due.
+    #[inline]
+    pub fn next_sample(&self) -> Time {
+        self.next_sample
+    }
+
+    /// Takes the samples that are due.
+    pub fn sample(&mut self) {
+        let (settings, node, time) = (self.settings, self.node, self.next_sample);
+        let Some((every, least)) = settings.rates else { return };
+        let only = settings.packets.as_ref().and_then(|packets| packets.flow);
+        for sender in self.senders.iter_mut() {
+            let flow = &sender.flow;
+            if flow.spec.bytes >= least && only.is_none_or(|only| only == (node, flow.sequence)) {
+                self.samples.push(sender.sample(time, every, settings));
+            }
+        }
+        self.next_sample = time + every;
+    }
+
+    /// What was sampled until `end`, the time included.
+    pub fn take_samples(&mut self, end: Time) -> Vec<RateSample> {
+        while self.next_sample <= end {
+            self.sample();
+        }
+        std::mem::take(&mut self.samples)
+    }
+
+    /// Records of all flows that this host started, finished or not, at the end of the run.
+    pub fn sent(&self, end: Time) -> Vec<SentFlow> {
+        let unfinished = self.senders.iter().map(|sender| summary(sender, end, None));
+        self.sent.iter().copied().chain(unfinished).collect()
+    }
+
+    /// Flows that had not started at the end.
+    pub fn unstarted(&self) -> usize {
+        self.upcoming.len()
+    }
+
+    /// Records of all flows that arrived here.
+    pub fn received(&self) -> &[ReceivedFlow] {
+        &self.receiver.records
+    }
+
+    /// Recorded steps of packets.
+    pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
+        self.nic.link.trace().into_iter().chain(self.recorder.trace.as_deref_mut()).collect()
+    }
+
+    /// Priorities that its switch has paused, or has no buffer for, and since when.
+    pub fn paused(&self) -> impl Iterator<Item = (u8, Time)> {
+        let paused = (0..8u8).filter_map(|priority| Some((priority, self.nic.heard.since(priority)?)));
+        paused.chain(self.nic.credits.iter().flat_map(|end| end.blocked()))
+    }
+
+    /// Pause edges and paused time of its NIC, until `now`.
+    pub fn pauses(&self, now: Time) -> (u64, Time) {
+        (self.nic.pauses.edges(), self.nic.pauses.paused(now))
+    }
+
+    /// Its node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Both ends of its link.
+    pub fn link(&self) -> (&Transmitter, &Receiver) {
+        (&self.nic.link, &self.nic.input)
+    }
+
+    /// Control packets and their bytes lost with a link.
+    pub fn lost(&self) -> (u64, u64) {
+        self.lost
+    }
+
+    /// Every byte that was created was sent, or waits, or was lost.
+    pub fn conserves(&self) -> bool {
+        // Packets in an underlay's stage are not created before they reach the NIC.
+        self.created_bytes == self.nic.link.sent_bytes() + self.nic.waiting_bytes() + self.lost.1
+    }
+}

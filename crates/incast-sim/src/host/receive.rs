@@ -1,0 +1,296 @@
+//! Receiving: what arrives for the flows to this host, and the responses.
+
+use super::Host;
+use crate::{
+    application::FlowInfo,
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet, Telemetry},
+    },
+    receiver::{
+        Arrival,
+        acknowledge::{AckDecision, DelayedAck},
+    },
+    recovery::Received,
+};
+use incast_cc::{
+    Cnp,
+    receiver::End,
+    sender::{Acknowledges, Recovery},
+    switch::Codepoint,
+};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// A data packet.
+    #[inline(never)]
+    pub(super) fn on_data(
+        &mut self,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let class = &self.settings.classes[usize::from(packet.class)];
+        if class.reports {
+            self.report(packet, context);
+        }
+        let known = self.receiver.records.len();
+        let arrival = self.receiver.on_data(now, packet, class.recovery == Recovery::GoBackN);
+        if self.schedules && self.receiver.records.len() > known {
+            self.announce(packet, arrival.flow, context);
+        }
+        if let (true, Some(interval)) = (packet.codepoint() != Codepoint::None, class.notification_interval) {
+            self.notify(packet, &arrival, interval, context);
+        }
+        if arrival.received == Received::Refused {
+            if let Some(report) = self.receiver.refuse(&arrival) {
+                self.respond(Kind::Nack, packet, telemetry, arrival.expected, report, now, context);
+            }
+        } else if !self.schedules || self.needs_ack(packet, &arrival) {
+            self.acknowledge(packet, &arrival, telemetry, context);
+        }
+        if self.schedules {
+            self.consult_scheduler(packet, &arrival, context);
+        }
+        if arrival.completes {
+            self.tell_end(arrival.flow, End::Complete, context);
+            self.on_complete(packet, &arrival, context);
+        }
+        self.pump(context);
+    }
+
+    /// A packet is to be acknowledged. Where only flows are acknowledged, that is the last one that was missing, and
+    /// those that come after it.
+    #[inline]
+    fn needs_ack(&self, packet: &Packet, arrival: &Arrival) -> bool {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
+    }
+
+    /// The header of a data packet that a switch has trimmed. A packet that is missing is not acknowledged; the scheduler
+    /// decides what to do about it. One that has arrived before is acknowledged again, since its sender does not know.
+    #[inline(never)]
+    pub(super) fn on_header(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let known = self.receiver.records.len();
+        let arrival = self.receiver.on_header(packet);
+        if self.schedules && self.receiver.records.len() > known {
+            self.announce(packet, arrival.flow, context);
+        }
+        if let (true, Some(interval)) = (packet.codepoint() != Codepoint::None, class.notification_interval) {
+            self.notify(packet, &arrival, interval, context);
+        }
+        let is_duplicate = arrival.received == Received::Duplicate;
+        if is_duplicate && (!self.schedules || self.needs_ack(packet, &arrival)) {
+            let now = context.now();
+            self.respond(Kind::Ack, packet, None, arrival.expected, arrival.report, now, context);
+        }
+        if self.schedules {
+            self.consult_scheduler(packet, &arrival, context);
+        }
+        self.pump(context);
+    }
+
+    /// Acknowledges a packet now or later.
+    #[inline(never)]
+    fn acknowledge(
+        &mut self,
+        packet: &Packet,
+        arrival: &Arrival,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let now = context.now();
+        let report = match self.receiver.acknowledge(now, packet, arrival, &self.settings.host) {
+            AckDecision::Now => arrival.report,
+            AckDecision::Split(split) => {
+                self.send_delayed_ack(&split.earlier, context);
+                split.own
+            }
+            AckDecision::Later(event) => {
+                if let Some(time) = event {
+                    context.schedule(time, self.event(class::DELAYED_ACK, arrival.slot));
+                }
+                return;
+            }
+        };
+        self.respond(Kind::Ack, packet, telemetry, arrival.expected, report, now, context);
+    }
+
+    #[cold]
+    fn send_delayed_ack(&mut self, ack: &DelayedAck, context: &mut impl NodeContext) {
+        self.respond(Kind::Ack, &ack.data, None, ack.expected, ack.report, ack.arrived, context);
+    }
+
+    /// A delayed acknowledgement is due.
+    #[inline(never)]
+    pub(super) fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let Some(ack) = self.receiver.on_delayed_ack(context.now(), slot) else { return };
+        self.send_delayed_ack(&ack, context);
+        self.pump(context);
+    }
+
+    /// Sends the response to a data packet that arrived at `arrived`. It echoes the telemetry.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn respond(
+        &mut self,
+        kind: Kind,
+        data: &Packet,
+        telemetry: Option<&Telemetry>,
+        expected: u32,
+        report: (u32, u32),
+        arrived: Time,
+        context: &mut impl NodeContext,
+    ) {
+        let class = &self.settings.classes[usize::from(data.class)];
+        let mut response = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
+        response.position = data.position;
+        response.packets = expected;
+        response.entropy = data.reverse_entropy();
+        let sent = if self.schedules { data.sent_at(arrived) } else { data.stamp() };
+        let share = if class.tells_shares { self.share_of(data) } else { None };
+        response.set_echo(sent, share);
+        response.delay_ns = self.one_way_delay(sent, arrived);
+        response.set_way(data.delay_ns, Time::ZERO);
+        response.wire = class.format.control() as u16;
+        response.priority = class.ack_priority;
+        response.class = data.class;
+        response.set_report(report.0, report.1);
+        self.push_response(response, telemetry, context);
+    }
+
+    /// Sends a congestion notification for a marked packet, if one is due.
+    fn notify(&mut self, data: &Packet, arrival: &Arrival, interval: Time, context: &mut impl NodeContext) {
+        let class = &self.settings.classes[usize::from(data.class)];
+        let cnp: Option<Cnp> = self.receiver.notify(context.now(), data, arrival, interval, class);
+        let Some(cnp) = cnp else { return };
+        let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
+        packet.entropy = data.reverse_entropy();
+        packet.set_cnp(&cnp);
+        packet.wire = class.format.notification as u16;
+        packet.priority = class.notification_priority;
+        packet.class = data.class;
+        self.push_response(packet, None, context);
+    }
+
+    /// Reports to the sender's underlay how long a data packet took.
+    #[inline(never)]
+    fn report(&mut self, data: &Packet, context: &mut impl NodeContext) {
+        let now = context.now();
+        let class = &self.settings.classes[usize::from(data.class)];
+        let sent = data.sent_at(now);
+        let mut report = Packet::new(Kind::Report, self.node, data.source, data.sequence, data.slot);
+        report.position = data.position;
+        report.entropy = data.reverse_entropy();
+        report.set_echo(sent, None);
+        report.delay_ns = self.one_way_delay(sent, now);
+        report.wire = class.format.control() as u16;
+        report.priority = class.ack_priority;
+        report.class = data.class;
+        self.push_response(report, None, context);
+    }
+
+    /// From when data was sent, by the simulation's time, until this host's clock showed that it arrived, in nanoseconds.
+    /// The sender corrects it by its own clock's error.
+    #[inline]
+    fn one_way_delay(&self, sent: Time, arrived: Time) -> i32 {
+        let true_delay = arrived.saturating_sub(sent).ps();
+        if self.clock.is_none() {
+            return (true_delay / 1000).min(i32::MAX as u64) as i32;
+        }
+        let ns = (true_delay as i64 + self.clock_error(arrived)).div_euclid(1000);
+        ns.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+    }
+
+    /// Sends a response now, or after the delay of the NIC.
+    #[inline(always)]
+    pub(super) fn push_response(
+        &mut self,
+        packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        let host = &self.settings.host;
+        let delay = if packet.kind == Kind::Cnp { host.notification_delay } else { host.answer_delay };
+        if delay == Time::ZERO {
+            self.push_control(packet, telemetry, context);
+        } else {
+            self.delay_response(&packet, telemetry, delay, context);
+        }
+    }
+
+    #[cold]
+    fn delay_response(
+        &mut self,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        delay: Time,
+        context: &mut impl NodeContext,
+    ) {
+        let ready = context.now().saturating_add(delay);
+        let delayed = self.delayed_responses.get_or_insert_default();
+        if let Some(queue) = delayed.push(ready, packet, telemetry) {
+            context.schedule(ready, self.event(class::RESPONSE, queue));
+        }
+    }
+
+    /// Delayed responses are ready.
+    #[cold]
+    pub(super) fn on_delayed_responses(&mut self, queue: u32, context: &mut impl NodeContext) {
+        let now = context.now();
+        let Some(mut delayed) = self.delayed_responses.take() else { return };
+        let mut ready = Vec::new();
+        while let Some(response) = delayed.pop(now, queue) {
+            ready.push(response);
+        }
+        if let Some(next) = delayed.next_ready(queue) {
+            context.schedule(next, self.event(class::RESPONSE, queue));
+        }
+        self.delayed_responses = Some(delayed);
+        for (packet, telemetry) in ready {
+            self.push_control(packet, telemetry.as_ref(), context);
+        }
+        self.pump(context);
+    }
+
+    /// A SYN: answered each time, as nothing is kept of a flow that has sent no data yet.
+    #[cold]
+    pub(super) fn on_syn(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let mut response = Packet::new(Kind::SynAck, self.node, packet.source, packet.sequence, packet.slot);
+        response.entropy = packet.reverse_entropy();
+        response.set_echo(packet.stamp(), None);
+        response.wire = class.format.control() as u16;
+        response.priority = class.ack_priority;
+        response.class = packet.class;
+        self.push_response(response, None, context);
+        self.pump(context);
+    }
+
+    /// The sender has given a flow up.
+    #[inline(never)]
+    pub(super) fn on_rst(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        if let Some(flow) = self.receiver.on_rst(packet) {
+            self.tell_end(flow, End::Abandoned, context);
+            self.pump(context);
+        }
+    }
+
+    /// The last byte of a flow has arrived.
+    #[cold]
+    fn on_complete(&mut self, packet: &Packet, arrival: &Arrival, context: &mut impl NodeContext) {
+        let Some(mut application) = self.application.take() else { return };
+        let record = self.receiver.records[arrival.flow as usize];
+        let flow = FlowInfo {
+            source: record.source,
+            sequence: record.sequence,
+            destination: self.node,
+            class: u16::from(packet.class),
+            bytes: record.bytes,
+        };
+        application.on_received(context.now(), &flow, &mut |spec| self.open(spec, context));
+        self.application = Some(application);
+    }
+}

@@ -1,0 +1,296 @@
+//! Transmission: which flow's packet goes next, when its sender, the underlay and the NIC let it.
+
+use super::{Host, clock, nic::Nic};
+use crate::{
+    config::LoadBalancing,
+    engine::Event,
+    fabric::{
+        node::{NodeContext, class},
+        packet::{Kind, Packet, Telemetry},
+    },
+    probe::EventKind,
+    sender::{Sender, pacer::SendDecision, underlay::Stages},
+    settings::Settings,
+};
+use incast_units::Time;
+
+impl Host<'_> {
+    /// Queues a flow at the NIC, or plans when it may go on.
+    #[inline(never)]
+    pub(super) fn offer(&mut self, slot: u32, context: &mut impl NodeContext) {
+        self.offer_inline(slot, context);
+    }
+
+    /// The same, for callers that do so for every packet.
+    #[inline(always)]
+    pub(super) fn offer_inline(&mut self, slot: u32, context: &mut impl NodeContext) {
+        let (sender, transmit) = self.transmit_context(slot);
+        if let Some(sender) = sender {
+            transmit.offer(sender, context);
+        }
+    }
+
+    /// A flow, and what it is queued with.
+    #[inline(always)]
+    fn transmit_context(&mut self, slot: u32) -> (Option<&mut Sender>, TxContext<'_>) {
+        let sender = self.senders.get_mut(slot);
+        let (settings, base) = (self.settings, self.base);
+        (sender, TxContext { settings, stages: &mut self.stages, nic: &mut self.nic, base })
+    }
+
+    /// The next packet of a flow may have changed. If its priority has, the flow moves to another queue.
+    #[inline(never)]
+    pub(super) fn requeue(&mut self, slot: u32) {
+        let (Some(sender), transmit) = self.transmit_context(slot) else { return };
+        let mtu = transmit.settings.host.mtu;
+        if sender.place.queued && sender.next_priority(mtu, transmit.stages) != sender.place.priority {
+            transmit.nic.remove(slot, &sender.place);
+            transmit.enqueue(sender);
+        }
+    }
+
+    /// Offers the flow whose packet is the first of a stage.
+    pub(super) fn offer_first_held(&mut self, stage: u32, context: &mut impl NodeContext) {
+        if let Some(slot) = self.stages.at(stage).first().map(|packet| packet.slot) {
+            self.offer(slot, context);
+        }
+    }
+
+    /// Sends the next packet if the link is idle, and plans the next departure.
+    #[inline]
+    pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
+        // Otherwise the pending departure sends it.
+        if !self.nic.departure {
+            let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
+            self.pump_if(idle, context);
+        }
+    }
+
+    /// A transmission has ended.
+    pub(super) fn on_departure(&mut self, context: &mut impl NodeContext) {
+        self.nic.departure = false;
+        self.pump_if(self.nic.link.idle(context.now()), context);
+    }
+
+    /// As `pump`, where it is known whether the link is idle.
+    #[inline]
+    fn pump_if(&mut self, idle: bool, context: &mut impl NodeContext) {
+        let now = context.now();
+        if self.nic.departure || !self.nic.link.is_up() {
+            return;
+        }
+        if self.nic.credits.is_some() {
+            return self.pump_credited(idle, context);
+        }
+        if idle {
+            if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
+                self.nic.answered = false;
+            } else if let Some(packet) = self.nic.pop_control() {
+                let telemetry = self.nic.telemetry(&packet);
+                self.put_control_on_link(packet, telemetry.as_ref(), now, context);
+            } else {
+                self.send_next(context);
+            }
+        }
+        if self.nic.has_work() {
+            self.plan_departure(context);
+        }
+    }
+
+    /// Plans an event for the end of the transmission.
+    #[inline]
+    pub(super) fn plan_departure(&mut self, context: &mut impl NodeContext) {
+        self.nic.departure = true;
+        let time = self.nic.link.free_at().max(context.now());
+        context.schedule(time, self.event(self.settings.departure(), 0));
+    }
+
+    /// Sends a packet of the next flow that may; false if there is none.
+    #[inline]
+    fn send_next(&mut self, context: &mut impl NodeContext) -> bool {
+        while let Some(slot) = self.nic.pop_flow() {
+            if self.send_from(slot, context).is_some() {
+                return true;
+            }
+            // The flow may have sent a control packet instead.
+            if !self.nic.link.idle(context.now()) {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Sends a packet of a flow that was taken from its queue, and returns priority and size; `None` if the flow may no
+    /// longer send.
+    #[inline]
+    pub(super) fn send_from(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
+        let now = context.now();
+        let settings = self.settings;
+        let sender = self.senders.get_mut(slot)?;
+        sender.place.queued = false;
+        if sender.held.is_some() {
+            return self.send_with_stage(slot, context);
+        }
+        let mut sent = None;
+        if let Ok(next) = sender.next_packet(now, settings.host.mtu) {
+            let packet = sender.emit(next, now, settings);
+            sent = Some(self.put_data_on_link(&packet, context));
+        }
+        let (sender, transmit) = self.transmit_context(slot);
+        match sender {
+            Some(sender) if !sender.capabilities.speaks => transmit.offer(sender, context),
+            _ => {
+                self.say(slot, context);
+                self.offer(slot, context);
+            }
+        }
+        sent
+    }
+
+    /// The same for a flow whose packets an underlay may hold.
+    #[inline(never)]
+    fn send_with_stage(&mut self, slot: u32, context: &mut impl NodeContext) -> Option<(u8, u16)> {
+        let sender = self.senders.get_mut(slot)?;
+        let stage = sender.held.as_ref().map(|held| held.stage);
+        let packet = sender.take_with_stage(context.now(), self.settings, &mut self.stages);
+        let sent = packet.map(|packet| self.put_data_on_link(&packet, context));
+        self.say(slot, context);
+        self.offer(slot, context);
+        if let Some(stage) = stage {
+            self.offer_first_held(stage, context);
+        }
+        sent
+    }
+
+    /// Sends a packet of data, and returns its priority and size.
+    #[inline(always)]
+    fn put_data_on_link(&mut self, packet: &Packet, context: &mut impl NodeContext) -> (u8, u16) {
+        debug_assert!(
+            self.nic.permission.allowed(1 << packet.priority) != 0,
+            "a packet of a paused priority is sent: {packet:?}"
+        );
+        self.created_bytes += u64::from(packet.wire);
+        self.injected += 1;
+        let now = context.now();
+        if !self.nic.link.send(now, packet, None, context) {
+            self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
+        }
+        (packet.priority, packet.wire)
+    }
+
+    /// Hands a control packet to the NIC. Where it is known when its transmission starts, it is put on the link at once, so
+    /// that neither a queue nor an event is needed.
+    #[inline]
+    pub(super) fn push_control(
+        &mut self,
+        packet: Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        self.created_bytes += u64::from(packet.wire);
+        let settings = self.settings;
+        match self.nic.start_of_control(context.now(), settings.undisturbed_until, settings.lookahead) {
+            Some(start) => self.put_control_on_link(packet, telemetry, start, context),
+            None => self.nic.push_control(&packet, telemetry),
+        }
+    }
+
+    /// Sends a control packet, whose transmission starts at `start`.
+    #[inline(always)]
+    pub(super) fn put_control_on_link(
+        &mut self,
+        mut packet: Packet,
+        telemetry: Option<&Telemetry>,
+        start: Time,
+        context: &mut impl NodeContext,
+    ) {
+        self.nic.answered = true;
+        self.injected += 1;
+        if matches!(packet.kind, Kind::Ack | Kind::Nack) {
+            let error = clock::error(self.clock.as_deref(), start);
+            packet.set_endpoint_delay(packet.since_arrival(start, error));
+        }
+        if !self.nic.link.send(start, &packet, telemetry, context) {
+            self.recorder.packet(start, self.node, 0, EventKind::Lost, &packet);
+        }
+    }
+
+    /// Lets a control packet take any path, where hosts choose paths.
+    pub(super) fn scatter(&mut self, packet: &mut Packet) {
+        if self.settings.switch.load_balancing == LoadBalancing::Permuted {
+            packet.set_pinned_way(self.random.next() as u16);
+        }
+    }
+}
+
+/// What of a host a flow is queued with.
+struct TxContext<'h> {
+    settings: &'h Settings,
+    stages: &'h mut Stages,
+    nic: &'h mut Nic,
+    base: u32,
+}
+
+impl TxContext<'_> {
+    /// Queues a flow at the NIC, or plans when it may go on.
+    #[inline(always)]
+    fn offer(self, sender: &mut Sender, context: &mut impl NodeContext) {
+        let (base, slot) = (self.base, sender.slot);
+        if sender.capabilities.has_timer {
+            plan_law_event(sender, base, context);
+        }
+        if !sender.place.queued {
+            match sender.decide(context.now(), self.settings, self.stages) {
+                SendDecision::Ready => self.enqueue(sender),
+                SendDecision::At(time) if time < sender.release_event => {
+                    sender.release_event = time;
+                    schedule(class::RELEASE, time, slot, base, context);
+                }
+                SendDecision::At(_) | SendDecision::Blocked => {}
+            }
+        }
+        // The decision may have handed packets to the underlay, which starts the timer.
+        plan_timer_event(sender, base, context);
+    }
+
+    /// Queues a flow at the NIC, by the priority of its next packet, as priorities may be paused.
+    #[inline(always)]
+    fn enqueue(self, sender: &mut Sender) {
+        sender.place.queued = true;
+        sender.place.priority = sender.next_priority(self.settings.host.mtu, self.stages);
+        if sender.place.by_rank {
+            enqueue_by_rank(sender, self.nic);
+        } else {
+            self.nic.push_flow(sender.slot, sender.place.priority);
+        }
+    }
+}
+
+/// Out of line, as few protocols have ranks.
+#[inline(never)]
+fn enqueue_by_rank(sender: &mut Sender, nic: &mut Nic) {
+    sender.place.rank = u64::from(sender.recovery.scoreboard.waiting());
+    nic.push_shortest(sender.slot, sender.place.rank, sender.place.priority);
+}
+
+/// Schedules the event that the retransmission timer needs.
+#[inline]
+pub(super) fn plan_timer_event(sender: &mut Sender, base: u32, context: &mut impl NodeContext) {
+    if let Some(time) = sender.recovery.needs_event() {
+        schedule(class::RETRANSMISSION, time, sender.slot, base, context);
+    }
+}
+
+/// Schedules the event that the law's timer needs.
+#[inline(never)]
+fn plan_law_event(sender: &mut Sender, base: u32, context: &mut impl NodeContext) {
+    if let Some(time) = sender.needs_law_event(context.now()) {
+        schedule(class::LAW, time, sender.slot, base, context);
+    }
+}
+
+/// Schedules an event of a flow. Out of line: most packets need none.
+#[inline(never)]
+fn schedule(class: u8, time: Time, slot: u32, base: u32, context: &mut impl NodeContext) {
+    context.schedule(time, Event { class, entity: base, payload: slot });
+}

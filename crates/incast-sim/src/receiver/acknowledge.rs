@@ -1,0 +1,154 @@
+//! When a receiver acknowledges, refuses, or reports congestion.
+
+use super::{Arrival, Receiver};
+use crate::{
+    config::{Echo, HostConfig},
+    fabric::packet::Packet,
+    settings::Class,
+};
+use incast_cc::{Cnp, switch::Codepoint};
+use incast_units::Time;
+
+/// What to do about an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub enum AckDecision {
+    /// Send it now.
+    Now,
+    /// Send two: one for the packets before, whose marks differ, then one for this packet alone.
+    Split(Split),
+    /// Send it later. An event is needed at this time, unless one is pending.
+    Later(Option<Time>),
+}
+
+/// An acknowledgement for the packets before one whose mark differs.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    /// For the packets before.
+    pub earlier: DelayedAck,
+    /// Report of the last packet: itself, and whether it was marked.
+    pub own: (u32, u32),
+}
+
+/// An acknowledgement that was delayed.
+#[derive(Clone, Copy, Debug)]
+pub struct DelayedAck {
+    /// The packet that it is for.
+    pub data: Packet,
+    /// When that arrived.
+    pub arrived: Time,
+    /// All packets below have arrived.
+    pub expected: u32,
+    /// Packets and marked packets that it reports on.
+    pub report: (u32, u32),
+}
+
+impl Receiver {
+    /// A packet is to be acknowledged: at once where delaying is off, or where the sender needs to know at once.
+    #[inline(always)]
+    pub fn acknowledge(
+        &mut self,
+        now: Time,
+        data: &Packet,
+        arrival: &Arrival,
+        host: &HostConfig,
+    ) -> AckDecision {
+        let at_once = host.ack_every <= 1
+            || arrival.report.0 >= host.ack_every
+            || arrival.out_of_order
+            || arrival.completes
+            || arrival.mark_changes
+            || data.is_last()
+            || data.position < host.quick_acks;
+        if !at_once {
+            return AckDecision::Later(self.delay_ack(now, data, arrival, host));
+        }
+        if arrival.mark_changes && arrival.report.0 > 1 && host.echo == Echo::Flag {
+            return self.split_ack(data, arrival);
+        }
+        if let Some(progress) = self.progress(arrival.slot) {
+            progress.pending = (0, 0);
+        }
+        AckDecision::Now
+    }
+
+    /// Delays the acknowledgement of a packet; returns when an event is needed for it.
+    fn delay_ack(&mut self, now: Time, data: &Packet, arrival: &Arrival, host: &HostConfig) -> Option<Time> {
+        let progress = self.progress(arrival.slot)?;
+        progress.last = Some((*data, now));
+        (progress.ack_event == Time::MAX).then(|| {
+            progress.ack_event = host.expiry(now + host.ack_delay);
+            progress.ack_event
+        })
+    }
+
+    /// The mark has changed: the packets before this one are acknowledged first, with the flag that they had. So a sender
+    /// that sees only flags learns of each mark (RFC 8257, section 3.2).
+    #[cold]
+    fn split_ack(&mut self, data: &Packet, arrival: &Arrival) -> AckDecision {
+        let own = (1, u32::from(data.marked()));
+        let last = self.progress(arrival.slot).and_then(|progress| {
+            progress.pending = (0, 0);
+            progress.last.take()
+        });
+        let Some((last, arrived)) = last else { return AckDecision::Now };
+        let earlier = DelayedAck {
+            data: last,
+            arrived,
+            // Packets wait for their acknowledgement only where they came in order.
+            expected: arrival.expected.min(last.position + 1),
+            report: (arrival.report.0 - own.0, arrival.report.1 - own.1),
+        };
+        AckDecision::Split(Split { earlier, own })
+    }
+
+    /// The event of a delayed acknowledgement has come.
+    pub fn on_delayed_ack(&mut self, now: Time, slot: u32) -> Option<DelayedAck> {
+        let progress = self.progress(slot)?;
+        if progress.ack_event != now {
+            return None;
+        }
+        progress.ack_event = Time::MAX;
+        let report = std::mem::take(&mut progress.pending);
+        let expected = progress.expected();
+        let (data, arrived) = progress.last.take().filter(|_| report.0 > 0)?;
+        Some(DelayedAck { data, arrived, expected, report })
+    }
+
+    /// Go-back-N: a packet came out of order. Returns the report of the NACK, which is sent once for each gap.
+    #[cold]
+    pub fn refuse(&mut self, arrival: &Arrival) -> Option<(u32, u32)> {
+        let progress = self.progress(arrival.slot)?;
+        let report = std::mem::take(&mut progress.pending);
+        (!std::mem::replace(&mut progress.nacked, true)).then_some(report)
+    }
+
+    /// Notification point: a marked packet calls for a congestion notification, unless one was sent for the flow less than
+    /// `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It carries CE
+    /// if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion Detection in
+    /// Lossless Networks", SIGCOMM 2021).
+    pub fn notify(
+        &mut self,
+        now: Time,
+        data: &Packet,
+        arrival: &Arrival,
+        interval: Time,
+        class: &Class,
+    ) -> Option<Cnp> {
+        let progress = self.progress(arrival.slot)?;
+        match data.codepoint() {
+            Codepoint::CongestionExperienced => progress.congested = true,
+            // The mark of a port that leads to a host: the scheduler handles those.
+            _ if class.tells_edge_marks => return None,
+            _ => progress.undetermined = true,
+        }
+        if now < progress.next_notification {
+            return None;
+        }
+        progress.next_notification = now.saturating_add(interval);
+        Some(Cnp {
+            congested: std::mem::take(&mut progress.congested),
+            undetermined: std::mem::take(&mut progress.undetermined),
+            window: None,
+        })
+    }
+}

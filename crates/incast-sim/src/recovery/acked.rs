@@ -1,0 +1,14 @@
+//! What an acknowledgement, or a request of the receiver, changed at the sender.
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acked {
+    /// Packets that are newly known to have arrived.
+    pub packets: u32,
+    /// Whether the flow's last packet, which may be short, is among them.
+    pub last: bool,
+    /// Packets newly presumed lost.
+    pub lost: u32,
+    /// The first of those.
+    pub first_lost: u32,
+}

@@ -1,0 +1,138 @@
+//! Scoreboard: which packets of a flow have arrived, are in flight or lost (the name is that of RFC 6675).
+
+use super::{acked::Acked, go_back_n::GoBackN, selective_repeat::SelectiveRepeat};
+use incast_cc::sender::Recovery;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub enum Scoreboard {
+    /// Only what was lost is sent again.
+    Selective(SelectiveRepeat),
+    /// Everything from the first loss on is sent again.
+    GoBackN(GoBackN),
+}
+
+impl Scoreboard {
+    /// A flow of `packets` packets. With selective repeat a packet is lost when one sent `reordering` packets later
+    /// has arrived.
+    pub fn new(recovery: Recovery, packets: u32, reordering: u32) -> Self {
+        match recovery {
+            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering)),
+            Recovery::GoBackN => Self::GoBackN(GoBackN::new(packets)),
+        }
+    }
+
+    /// The next packet to send and whether it was sent before; `None` if all that may be sent is on its way.
+    #[inline]
+    pub fn next(&self) -> Option<(u32, bool)> {
+        match self {
+            Self::Selective(send) => send.next(),
+            Self::GoBackN(send) => send.next(),
+        }
+    }
+
+    /// The packet of [`Self::next`] was sent at `stamp`.
+    #[inline]
+    pub fn sent(&mut self, stamp: u64) {
+        match self {
+            Self::Selective(send) => send.sent(stamp),
+            Self::GoBackN(send) => send.sent(),
+        }
+    }
+
+    /// An acknowledgement: `position` caused it and was sent at `stamp`, everything below `cumulative` has arrived.
+    #[inline(always)]
+    pub fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_ack(position, cumulative, stamp),
+            Self::GoBackN(send) => send.on_ack(cumulative),
+        }
+    }
+
+    /// The receiver misses `expected`.
+    #[inline(never)]
+    pub fn on_nack(&mut self, expected: u32) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_ack(expected, expected, 0),
+            Self::GoBackN(send) => send.on_nack(expected),
+        }
+    }
+
+    /// The retransmission timer expired: everything in flight is presumed lost.
+    pub fn on_timeout(&mut self) {
+        match self {
+            Self::Selective(send) => send.on_timeout(),
+            Self::GoBackN(send) => send.on_timeout(),
+        }
+    }
+
+    /// The receiver wants `count` packets from `first` on: those of them in flight are lost and go before everything
+    /// else. Returns how many, and the first.
+    #[cold]
+    pub fn on_resend(&mut self, first: u32, count: u32) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_resend(first, count),
+            // What was lost is sent again with everything after it.
+            Self::GoBackN(send) if count > 0 && first == send.acked() => send.on_nack(first),
+            Self::GoBackN(_) => Acked::default(),
+        }
+    }
+
+    /// It can send a tail-loss probe: selective repeat.
+    #[inline]
+    pub fn has_probe(&self) -> bool {
+        matches!(self, Self::Selective(_))
+    }
+
+    /// Sends the last packet in flight again, as a tail-loss probe. False if there is none.
+    pub fn probe(&mut self) -> bool {
+        match self {
+            Self::Selective(send) => send.probe(),
+            Self::GoBackN(_) => false,
+        }
+    }
+
+    /// Packets in flight.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.in_flight(),
+            Self::GoBackN(send) => send.in_flight(),
+        }
+    }
+
+    /// All packets below this one have arrived.
+    #[inline]
+    pub fn acked(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.acked(),
+            Self::GoBackN(send) => send.acked(),
+        }
+    }
+
+    /// The first packet that was never sent.
+    #[inline]
+    pub fn unsent(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.unsent(),
+            Self::GoBackN(send) => send.unsent(),
+        }
+    }
+
+    /// Packets that are still to be sent, or sent again.
+    pub fn waiting(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.waiting(),
+            Self::GoBackN(send) => send.waiting(),
+        }
+    }
+
+    /// All packets have arrived.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Selective(send) => send.is_done(),
+            Self::GoBackN(send) => send.is_done(),
+        }
+    }
+}

@@ -1,0 +1,556 @@
+//! The sender of a flow: loss recovery, pacer and law, and what the receiver has granted.
+//!
+//! A sender decides when its next packet may go and makes it; see `transmit`. It sends nothing itself: its host does.
+
+pub mod flow;
+pub mod grants;
+pub mod pacer;
+pub mod paths;
+pub mod slots;
+pub mod tokens;
+mod transmit;
+pub mod underlay;
+
+use self::{
+    flow::Flow,
+    grants::Grants,
+    pacer::Pacer,
+    paths::Paths,
+    underlay::{Held, Stages},
+};
+use crate::{
+    application::FlowSpec,
+    fabric::packet::{Kind, Packet, Telemetry},
+    probe::RateSample,
+    recovery::{Acked, LossRecovery, Scoreboard, TimerEvent},
+    settings::{Class, Settings},
+};
+use incast_cc::{
+    Cnp, Feedback, Loss,
+    sender::{Acknowledges, Habits, Law, SendOrder},
+    spray::Fate,
+    underlay::Reports,
+};
+use incast_units::{Rate, Time};
+
+/// A flow's place in the queues of the NIC.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuePlace {
+    /// It is in a queue.
+    pub queued: bool,
+    /// Of the flows of its host that may send, the one with the lowest rank goes first.
+    pub by_rank: bool,
+    /// The queue: priority of its next packet.
+    pub priority: u8,
+    /// Packets that it has still to send.
+    pub rank: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Sender {
+    /// What is fixed from its start.
+    pub flow: Flow,
+    /// Where its host keeps it.
+    pub slot: u32,
+    /// Loss recovery and its timers.
+    pub recovery: LossRecovery,
+    /// Window and pace as the law last set them.
+    pacer: Pacer,
+    /// The law.
+    pub law: Law,
+    /// Which methods of the law do something.
+    pub capabilities: Habits,
+    /// The law assigns a priority to each packet.
+    assigns_priorities: bool,
+    /// Pending event of the law's own timer.
+    pub law_event: Time,
+    /// Pending event of the pacer or the underlay.
+    pub release_event: Time,
+    /// What the receiver has allowed.
+    pub grants: Grants,
+    /// A scheduler of the receiver controls it.
+    pub receiver_driven: bool,
+    /// Its receiver acknowledges the flow as a whole, and finds losses itself.
+    pub flow_acks: bool,
+    /// Its receiver reminds it of credit, so that no timer is needed while it waits for some.
+    reminded: bool,
+    /// The connection is not open yet.
+    pub opening: bool,
+    /// Round trips begin where packets enter the underlay, not where they leave it.
+    rtt_with_hold: bool,
+    /// The stage of the underlay that takes delays from the flow's acknowledgements.
+    pub ack_stage: Option<u32>,
+    /// Its packets in the underlay's stage, where there is one.
+    pub held: Option<Box<Held>>,
+    /// Paths of its packets, where it chooses them.
+    pub paths: Option<Box<Paths>>,
+    /// Its place at the NIC.
+    pub place: QueuePlace,
+    /// Position of the last rate sample.
+    sampled: u64,
+}
+
+/// What a host does when a retransmission timer has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerAction {
+    /// Nothing: the event is stale.
+    None,
+    /// Another event at this time.
+    Schedule(Time),
+    /// Send the SYN again.
+    Syn,
+    /// Go on, as nothing has happened in the network.
+    Resume,
+    /// Go on after a probe, or a timeout.
+    Expired {
+        /// It is a timeout, which is recorded.
+        timeout: bool,
+        /// The last one: the flow is given up.
+        gives_up: bool,
+    },
+}
+
+impl Sender {
+    /// A flow that starts now, from a host of this rate; packets go through `stage`, where there is one.
+    pub fn new(
+        settings: &Settings,
+        class: &Class,
+        rate: Rate,
+        spec: FlowSpec,
+        sequence: u32,
+        stage: Option<u32>,
+    ) -> Self {
+        let flow = Flow::new(settings, spec, sequence);
+        let law = class.start(rate, spec.start, flow.random(settings.seed));
+        let receiver_driven = class.scheduler.is_some();
+        let capabilities = class.law.habits();
+        let reordering = if class.transport.in_any_order { u32::MAX } else { settings.host.reordering };
+        let by_acks =
+            |arrangement: incast_cc::underlay::Arrangement| arrangement.reports == Reports::Acknowledgements;
+        let mut sender = Self {
+            slot: 0,
+            recovery: LossRecovery::new(Scoreboard::new(class.recovery, flow.packets, reordering)),
+            pacer: Pacer::default(),
+            law,
+            capabilities: Habits { speaks: receiver_driven && capabilities.speaks, ..capabilities },
+            assigns_priorities: receiver_driven && class.law.assigns_priorities(),
+            law_event: Time::MAX,
+            release_event: Time::MAX,
+            grants: Grants::new(class.uses_tokens, class.priority),
+            receiver_driven,
+            flow_acks: class.transport.acknowledges == Acknowledges::Flows,
+            reminded: class.transport.reminded,
+            opening: false,
+            rtt_with_hold: class.arrangement.is_some_and(|arrangement| arrangement.rtt_with_hold),
+            ack_stage: stage.filter(|_| class.arrangement.is_some_and(by_acks)),
+            held: stage.map(|stage| Box::new(Held::new(stage))),
+            paths: settings.ways.is_some().then(|| Box::new(Paths::new(settings, &flow))),
+            place: QueuePlace {
+                queued: false,
+                by_rank: class.transport.order == SendOrder::ShortestRemaining,
+                priority: class.priority,
+                rank: 0,
+            },
+            flow,
+            sampled: 0,
+        };
+        if receiver_driven {
+            sender.law.on_open(spec.bytes);
+            let (receiver, degree) = settings.peers.of(&spec, rate);
+            sender.law.on_peer(receiver, degree);
+        }
+        sender.refresh(settings);
+        sender
+    }
+
+    // ---- Handshake -------------------------------------------------------------------------------------------
+
+    /// A SYN is sent: nothing else may be, before the answer is here.
+    pub fn on_syn_sent(&mut self, now: Time) {
+        self.opening = true;
+        self.pacer.close();
+        self.recovery.start_syn_timer(now);
+    }
+
+    /// The connection is open: the law starts now, with an RTT sample.
+    pub fn on_syn_ack(&mut self, now: Time, rtt: Time, rate: Rate, settings: &Settings) {
+        let class = &settings.classes[usize::from(self.flow.class)];
+        self.opening = false;
+        self.recovery.on_progress();
+        self.recovery.stop_timer();
+        self.recovery.rtt.sample(rtt);
+        self.law = class.start(rate, now, self.flow.random(settings.seed));
+        self.refresh(settings);
+    }
+
+    // ---- The law ---------------------------------------------------------------------------------------------
+
+    /// Takes over what the law allows; to be called after each of its events.
+    #[inline]
+    pub fn refresh(&mut self, settings: &Settings) {
+        self.update(settings, false);
+    }
+
+    /// The same. After a packet was `sent`, the gap after it is planned in any case.
+    #[inline]
+    fn update(&mut self, settings: &Settings, sent: bool) {
+        self.grants.credit = self.law.credit();
+        if self.pacer.set(self.law.window(), self.law.pacing_rate(), settings.host.mtu) {
+            self.replan(settings, sent);
+        }
+    }
+
+    /// The same after an event that the law does not see, so that it allows what it did.
+    #[inline]
+    fn keep(&mut self, settings: &Settings, sent: bool) {
+        if self.pacer.has_gaps() {
+            self.replan(settings, sent);
+        }
+    }
+
+    /// Plans the gap after the last packet anew: as long as the newest decision makes it, as a rate limiter does not sit
+    /// out a gap that it would no longer leave; or, where the law does not re-time it, as that packet's own pace made it.
+    #[inline(never)]
+    fn replan(&mut self, settings: &Settings, sent: bool) {
+        if sent || settings.classes[usize::from(self.flow.class)].repaces {
+            let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
+            self.pacer.plan(settings.host.mtu, rtt, settings.wire.rounding);
+        }
+    }
+
+    /// The time of an event that the law's own timer needs, if none is pending before it.
+    #[inline]
+    pub fn needs_law_event(&mut self, now: Time) -> Option<Time> {
+        let timer = self.law.next_timer();
+        (timer < self.law_event).then(|| {
+            // A timer that has passed comes at once.
+            self.law_event = timer.max(now);
+            self.law_event
+        })
+    }
+
+    /// An event of the law's timer has come. False if it is stale.
+    pub fn on_law_event(&mut self, now: Time, settings: &Settings) -> bool {
+        if self.law_event != now {
+            return false;
+        }
+        self.law_event = Time::MAX;
+        if self.law.next_timer() <= now {
+            self.law.on_timer(now);
+            self.refresh(settings);
+        }
+        true
+    }
+
+    /// A congestion notification.
+    pub fn on_cnp(&mut self, now: Time, cnp: &Cnp, settings: &Settings) {
+        self.law.on_cnp(now, cnp);
+        self.refresh(settings);
+    }
+
+    // ---- Acknowledgements and losses -------------------------------------------------------------------------
+
+    /// An acknowledgement, positive or negative. `clock_error` is how far the host's clock is ahead at a time, in
+    /// picoseconds. True if all of the flow has arrived.
+    #[inline(always)]
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        clock_error: impl Fn(Time) -> i64,
+        settings: &Settings,
+        stages: &mut Stages,
+    ) -> bool {
+        let mtu = settings.host.mtu;
+        let (before, sent) = (self.recovery.scoreboard.acked(), packet.echo(now));
+        let handed_over = self.handed_over(sent, stages);
+        let nothing_to_send = self.recovery.scoreboard.next().is_none();
+        if let Some(share) = packet.share() {
+            self.grants.share = Some(share);
+        }
+        let acked = match packet.kind {
+            Kind::Nack => self.recovery.scoreboard.on_nack(packet.packets),
+            _ => self.recovery.scoreboard.on_ack(packet.position, packet.packets, handed_over.ps()),
+        };
+        let rtt = now - if self.rtt_with_hold { handed_over } else { sent };
+        self.recovery.rtt.sample(rtt);
+        let one_way_delay = || i64::from(packet.delay_ns) * 1000 - clock_error(sent);
+        if self.capabilities.listens {
+            let (packets, marked) = packet.report();
+            let scoreboard = &self.recovery.scoreboard;
+            let feedback = Feedback {
+                now,
+                acked_bytes: self.acked_payload(&acked, mtu),
+                packets,
+                marked,
+                acked: self.flow.position(scoreboard.acked(), mtu),
+                next: self.flow.position(scoreboard.unsent(), mtu),
+                in_flight: self.in_flight(mtu),
+                rtt,
+                app_limited: self.pacer.is_app_limited(before),
+                nothing_to_send,
+                endpoint_delay: Some(packet.endpoint_delay()),
+                hops: Some(packet.hops()),
+                one_way_delay: Some(one_way_delay()),
+                telemetry: telemetry.map_or(&[], Telemetry::hops),
+                share: self.grants.share,
+            };
+            self.on_feedback(&feedback, &acked, settings);
+        } else {
+            self.keep(settings, false);
+        }
+        if let Some(paths) = &mut self.paths {
+            paths.on_fate(packet.position, Fate::Arrived);
+        }
+        if let Some(stage) = self.ack_stage {
+            stages.at(stage).on_report(now, sent, one_way_delay());
+        }
+        let is_done = self.recovery.scoreboard.is_done();
+        if acked.packets > 0 && !is_done {
+            self.recovery.on_progress();
+            self.restart_timer(now, settings);
+        }
+        is_done
+    }
+
+    /// Passes an acknowledgement on to the law. Out of line: a law's code is large.
+    #[inline(never)]
+    fn on_feedback(&mut self, feedback: &Feedback<'_>, acked: &Acked, settings: &Settings) {
+        self.law.on_ack(feedback);
+        self.report_loss(feedback.now, acked, settings.host.mtu);
+        self.refresh(settings);
+    }
+
+    /// Payload bytes of newly acknowledged packets.
+    #[inline]
+    fn acked_payload(&self, acked: &Acked, mtu: u32) -> u64 {
+        let full = u64::from(acked.packets) * u64::from(mtu);
+        if acked.last { full - u64::from(mtu - self.flow.last_payload()) } else { full }
+    }
+
+    /// Payload bytes in flight, the last packet counted as a full one.
+    #[inline]
+    fn in_flight(&self, mtu: u32) -> u64 {
+        u64::from(self.recovery.scoreboard.in_flight()) * u64::from(mtu)
+    }
+
+    /// Reports packets that were found lost to the law.
+    #[inline]
+    fn report_loss(&mut self, now: Time, found: &Acked, mtu: u32) {
+        if found.lost > 0 {
+            self.law.on_loss(&Loss {
+                now,
+                lost_bytes: u64::from(found.lost) * u64::from(mtu),
+                position: self.flow.position(found.first_lost, mtu),
+                next: self.flow.position(self.recovery.scoreboard.unsent(), mtu),
+                in_flight: self.in_flight(mtu),
+            });
+        }
+    }
+
+    /// The receiver requests packets again.
+    pub fn on_resend(&mut self, now: Time, first: u32, count: u32, settings: &Settings) {
+        let found = self.recovery.scoreboard.on_resend(first, count);
+        self.report_loss(now, &found, settings.host.mtu);
+        self.refresh(settings);
+    }
+
+    /// Reports to the choice of paths that packets did not arrive whole.
+    #[inline(never)]
+    pub fn report_trouble(&mut self, first: u32, count: u32, fate: Fate) {
+        if let Some(paths) = &mut self.paths {
+            let end = first.saturating_add(count).min(self.recovery.scoreboard.unsent());
+            (first..end).for_each(|position| paths.on_fate(position, fate));
+        }
+    }
+
+    // ---- The retransmission timer ----------------------------------------------------------------------------
+
+    /// Starts the timer afresh, or stops it: it runs while packets are in flight, or while the flow waits for credit.
+    #[inline]
+    pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
+        if self.recovery.scoreboard.in_flight() > 0 || self.awaits_credit(now, settings) {
+            self.start_timer(now, settings);
+        } else {
+            self.recovery.stop_timer();
+        }
+    }
+
+    #[inline]
+    fn start_timer(&mut self, now: Time, settings: &Settings) {
+        let may_probe = self.may_probe();
+        self.recovery.start_timer(now, may_probe, &settings.timer_limits());
+    }
+
+    #[inline(never)]
+    fn awaits_credit(&mut self, now: Time, settings: &Settings) -> bool {
+        !self.reminded && self.waits_for_credit(now, settings.host.mtu)
+    }
+
+    /// A tail-loss probe is possible: not with tokens, as the receiver requests what is missing, nor while the underlay
+    /// holds packets, which count as sent.
+    #[inline]
+    fn may_probe(&self) -> bool {
+        self.grants.tokens.is_none() && !self.has_held()
+    }
+
+    /// A timer event has come.
+    pub fn on_timer(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> TimerAction {
+        match self.recovery.on_timer_event(now, |deadline| settings.host.expiry(deadline)) {
+            TimerEvent::Stale => return TimerAction::None,
+            TimerEvent::Early(due) => return TimerAction::Schedule(due),
+            TimerEvent::Expired => {}
+        }
+        if self.opening {
+            self.recovery.count_timeout();
+            return TimerAction::Syn;
+        }
+        if self.holds_oldest(stages) {
+            // What has not left this host is not lost: Linux treats packets in a queueing discipline the same way.
+            self.restart_timer(now, settings);
+            return TimerAction::Resume;
+        }
+        let timeout = self.on_expiry(now, settings);
+        let gives_up = self.recovery.gives_up(settings.host.give_up_after);
+        if !gives_up {
+            self.restart_timer(now, settings);
+        }
+        TimerAction::Expired { timeout, gives_up }
+    }
+
+    /// The timer has expired: sends a tail-loss probe, or takes the packets in flight as lost, or goes on without
+    /// credit. True for a timeout.
+    fn on_expiry(&mut self, now: Time, settings: &Settings) -> bool {
+        let mtu = settings.host.mtu;
+        let is_probe = self.recovery.is_probe_due(self.may_probe());
+        if is_probe && self.recovery.probe() {
+            return false;
+        }
+        let next = self.flow.position(self.recovery.scoreboard.unsent(), mtu);
+        if self.flow_acks {
+            // The receiver finds losses; the law may remind it.
+            self.recovery.count_timeout();
+            self.law.on_timeout(now, next);
+            self.refresh(settings);
+            true
+        } else if self.recovery.scoreboard.in_flight() > 0 || self.recovery.scoreboard.next().is_none() {
+            self.recovery.on_timeout();
+            self.law.on_timeout(now, next);
+            // The first of the lost packets needs no token of the receiver.
+            self.grants.add_token(now, Time::MAX, None);
+            self.refresh(settings);
+            true
+        } else if is_probe {
+            let waits = self.waits_for_credit(now, mtu);
+            self.recovery.skip_probe(waits);
+            false
+        } else if self.waits_for_credit(now, mtu) {
+            self.recovery.count_timeout();
+            self.continue_without_credit(now, settings);
+            true
+        } else {
+            false
+        }
+    }
+
+    // ---- Grants of the receiver ------------------------------------------------------------------------------
+
+    /// The next packet waits only for credit or a token.
+    pub fn waits_for_credit(&mut self, now: Time, mtu: u32) -> bool {
+        let next = self.recovery.scoreboard.next();
+        next.is_some_and(|(packet, again)| !self.is_free(packet, again, mtu) && !self.grants.has_token(now))
+    }
+
+    /// A packet needs no token.
+    #[inline]
+    fn is_free(&self, packet: u32, again: bool, mtu: u32) -> bool {
+        if again {
+            self.grants.tokens.is_none()
+        } else {
+            self.flow.position(packet, mtu) < self.grants.credit
+        }
+    }
+
+    /// A token of the receiver, perhaps for a certain packet.
+    pub fn on_token(&mut self, now: Time, wanted: Option<u32>, lifetime: Time, settings: &Settings) {
+        if let Some(packet) = wanted {
+            self.on_resend(now, packet, 1, settings);
+        }
+        self.grants.add_token(now, lifetime, wanted);
+    }
+
+    /// The receiver has let so many packets go.
+    pub fn on_pull(&mut self, number: u64) {
+        if let Some(tokens) = &mut self.grants.tokens {
+            tokens.pull(number);
+        }
+    }
+
+    /// The header of a packet came back, for which a switch had no room: the packet is lost.
+    pub fn on_bounced(&mut self, now: Time, position: u32, settings: &Settings) {
+        self.report_trouble(position, 1, Fate::Bounced);
+        self.on_resend(now, position, 1, settings);
+        let expected = self.expected_pulls(settings.host.mtu);
+        let is_bad_path = self.paths.as_ref().is_some_and(|paths| paths.is_bad_way());
+        if resends_at_once(expected, is_bad_path) && self.waits_for_credit(now, settings.host.mtu) {
+            self.on_token(now, None, Time::MAX, settings);
+        }
+    }
+
+    /// A header came back. How many PULLs are still expected: the receiver sends one for each packet that reaches it,
+    /// whole or trimmed. After a timeout it is not known what has reached it; then packets in flight count.
+    fn expected_pulls(&mut self, mtu: u32) -> u64 {
+        let Some(tokens) = &mut self.grants.tokens else { return 0 };
+        tokens.returned += 1;
+        if self.recovery.timeouts > 0 {
+            return u64::from(self.recovery.scoreboard.in_flight());
+        }
+        let again = self.recovery.retransmitted_bytes.div_ceil(u64::from(mtu));
+        let sent = u64::from(self.recovery.scoreboard.unsent()) + again;
+        sent.saturating_sub(tokens.returned + tokens.pulled())
+    }
+
+    /// The credit may have been lost: one packet is sent without, which requests more.
+    fn continue_without_credit(&mut self, now: Time, settings: &Settings) {
+        if let Some(tokens) = &mut self.grants.tokens {
+            tokens.add(now, Time::MAX, None);
+        } else {
+            let position = self.flow.position(self.recovery.scoreboard.unsent() + 1, settings.host.mtu);
+            self.law.on_credit(now, position);
+            self.refresh(settings);
+        }
+    }
+
+    // ---- Samples ---------------------------------------------------------------------------------------------
+
+    /// A sample of its rate, over the time since the last one.
+    pub fn sample(&mut self, time: Time, every: Time, settings: &Settings) -> RateSample {
+        let acked = self.flow.position(self.recovery.scoreboard.acked(), settings.host.mtu);
+        let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
+        let path = &settings.classes[usize::from(self.flow.class)].path;
+        let (window_bytes, assigned_bps) = self.pacer.assigned(rtt, path);
+        let measured = (acked - self.sampled) as f64 * 8.0 / every.as_secs_f64();
+        self.sampled = acked;
+        RateSample {
+            time,
+            source: self.flow.spec.source,
+            sequence: self.flow.sequence,
+            assigned_bps,
+            measured_bps: measured as u64,
+            window_bytes,
+            estimate: self.law.estimate(),
+        }
+    }
+}
+
+/// Whether a packet whose header came back is sent again at once, rather than with the next PULL: if no PULL is
+/// expected, as otherwise the incast that filled the queue would come back as an echo; or if its path is bad, so that it
+/// takes another one.
+///
+/// Source: M. Handley et al., SIGCOMM 2017 (NDP), section 3.2.4. Its authors' simulator also requires that at most one
+/// packet of the first window has not been answered; here such packets count as PULLs expected.
+const fn resends_at_once(pulls_expected: u64, path_is_bad: bool) -> bool {
+    pulls_expected == 0 || path_is_bad
+}
