@@ -224,7 +224,7 @@ pub enum LoadBalancing {
     Ecmp,
     /// Each packet draws a port.
     Spray,
-    /// The sender chooses: see [`Pinned`]. Flows that are not pinned choose by a hash, once for all switches.
+    /// The sender chooses: see [`Pinned`](crate::routing::Pinned). Flows that are not pinned choose by a hash, once for all switches.
     Pinned,
     /// The sender chooses for each packet: all ways in a random order, drawn anew each round. Control packets take any way.
     Permuted,

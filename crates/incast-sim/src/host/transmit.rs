@@ -218,7 +218,7 @@ impl Host<'_> {
     /// Lets a control packet take any path, where hosts choose paths.
     pub(super) fn scatter(&mut self, packet: &mut Packet) {
         if self.settings.switch.load_balancing == LoadBalancing::Permuted {
-            packet.set_pinned_way(self.random.next() as u16);
+            packet.set_pinned_way(self.random.draw() as u16);
         }
     }
 }

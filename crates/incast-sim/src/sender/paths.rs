@@ -30,7 +30,7 @@ pub struct RandomNumbers(u64);
 
 impl RandomNumbers {
     /// The next one.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(1);
         mix(self.0)
     }
@@ -68,8 +68,8 @@ impl Paths {
             self.on_fate(position, Fate::Lost);
         }
         let random = &mut self.random;
-        let there = self.spray.next(|| (random.next() >> 32) as u32);
-        let back = random.next() as u16;
+        let there = self.spray.next(|| (random.draw() >> 32) as u32);
+        let back = random.draw() as u16;
         *self.place(position) = (position, there);
         Pinned { there, back }.entropy()
     }
