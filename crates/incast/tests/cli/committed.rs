@@ -1,7 +1,10 @@
 //! What is committed because it is generated, and the scenarios that come with the project.
 
 use crate::common::{folder, succeed, text};
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -92,15 +95,43 @@ fn has_anchor(page: &str, id: &str) -> bool {
     headings.map(|line| anchor(line.trim_start_matches('#'))).any(|heading| heading == id)
 }
 
-#[test]
-fn links_in_pages_lead_somewhere() {
+/// README, CONTRIBUTING and the pages of the book.
+fn pages() -> Vec<PathBuf> {
     let mut pages = vec![repository().join("README.md"), repository().join("CONTRIBUTING.md")];
     for entry in fs::read_dir(repository().join("docs")).expect("docs") {
         pages.push(entry.expect("an entry").path());
     }
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages
+}
+
+#[test]
+fn files_named_in_pages_exist() {
     let mut wrong = Vec::new();
-    for path in &pages {
+    for path in pages() {
+        let text = fs::read_to_string(&path).expect("a page");
+        for name in text.split('`').skip(1).step_by(2) {
+            let folder = match name.split_once('/') {
+                Some((first, _)) if first.starts_with("incast-") => repository().join("crates"),
+                Some(("deploy" | "scripts" | "scenarios" | "validation" | "workloads", _)) => {
+                    repository().to_owned()
+                }
+                _ => continue,
+            };
+            if !name.contains(|c: char| c.is_whitespace() || "*…<{".contains(c))
+                && !folder.join(name).exists()
+            {
+                wrong.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn links_in_pages_lead_somewhere() {
+    let mut wrong = Vec::new();
+    for path in &pages() {
         let text = fs::read_to_string(path).expect("a page");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (file, id) = link.split_once('#').unwrap_or((link, ""));
