@@ -76,11 +76,12 @@ validate:
 docs: generate
 	scripts/tool.sh mdbook mdbook build docs
 
-## What is generated from the configuration structs and committed: the schema and the reference page.
+## What is generated from the configuration structs and committed: the schema, the reference page and the page of metrics.
 generate:
 	$(CARGO) build --release --locked -p incast
 	target/release/incast schema > docs/scenario.schema.json
 	target/release/incast schema --reference > docs/scenario-reference.md
+	target/release/incast schema --metrics > docs/metrics.md
 
 install:
 	$(CARGO) install --locked --path crates/incast

@@ -10,7 +10,8 @@ use crate::{
         Text,
         htsim::{matrix::Matrix, scenario as htsim},
     },
-    results::{host::peak_rss_bytes, summary::ns_per_packet_hop},
+    metrics::ns_per_packet_hop,
+    results::host::peak_rss_bytes,
     scenario::{Scenario, ScenarioError, Source},
 };
 use incast_sim::{ConfigError, simulate};

@@ -3,7 +3,9 @@
 //! - [`scenario`]: reads, checks and expands scenario files into runs.
 //! - [`workload`]: turns a description of traffic into flows.
 //! - [`run`]: simulates the runs of a scenario and keeps what they leave behind.
+//! - [`metrics`]: what is measured of a run, one table.
 //! - [`results`]: files, statistics and tables of results.
+//! - [`text`]: numbers and values as text for people.
 //! - [`trace`]: one flow or port, packet by packet, for other tools to show.
 //! - [`report`]: results as one HTML page.
 //! - [`mod@bench`]: cost of the engine on the canonical cases.
@@ -17,10 +19,12 @@ pub mod calibrate;
 pub mod clocks;
 mod columns;
 pub mod import;
+pub mod metrics;
 pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod text;
 pub mod trace;
 pub mod validation;
 pub mod workload;

@@ -206,6 +206,8 @@ pub enum Listed {
     Topologies,
     /// Bundled scenarios
     Scenarios,
+    /// Numbers of `summary.json` with unit and meaning
+    Metrics,
 }
 
 /// Arguments of `list`.
@@ -548,6 +550,9 @@ pub struct Schema {
     /// The reference page, as Markdown
     #[arg(long)]
     pub reference: bool,
+    /// The page of metrics, as Markdown
+    #[arg(long, conflicts_with = "reference")]
+    pub metrics: bool,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use incast_cc::{sender::LAWS, switch::AGENTS};
 use incast_lab::{
     bench::{CASES, Case, Measurement},
-    results::table::bytes,
+    text::bytes,
 };
 use serde::{Deserialize, Serialize};
 use std::{

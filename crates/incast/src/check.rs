@@ -2,11 +2,9 @@
 
 use crate::{End, arguments, output, plan};
 use incast_lab::{
-    results::{
-        host::{available_memory, cores},
-        table::bytes,
-    },
+    results::host::{available_memory, cores},
     run::Plan,
+    text::bytes,
 };
 use std::fmt::Write;
 

@@ -1,5 +1,6 @@
-//! `incast list`: what there is to write into a scenario.
+//! `incast list`: what there is to write into a scenario, and what its results are.
 
+mod metrics;
 mod scenarios;
 mod schemes;
 mod topologies;
@@ -42,6 +43,7 @@ pub fn list(arguments: &List) -> End {
         Listed::Workloads => workloads::entries(),
         Listed::Topologies => topologies::entries(),
         Listed::Scenarios => scenarios::entries(),
+        Listed::Metrics => metrics::entries(),
     };
     let text = if arguments.json {
         let facts: Vec<Value> = entries.into_iter().map(|entry| entry.facts).collect();

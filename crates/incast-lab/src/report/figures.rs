@@ -5,7 +5,10 @@ use super::{
     curves::{Cdf, Series},
     load::{FinishedRun, Point, Results},
 };
-use crate::results::{parquet, requests, summary::ALL};
+use crate::{
+    metrics::requests,
+    results::{parquet, row::ALL},
+};
 use incast_units::Time;
 use std::{cmp::Reverse, collections::BTreeMap};
 

@@ -5,7 +5,7 @@ use crate::{
     results::{
         claims::{self, Judgement},
         record::{RunRecord, Status},
-        summary::{ALL, Row, Seed},
+        row::{ALL, Row, Seed},
     },
     scenario::{Claim, Column},
 };

@@ -6,7 +6,10 @@ use super::{
     load::{FinishedRun, Results},
     sections,
 };
-use crate::results::{claims::Status, summary::ALL, table::describe_point};
+use crate::{
+    results::{claims::Status, row::ALL},
+    text::{grid_point, grouped},
+};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing may be loaded from anywhere, whatever a name in a scenario contains.
@@ -68,7 +71,7 @@ fn header(results: &Results, first: &FinishedRun) -> Markup {
     seeds.sort_unstable();
     seeds.dedup();
     let pooled = || results.rows.iter().filter(|row| row.is_pooled() && row.class == ALL);
-    let (flows, completed) = pooled().fold((0, 0), |sum, row| (sum.0 + row.flows, sum.1 + row.completed));
+    let (flows, completed) = pooled().fold((0, 0), |sum, row| (sum.0 + row.flows(), sum.1 + row.completed()));
     let count = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     html! {
         header {
@@ -80,11 +83,11 @@ fn header(results: &Results, first: &FinishedRun) -> Markup {
                 @if results.points.len() > 1 { span { (count(results.points.len(), "grid point")) } }
                 span { (count(seeds.len(), "seed")) }
                 span { (count(results.runs.len(), "run")) }
-                span { (sections::grouped(flows)) " counted flows" }
+                span { (grouped(flows)) " counted flows" }
             }
             @if completed < flows {
                 p.notice {
-                    strong { (sections::grouped(flows - completed)) " of " (sections::grouped(flows)) " counted flows did not finish." }
+                    strong { (grouped(flows - completed)) " of " (grouped(flows)) " counted flows did not finish." }
                     " They rank above all that did: a number that depends on one is a lower bound, marked ≥, and a distribution ends below 100%."
                 }
             }
@@ -116,7 +119,7 @@ fn controls(results: &Results, figures: &Figures) -> Markup {
                     "At "
                     select id="point" {
                         @for curves in &figures.points {
-                            option value=(curves.point) { (describe_point(&results.points[curves.point])) }
+                            option value=(curves.point) { (grid_point(&results.points[curves.point])) }
                         }
                         option value="all" { "all grid points" }
                     }
@@ -131,7 +134,7 @@ fn point(results: &Results, curves: &PointCurves, figures: &Figures) -> Markup {
     let point = &results.points[curves.point];
     html! {
         div.point data-point=(curves.point) {
-            @if !point.is_empty() { p.where { (describe_point(point)) } }
+            @if !point.is_empty() { p.where { (grid_point(point)) } }
             @if figures.points.len() < results.points.len() {
                 p.note {
                     (figures.points.len()) " of " (results.points.len())

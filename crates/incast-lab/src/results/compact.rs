@@ -1,14 +1,17 @@
 //! A comparison of many schemes: one line for each, a few numbers, as text or Markdown.
 
-use super::{
-    statistics::Interval,
-    summary::{ALL, Row, is_sum},
-    table::{bytes, describe_point},
+use super::row::{ALL, Row};
+use crate::{
+    metrics::{self, Metric, Scope, Unit, statistics::Interval},
+    scenario::{Column, nearest::nearest},
+    text::{bytes, decimals, grid_point, json, mean_count},
 };
-use crate::scenario::Column;
 use comfy_table::{Cell, CellAlignment, TableComponent, presets};
 use serde_json::{Map, Value};
 use std::fmt::Write;
+
+/// The column that says whether flows are missing.
+const COMPLETED: &Metric = metrics::metric("completed");
 
 /// Which tables there are, and what their columns stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +62,7 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
             .iter()
             .map(|point| {
                 let headings = columns.iter().map(|column| heading(column, "\n")).collect();
-                table(describe_point(point), headings, &|scheme| {
+                table(grid_point(point), headings, &|scheme| {
                     columns.iter().map(|column| cell_of(scheme, point, column)).collect()
                 })
             })
@@ -72,7 +75,7 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
                 format!("{}{at}", heading(column, " "))
             };
             let values = |point: &&Map<String, Value>| {
-                let values = axes.iter().map(|(path, _)| point.get(*path).map_or_else(String::new, plain));
+                let values = axes.iter().map(|(path, _)| point.get(*path).map_or_else(String::new, json));
                 values.collect::<Vec<_>>().join(", ")
             };
             columns
@@ -99,71 +102,37 @@ fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
     paths.iter().map(|path| (*path, short(path))).collect()
 }
 
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Whose number it is, and which; sums over the fabric are nobody's.
+/// Whose number it is, and which; numbers of the fabric have no class.
 fn heading(column: &Column, between: &str) -> String {
-    let metric = match column.metric.as_str() {
-        "completed" => "finished".to_owned(),
-        "retransmitted_bytes" => "sent again".to_owned(),
-        "max_queue_bytes" => "longest queue".to_owned(),
-        "pfc_pauses" => "pauses".to_owned(),
-        "pfc_paused_us" => "paused us".to_owned(),
-        other => match other.split_once('.') {
-            Some(("fct_us", statistic)) => format!("FCT {statistic} us"),
-            Some(("rct_us", statistic)) => format!("request {statistic} us"),
-            Some((group, statistic)) => format!("{group} {statistic}").replace('_', " "),
-            None => other.replace('_', " "),
-        },
-    };
-    if is_of_the_fabric(&column.metric) { metric } else { format!("{}{between}{metric}", column.class) }
-}
-
-/// The number has no class: rows of `all` have it alone.
-fn is_of_the_fabric(metric: &str) -> bool {
-    metric.starts_with("pfc_")
-        || metric.starts_with("marks.")
-        || ["drops", "trims", "lossless_drops", "max_queue_bytes", "packet_hops"].contains(&metric)
+    let Some(metric) = metrics::find(&column.metric) else { return column.metric.clone() };
+    let heading = metric.heading_with_unit();
+    if metric.scope == Scope::Class { format!("{}{between}{heading}", column.class) } else { heading }
 }
 
 /// A number with half of its confidence interval, to three digits or so. Sums are of a run.
 fn cell(row: &Row, metric: &str) -> String {
-    if metric == "completed" {
-        let done = row.completed == row.flows;
-        return if done { "all".to_owned() } else { format!("{}/{}", row.completed, row.flows) };
+    if metric == COMPLETED.name {
+        let done = row.completed() == row.flows();
+        return if done { "all".to_owned() } else { format!("{}/{}", row.completed(), row.flows()) };
     }
-    let of_a_run = if is_sum(metric) { row.runs.max(1) as f64 } else { 1.0 };
-    let value = row.number(metric).map(|value| value / of_a_run);
-    if metric.ends_with("_bytes") {
-        return value.map_or_else(|| "–".to_owned(), |value| bytes(value as u64));
+    let unknown = || "–".to_owned();
+    let Some(metric) = metrics::find(metric) else { return unknown() };
+    let value = row.per_run(metric);
+    if metric.unit == Unit::Bytes {
+        return value.map_or_else(unknown, |value| bytes(value as u64));
     }
-    if is_sum(metric) || is_of_the_fabric(metric) || ["flows", "timeouts"].contains(&metric) {
-        return value.map_or_else(|| "–".to_owned(), count);
+    if metric.is_sum() || metric.scope != Scope::Class || !metric.has_interval() {
+        return value.map_or_else(unknown, mean_count);
     }
-    match (value, row.bound(metric), row.interval(metric)) {
+    match (value, row.bound(metric.name), row.interval(metric.name)) {
         (Some(value), _, Some(Interval(low, high))) => {
             let decimals = decimals(value);
             format!("{value:.decimals$} ±{:.decimals$}", (high - low) / 2.0)
         }
         (Some(value), _, None) => format!("{value:.*}", decimals(value)),
         (None, Some(bound), _) => format!("≥{bound:.*}", decimals(bound)),
-        (None, None, _) => "–".to_owned(),
+        (None, None, _) => unknown(),
     }
-}
-
-fn decimals(value: f64) -> usize {
-    match value.abs() {
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        _ => 2,
-    }
-}
-
-/// A mean of whole numbers: nothing is nothing, and a little is not.
-fn count(value: f64) -> String {
-    if value > 0.0 && value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 /// Tables for a terminal.
@@ -223,11 +192,10 @@ pub fn markdown(tables: &[Table]) -> String {
 /// There is no such metric.
 pub fn parse_column(text: &str) -> Result<Column, String> {
     let (class, metric) = text.rsplit_once(':').unwrap_or((ALL, text));
-    let known = crate::scenario::metrics();
-    if known.iter().any(|name| name == metric) {
+    if metrics::claimable().any(|name| name == metric) {
         return Ok(Column { class: class.to_owned(), metric: metric.to_owned() });
     }
-    let near = crate::scenario::nearest::nearest(metric, known.iter().map(String::as_str));
+    let near = nearest(metric, metrics::claimable());
     let hint = near.map(|near| format!(" (did you mean \"{near}\"?)"));
     Err(format!("there is no number {metric:?}{}", hint.unwrap_or_default()))
 }
@@ -235,7 +203,7 @@ pub fn parse_column(text: &str) -> Result<Column, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::claims::tests::row;
+    use crate::{metrics::Value, results::claims::tests::row};
 
     fn rows() -> Vec<Row> {
         let mut rows = Vec::new();
@@ -245,10 +213,10 @@ mod tests {
             row.ci95 = Some([("fct_us.p99".to_owned(), Some(Interval(p99 - 0.5, p99 + 0.5)))].into());
             rows.push(row);
         }
-        rows[2].fct_us.p99 = None;
-        rows[2].fct_us.p99_at_least = Some(123.4);
-        rows[2].flows = 7;
-        rows[2].retransmitted_bytes = 3_000_000;
+        let values = &mut rows[2].values;
+        values.set("fct_us.p99", Value { number: None, at_least: Some(123.4) });
+        values.set("flows", Some(7).into());
+        values.set("retransmitted_bytes", Some(3_000_000).into());
         rows
     }
 

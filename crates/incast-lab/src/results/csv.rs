@@ -1,7 +1,7 @@
 //! `summary.csv`: the rows of `summary.json` without bins, one column per number.
 
-use super::summary::{Row, Seed};
-use serde_json::Value;
+use super::row::{AT_LEAST, Row, Seed};
+use crate::{metrics::METRICS, text::json};
 use std::collections::BTreeSet;
 
 /// The whole file.
@@ -21,7 +21,7 @@ pub fn summary(rows: &[Row]) -> Result<String, csv::Error> {
             Seed::Pooled(all) => all.clone(),
         };
         let mut record = vec![row.scheme.clone(), row.class.clone(), seed, row.runs.to_string()];
-        record.extend(grid.iter().map(|path| row.grid.get(*path).map(plain).unwrap_or_default()));
+        record.extend(grid.iter().map(|path| row.grid.get(*path).map(json).unwrap_or_default()));
         record.extend(
             numbers(row).into_iter().map(|(_, value)| value.map(|v| v.to_string()).unwrap_or_default()),
         );
@@ -33,20 +33,15 @@ pub fn summary(rows: &[Row]) -> Result<String, csv::Error> {
 
 /// Numbers, lower bounds and confidence limits; every row has the same names.
 fn numbers(row: &Row) -> Vec<(String, Option<f64>)> {
-    let mut all = row.numbers();
-    for (group, distribution) in
-        [("fct_us", &row.fct_us), ("slowdown", &row.slowdown), ("rct_us", &row.rct_us)]
-    {
-        all.extend(distribution.bounds().map(|(name, bound)| (format!("{group}.{name}_at_least"), bound)));
+    let mut all: Vec<_> =
+        METRICS.iter().map(|metric| (metric.name.to_owned(), row.number(metric.name))).collect();
+    for metric in METRICS.iter().filter(|metric| metric.has_bound()) {
+        all.push((format!("{}{AT_LEAST}", metric.name), row.bound(metric.name)));
     }
-    for (name, _) in row.numbers().into_iter().skip(2) {
-        let interval = row.interval(&name);
-        all.push((format!("{name}.ci95_low"), interval.map(|interval| interval.0)));
-        all.push((format!("{name}.ci95_high"), interval.map(|interval| interval.1)));
+    for metric in METRICS.iter().filter(|metric| metric.has_interval()) {
+        let interval = row.interval(metric.name);
+        all.push((format!("{}.ci95_low", metric.name), interval.map(|interval| interval.0)));
+        all.push((format!("{}.ci95_high", metric.name), interval.map(|interval| interval.1)));
     }
     all
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -9,20 +9,17 @@
 
 pub mod claims;
 pub mod compact;
-pub mod convergence;
 pub mod csv;
 pub mod fct_txt;
 pub mod host;
 pub mod labels;
 pub mod parquet;
 pub mod pfc_txt;
-pub mod rates;
 pub mod record;
-pub mod requests;
+pub mod row;
 pub mod standalone;
-pub mod statistics;
 pub mod summary;
 pub mod table;
 
 pub use record::RunRecord;
-pub use summary::{Row, Seed};
+pub use row::{Row, Seed};

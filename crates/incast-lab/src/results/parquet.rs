@@ -1,10 +1,11 @@
 //! The Parquet tables of a run: which columns they have.
 
-use super::{labels::Labels, requests::Request};
+use super::labels::Labels;
 use crate::columns::{
     Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings, u8s,
     u32s, u64s, write,
 };
+use crate::metrics::{class_run::slowdown, requests::Request};
 use incast_sim::{
     FlowSpec,
     outcome::{EventKind, EventRecord, FlowRecord, PauseCause, PortSample, RateSample},
@@ -57,12 +58,6 @@ pub fn write_flows(path: &Path, flows: &[FlowRecord], classes: &[String], labels
             flags("completed", |f: &FlowRecord| f.delivered.is_some()),
         ],
     )
-}
-
-/// Time to delivery over the time that the same flow takes alone.
-pub fn slowdown(flow: &FlowRecord) -> Option<f64> {
-    let (delivered, ideal) = (flow.delivered?, flow.ideal?);
-    (ideal > Time::ZERO).then(|| delivered.saturating_sub(flow.start).ps() as f64 / ideal.ps() as f64)
 }
 
 /// Writes `requests.parquet`.

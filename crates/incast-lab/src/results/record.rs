@@ -1,10 +1,7 @@
 //! `run.json`: what a run was, what it cost and how it ended.
 
-use super::{
-    host::Host,
-    summary::{Row, ns_per_packet_hop},
-};
-use crate::atomic;
+use super::{host::Host, row::Row};
+use crate::{atomic, metrics::ns_per_packet_hop};
 use incast_sim::outcome::{Cost, Totals};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

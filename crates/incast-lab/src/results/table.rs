@@ -3,10 +3,13 @@
 use super::{
     claims::Judgement,
     compact::{self, Layout},
-    statistics::Interval,
-    summary::{ALL, Row},
+    row::{ALL, Row},
 };
-use crate::scenario::Column;
+use crate::{
+    metrics::{Basis, Metric, Unit, metric, ns_per_packet_hop, statistics::Interval},
+    scenario::Column,
+    text::{bytes, grid_point, number},
+};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -43,12 +46,12 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
     }
     for point in points {
         if !point.is_empty() {
-            let _ = writeln!(text, "\n{}", describe_point(point));
+            let _ = writeln!(text, "\n{}", grid_point(point));
         }
         let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == *point).collect();
         let _ = writeln!(text, "{}", comparison(&here, footer));
     }
-    if pooled.iter().any(|row| row.completed < row.flows) {
+    if pooled.iter().any(|row| row.completed() < row.flows()) {
         text.push_str("≥ marks lower bounds: not every flow finished.\n");
     }
     if pooled.iter().any(|row| row.runs > 1) {
@@ -59,61 +62,58 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
     text
 }
 
-/// A grid point in one line.
-pub fn describe_point(point: &Map<String, Value>) -> String {
-    let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    point.iter().map(|(path, at)| format!("{path} = {}", value(at))).collect::<Vec<_>>().join(", ")
-}
+/// Columns with a statistic of flows, and whether it is shown with its confidence interval. The last two are left out
+/// where no row has them.
+const STATISTICS: [(&Metric, bool); 6] = [
+    (metric("fct_us.p50"), false),
+    (metric("fct_us.p99"), true),
+    (metric("slowdown.mean"), false),
+    (metric("slowdown.p99"), true),
+    (metric("rct_us.p99"), true),
+    (metric("long_flow_gbps"), false),
+];
+/// How many of these there always are.
+const ALWAYS: usize = 4;
 
-/// A column for a number that matters in some scenarios only.
-struct Extra {
-    /// In two lines, as there may be several.
-    heading: &'static str,
-    metric: &'static str,
-    text: fn(f64) -> String,
-}
-
-const EXTRAS: [Extra; 4] = [
-    Extra { heading: "assigned\nmin Gbps", metric: "assigned_gbps.min", text: number },
-    Extra { heading: "measured\nmin Gbps", metric: "measured_gbps.min", text: number },
-    Extra { heading: "longest\nqueue", metric: "max_queue_bytes", text: |count| bytes(count as u64) },
-    Extra { heading: "PFC\npauses", metric: "pfc_pauses", text: |count| format!("{count:.0}") },
+/// Columns of numbers that matter in some scenarios only.
+const EXTRAS: [&Metric; 4] = [
+    metric("assigned_gbps.min"),
+    metric("measured_gbps.min"),
+    metric("max_queue_bytes"),
+    metric("pfc_pauses"),
 ];
 
 /// The columns that these rows need: rates where they were sampled; queues and pauses with flow control, or where a
 /// claim is about them.
-fn extras(rows: &[&Row], footer: &Footer) -> Vec<&'static Extra> {
-    let claimed = |metric: &str| footer.claims.iter().any(|claim| claim.metric == metric);
-    let wanted = |extra: &&Extra| match extra.metric {
-        "max_queue_bytes" | "pfc_pauses" => footer.has_pfc || claimed(extra.metric),
-        metric => rows.iter().any(|row| row.number(metric).is_some()),
+fn extras(rows: &[&Row], footer: &Footer) -> Vec<&'static Metric> {
+    let claimed = |metric: &Metric| footer.claims.iter().any(|claim| claim.metric == metric.name);
+    let wanted = |metric: &&Metric| match metric.basis {
+        Basis::Run => footer.has_pfc || claimed(metric),
+        _ => rows.iter().any(|row| row.number(metric.name).is_some()),
     };
-    EXTRAS.iter().filter(wanted).collect()
+    EXTRAS.into_iter().filter(wanted).collect()
 }
 
 fn comparison(rows: &[&Row], footer: &Footer) -> Table {
     let classes = rows.iter().filter(|row| row.class != ALL).map(|row| row.class.as_str());
     let several = classes.collect::<std::collections::BTreeSet<_>>().len() > 1;
-    let requests = rows.iter().any(|row| row.rct_us.max.or(row.rct_us.max_at_least).is_some());
-    let long = rows.iter().any(|row| row.long_flow_gbps.is_some());
+    let has =
+        |metric: &Metric| rows.iter().any(|row| row.number(metric.name).or(row.bound(metric.name)).is_some());
+    let shown = STATISTICS.iter().enumerate();
+    let statistics: Vec<&(&Metric, bool)> =
+        shown.filter(|(index, (metric, _))| *index < ALWAYS || has(metric)).map(|(_, shown)| shown).collect();
     let extras = extras(rows, footer);
-    let mut header = vec!["scheme"];
+    let mut header = vec!["scheme".to_owned()];
     if several {
-        header.push("class");
+        header.push("class".to_owned());
     }
-    header.extend(["flows", "FCT p50 us", "FCT p99 us", "mean slowdown", "p99 slowdown"]);
-    if requests {
-        header.push("RCT p99 us");
-    }
-    if long {
-        header.push("long Gbps");
-    }
-    header.extend(["drops", "retransmitted", "timeouts", "marks"]);
-    let mut header: Vec<String> = header.into_iter().map(str::to_owned).collect();
+    header.push("flows".to_owned());
+    header.extend(statistics.iter().map(|(metric, _)| metric.heading_with_unit()));
+    header.extend(["drops", "sent again", "timeouts", "marks"].map(str::to_owned));
+    header.extend(extras.iter().map(|metric| metric.heading_with_unit()));
     if !extras.is_empty() {
-        // With more columns than usual, the headings of the others take two lines too.
+        // With more columns than usual, headings take two lines.
         header.iter_mut().for_each(|heading| *heading = heading.replacen(' ', "\n", 1));
-        header.extend(extras.iter().map(|extra| extra.heading.to_owned()));
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
@@ -122,28 +122,17 @@ fn comparison(rows: &[&Row], footer: &Footer) -> Table {
         if several {
             cells.push(Cell::new(&row.class));
         }
-        let with_interval = |metric: &str, value, bound| measured(value, bound, row.interval(metric));
-        cells.push(right(format!("{}/{}", row.completed, row.flows)));
-        cells.push(right(measured(row.fct_us.p50, row.fct_us.p50_at_least, None)));
-        cells.push(right(with_interval("fct_us.p99", row.fct_us.p99, row.fct_us.p99_at_least)));
-        cells.push(right(measured(row.slowdown.mean, row.slowdown.mean_at_least, None)));
-        cells.push(right(with_interval("slowdown.p99", row.slowdown.p99, row.slowdown.p99_at_least)));
-        if requests {
-            cells.push(right(with_interval("rct_us.p99", row.rct_us.p99, row.rct_us.p99_at_least)));
-        }
-        if long {
-            cells.push(right(row.long_flow_gbps.map_or_else(String::new, number)));
-        }
-        cells.push(right(match row.lost {
-            Some(lost) if lost > 0 => format!("{} + {lost} lost", count(row.drops)),
-            _ => count(row.drops),
+        let drops = count(row.count("drops"));
+        cells.push(right(format!("{}/{}", row.completed(), row.flows())));
+        cells.extend(statistics.iter().map(|(metric, interval)| right(measured(row, metric, *interval))));
+        cells.push(right(match row.count("lost") {
+            Some(lost) if lost > 0 => format!("{drops} + {lost} lost"),
+            _ => drops,
         }));
-        cells.push(right(bytes(row.retransmitted_bytes)));
-        cells.push(right(row.timeouts.to_string()));
-        cells.push(right(count(row.marks.map(|marks| marks.edge + marks.fabric))));
-        for extra in &extras {
-            cells.push(right(row.number(extra.metric).map_or_else(String::new, extra.text)));
-        }
+        cells.push(right(row.count("retransmitted_bytes").map_or_else(String::new, bytes)));
+        cells.push(right(count(row.count("timeouts"))));
+        cells.push(right(count(row.marks())));
+        cells.extend(extras.iter().map(|metric| right(extra(row, metric))));
         table.add_row(cells);
     }
     table
@@ -153,44 +142,31 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// A value, or its lower bound, with half its confidence interval.
-fn measured(value: Option<f64>, bound: Option<f64>, interval: Option<Interval>) -> String {
-    match (value, bound, interval) {
+/// A value, or its lower bound, perhaps with half its confidence interval.
+fn measured(row: &Row, metric: &Metric, with_interval: bool) -> String {
+    let interval = row.interval(metric.name).filter(|_| with_interval);
+    match (row.number(metric.name), row.bound(metric.name), interval) {
         (Some(value), _, Some(Interval(low, high))) => {
             format!("{} ±{}", number(value), number((high - low) / 2.0))
         }
         (Some(value), _, None) => number(value),
         (None, Some(bound), _) => format!("≥{}", number(bound)),
+        // A rate has no bound: the class has no such flows.
+        (None, None, _) if metric.unit == Unit::Gbps => String::new(),
         (None, None, _) => "–".to_owned(),
     }
 }
 
-/// About four significant digits.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    match size {
-        _ if size >= 1000.0 => format!("{value:.0}"),
-        _ if size >= 100.0 => format!("{value:.1}"),
-        _ if size >= 1.0 => format!("{value:.2}"),
-        _ if size == 0.0 => "0".to_owned(),
-        _ => format!("{value:.4}"),
+fn extra(row: &Row, metric: &Metric) -> String {
+    match row.count(metric.name) {
+        Some(value) if metric.unit == Unit::Bytes => bytes(value),
+        Some(value) => value.to_string(),
+        None => row.number(metric.name).map_or_else(String::new, number),
     }
 }
 
 fn count(value: Option<u64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// Bytes for people: powers of ten, as everywhere in incast.
-pub fn bytes(count: u64) -> String {
-    let value = count as f64;
-    match count {
-        0 => "0".to_owned(),
-        1..1_000 => format!("{count} B"),
-        1_000..1_000_000 => format!("{:.1} KB", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", value / 1e6),
-        _ => format!("{:.2} GB", value / 1e9),
-    }
 }
 
 fn footer_text(text: &mut String, footer: &Footer) {
@@ -209,7 +185,7 @@ fn footer_text(text: &mut String, footer: &Footer) {
             let interval = claim.interval.map(|i| format!("{} to {}", number(i.0), number(i.1)));
             table.add_row(vec![
                 Cell::new(&claim.claim),
-                Cell::new(describe_point(&claim.grid)),
+                Cell::new(grid_point(&claim.grid)),
                 right(claim.described(&number(claim.published))),
                 right(claim.measured.map_or_else(|| "–".to_owned(), number)),
                 right(interval.unwrap_or_else(|| "–".to_owned())),
@@ -235,9 +211,9 @@ fn footer_text(text: &mut String, footer: &Footer) {
 }
 
 fn cost(text: &mut String, pooled: &[&Row]) {
-    let hops: u64 = pooled.iter().filter_map(|row| row.packet_hops).sum();
-    let cpu_s: f64 = pooled.iter().filter_map(|row| row.cpu_s).sum();
-    if let Some(cost) = super::summary::ns_per_packet_hop(cpu_s, hops) {
+    let hops: u64 = pooled.iter().filter_map(|row| row.count("packet_hops")).sum();
+    let cpu_s: f64 = pooled.iter().filter_map(|row| row.number("cpu_s")).sum();
+    if let Some(cost) = ns_per_packet_hop(cpu_s, hops) {
         let runs: u64 = pooled.iter().filter(|row| row.class == ALL).map(|row| row.runs).sum();
         let _ = writeln!(
             text,
@@ -249,10 +225,7 @@ fn cost(text: &mut String, pooled: &[&Row]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{
-        claims::{judge, tests::row},
-        rates::Extent,
-    };
+    use crate::results::claims::{judge, tests::row};
 
     fn heading(rows: &[Row], footer: &Footer) -> String {
         let text = render("title", rows, footer);
@@ -269,10 +242,10 @@ mod tests {
     fn rates_have_columns_where_they_were_sampled() {
         let mut rows = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0)];
         assert!(!heading(&rows, &Footer::default()).contains("Gbps"));
-        rows[1].assigned_gbps = Extent { min: Some(2.5), mean: Some(4.0) };
-        rows[1].measured_gbps = Extent { min: Some(1.25), mean: Some(3.0) };
+        rows[1].values.set("assigned_gbps.min", Some(2.5).into());
+        rows[1].values.set("measured_gbps.min", Some(1.25).into());
         let text = render("title", &rows, &Footer::default());
-        assert_eq!(text.matches("min Gbps").count(), 2, "{text}");
+        assert_eq!((text.matches("assigned").count(), text.matches("measured").count()), (1, 1), "{text}");
         let line = text.lines().find(|line| line.trim_start().starts_with("b ")).expect("a row of b");
         assert!(line.trim_end().ends_with("2.50       1.25"), "{text}");
     }
@@ -280,11 +253,11 @@ mod tests {
     #[test]
     fn queues_and_pauses_have_columns_where_they_matter() {
         let mut rows = [row("a", 0.2, None, 100.0)];
-        rows[0].max_queue_bytes = Some(1_234_000);
-        rows[0].pfc_pauses = Some(17);
+        rows[0].values.set("max_queue_bytes", Some(1_234_000).into());
+        rows[0].values.set("pfc_pauses", Some(17).into());
         let has = |footer: &Footer| {
             let heading = heading(&rows, footer);
-            (heading.contains("longest"), heading.contains("PFC"))
+            (heading.contains("longest"), heading.contains("pauses"))
         };
         assert_eq!(has(&Footer::default()), (false, false));
         assert_eq!(has(&Footer { has_pfc: true, ..Footer::default() }), (true, true));

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     atomic,
+    metrics::requests::{self, Request},
     report::{self, ReportError},
     results::{
         RunRecord,
@@ -16,8 +17,8 @@ use crate::{
         csv,
         host::{Host, available_memory, cores},
         parquet,
-        requests::{self, Request},
-        summary::{Row, RunFlows, pooled_rows},
+        row::Row,
+        summary::{RunFlows, pooled_rows},
         table::{self, Footer},
     },
     scenario::{Form, Run, Scenario},

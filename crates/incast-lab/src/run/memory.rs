@@ -1,7 +1,10 @@
 //! Refuses what does not fit into the machine's memory before it starts.
 
 use super::RunError;
-use crate::{results::table::bytes, scenario::Run};
+use crate::{
+    scenario::Run,
+    text::{bytes, grouped},
+};
 
 /// How many runs may be simulated at once, each on `threads` threads.
 ///
@@ -91,14 +94,7 @@ fn two_digits(count: f64) -> String {
     let rounded = (count / scale).floor() * scale;
     match rounded {
         _ if rounded >= 1e15 => format!("{rounded:.1e}"),
-        _ => {
-            let digits = format!("{rounded:.0}");
-            let first = digits.len() % 3;
-            let (head, tail) = digits.split_at(first);
-            let groups = tail.as_bytes().chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
-            let head = (!head.is_empty()).then(|| head.to_owned());
-            head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
-        }
+        _ => grouped(rounded as u64),
     }
 }
 

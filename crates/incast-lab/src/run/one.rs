@@ -238,8 +238,7 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
         long: classes.iter().map(|class| long.contains(class)).collect(),
         classes,
         sizes: run.sizes().to_vec(),
-        counted_from: run.counted_from,
-        counted_until: run.counted_until,
+        counted: run.counted_from..run.counted_until,
         sampled_every: run.rates_sampled_every(),
     }
 }
@@ -292,10 +291,10 @@ mod tests {
         // The failed one is run again.
         let Ok(Ending::Done(done)) = run_one(&runs[0], &context, &mut |_| true) else { panic!("not done") };
         assert_eq!(folder.finished(&runs[0].folder).as_ref(), Some(&*done));
-        assert!(done.rows.iter().any(|row| row.class == "all" && row.flows > 0));
+        assert!(done.rows.iter().any(|row| row.class == "all" && row.flows() > 0));
         let flows =
             parquet::read_flows(&flows_file(folder.path(), &runs[0].folder), &done.classes).expect("flows");
-        assert_eq!(flows.len() as u64, done.rows.last().map_or(0, |row| row.flows));
+        assert_eq!(flows.len() as u64, done.rows.last().map_or(0, |row| row.flows()));
         fs::remove_dir_all(&out).expect("removed");
     }
 }

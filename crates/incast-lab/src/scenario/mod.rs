@@ -22,7 +22,7 @@ pub mod source;
 pub mod tree;
 
 pub use document::{
-    claim::{Bases, Claim, metrics},
+    claim::{Bases, Claim},
     measure::SizeRange,
     table::Column,
 };

@@ -1,7 +1,7 @@
 //! What was recorded, in a few lines: the flow's fate, and what each place did to packets.
 
 use super::{Traced, View, perfetto::event_name};
-use crate::results::table::{bytes, number};
+use crate::text::{bytes, number};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use incast_sim::{
     fabric::packet::Kind,

@@ -11,10 +11,11 @@ fn repository() -> &'static Path {
 }
 
 #[test]
-fn the_schema_and_the_reference_page_are_up_to_date() {
+fn the_schema_and_the_generated_pages_are_up_to_date() {
     for (file, arguments) in [
         ("docs/scenario.schema.json", &["schema"][..]),
         ("docs/scenario-reference.md", &["schema", "--reference"]),
+        ("docs/metrics.md", &["schema", "--metrics"]),
     ] {
         let committed = fs::read_to_string(repository().join(file)).expect("a committed file");
         assert!(committed == succeed(arguments), "{file} is out of date: run `make generate`");

@@ -161,12 +161,14 @@ fn an_agent_is_run_and_recorded() {
 
 #[test]
 fn lists_are_complete_and_parse() {
-    for (what, known) in [("schemes", "dctcp"), ("workloads", "websearch"), ("topologies", "leaf-spine")] {
+    for (what, known) in
+        [("schemes", "dctcp"), ("workloads", "websearch"), ("topologies", "leaf-spine"), ("metrics", "jain")]
+    {
         assert!(succeed(&["list", what]).contains(known), "{what}");
         let list: Value = serde_json::from_str(&succeed(&["list", what, "--json"])).expect("JSON");
         let entries = list.as_array().expect("a list");
         let entry = entries.iter().find(|entry| entry["name"] == known).expect("listed");
-        if what != "workloads" {
+        if what == "schemes" || what == "topologies" {
             let parameters = entry["parameters"].as_array().expect("parameters");
             assert!(
                 !parameters.is_empty() && parameters.iter().all(|row| row["describe"].is_string()),

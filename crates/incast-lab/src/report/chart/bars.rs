@@ -1,7 +1,7 @@
 //! Horizontal bars: one for each scheme, with its confidence interval and the published number.
 
 use super::{Axis, Spacing, Unit, WIDTH, figure, px, shorten};
-use crate::results::statistics::Interval;
+use crate::metrics::statistics::Interval;
 use maud::{Markup, html};
 
 const ROW: f64 = 46.0;

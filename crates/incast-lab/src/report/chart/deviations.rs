@@ -1,7 +1,7 @@
 //! Claims: what was measured over what was published, with the band that counts as reproduced.
 
 use super::{Axis, Spacing, Unit, WIDTH, figure, px, shorten};
-use crate::results::{claims::Status, statistics::Interval};
+use crate::{metrics::statistics::Interval, results::claims::Status};
 use maud::{Markup, html};
 
 const ROW: f64 = 40.0;

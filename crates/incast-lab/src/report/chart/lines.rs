@@ -1,7 +1,7 @@
 //! Curves: distributions, time series, a metric along a grid's axis.
 
 use super::{WIDTH, figure, px, scale::Axis};
-use crate::results::statistics::Interval;
+use crate::metrics::statistics::Interval;
 use maud::{Markup, html};
 use std::fmt::Write;
 

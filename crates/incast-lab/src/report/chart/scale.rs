@@ -1,5 +1,10 @@
 //! Scales, ticks and units.
 
+use crate::{
+    metrics::{self, find},
+    text::significant,
+};
+
 /// How values are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
@@ -27,15 +32,13 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of a number of a summary's row.
+    /// The unit of a metric.
     pub fn of(metric: &str) -> Self {
-        match metric {
-            _ if metric.starts_with("fct_us") || metric.starts_with("rct_us") || metric.ends_with("_us") => {
-                Self::Time
-            }
-            _ if metric.starts_with("slowdown") => Self::Ratio,
-            _ if metric.ends_with("_bytes") => Self::Bytes,
-            _ if metric.ends_with("_gbps") => Self::Rate,
+        match find(metric).map(|metric| metric.unit) {
+            Some(metrics::Unit::Microseconds) => Self::Time,
+            Some(metrics::Unit::Ratio) => Self::Ratio,
+            Some(metrics::Unit::Bytes) => Self::Bytes,
+            Some(metrics::Unit::Gbps) => Self::Rate,
             _ => Self::Number,
         }
     }
@@ -64,19 +67,6 @@ impl Unit {
             Self::Number => scaled(&[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")]),
         }
     }
-}
-
-/// Three significant digits, zeros at the end left out.
-fn significant(value: f64) -> String {
-    let size = value.abs();
-    let digits = match size {
-        _ if size >= 99.95 || size == 0.0 => 0,
-        _ if size >= 9.995 => 1,
-        _ if size >= 0.9995 => 2,
-        _ => 3 + (-libm::log10(size)).clamp(0.0, 9.0) as usize,
-    };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A side of a plot: what it shows and how values become coordinates.

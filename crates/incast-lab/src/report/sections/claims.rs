@@ -2,16 +2,14 @@
 
 use super::scrolling;
 use crate::{
+    metrics::statistics::Interval,
     report::{
         chart::{Deviation, Unit, deviations},
         load::Results,
         page::status_class,
     },
-    results::{
-        claims::{Judgement, Status},
-        statistics::Interval,
-        table::describe_point,
-    },
+    results::claims::{Judgement, Status},
+    text::{grid_point, json},
 };
 use maud::{Markup, html};
 
@@ -73,7 +71,7 @@ fn row(claim: &Judgement, several_points: bool) -> Markup {
                 (claim.claim)
                 @if let Some(note) = &claim.note { " " span.soft { "(" (note) ")" } }
             }
-            @if several_points { td { (describe_point(&claim.grid)) } }
+            @if several_points { td { (grid_point(&claim.grid)) } }
             td.number { (claim.described(&unit.text(claim.published))) }
             td.number { (claim.measured.map_or_else(|| "–".to_owned(), |value| unit.text(value))) }
             td.number {
@@ -120,8 +118,7 @@ fn deviation(claim: &Judgement) -> Option<Deviation> {
 /// A grid point by the last parts of its paths.
 fn short_point(claim: &Judgement) -> String {
     let part = |(path, value): (&String, &serde_json::Value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("{} {value}", path.rsplit('.').next().unwrap_or(path))
+        format!("{} {}", path.rsplit('.').next().unwrap_or(path), json(value))
     };
     claim.grid.iter().map(part).collect::<Vec<_>>().join(", ")
 }

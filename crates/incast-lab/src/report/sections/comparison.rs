@@ -1,24 +1,26 @@
 //! The comparison as a table, as on the terminal.
 
-use super::{grouped, scrolling, value_or_bound};
+use super::{scrolling, value_or_bound};
 use crate::{
+    metrics::{Metric, metric, statistics::Interval},
     report::{
         chart::Unit,
         load::{Point, Results},
         page::series_class,
     },
-    results::{statistics::Interval, summary::Row, table::bytes},
+    results::row::Row,
+    text::{bytes, grouped},
 };
 use maud::{Markup, html};
 
-/// A column: its heading, the number it shows, and whether with its confidence interval.
-const COLUMNS: [(&str, &str, bool); 6] = [
-    ("FCT p50", "fct_us.p50", false),
-    ("FCT p99", "fct_us.p99", true),
-    ("slowdown mean", "slowdown.mean", false),
-    ("slowdown p99", "slowdown.p99", true),
-    ("request p99", "rct_us.p99", true),
-    ("long flows", "long_flow_gbps", true),
+/// Columns that are shown where some row has the number, and whether with its confidence interval.
+const COLUMNS: [(&Metric, bool); 6] = [
+    (metric("fct_us.p50"), false),
+    (metric("fct_us.p99"), true),
+    (metric("slowdown.mean"), false),
+    (metric("slowdown.p99"), true),
+    (metric("rct_us.p99"), true),
+    (metric("long_flow_gbps"), true),
 ];
 
 /// The table of a grid point.
@@ -35,9 +37,9 @@ pub fn section(results: &Results, point: &Point) -> Markup {
         .collect();
     let columns: Vec<_> = COLUMNS
         .iter()
-        .filter(|(_, metric, _)| {
+        .filter(|(metric, _)| {
             rows.iter().any(|(_, _, row)| {
-                let (value, bound) = value_or_bound(row, metric);
+                let (value, bound) = value_or_bound(row, metric.name);
                 value.or(bound).is_some()
             })
         })
@@ -49,7 +51,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
                 th scope="col" { "scheme" }
                 @if several { th scope="col" { "class" } }
                 th.number scope="col" { "finished / flows" }
-                @for (heading, _, _) in &columns { th.number scope="col" { (heading) } }
+                @for (metric, _) in &columns { th.number scope="col" { (metric.heading) } }
                 th.number scope="col" { "drops" }
                 th.number scope="col" { "sent again" }
                 th.number scope="col" { "timeouts" }
@@ -60,17 +62,17 @@ pub fn section(results: &Results, point: &Point) -> Markup {
                     tr data-series=(series) class=[(*class == results.classes[0]).then_some("first")] {
                         th scope="row" { span.dot.{ (series_class(*series)) } {} (row.scheme) }
                         @if several { td { (class) } }
-                        td.number.warn[row.completed < row.flows] {
-                            (grouped(row.completed)) " / " (grouped(row.flows))
+                        td.number.warn[row.completed() < row.flows()] {
+                            (grouped(row.completed())) " / " (grouped(row.flows()))
                         }
-                        @for (_, metric, interval) in &columns { td.number { (cell(row, metric, *interval)) } }
+                        @for (metric, interval) in &columns { td.number { (cell(row, metric.name, *interval)) } }
                         td.number {
-                            (row.drops.map(grouped).unwrap_or_default())
-                            @if let Some(lost) = row.lost.filter(|lost| *lost > 0) { " + " (grouped(lost)) " lost" }
+                            (row.count("drops").map(grouped).unwrap_or_default())
+                            @if let Some(lost) = row.count("lost").filter(|lost| *lost > 0) { " + " (grouped(lost)) " lost" }
                         }
-                        td.number { (bytes(row.retransmitted_bytes)) }
-                        td.number { (grouped(row.timeouts)) }
-                        td.number { (row.marks.map(|marks| grouped(marks.edge + marks.fabric)).unwrap_or_default()) }
+                        td.number { (row.count("retransmitted_bytes").map(bytes).unwrap_or_default()) }
+                        td.number { (row.count("timeouts").map(grouped).unwrap_or_default()) }
+                        td.number { (row.marks().map(grouped).unwrap_or_default()) }
                     }
                 }
             }

@@ -1,15 +1,13 @@
 //! What the runs cost.
 
-use super::{grouped, scrolling};
+use super::scrolling;
 use crate::{
+    metrics::ns_per_packet_hop,
     report::{
         load::{FinishedRun, Results},
         page::series_class,
     },
-    results::{
-        summary::ns_per_packet_hop,
-        table::{bytes, number},
-    },
+    text::{bytes, grouped, number},
 };
 use maud::{Markup, html};
 

@@ -12,7 +12,13 @@ pub mod sizes;
 pub mod sweep;
 
 use super::load::Results;
-use crate::results::summary::{ALL, Row};
+use crate::{
+    metrics::{self, Metric},
+    results::{
+        claims::Judgement,
+        row::{ALL, Row},
+    },
+};
 use maud::{Markup, html};
 
 /// A table that scrolls by itself where it is wider than the screen.
@@ -23,19 +29,6 @@ pub fn scrolling(label: &str, table: &Markup) -> Markup {
 /// A title's part that says which flows.
 pub fn of_class(class: &str) -> String {
     if class == ALL { "all flows".to_owned() } else { class.to_owned() }
-}
-
-/// Digits in groups of three.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A number of a row, or else its lower bound.
@@ -51,13 +44,11 @@ pub fn is_measured(results: &Results, class: &str, metric: &str) -> bool {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_are_grouped() {
-        let numbers = [0, 999, 1_000, 123_456, 1_234_567];
-        assert_eq!(numbers.map(grouped), ["0", "999", "1,000", "123,456", "1,234,567"]);
+/// Adds the metric of a claim to what is drawn, unless it is there.
+pub fn add_claimed<'a>(drawn: &mut Vec<(&'a str, &'static Metric)>, claim: &'a Judgement) {
+    if let Some(metric) = metrics::find(&claim.metric)
+        && !drawn.iter().any(|(class, known)| *class == claim.class && known.name == metric.name)
+    {
+        drawn.push((&claim.class, metric));
     }
 }

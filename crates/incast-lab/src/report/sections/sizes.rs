@@ -2,12 +2,13 @@
 
 use super::of_class;
 use crate::{
+    metrics::SizeBin,
     report::{
         chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
         load::{Point, Results},
-        sections::grouped,
     },
-    results::summary::{Row, SizeBin},
+    results::row::Row,
+    text::grouped,
 };
 use maud::{Markup, html};
 

@@ -1,27 +1,31 @@
 //! Metrics along the grid's axis: how schemes do as the load, a threshold or a delay grows.
 
-use super::{is_measured, of_class, value_or_bound};
+use super::{add_claimed, is_measured, of_class, value_or_bound};
 use crate::{
+    metrics::{Metric, metric, statistics::Interval},
     report::{
         chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
         load::{Point, Results},
     },
-    results::{statistics::Interval, summary::ALL, table::describe_point},
+    results::row::ALL,
+    text::grid_point,
 };
 use maud::{Markup, html};
 use serde_json::Value;
 
 /// What is drawn of all flows, where it was measured.
-const METRICS: [(&str, &str); 8] = [
-    ("fct_us.p50", "median FCT"),
-    ("fct_us.p99", "99th percentile of FCT"),
-    ("slowdown.p99", "99th percentile of the slowdown"),
-    ("rct_us.p99", "99th percentile of request completion"),
-    ("goodput_gbps", "goodput"),
-    ("long_flow_gbps", "rate of long flows"),
-    ("jain", "Jain's index"),
-    ("convergence_us", "time to convergence"),
+const METRICS: [&Metric; 8] = [
+    metric("fct_us.p50"),
+    metric("fct_us.p99"),
+    metric("slowdown.p99"),
+    metric("rct_us.p99"),
+    metric("goodput_gbps"),
+    metric("long_flow_gbps"),
+    metric("jain"),
+    metric("convergence_us"),
 ];
+/// What is drawn of each class.
+const OF_A_CLASS: &Metric = metric("fct_us.p99");
 /// Between the marks of two schemes, in units of the chart.
 const SHIFT: f64 = 4.0;
 /// Combinations of the other axes that are drawn.
@@ -40,21 +44,14 @@ pub fn section(results: &Results) -> Markup {
     }
     let left_out = others.len().saturating_sub(MOST_COMBINATIONS);
     others.truncate(MOST_COMBINATIONS);
-    let mut metrics: Vec<(&str, &str, &str)> =
-        METRICS.iter().map(|(metric, words)| (ALL, *metric, *words)).collect();
-    for class in results.classes.iter().filter(|class| *class != ALL) {
-        metrics.push((class, METRICS[1].0, METRICS[1].1));
-    }
+    let mut drawn: Vec<(&str, &Metric)> = METRICS.iter().map(|metric| (ALL, *metric)).collect();
+    drawn.extend(
+        results.classes.iter().filter(|class| *class != ALL).map(|class| (class.as_str(), OF_A_CLASS)),
+    );
     for claim in results.claims.iter().filter(|claim| !claim.is_ratio) {
-        if !metrics.iter().any(|(class, metric, _)| *class == claim.class && *metric == claim.metric) {
-            let words = METRICS
-                .iter()
-                .find(|(metric, _)| *metric == claim.metric)
-                .map_or(&*claim.metric, |known| known.1);
-            metrics.push((&claim.class, &claim.metric, words));
-        }
+        add_claimed(&mut drawn, claim);
     }
-    metrics.retain(|(class, metric, _)| is_measured(results, class, metric));
+    drawn.retain(|(class, metric)| is_measured(results, class, metric.name));
     html! {
         section.sweep {
             h2 { "Along " code { (axis) } }
@@ -63,9 +60,9 @@ pub fn section(results: &Results) -> Markup {
                 @if left_out > 0 { " " (left_out) " combinations of the other axes are not drawn; summary.csv has them." }
             }
             @for rest in &others {
-                @if !rest.is_empty() { h3 { (describe_point(rest)) } }
+                @if !rest.is_empty() { h3 { (grid_point(rest)) } }
                 div.charts {
-                    @for (class, metric, words) in &metrics { (chart(results, &axis, rest, class, metric, words)) }
+                    @for (class, metric) in &drawn { (chart(results, &axis, rest, class, metric)) }
                 }
             }
         }
@@ -88,8 +85,8 @@ fn numeric_axis(points: &[Point]) -> Option<String> {
     best.map(|(_, axis)| axis)
 }
 
-fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str, words: &str) -> Markup {
-    let unit = Unit::of(metric);
+fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &Metric) -> Markup {
+    let unit = Unit::of(metric.name);
     let mut curves = Vec::new();
     for (series, scheme) in results.schemes.iter().enumerate() {
         let shift = (series as f64 - (results.schemes.len() - 1) as f64 / 2.0) * SHIFT;
@@ -100,8 +97,8 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
             .filter(|row| rest.iter().all(|(path, value)| row.grid.get(path) == Some(value)))
             .filter_map(|row| {
                 let x = row.grid.get(axis)?.as_f64()?;
-                let (value, bound) = value_or_bound(row, metric);
-                let interval = value.and(row.interval(metric));
+                let (value, bound) = value_or_bound(row, metric.name);
+                let interval = value.and(row.interval(metric.name));
                 let ends = interval
                     .map(|Interval(low, high)| format!(" ({} to {})", unit.text(low), unit.text(high)));
                 let y = value.or(bound)?;
@@ -115,7 +112,7 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
         curves.push(Curve { series, note: scheme.clone(), points, marks, shift, ..Curve::default() });
         let published = results.claims.iter().filter(|claim| {
             let plain = !claim.is_ratio && !claim.ours;
-            plain && claim.scheme == *scheme && claim.class == class && claim.metric == metric
+            plain && claim.scheme == *scheme && claim.class == class && claim.metric == metric.name
         });
         let rings: Vec<Mark> = published
             .filter(|claim| rest.iter().all(|(path, value)| claim.grid.get(path) == Some(value)))
@@ -142,10 +139,10 @@ fn chart(results: &Results, axis: &str, rest: &Point, class: &str, metric: &str,
     let name = axis.rsplit('.').next().unwrap_or(axis);
     let describe: Vec<&str> = all().map(|mark| mark.note.as_str()).collect();
     plot(&Plot {
-        title: format!("{words}, {}", of_class(class)),
+        title: format!("{}, {}", metric.title, of_class(class)),
         describe: describe.join("; "),
         x: Axis::between(name, Unit::Number, all().map(|mark| mark.at.0)),
-        y: Axis::over(words, unit, spacing, ends),
+        y: Axis::over(metric.title, unit, spacing, ends),
         curves,
     })
 }

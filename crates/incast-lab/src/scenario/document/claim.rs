@@ -1,6 +1,7 @@
 //! `[[paper.claim]]`.
 
-use schemars::JsonSchema;
+use crate::metrics;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, SeqAccess, Visitor},
@@ -71,7 +72,8 @@ impl<'de> Deserialize<'de> for Bases {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// A number of `summary.json`, such as `fct_us.p99`.
+    /// A [metric](metrics.md), such as `fct_us.p99`.
+    #[schemars(schema_with = "metric_name")]
     pub metric: String,
     /// Class of the flows, or `all`.
     #[serde(default = "all")]
@@ -126,49 +128,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-const GROUPS: &[&str] = &["fct_us", "slowdown", "rct_us"];
-const STATISTICS: &[&str] = &["mean", "p50", "p95", "p99", "p999", "max"];
-const SINGLES: &[&str] = &[
-    "flows",
-    "completed",
-    "goodput_gbps",
-    "long_flow_gbps",
-    "drops",
-    "trims",
-    "marks.edge",
-    "marks.fabric",
-    "retransmitted_bytes",
-    "timeouts",
-    "marked_packets",
-    "reordered_packets",
-    "deflections",
-    "pfc_pauses",
-    "pfc_paused_us",
-    "pfc_cycles",
-    "pfc_stranded",
-    "lossless_drops",
-    "max_queue_bytes",
-    "assigned_gbps.min",
-    "assigned_gbps.mean",
-    "measured_gbps.min",
-    "measured_gbps.mean",
-    "jain",
-    "convergence_us",
-    "convergence_rtts.j90",
-    "convergence_rtts.j95",
-    "convergence_rtts.j99",
-    "packet_hops",
-];
-
-/// Every metric that a claim can be about.
-pub fn metrics() -> Vec<String> {
-    let grouped = GROUPS
-        .iter()
-        .flat_map(|group| STATISTICS.iter().map(move |statistic| format!("{group}.{statistic}")));
-    grouped.chain(SINGLES.iter().map(|name| (*name).to_owned())).collect()
-}
-
-/// The metric is computed from samples of rates.
-pub fn needs_rates(metric: &str) -> bool {
-    ["convergence", "assigned_gbps", "measured_gbps"].iter().any(|start| metric.starts_with(start))
+/// The schema of the name of a metric: those that claims can be about.
+pub(super) fn metric_name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": metrics::claimable().collect::<Vec<_>>() })
 }

@@ -27,7 +27,8 @@ pub struct Column {
     /// Class of the flows, a name of `measure.sizes`, or `all`.
     #[serde(default = "all")]
     pub class: String,
-    /// A number of `summary.json`, such as `slowdown.p99`.
+    /// A [metric](metrics.md), such as `slowdown.p99`.
+    #[schemars(schema_with = "super::claim::metric_name")]
     pub metric: String,
 }
 

@@ -2,15 +2,13 @@
 
 use super::{
     super::{
-        document::{
-            Document,
-            claim::{Bases, metrics, needs_rates},
-        },
+        document::{Document, claim::Bases},
         error::{Problem, list},
         tree::keys,
     },
     traffic::Traffic,
 };
+use crate::metrics::{self, Basis};
 
 /// Every claim is about something that the scenario has.
 pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
@@ -25,10 +23,8 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
         let at = |key: &str, problem: Problem| Err(problem.at(&keys!["paper", "claim", index, key]));
         measured(document, traffic, &claim.class, &claim.metric)
             .map_err(|problem| problem.at(&keys!["paper", "claim", index]))?;
-        let known = metrics();
-        if let Some(other) = claim.ratio_to_metric.as_ref().filter(|other| !known.contains(other)) {
-            let names = known.iter().map(String::as_str);
-            return at("ratio_to_metric", Problem::unknown(format!("found {other:?}"), other, names));
+        if let Some(problem) = claim.ratio_to_metric.as_deref().and_then(unknown_metric) {
+            return at("ratio_to_metric", problem);
         }
         let no_scheme = |name: &String| {
             let unknown = !schemes.contains(&name.as_str());
@@ -106,10 +102,8 @@ pub fn check_columns(document: &Document, traffic: &Traffic) -> Result<(), Probl
 
 /// There is such a class, and such a number of it.
 fn measured(document: &Document, traffic: &Traffic, class: &str, metric: &str) -> Result<(), Problem> {
-    let metrics = metrics();
-    if !metrics.iter().any(|known| known == metric) {
-        let names = metrics.iter().map(String::as_str);
-        return Err(Problem::unknown(format!("found {metric:?}"), metric, names).under("metric"));
+    if let Some(problem) = unknown_metric(metric) {
+        return Err(problem.under("metric"));
     }
     let sizes = document.measure.sizes.iter().map(|sizes| sizes.name.as_str());
     let classes: Vec<&str> = traffic.classes.iter().map(String::as_str).chain(["all"]).chain(sizes).collect();
@@ -119,9 +113,19 @@ fn measured(document: &Document, traffic: &Traffic, class: &str, metric: &str) -
     Ok(())
 }
 
+/// What is wrong with the name of a metric, if anything is.
+fn unknown_metric(metric: &str) -> Option<Problem> {
+    let is_known = metrics::claimable().any(|known| known == metric);
+    (!is_known).then(|| Problem::unknown(format!("found {metric:?}"), metric, metrics::claimable()))
+}
+
 /// Claims about what is not sampled.
 pub fn warnings(document: &Document) -> Vec<String> {
-    let claims = document.paper.claim.iter().filter(|claim| needs_rates(&claim.metric));
+    let claims = document
+        .paper
+        .claim
+        .iter()
+        .filter(|claim| metrics::find(&claim.metric).is_some_and(|metric| metric.basis != Basis::Run));
     let unsampled = claims.filter(|_| document.measure.rates.is_none());
     unsampled
         .map(|claim| format!("the claim about {} of {} needs [measure] rates", claim.metric, claim.scheme))

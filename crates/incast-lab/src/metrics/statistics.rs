@@ -2,42 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Mean, percentiles and maximum of a set of measurements, some of which may only be known to be at least something.
-///
-/// Percentiles are exact, by nearest rank. What did not finish ranks above everything that did; a statistic that
-/// depends on it is `null`, and a lower bound stands beside it under `<name>_at_least`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// Arithmetic mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// 99.9th percentile.
-    pub p999: Option<f64>,
-    /// Largest.
-    pub max: Option<f64>,
-    /// Lower bound of an unknown mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_at_least: Option<f64>,
-    /// Lower bound of an unknown median.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p50_at_least: Option<f64>,
-    /// Lower bound of an unknown 95th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p95_at_least: Option<f64>,
-    /// Lower bound of an unknown 99th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_at_least: Option<f64>,
-    /// Lower bound of an unknown 99.9th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p999_at_least: Option<f64>,
-    /// Lower bound of an unknown maximum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_at_least: Option<f64>,
+/// A statistic of measurements, some of which may only be known to be at least something.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistic {
+    /// Its value; `None` without measurements, or where it depends on one that is not known.
+    pub value: Option<f64>,
+    /// The lower bound of a value that is not known.
+    pub at_least: Option<f64>,
 }
 
 /// Measurements of a set of flows or requests.
@@ -58,86 +29,53 @@ impl Sample {
         self.at_least.push(bound);
     }
 
+    /// The measurements in their order.
+    pub fn distribution(self) -> Distribution {
+        let Self { mut known, at_least } = self;
+        known.sort_unstable_by(f64::total_cmp);
+        let mut bounds = [known.as_slice(), at_least.as_slice()].concat();
+        bounds.sort_unstable_by(f64::total_cmp);
+        Distribution { known, bounds }
+    }
+}
+
+/// Measurements in their order. What did not finish ranks above everything that did.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    known: Vec<f64>,
+    /// The known values and the lower bounds of the others.
+    bounds: Vec<f64>,
+}
+
+impl Distribution {
     /// Number of values, known or not.
     pub fn len(&self) -> usize {
-        self.known.len() + self.at_least.len()
+        self.bounds.len()
     }
 
     /// There are no values.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.bounds.is_empty()
     }
 
-    /// The statistics.
-    pub fn distribution(mut self) -> Distribution {
-        if self.is_empty() {
-            return Distribution::default();
-        }
-        self.known.sort_unstable_by(f64::total_cmp);
-        let mut bounds = [self.known.as_slice(), self.at_least.as_slice()].concat();
-        bounds.sort_unstable_by(f64::total_cmp);
-        let count = bounds.len();
-        let pick = |per_mille: usize| {
-            let rank = nearest_rank(count, per_mille);
-            match self.known.get(rank - 1) {
-                Some(value) => (Some(*value), None),
-                None => (None, Some(bounds[rank - 1])),
-            }
-        };
-        let mean = bounds.iter().sum::<f64>() / count as f64;
-        let (mean, mean_at_least) =
-            if self.at_least.is_empty() { (Some(mean), None) } else { (None, Some(mean)) };
-        let (p50, p50_at_least) = pick(500);
-        let (p95, p95_at_least) = pick(950);
-        let (p99, p99_at_least) = pick(990);
-        let (p999, p999_at_least) = pick(999);
-        let (max, max_at_least) = pick(1000);
-        Distribution {
-            mean,
-            p50,
-            p95,
-            p99,
-            p999,
-            max,
-            mean_at_least,
-            p50_at_least,
-            p95_at_least,
-            p99_at_least,
-            p999_at_least,
-            max_at_least,
-        }
+    /// The arithmetic mean.
+    pub fn mean(&self) -> Statistic {
+        let mean = (!self.is_empty()).then(|| self.bounds.iter().sum::<f64>() / self.len() as f64);
+        let all_known = self.known.len() == self.len();
+        Statistic { value: mean.filter(|_| all_known), at_least: mean.filter(|_| !all_known) }
+    }
+
+    /// A percentile, exact by nearest rank: 500 is the median, 1000 the largest value.
+    pub fn percentile(&self, per_mille: usize) -> Statistic {
+        let index = nearest_rank(self.len(), per_mille) - 1;
+        let value = self.known.get(index).copied();
+        Statistic { value, at_least: self.bounds.get(index).copied().filter(|_| value.is_none()) }
     }
 }
 
 /// Rank, from 1, of a percentile among `count` values: the smallest with at least that share at or below it.
 fn nearest_rank(count: usize, per_mille: usize) -> usize {
     (count * per_mille).div_ceil(1000).max(1)
-}
-
-impl Distribution {
-    /// Values by name, in the order of the fields.
-    pub fn values(&self) -> [(&'static str, Option<f64>); 6] {
-        [
-            ("mean", self.mean),
-            ("p50", self.p50),
-            ("p95", self.p95),
-            ("p99", self.p99),
-            ("p999", self.p999),
-            ("max", self.max),
-        ]
-    }
-
-    /// Lower bounds by name; set where the value is unknown.
-    pub fn bounds(&self) -> [(&'static str, Option<f64>); 6] {
-        [
-            ("mean", self.mean_at_least),
-            ("p50", self.p50_at_least),
-            ("p95", self.p95_at_least),
-            ("p99", self.p99_at_least),
-            ("p999", self.p999_at_least),
-            ("max", self.max_at_least),
-        ]
-    }
 }
 
 /// A confidence interval.
@@ -218,27 +156,34 @@ mod tests {
         Sample { known: known.to_vec(), at_least: at_least.to_vec() }.distribution()
     }
 
+    fn known(value: f64) -> Statistic {
+        Statistic { value: Some(value), at_least: None }
+    }
+
+    fn at_least(bound: f64) -> Statistic {
+        Statistic { value: None, at_least: Some(bound) }
+    }
+
     #[test]
     fn nearest_rank_takes_values_that_occur() {
         let values: Vec<f64> = (1..=100).map(f64::from).collect();
         let all = sample(&values, &[]);
-        assert_eq!((all.p50, all.p95, all.p99), (Some(50.0), Some(95.0), Some(99.0)));
-        assert_eq!((all.p999, all.max, all.mean), (Some(100.0), Some(100.0), Some(50.5)));
-        assert_eq!(all.max_at_least, None);
-        assert_eq!(sample(&[7.0], &[]).p50, Some(7.0));
-        assert_eq!(sample(&[], &[]), Distribution::default());
+        let found = [500, 950, 990, 999, 1000].map(|per_mille| all.percentile(per_mille));
+        assert_eq!(found, [50.0, 95.0, 99.0, 100.0, 100.0].map(known));
+        assert_eq!(all.mean(), known(50.5));
+        assert_eq!(sample(&[7.0], &[]).percentile(500), known(7.0));
+        let none = sample(&[], &[]);
+        assert_eq!((none.mean(), none.percentile(1000)), Default::default());
     }
 
     #[test]
     fn what_did_not_finish_is_not_left_out() {
-        let known: Vec<f64> = (1..=98).map(f64::from).collect();
-        let all = sample(&known, &[500.0, 600.0]);
-        assert_eq!((all.p50, all.p95), (Some(50.0), Some(95.0)));
-        assert_eq!((all.p99, all.p99_at_least), (None, Some(500.0)));
-        assert_eq!((all.max, all.max_at_least), (None, Some(600.0)));
-        assert_eq!((all.mean, all.mean_at_least), (None, Some((4851.0 + 1100.0) / 100.0)));
-        let none = sample(&[], &[3.0]);
-        assert_eq!((none.p50, none.p50_at_least), (None, Some(3.0)));
+        let values: Vec<f64> = (1..=98).map(f64::from).collect();
+        let all = sample(&values, &[500.0, 600.0]);
+        assert_eq!((all.percentile(500), all.percentile(950)), (known(50.0), known(95.0)));
+        assert_eq!((all.percentile(990), all.percentile(1000)), (at_least(500.0), at_least(600.0)));
+        assert_eq!(all.mean(), at_least((4851.0 + 1100.0) / 100.0));
+        assert_eq!(sample(&[], &[3.0]).percentile(500), at_least(3.0));
     }
 
     #[test]
@@ -269,6 +214,12 @@ mod tests {
         assert_eq!(size_bin(u64::MAX), u64::MAX);
     }
 
+    const PER_MILLE: [usize; 5] = [500, 950, 990, 999, 1000];
+
+    fn statistics(of: &Distribution) -> impl Iterator<Item = Statistic> + '_ {
+        [of.mean()].into_iter().chain(PER_MILLE.map(|per_mille| of.percentile(per_mille)))
+    }
+
     proptest! {
         #[test]
         fn percentiles_agree_with_the_definition(
@@ -277,16 +228,16 @@ mod tests {
         ) {
             let all = sample(&known, &unknown);
             let count = known.len() + unknown.len();
-            for ((name, value), per_mille) in all.values().into_iter().skip(1).zip([500, 950, 990, 999, 1000]) {
+            for per_mille in PER_MILLE {
                 // The definition: the smallest value with at least this share of all values at or below it, where
                 // what is unknown is above everything.
                 let naive = known.iter().copied().filter(|candidate| {
                     known.iter().filter(|v| *v <= candidate).count() * 1000 >= per_mille * count
                 }).min_by(f64::total_cmp);
-                prop_assert_eq!(value, naive, "{}", name);
+                prop_assert_eq!(all.percentile(per_mille).value, naive, "{}", per_mille);
             }
-            for ((_, value), (_, bound)) in all.values().into_iter().zip(all.bounds()) {
-                prop_assert_eq!(value.is_none() && count > 0, bound.is_some());
+            for found in statistics(&all) {
+                prop_assert_eq!(found.value.is_none() && count > 0, found.at_least.is_some());
             }
         }
 
@@ -298,8 +249,8 @@ mod tests {
             let bounds: Vec<f64> = unknown.iter().map(|(bound, _)| *bound).collect();
             let truth: Vec<f64> = known.iter().copied().chain(unknown.iter().map(|(bound, more)| bound + more)).collect();
             let (measured, truth) = (sample(&known, &bounds), sample(&truth, &[]));
-            for ((_, bound), (_, value)) in measured.bounds().into_iter().zip(truth.values()) {
-                if let (Some(bound), Some(value)) = (bound, value) {
+            for (measured, truth) in statistics(&measured).zip(statistics(&truth)) {
+                if let (Some(bound), Some(value)) = (measured.at_least, truth.value) {
                     prop_assert!(bound <= value * (1.0 + 1e-12), "{bound} > {value}");
                 }
             }

@@ -1,0 +1,298 @@
+//! The table of metrics, in the order of `summary.json`.
+
+use super::{
+    Basis, ClassRun, FlowStatistics, Measure, Metric, Number, Scope, Unit, ns_per_packet_hop,
+    statistics::Statistic,
+};
+use incast_units::Time;
+
+/// Every number of a row. `summary.json` and `summary.csv` have them in this order.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        detail: "flows that start from `warmup` on and before `duration`",
+        ..class("flows", Unit::Number, "flows", "counted flows", Measure::Count(|of| of.flows))
+    },
+    class(
+        "completed",
+        Unit::Number,
+        "finished",
+        "counted flows that were delivered",
+        Measure::Count(|of| of.completed),
+    ),
+    time("fct_us.mean", "FCT mean", "mean FCT", |of| of.fct_us.mean()),
+    time("fct_us.p50", "FCT p50", "median FCT", |of| of.fct_us.percentile(500)),
+    time("fct_us.p95", "FCT p95", "95th percentile of FCT", |of| of.fct_us.percentile(950)),
+    time("fct_us.p99", "FCT p99", "99th percentile of FCT", |of| of.fct_us.percentile(990)),
+    time("fct_us.p999", "FCT p999", "99.9th percentile of FCT", |of| of.fct_us.percentile(999)),
+    time("fct_us.max", "FCT max", "largest FCT", |of| of.fct_us.percentile(1000)),
+    slowdown("slowdown.mean", "slowdown mean", "mean slowdown", |of| of.slowdown.mean()),
+    slowdown("slowdown.p50", "slowdown p50", "median slowdown", |of| of.slowdown.percentile(500)),
+    slowdown("slowdown.p95", "slowdown p95", "95th percentile of the slowdown", |of| {
+        of.slowdown.percentile(950)
+    }),
+    slowdown("slowdown.p99", "slowdown p99", "99th percentile of the slowdown", |of| {
+        of.slowdown.percentile(990)
+    }),
+    slowdown("slowdown.p999", "slowdown p999", "99.9th percentile of the slowdown", |of| {
+        of.slowdown.percentile(999)
+    }),
+    slowdown("slowdown.max", "slowdown max", "largest slowdown", |of| of.slowdown.percentile(1000)),
+    time("rct_us.mean", "request mean", "mean request completion", |of| of.rct_us.mean()),
+    time("rct_us.p50", "request p50", "median request completion", |of| of.rct_us.percentile(500)),
+    time("rct_us.p95", "request p95", "95th percentile of request completion", |of| {
+        of.rct_us.percentile(950)
+    }),
+    time("rct_us.p99", "request p99", "99th percentile of request completion", |of| {
+        of.rct_us.percentile(990)
+    }),
+    time("rct_us.p999", "request p999", "99.9th percentile of request completion", |of| {
+        of.rct_us.percentile(999)
+    }),
+    time("rct_us.max", "request max", "largest request completion", |of| of.rct_us.percentile(1000)),
+    Metric {
+        detail: "payload of counted flows that arrived, over the time from `warmup` to the last delivery among them, or to \
+                 the end of the run if one did not finish",
+        ..class("goodput_gbps", Unit::Gbps, "goodput", "goodput", Measure::Mean(|run| run.goodput_gbps()))
+    },
+    Metric {
+        detail: "mean over all flows of `long` workloads, counted or not: payload that arrived over the life of the flow",
+        ..class(
+            "long_flow_gbps",
+            Unit::Gbps,
+            "long flow",
+            "rate of long flows",
+            Measure::Mean(|run| run.long_flow_gbps()),
+        )
+    },
+    fabric("drops", Unit::Packets, "drops", "packets dropped for lack of buffer", |run| {
+        run.totals.drops.into()
+    }),
+    Metric {
+        detail: "on a lossy link, on a link that went down, or without a route",
+        ..fabric("lost", Unit::Packets, "lost", "packets lost outside of buffers", |run| {
+            run.totals.lost.into()
+        })
+    },
+    fabric("trims", Unit::Packets, "trims", "packets trimmed", |run| run.totals.trims.into()),
+    Metric {
+        detail: "a packet is marked once",
+        ..fabric(
+            "marks.edge",
+            Unit::Packets,
+            "marks edge",
+            "packets marked at ports that lead to hosts",
+            |run| run.totals.marks_edge.into(),
+        )
+    },
+    fabric(
+        "marks.fabric",
+        Unit::Packets,
+        "marks fabric",
+        "packets marked at all other ports of switches",
+        |run| run.totals.marks_fabric.into(),
+    ),
+    class(
+        "retransmitted_bytes",
+        Unit::Bytes,
+        "sent again",
+        "payload of counted flows that was sent again",
+        Measure::Sum(|run| run.sum(|flow| flow.retransmitted_bytes)),
+    ),
+    class(
+        "timeouts",
+        Unit::Number,
+        "timeouts",
+        "retransmission timeouts of counted flows",
+        Measure::Sum(|run| run.sum(|flow| u64::from(flow.timeouts))),
+    ),
+    Metric {
+        detail: "data packets that arrived with CE; congestion controls react to these",
+        ..class(
+            "marked_packets",
+            Unit::Packets,
+            "marked packets",
+            "marked packets of counted flows",
+            Measure::Sum(|run| run.sum(|flow| u64::from(flow.marked_packets))),
+        )
+    },
+    Metric {
+        detail: "data packets that arrived after one with a later position",
+        ..class(
+            "reordered_packets",
+            Unit::Packets,
+            "reordered packets",
+            "reordered packets of counted flows",
+            Measure::Sum(|run| run.sum(|flow| u64::from(flow.reordered_packets))),
+        )
+    },
+    class(
+        "deflections",
+        Unit::Number,
+        "deflections",
+        "deflections of data packets of counted flows that arrived",
+        Measure::Sum(|run| run.sum(|flow| u64::from(flow.deflections))),
+    ),
+    Metric {
+        detail: "times that a priority of a port, ports of hosts included, was paused or had no credits",
+        ..fabric("pfc_pauses", Unit::Number, "pauses", "pauses by flow control", |run| {
+            run.totals.pauses.into()
+        })
+    },
+    Metric {
+        detail: "added up over all ports: the time that at least one of a port's priorities was paused",
+        ..fabric("pfc_paused_us", Unit::Microseconds, "paused", "time that ports were paused", |run| {
+            run.totals.paused.as_us_f64().into()
+        })
+    },
+    Metric {
+        detail: "as seen when the fabric is searched for [deadlocks](fabric.md)",
+        ..fabric(
+            "pfc_cycles",
+            Unit::Number,
+            "pfc cycles",
+            "cycles of paused queues that wait for each other",
+            |run| run.totals.pfc_cycles.into(),
+        )
+    },
+    Metric {
+        detail: "pauses that lasted for `deadlock_after` although the switch that sent them held no packet of the paused \
+                 priority, or had sent the resume frame and it was lost",
+        ..fabric("pfc_stranded", Unit::Number, "pfc stranded", "pauses without a reason", |run| {
+            run.totals.pfc_stranded.into()
+        })
+    },
+    Metric {
+        detail: "packets that found no headroom, which `drops` counts too. With `strict` flow control a run that has any fails",
+        ..fabric(
+            "lossless_drops",
+            Unit::Packets,
+            "lossless drops",
+            "dropped packets of lossless priorities",
+            |run| run.totals.lossless_drops.into(),
+        )
+    },
+    Metric {
+        scope: Scope::Fabric,
+        detail: "of any switch port, all its priorities and the packet in service included",
+        ..class(
+            "max_queue_bytes",
+            Unit::Bytes,
+            "longest queue",
+            "longest egress queue",
+            Measure::Largest(|run| run.totals.max_queue_bytes),
+        )
+    },
+    sampled("assigned_gbps.min", "assigned min", "lowest assigned rate", |run| run.assigned_gbps.min),
+    sampled("assigned_gbps.mean", "assigned mean", "mean assigned rate", |run| run.assigned_gbps.mean),
+    sampled("measured_gbps.min", "measured min", "lowest measured rate", |run| run.measured_gbps.min),
+    sampled("measured_gbps.mean", "measured mean", "mean measured rate", |run| run.measured_gbps.mean),
+    Metric {
+        detail: "(Σx)²/(nΣx²) of the rates of flows over their lives: of the long flows if there are two, else of counted \
+                 flows if all have one size, else `null`",
+        ..class("jain", Unit::Number, "jain", "Jain's index", Measure::Mean(|run| run.jain()))
+    },
+    Metric {
+        basis: Basis::EqualRates,
+        detail: "time until Jain's index of the assigned rates stays at 0.95",
+        ..class(
+            "convergence_us",
+            Unit::Microseconds,
+            "convergence",
+            "time to convergence",
+            Measure::Mean(|run| run.convergence(0.95).map(Time::as_us_f64)),
+        )
+    },
+    convergence("convergence_rtts.j90", "convergence j90", "round trips to a Jain's index of 0.90", |run| {
+        run.convergence_rtts(0.9)
+    }),
+    convergence("convergence_rtts.j95", "convergence j95", "round trips to a Jain's index of 0.95", |run| {
+        run.convergence_rtts(0.95)
+    }),
+    convergence("convergence_rtts.j99", "convergence j99", "round trips to a Jain's index of 0.99", |run| {
+        run.convergence_rtts(0.99)
+    }),
+    fabric(
+        "packet_hops",
+        Unit::Number,
+        "packet hops",
+        "link traversals of data and control packets",
+        |run| run.totals.packet_hops.into(),
+    ),
+    Metric {
+        scope: Scope::Process,
+        detail: "user and system time of the event loop without set-up",
+        ..class("cpu_s", Unit::Seconds, "cpu", "CPU time", Measure::Sum(|run| run.cpu_s.into()))
+    },
+    Metric {
+        scope: Scope::Process,
+        ..class(
+            "ns_per_packet_hop",
+            Unit::Nanoseconds,
+            "per packet hop",
+            "CPU time per link traversal",
+            Measure::Derived(|row| ns_per_packet_hop(row.number("cpu_s")?, row.count("packet_hops")?)),
+        )
+    },
+];
+
+/// A metric of the flows of a class.
+const fn class(
+    name: &'static str,
+    unit: Unit,
+    heading: &'static str,
+    title: &'static str,
+    measure: Measure,
+) -> Metric {
+    Metric { name, unit, scope: Scope::Class, basis: Basis::Run, heading, title, detail: "", measure }
+}
+
+/// A statistic of times of flows or requests.
+const fn time(
+    name: &'static str,
+    heading: &'static str,
+    title: &'static str,
+    of: fn(&FlowStatistics) -> Statistic,
+) -> Metric {
+    class(name, Unit::Microseconds, heading, title, Measure::Statistic(of))
+}
+
+/// A statistic of slowdowns.
+const fn slowdown(
+    name: &'static str,
+    heading: &'static str,
+    title: &'static str,
+    of: fn(&FlowStatistics) -> Statistic,
+) -> Metric {
+    class(name, Unit::Ratio, heading, title, Measure::Statistic(of))
+}
+
+/// A counter of the fabric.
+const fn fabric(
+    name: &'static str,
+    unit: Unit,
+    heading: &'static str,
+    title: &'static str,
+    of: fn(&ClassRun<'_>) -> Number,
+) -> Metric {
+    Metric { scope: Scope::Fabric, ..class(name, unit, heading, title, Measure::Sum(of)) }
+}
+
+/// A number of the sampled rates, added up over the flows of the class.
+const fn sampled(
+    name: &'static str,
+    heading: &'static str,
+    title: &'static str,
+    of: fn(&ClassRun<'_>) -> Option<f64>,
+) -> Metric {
+    Metric { basis: Basis::Rates, ..class(name, Unit::Gbps, heading, title, Measure::Mean(of)) }
+}
+
+/// Time to convergence in base round trips.
+const fn convergence(
+    name: &'static str,
+    heading: &'static str,
+    title: &'static str,
+    of: fn(&ClassRun<'_>) -> Option<f64>,
+) -> Metric {
+    Metric { basis: Basis::EqualRates, ..class(name, Unit::RoundTrips, heading, title, Measure::Mean(of)) }
+}
