@@ -55,7 +55,7 @@ hosts:
 ## Formatting, lints, documentation links, licences.
 lint:
 	$(CARGO) fmt --all --check
-	rustfmt --check --edition 2024 crates/incast-cc/src/sender/*.rs docs/examples/halve.rs
+	rustfmt --check --edition 2024 $$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 	scripts/deploy-crates.sh clippy --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet

@@ -4,9 +4,9 @@
 //! Networks", Computer Networks and ISDN Systems 17(1), 1989 (additive increase, multiplicative decrease); RFC 3168,
 //! section 6.1.2 (a mark counts like a loss, at most once per window).
 
-use super::{Framing, LawInfo, Recovery, SenderLaw, window_limited};
 use crate::{
     Feedback, Loss, Path,
+    law::{Framing, LawInfo, Recovery, SenderLaw},
     parameters::{ParameterError, Raw},
 };
 use incast_units::{Bytes, Time};
@@ -67,7 +67,7 @@ impl SenderLaw for Halve {
             if feedback.acked > self.reduction_end {
                 self.reduce(feedback.next);
             }
-        } else if window_limited(feedback, self.window) {
+        } else if feedback.window_limited(self.window) {
             // `W += MSS × acked / W`: one MSS per window of acknowledgements.
             self.window += self.mss * feedback.acked_bytes as f64 / self.window;
         }

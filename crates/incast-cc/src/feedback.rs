@@ -1,6 +1,6 @@
 //! What the network tells a sender.
 
-use crate::receiver::Share;
+use crate::share::Share;
 use incast_units::Time;
 
 /// One acknowledgement as a law sees it. Parts that a fabric does not provide are absent.
@@ -40,6 +40,15 @@ pub struct Feedback<'a> {
     pub telemetry: &'a [HopTelemetry],
     /// The flow's share of its receiver, as that last said.
     pub share: Option<Share>,
+}
+
+impl Feedback<'_> {
+    /// Whether the window was what limited the flow, so that it may grow: the application had more to send, and at least
+    /// half of the window was in use (RFC 7661, section 4.3; RFC 9438, section 5.8).
+    #[inline]
+    pub fn window_limited(&self, window: f64) -> bool {
+        !self.app_limited && 2.0 * (self.in_flight + self.acked_bytes) as f64 >= window
+    }
 }
 
 /// What one switch port writes into a passing packet (INT).

@@ -3,25 +3,47 @@
 //! Events go in, decisions come out; `now`, round-trip times and randomness are arguments. The same object
 //! drives a simulated NIC, a real connection and a unit test that replays a trace.
 //!
-//! - [`sender`]: laws that set a window or a rate at the sender.
-//! - [`receiver`]: schedulers that hand out credit at the receiver.
-//! - [`switch`]: what a switch does to the packets of a port (marking, control packets, deflection).
-//! - [`clock`]: how far clocks are apart, from probes between hosts.
-//! - [`marimo`]: a law that exists as C, shared with real hosts.
-//! - [`spray`]: which of all equal-cost ways each packet takes, where the sender chooses.
-//! - [`underlay`]: what holds packets between a flow and its NIC.
+//! The contracts know no algorithm:
+//!
+//! - [`law`]: congestion control of one flow at its sender.
+//! - [`scheduler`]: the receiver's half of a receiver-driven protocol.
+//! - [`agent`]: an algorithm inside a switch.
+//! - [`underlay`]: a stage that holds packets between a flow and its NIC.
+//!
+//! The algorithms:
+//!
+//! - [`window`] and [`rate`]: laws that set a congestion window, and laws that set a sending rate.
+//! - [`receiver_driven`]: protocols with a sender's and a receiver's half.
+//! - [`switch`]: in-switch algorithms.
+//! - [`clock`]: clock offset and skew between hosts, from probes.
+//! - [`spray`]: the path of each packet, where the sender chooses it.
+//!
+//! [`registry`] makes the dispatch tables from the one list of algorithms, which is in `algorithms.rs`.
 
+#[macro_use]
+mod algorithms;
+
+pub mod agent;
 pub mod clock;
 pub mod feedback;
-pub mod marimo;
+pub mod granted_window;
+pub mod law;
+pub mod marking;
 pub mod parameters;
 pub mod path;
 pub mod periodic;
-pub mod receiver;
-pub mod sender;
+pub mod rate;
+pub mod receiver_driven;
+pub mod registry;
+pub mod scheduler;
+pub mod share;
 pub mod spray;
 pub mod switch;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod underlay;
+pub mod window;
+pub mod word;
 
 pub use feedback::{Cnp, Feedback, HopTelemetry, Loss};
 pub use path::Path;

@@ -183,6 +183,24 @@ pub struct ParameterInfo {
     pub default_on: fn(&Path) -> Raw,
 }
 
+/// A parameter that has an effect only with some values of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// The other one, which is a choice or a flag.
+    pub other: &'static str,
+    /// Its values; those of a flag are `true` and `false`.
+    pub values: &'static [&'static str],
+}
+
+impl Condition {
+    /// `parameter` has an effect where `other` is one of `values`.
+    pub const fn new(parameter: &'static str, other: &'static str, values: &'static [&'static str]) -> Self {
+        Self { parameter, other, values }
+    }
+}
+
 /// Why parameters were refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParameterError {

@@ -4,7 +4,7 @@
 //! again). `INCAST_REPLAY` names another recording to replay instead. The format is that of the golden vectors; a line
 //! without decisions is the first of two events that the kernel reports as one.
 
-use incast_cc::marimo::{
+use incast_cc::window::marimo::core::{
     Config, Connection, LoadTable, Shared,
     vectors::{self, Decided, Event, Says},
 };

@@ -8,10 +8,8 @@ use crate::{
     topology::Topology,
 };
 use incast_cc::{
-    receiver::Scheduler,
-    sender::{LawParameters, Recovery},
-    switch::AgentParameters,
-    underlay::UnderlayParameters,
+    law::Recovery,
+    registry::{AgentParameters, LawParameters, Scheduler, UnderlayParameters},
 };
 use incast_units::{Rate, Rounding, Time};
 use thiserror::Error;

@@ -11,9 +11,10 @@ use crate::{
 };
 use incast_cc::{
     Path,
-    receiver::{ReceiverScheduler, Scheduler},
-    sender::{Law, LawParameters, Recovery, Transport},
-    underlay::{Arrangement, UnderlayParameters},
+    law::{Recovery, Transport},
+    registry::{Law, LawParameters, Scheduler, UnderlayParameters},
+    scheduler::ReceiverScheduler,
+    underlay::Arrangement,
 };
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;

@@ -9,11 +9,11 @@ use std::{
 
 /// Everything that the page adds, and where it goes in the copy.
 const FILES: [(&str, &str); 2] = [
-    ("docs/examples/halve.rs", "crates/incast-cc/src/sender/halve.rs"),
+    ("docs/examples/halve.rs", "crates/incast-cc/src/window/halve.rs"),
     ("docs/examples/halve_simulation.rs", "crates/incast-sim/tests/halve.rs"),
 ];
 /// What the page's diff changes.
-const REGISTRY: &str = "crates/incast-cc/src/sender/mod.rs";
+const REGISTRY: &str = "crates/incast-cc/src/algorithms.rs";
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -133,7 +133,7 @@ fn a_law_is_one_file_and_its_registration() {
         assert!(!messages.contains("halve.rs"), "{messages}");
         out
     };
-    let laws = test(&["-p", "incast-cc", "--lib", "sender::testing"]);
+    let laws = test(&["-p", "incast-cc", "--lib", "registry::testing"]);
     assert!(laws.contains("test result: ok") && !laws.contains(" 0 passed"), "{laws}");
     let simulation = test(&["-p", "incast-sim", "--test", "halve"]);
     assert!(simulation.contains("1 passed"), "{simulation}");

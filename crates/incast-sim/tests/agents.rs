@@ -5,7 +5,7 @@ mod common;
 use common::{
     MTU, config, delivered, every_topology, flow, ideal, link_event, star, took, two_spines, unlimited,
 };
-use incast_cc::switch::{AgentParameters, exerciser::Exerciser};
+use incast_cc::{registry::AgentParameters, testing::exerciser::Exerciser};
 use incast_sim::{Config, Outcome, config::Buffer, topology::Topology};
 use incast_units::Time;
 

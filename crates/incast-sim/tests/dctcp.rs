@@ -8,7 +8,7 @@
 mod common;
 
 use common::{config, flow, link, star, text};
-use incast_cc::{parameters::Raw, sender::Framing};
+use incast_cc::{law::Framing, parameters::Raw};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Buffer, Ecn, Size},

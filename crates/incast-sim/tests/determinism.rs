@@ -4,10 +4,11 @@ mod common;
 
 use common::{config, every_topology, flow, link, link_event, text};
 use incast_cc::{
+    law::Recovery,
     parameters::Raw,
-    receiver::{Scheduler, paced_tokens::PacedTokens},
-    sender::{LAWS, Recovery},
-    switch::{AgentParameters, exerciser::Exerciser},
+    registry::{AgentParameters, LAWS, Scheduler},
+    testing::exerciser::Exerciser,
+    testing::paced_tokens::PacedTokens,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,

@@ -7,10 +7,12 @@ use common::{
     two_spines, unlimited,
 };
 use incast_cc::{
-    receiver::{Scheduler, paced_tokens::PacedTokens, window_credit::WindowCredit},
-    sender::{LAWS, Recovery},
-    switch::{AgentParameters, exerciser::Exerciser},
-    underlay::{Scope, UnderlayParameters, constant_hold::ConstantHold},
+    law::Recovery,
+    receiver_driven::credit::WindowCredit,
+    registry::{AgentParameters, LAWS, Scheduler, UnderlayParameters},
+    testing::paced_tokens::PacedTokens,
+    testing::{constant_hold::ConstantHold, exerciser::Exerciser},
+    underlay::Scope,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome,

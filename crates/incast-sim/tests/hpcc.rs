@@ -7,7 +7,7 @@
 mod common;
 
 use common::{config, delivered, flow, link, text};
-use incast_cc::{Path, parameters::Raw, sender::Framing};
+use incast_cc::{Path, law::Framing, parameters::Raw};
 use incast_sim::{
     Config, Outcome, base_path,
     probe::PortSample,

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{class, config, delivered, flow, link, star, text};
-use incast_cc::{parameters::Raw, sender::Framing, switch::AgentParameters};
+use incast_cc::{law::Framing, parameters::Raw, registry::AgentParameters};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Credits, LinkEvent, Probes},
@@ -171,7 +171,7 @@ fn packets_behind_missing_credits_are_marked_by_the_mask_alone() {
             .packets
             .iter()
             .filter(sent)
-            .filter(|record| record.packet.codepoint != incast_cc::switch::Codepoint::None)
+            .filter(|record| record.packet.codepoint != incast_cc::agent::Codepoint::None)
             .count();
         println!("mask {mask}, credits {credits}: {marked} of {all} marked");
         marked as f64 / all as f64

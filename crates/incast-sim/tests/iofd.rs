@@ -6,7 +6,7 @@
 mod common;
 
 use common::{config, delivered, flow, link, link_event, text, unlimited};
-use incast_cc::{parameters::Raw, switch::AgentParameters};
+use incast_cc::{parameters::Raw, registry::AgentParameters};
 use incast_sim::{
     Config, ConfigError, FlowSpec, Outcome, base_path,
     config::{Alpha, Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},

@@ -10,7 +10,7 @@ use common::{
     random::{self, Kind},
     text,
 };
-use incast_cc::{parameters::Raw, switch::AgentParameters};
+use incast_cc::{parameters::Raw, registry::AgentParameters};
 use incast_sim::{
     Config, Fabric, FlowSpec, base_path,
     config::{

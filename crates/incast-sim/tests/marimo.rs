@@ -4,7 +4,7 @@
 mod common;
 
 use common::{class, config, flow, link, text};
-use incast_cc::{parameters::Raw, sender::Framing};
+use incast_cc::{law::Framing, parameters::Raw};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Ecn, Size},

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{config, flow, info, text};
-use incast_cc::{parameters::Raw, switch::AgentParameters};
+use incast_cc::{parameters::Raw, registry::AgentParameters};
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,
     config::{Buffer, ClassConfig, Ecn, Pfc, Size, Threshold},

@@ -5,9 +5,9 @@ mod common;
 use common::{DIAMOND, config, delivered, flow, link, star, text};
 use incast_cc::{
     Path,
+    law::Recovery,
     parameters::Raw,
-    sender::{LAWS, Recovery},
-    underlay::UnderlayParameters,
+    registry::{LAWS, UnderlayParameters},
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{config, flow, link, text};
-use incast_cc::{parameters::Raw, switch::AgentParameters};
+use incast_cc::{parameters::Raw, registry::AgentParameters};
 use incast_sim::{
     Config, Outcome, base_path, fabric::packet::Kind, outcome::Step, probe::PacketFilter,
     topology::SingleSwitch,

@@ -5,11 +5,10 @@
 mod reference;
 
 use incast_cc::{
+    law::Recovery,
     parameters::Raw,
-    receiver::{Scheduler, window_credit::WindowCredit},
-    sender::{LawParameters, Recovery},
-    switch::AgentParameters,
-    underlay::UnderlayParameters,
+    receiver_driven::credit::WindowCredit,
+    registry::{AgentParameters, LawParameters, Scheduler, UnderlayParameters},
 };
 use incast_sim::{
     Config, FlowSpec, base_path,
@@ -129,7 +128,8 @@ impl Case {
     }
 
     fn class(&self, kind: &Kind) -> ClassConfig {
-        let framing = incast_cc::sender::LAWS.iter().find(|law| law.name == kind.law).expect("a law").framing;
+        let framing =
+            incast_cc::registry::LAWS.iter().find(|law| law.name == kind.law).expect("a law").framing;
         let path = base_path(&self.topology.0, self.host.mtu, framing);
         let law = LawParameters::resolve(kind.law, &path, &kind.parameters);
         let law = law.expect("a known law").expect("good parameters");
@@ -507,7 +507,7 @@ proptest! {
 
     #[test]
     fn agrees_on_the_base_round_trip(Fabric(topology) in fabric(), mtu in 64u32..9000) {
-        use incast_cc::sender::Framing;
+        use incast_cc::law::Framing;
         for framing in [Framing::Tcp, Framing::RoceV2, Framing::RoceV2Int, Framing::InfiniBand] {
             let format = Format::of(framing);
             let path = base_path(&topology, mtu, framing);

@@ -4,8 +4,9 @@ mod common;
 
 use common::{MTU, config, delivered, flow, link, link_event, unlimited};
 use incast_cc::{
-    receiver::{Scheduler, window_credit::WindowCredit},
-    sender::{LAWS, Recovery},
+    law::Recovery,
+    receiver_driven::credit::WindowCredit,
+    registry::{LAWS, Scheduler},
 };
 use incast_sim::{
     Config,

@@ -10,8 +10,7 @@ mod common;
 
 use common::{config, flow, text};
 use incast_cc::{
-    parameters::Raw,
-    switch::{AgentParameters, Codepoint, exerciser::Exerciser},
+    agent::Codepoint, parameters::Raw, registry::AgentParameters, testing::exerciser::Exerciser,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,

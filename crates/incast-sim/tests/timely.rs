@@ -6,7 +6,7 @@
 mod common;
 
 use common::{config, flow, link, text};
-use incast_cc::{parameters::Raw, sender::Framing};
+use incast_cc::{law::Framing, parameters::Raw};
 use incast_sim::{
     Outcome, base_path,
     topology::{Dumbbell, SingleSwitch},

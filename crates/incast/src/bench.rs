@@ -2,7 +2,7 @@
 
 use crate::{End, arguments, output};
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use incast_cc::{sender::LAWS, switch::AGENTS};
+use incast_cc::registry::{AGENTS, LAWS};
 use incast_lab::{
     bench::{CASES, Case, Measurement},
     text::bytes,

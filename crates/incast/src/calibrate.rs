@@ -1,7 +1,7 @@
 //! `incast calibrate marimo`: learns the map f from shares of marked packets to loads.
 
 use crate::{End, arguments, output};
-use incast_cc::marimo::{KNOTS, LoadTable};
+use incast_cc::window::marimo::core::{KNOTS, LoadTable};
 use incast_lab::{
     atomic,
     calibrate::{self, CalibrationError, Fit, sweep::Sweep},

@@ -1,7 +1,7 @@
 //! `incast import`: other simulators' input files as scenarios.
 
 use crate::{End, arguments, output};
-use incast_cc::sender::LAWS;
+use incast_cc::registry::LAWS;
 use incast_lab::{
     import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim},
     scenario::nearest::nearest,

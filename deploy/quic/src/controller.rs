@@ -16,7 +16,7 @@ use crate::{
     reno::{MIN_WINDOW, Reno},
     settings::Settings,
 };
-use incast_cc::marimo::{Ack, Connection, ONE};
+use incast_cc::window::marimo::core::{Ack, Connection, ONE};
 use s2n_quic::provider::congestion_controller::{
     self, CongestionController, PathInfo, Publisher, RandomGenerator, RttEstimator, Timestamp,
 };

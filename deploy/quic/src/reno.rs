@@ -9,7 +9,7 @@
 //!       └────────────── persistent congestion: least window ◀───────────────────────────┘
 //! ```
 
-use incast_cc::marimo::{ONE, WINDOW_MAX};
+use incast_cc::window::marimo::core::{ONE, WINDOW_MAX};
 
 /// kMinimumWindow, in packets: RFC 9002, section 7.2.
 pub const MIN_WINDOW: u32 = 2;

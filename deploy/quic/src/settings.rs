@@ -3,9 +3,12 @@
 use crate::reno::MIN_WINDOW;
 use incast_cc::{
     Path,
-    marimo::{Config, LoadTable, ONE, Shared},
+    law::SenderLaw,
     parameters::{ParameterError, Raw},
-    sender::{SenderLaw, marimo::Marimo},
+    window::marimo::{
+        Marimo,
+        core::{Config, LoadTable, ONE, Shared},
+    },
 };
 use incast_units::{Bytes, Rate, Time};
 use std::{sync::Arc, time::Duration};
@@ -74,7 +77,8 @@ impl Settings {
     pub(crate) fn resumed(&self, window: u32, slow_start: bool) -> Shared {
         let config = *self.config();
         let initial_window = window.clamp(config.min_window, config.max_window);
-        let slow_start = if slow_start { config.slow_start } else { incast_cc::marimo::START_STEADY };
+        let slow_start =
+            if slow_start { config.slow_start } else { incast_cc::window::marimo::core::START_STEADY };
         // Only fields that are within their ranges have changed.
         Shared::new(Config { initial_window, slow_start, ..config }, &self.table)
             .unwrap_or_else(|| self.shared.clone())

@@ -3,7 +3,7 @@
 //! A switch has registers, indexed by port and a hash of the flow (X. He et al., J. Cloud Computing 2024: Mercury); the exact table is
 //! open addressing with linear probing, which can forget everything at once.
 
-use super::FlowAddress;
+use crate::agent::FlowAddress;
 use incast_units::Time;
 
 /// Where a notification for an entry goes: the flow of its last data packet, and the priority that it waits in.

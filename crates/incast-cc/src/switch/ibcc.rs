@@ -23,12 +23,13 @@
 //! - One setting holds for all ports, so Victim_Mask is one bit. Credit starvation (CS_Threshold, CS_ReturnDelay, Credit_Mask)
 //!   is left out.
 
-use super::{AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict};
+use crate::agent::{
+    AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+};
 use crate::{
     Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw},
-    sender::Condition,
+    parameters::{Condition, ParameterError, Raw},
 };
 use incast_units::Bytes;
 use std::sync::Arc;
@@ -218,9 +219,9 @@ impl SwitchAgent for Ibcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::{
-        red::Marking,
-        testing::{Given, Setting},
+    use crate::{
+        marking::Marking,
+        switch::testing::{Given, Setting},
     };
     use incast_units::{Rate, Time};
 

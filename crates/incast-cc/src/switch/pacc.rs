@@ -16,15 +16,14 @@
 //!                        the table is cleared
 //! ```
 
-use super::{
+use crate::agent::{
     AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
     Verdict,
 };
 use crate::{
     Cnp, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw},
-    sender::Condition,
+    parameters::{Condition, ParameterError, Raw},
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
@@ -322,9 +321,9 @@ impl SwitchAgent for Pacc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::{
-        red::Marking,
-        testing::{Given, Setting, flow},
+    use crate::{
+        marking::Marking,
+        switch::testing::{Given, Setting, flow},
     };
     use incast_units::Rate;
 

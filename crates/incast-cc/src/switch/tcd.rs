@@ -23,13 +23,14 @@
 //! - All queues start as if never resumed; the simulator's take its start for a resume.
 //! - The default of `interval` is a bound of ours: the paper's formula was not available.
 
-use super::{
-    AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict, red::Marking,
-};
 use crate::{
     Path,
     feedback::CnpContent,
     parameters::{ParameterError, Raw},
+};
+use crate::{
+    agent::{AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict},
+    marking::Marking,
 };
 use incast_units::{Bytes, Rate, Time};
 use std::sync::Arc;

@@ -1,8 +1,11 @@
 //! A switch without packets: it tells an agent what happens, as the tests of agents have it.
 
-use super::{
-    Codepoint, FlowAddress, Notification, PacketView, PortSetup, PortView, Site, SwitchAgent, SwitchView,
-    Verdict, red::Marking,
+use crate::{
+    agent::{
+        Codepoint, FlowAddress, Notification, PacketView, PortSetup, PortView, Site, SwitchAgent, SwitchView,
+        Verdict,
+    },
+    marking::Marking,
 };
 use incast_units::{Rate, Time};
 

@@ -2,20 +2,14 @@
 //!
 //! The stage keeps packets in the order in which they were handed over; what is decided here is when the first of them may
 //! go. One decision may be shared by all flows to a destination ([`Scope`]).
-//!
-//! To add one, write its file, and add it to [`UNDERLAYS`], [`UnderlayParameters`] and [`Underlay`] below.
 
-pub mod constant_hold;
-pub mod onramp;
+modules!(underlay);
 
 use crate::{
     Path,
-    parameters::{ParameterError, ParameterInfo, Raw},
-    sender::Condition,
+    parameters::{Condition, ParameterError, ParameterInfo, Raw},
 };
-use constant_hold::ConstantHold;
 use incast_units::Time;
-use onramp::OnRamp;
 
 /// What a listing says about an underlay.
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +23,6 @@ pub struct UnderlayInfo {
     /// Its parameters.
     pub parameters: &'static [ParameterInfo],
 }
-
-/// Every underlay by name, for listings.
-pub const UNDERLAYS: &[UnderlayInfo] = &[OnRamp::INFO];
 
 crate::choice! {
     /// For what one decision is made.
@@ -104,114 +95,4 @@ pub trait UnderlayStage: Sized {
     /// The packet that went at `sent` took so long one way: picoseconds as the two hosts' clocks show it, below zero if they
     /// disagree.
     fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64);
-}
-
-/// Some underlay's parameters, resolved for a fabric.
-#[derive(Clone, Debug, Default)]
-pub enum UnderlayParameters {
-    /// Packets pass untouched.
-    #[default]
-    None,
-    /// For tests: see [`constant_hold`].
-    ConstantHold(<ConstantHold as UnderlayStage>::Parameters),
-    /// See [`onramp`].
-    OnRamp(<OnRamp as UnderlayStage>::Parameters),
-}
-
-/// The state of some underlay.
-#[derive(Clone, Debug)]
-pub enum Underlay {
-    /// For tests: see [`constant_hold`].
-    ConstantHold(ConstantHold),
-    /// See [`onramp`].
-    OnRamp(OnRamp),
-}
-
-impl UnderlayParameters {
-    /// Resolves the parameters of the underlay called `name`; `None` if there is no such underlay.
-    ///
-    /// # Errors
-    /// An unknown parameter, a wrong kind, or a value that is not allowed.
-    pub fn resolve(name: &str, path: &Path, given: &[(String, Raw)]) -> Option<Result<Self, ParameterError>> {
-        (name == OnRamp::INFO.name).then(|| OnRamp::resolve(path, given).map(Self::OnRamp))
-    }
-
-    /// Nothing is held.
-    #[inline]
-    pub fn is_none(&self) -> bool {
-        matches!(self, Self::None)
-    }
-
-    /// What a listing says about the underlay.
-    pub fn info(&self) -> Option<&'static UnderlayInfo> {
-        match self {
-            Self::None => None,
-            Self::ConstantHold(_) => Some(&ConstantHold::INFO),
-            Self::OnRamp(_) => Some(&OnRamp::INFO),
-        }
-    }
-
-    /// The effective values, as a scenario would write them.
-    pub fn values(&self) -> Vec<(&'static str, Raw)> {
-        match self {
-            Self::None => Vec::new(),
-            Self::ConstantHold(parameters) => ConstantHold::values(parameters),
-            Self::OnRamp(parameters) => OnRamp::values(parameters),
-        }
-    }
-
-    /// See [`UnderlayStage::CONDITIONS`].
-    pub fn conditions(&self) -> &'static [Condition] {
-        match self {
-            Self::None => &[],
-            Self::ConstantHold(_) => ConstantHold::CONDITIONS,
-            Self::OnRamp(_) => OnRamp::CONDITIONS,
-        }
-    }
-
-    /// See [`UnderlayStage::arrangement`].
-    pub fn arrangement(&self) -> Option<Arrangement> {
-        match self {
-            Self::None => None,
-            Self::ConstantHold(parameters) => Some(ConstantHold::arrangement(parameters)),
-            Self::OnRamp(parameters) => Some(OnRamp::arrangement(parameters)),
-        }
-    }
-
-    /// State at `now`; `None` if nothing is held.
-    pub fn start(&self, path: &Path, now: Time) -> Option<Underlay> {
-        match self {
-            Self::None => None,
-            Self::ConstantHold(parameters) => {
-                Some(Underlay::ConstantHold(ConstantHold::start(parameters, path, now)))
-            }
-            Self::OnRamp(parameters) => Some(Underlay::OnRamp(OnRamp::start(parameters, path, now))),
-        }
-    }
-}
-
-impl Underlay {
-    /// See [`UnderlayStage::release`].
-    pub fn release(&mut self, now: Time, head: &Head) -> Time {
-        match self {
-            Self::ConstantHold(stage) => stage.release(now, head),
-            Self::OnRamp(stage) => stage.release(now, head),
-        }
-    }
-
-    /// See [`UnderlayStage::on_release`].
-    pub fn on_release(&mut self, now: Time, head: &Head) {
-        match self {
-            Self::ConstantHold(stage) => stage.on_release(now, head),
-            Self::OnRamp(stage) => stage.on_release(now, head),
-        }
-    }
-
-    /// See [`UnderlayStage::on_report`].
-    pub fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64) {
-        match self {
-            Self::ConstantHold(stage) => stage.on_report(now, sent, one_way_delay),
-            Self::OnRamp(stage) => stage.on_report(now, sent, one_way_delay),
-        }
-    }
 }

@@ -5,7 +5,7 @@
 pub mod isotonic;
 pub mod sweep;
 
-use incast_cc::marimo::{KNOTS, LOAD_MAX, LoadTable, ONE, TableError};
+use incast_cc::window::marimo::core::{KNOTS, LOAD_MAX, LoadTable, ONE, TableError};
 use incast_sim::ConfigError;
 use isotonic::isotonic;
 use std::{

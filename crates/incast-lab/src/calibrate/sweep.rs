@@ -5,9 +5,9 @@
 //! can overload it.
 
 use incast_cc::{
+    law::{Framing, Recovery},
     parameters::Raw,
-    sender::{Framing, LawParameters, Recovery},
-    underlay::UnderlayParameters,
+    registry::{LawParameters, UnderlayParameters},
 };
 use incast_sim::{
     Config, ConfigError, FlowSpec, base_path,

@@ -5,7 +5,7 @@ use super::resolve::{
     Point,
     scheme::{Resolved, toml_value},
 };
-use incast_cc::underlay::UnderlayParameters;
+use incast_cc::registry::UnderlayParameters;
 use toml::{Table, Value};
 
 /// The document at a grid point with every default spelled out.

@@ -1,7 +1,10 @@
 //! The JSON schema of scenarios and the reference page, both from the config structs.
 
 use super::document::Document;
-use incast_cc::{parameters::ParameterInfo, sender::LAWS, switch::AGENTS, underlay::UNDERLAYS};
+use incast_cc::{
+    parameters::ParameterInfo,
+    registry::{AGENTS, LAWS, UNDERLAYS},
+};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 

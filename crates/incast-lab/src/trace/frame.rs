@@ -2,7 +2,7 @@
 //!
 //! Sizes are those of `docs/formats.md`; what fields a simulated packet has none for hold is listed in `docs/trace.md`.
 
-use incast_cc::{sender::Framing, switch::Codepoint};
+use incast_cc::{agent::Codepoint, law::Framing};
 use incast_sim::{fabric::packet::Kind, outcome::PacketFacts};
 
 /// First of the 16,384 dynamic ports (RFC 6335), from which flows get theirs.

@@ -18,7 +18,7 @@ use crate::{
     run::{RunError, memory},
     scenario::Run,
 };
-use incast_cc::{sender::Framing, switch::AgentParameters};
+use incast_cc::{law::Framing, registry::AgentParameters};
 use incast_sim::{
     Config, Outcome, Progress,
     outcome::FlowRecord,

@@ -202,7 +202,7 @@ fn pad(body: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::{results::labels::Labels, trace::frame};
-    use incast_cc::{sender::Framing, switch::Codepoint};
+    use incast_cc::{agent::Codepoint, law::Framing};
     use incast_sim::{
         Outcome,
         fabric::packet::Kind,

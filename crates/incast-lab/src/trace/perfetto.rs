@@ -4,7 +4,7 @@
 //! nanoseconds; exact picoseconds stand beside each slice.
 
 use super::{Traced, protobuf::Message};
-use incast_cc::switch::Codepoint;
+use incast_cc::agent::Codepoint;
 use incast_sim::{
     fabric::packet::Kind,
     outcome::{EventKind, PacketFacts, PacketRecord, Step},

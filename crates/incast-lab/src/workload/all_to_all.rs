@@ -1,7 +1,7 @@
 //! All-to-all: each host sends one flow to each other host.
 
 use super::{Expected, Generate};
-use incast_cc::sender::SizeClass;
+use incast_cc::law::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::Time;
 

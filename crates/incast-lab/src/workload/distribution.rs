@@ -1,7 +1,7 @@
 //! Distributions of flow sizes: sampling by inverting the CDF, and exact means.
 
 use crate::scenario::document::workload::Interpolation;
-use incast_cc::sender::SizeClass;
+use incast_cc::law::SizeClass;
 use incast_sim::engine::random::Stream;
 
 /// What is wrong with a table, and in which line (from 1; 0 for the table as a whole).

@@ -4,7 +4,7 @@ use super::{
     Expected, Generate,
     streams::{Purpose, draw_to_front, stream},
 };
-use incast_cc::sender::SizeClass;
+use incast_cc::law::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::{Bytes, Time};
 

@@ -14,7 +14,7 @@ pub mod streams;
 pub mod trace;
 mod trace_parquet;
 
-use incast_cc::sender::SizeClass;
+use incast_cc::law::SizeClass;
 use incast_sim::{FlowSpec, application::Application};
 use std::fmt::Debug;
 

@@ -5,7 +5,7 @@ use super::{
     distribution::Distribution,
     streams::{Purpose, stream},
 };
-use incast_cc::sender::SizeClass;
+use incast_cc::law::SizeClass;
 use incast_sim::FlowSpec;
 use incast_units::Time;
 

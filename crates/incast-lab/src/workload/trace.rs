@@ -6,7 +6,7 @@
 //! Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
 use super::{Expected, Generate, MOST_BYTES, trace_parquet};
-use incast_cc::sender::SizeClass;
+use incast_cc::law::SizeClass;
 use incast_sim::{FlowSpec, routing::Pinned};
 use incast_units::Time;
 use std::{collections::BTreeMap, path::Path};

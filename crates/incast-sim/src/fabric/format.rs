@@ -1,6 +1,6 @@
 //! Packet formats: how many bytes each protocol puts around its payload.
 
-use incast_cc::sender::Framing;
+use incast_cc::law::Framing;
 
 /// Smallest Ethernet frame (IEEE 802.3, clause 4.4.2).
 pub const SMALLEST_FRAME: u32 = 64;

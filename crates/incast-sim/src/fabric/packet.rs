@@ -2,9 +2,11 @@
 
 use crate::engine;
 use incast_cc::{
+    agent::Codepoint,
     feedback::{Cnp, HopTelemetry},
-    receiver::{Share, TokenName, Word},
-    switch::Codepoint,
+    scheduler::TokenName,
+    share::Share,
+    word::Word,
 };
 use incast_units::Time;
 use std::{fmt, mem::MaybeUninit};

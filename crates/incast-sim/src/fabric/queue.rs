@@ -5,7 +5,7 @@ use crate::engine::{
     Message,
     prefetch::{prefetch, prefetch_for_writing},
 };
-use incast_cc::switch::Codepoint;
+use incast_cc::agent::Codepoint;
 use std::{hint::select_unpredictable, iter::repeat_n};
 
 /// No entry. There is one with this number, which is in no queue: what comes before the first or after the last need

@@ -29,7 +29,7 @@ use crate::{
     sender::{paths::RandomNumbers, slots::Senders, underlay::Stages},
     settings::Settings,
 };
-use incast_cc::receiver::Scheduler;
+use incast_cc::registry::Scheduler;
 use incast_units::Time;
 
 /// What the sender knows of a finished or abandoned flow.

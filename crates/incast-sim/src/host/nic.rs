@@ -14,7 +14,7 @@ use crate::{
     sender::QueuePlace,
     settings::Settings,
 };
-use incast_cc::switch::Codepoint;
+use incast_cc::agent::Codepoint;
 use incast_units::Time;
 use std::collections::{BTreeSet, VecDeque};
 

@@ -4,7 +4,7 @@
 //! packets have positions and the time stamp. Positions are in packets.
 
 use crate::fabric::packet::{Kind, Packet};
-use incast_cc::receiver::{Control, Share};
+use incast_cc::{scheduler::Control, share::Share};
 use incast_units::Time;
 
 /// An order to the sender of a flow; see [`Control`].

@@ -15,9 +15,9 @@ use crate::{
 };
 use incast_cc::{
     Cnp,
-    receiver::End,
-    sender::{Acknowledges, Recovery},
-    switch::Codepoint,
+    agent::Codepoint,
+    law::{Acknowledges, Recovery},
+    scheduler::End,
 };
 use incast_units::Time;
 

@@ -9,7 +9,12 @@ use crate::{
     receiver::Arrival,
     recovery::Received,
 };
-use incast_cc::receiver::{self, Control, End, NewFlow, ReceiverScheduler, Scheduler, Share, Word};
+use incast_cc::{
+    registry::Scheduler,
+    scheduler::{self, Control, End, NewFlow, ReceiverScheduler},
+    share::Share,
+    word::Word,
+};
 use incast_units::Time;
 
 impl Host<'_> {
@@ -50,7 +55,7 @@ impl Host<'_> {
         // The packet carries the flow's length in packets; only its last one says how short that is.
         let size = u64::from(packet.packets) * mtu;
         let arrived = self.receiver.records[arrival.flow as usize].bytes;
-        let seen = receiver::Arrival {
+        let seen = scheduler::Arrival {
             now: context.now(),
             flow: arrival.flow,
             position: u64::from(packet.position) * mtu,
@@ -160,7 +165,7 @@ impl Host<'_> {
 
 /// Tells a scheduler what came with a packet of data: the name of its token, or a word of its sender.
 #[inline(never)]
-fn tell_more(scheduler: &mut Scheduler, packet: &Packet, seen: &receiver::Arrival, uses_tokens: bool) {
+fn tell_more(scheduler: &mut Scheduler, packet: &Packet, seen: &scheduler::Arrival, uses_tokens: bool) {
     if uses_tokens {
         if let Some(name) = packet.token() {
             scheduler.on_token_used(seen.flow, name);
@@ -187,9 +192,9 @@ mod tests {
     };
     use incast_cc::{
         Path,
-        receiver::paced_tokens::PacedTokens,
-        sender::{Framing, LawParameters, Recovery, Transport},
-        underlay::UnderlayParameters,
+        law::{Framing, Recovery, Transport},
+        registry::{LawParameters, UnderlayParameters},
+        testing::paced_tokens::PacedTokens,
     };
     use incast_units::{Rate, Time};
 

@@ -5,7 +5,7 @@ use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet},
 };
-use incast_cc::receiver::{ReceiverScheduler, Signal};
+use incast_cc::scheduler::{ReceiverScheduler, Signal};
 
 /// As a packet carries it, where data have their position.
 const fn code(signal: Signal) -> u32 {

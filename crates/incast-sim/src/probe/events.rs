@@ -2,7 +2,7 @@
 
 use super::{PacketFilter, PacketTrace, PauseCause, Step};
 use crate::fabric::packet::{Kind, Packet};
-use incast_cc::switch::Codepoint;
+use incast_cc::agent::Codepoint;
 use incast_units::Time;
 
 /// What happened to a packet or flow.

@@ -2,7 +2,7 @@
 
 use super::EventKind;
 use crate::fabric::packet::{Kind, Packet};
-use incast_cc::switch::Codepoint;
+use incast_cc::agent::Codepoint;
 use incast_units::Time;
 
 /// Which steps of which packets are recorded. The conditions must all hold.

@@ -18,6 +18,6 @@ pub struct RateSample {
     pub measured_bps: u64,
     /// Window in bytes; `u64::MAX` without.
     pub window_bytes: u64,
-    /// What the law believes about its path ([`incast_cc::sender::SenderLaw::estimate`]).
+    /// What the law believes about its path ([`incast_cc::law::SenderLaw::estimate`]).
     pub estimate: Option<f32>,
 }

@@ -6,7 +6,7 @@ use crate::{
     fabric::packet::Packet,
     settings::Class,
 };
-use incast_cc::{Cnp, switch::Codepoint};
+use incast_cc::{Cnp, agent::Codepoint};
 use incast_units::Time;
 
 /// What to do about an acknowledgement.

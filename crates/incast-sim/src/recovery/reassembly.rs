@@ -114,7 +114,7 @@ impl Reassembly {
 mod tests {
     use super::*;
     use crate::recovery::Scoreboard;
-    use incast_cc::sender::Recovery;
+    use incast_cc::law::Recovery;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

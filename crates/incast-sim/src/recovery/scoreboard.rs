@@ -1,7 +1,7 @@
 //! Scoreboard: which packets of a flow have arrived, are in flight or lost (the name is that of RFC 6675).
 
 use super::{acked::Acked, go_back_n::GoBackN, selective_repeat::SelectiveRepeat};
-use incast_cc::sender::Recovery;
+use incast_cc::law::Recovery;
 
 /// See the module.
 #[derive(Clone, Debug)]

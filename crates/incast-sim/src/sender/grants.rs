@@ -1,7 +1,7 @@
 //! Grants: what the receiver of a flow has allowed.
 
 use super::tokens::Tokens;
-use incast_cc::receiver::Share;
+use incast_cc::share::Share;
 use incast_units::Time;
 
 /// See the module. Flows that are not receiver-driven have unlimited credit.

@@ -27,7 +27,8 @@ use crate::{
 };
 use incast_cc::{
     Cnp, Feedback, Loss,
-    sender::{Acknowledges, Habits, Law, SendOrder},
+    law::{Acknowledges, Habits, SendOrder},
+    registry::Law,
     spray::Fate,
     underlay::Reports,
 };

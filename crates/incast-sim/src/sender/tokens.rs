@@ -1,6 +1,6 @@
 //! Tokens: each lets one packet of a flow go, within its lifetime.
 
-use incast_cc::receiver::TokenName;
+use incast_cc::scheduler::TokenName;
 use incast_units::Time;
 use std::collections::VecDeque;
 

@@ -2,7 +2,10 @@
 //! long.
 
 use crate::{engine::table::FlowTable, fabric::packet::Packet, settings::Class};
-use incast_cc::underlay::{Head, Scope, Underlay};
+use incast_cc::{
+    registry::Underlay,
+    underlay::{Head, Scope},
+};
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;
 

@@ -28,8 +28,8 @@ use crate::{
 };
 use incast_cc::{
     Path,
-    receiver::ReceiverScheduler,
-    sender::{Acknowledges, Recovery},
+    law::{Acknowledges, Recovery},
+    scheduler::ReceiverScheduler,
     underlay::Reports,
 };
 use incast_units::{Bytes, Time};

@@ -5,7 +5,7 @@ use crate::{
     config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
     routing::{Detours, Order, Rule},
 };
-use incast_cc::receiver::ReceiverScheduler;
+use incast_cc::scheduler::ReceiverScheduler;
 use incast_units::Time;
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use crate::{
     flow_control::pfc::{Bounds, Limits, Rules},
     topology::Topology,
 };
-use incast_cc::receiver::ReceiverScheduler;
+use incast_cc::scheduler::ReceiverScheduler;
 use incast_units::{Bytes, Rate, Rounding, Time};
 
 /// A fabric in so far as flow control depends on it.

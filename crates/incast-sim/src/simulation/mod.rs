@@ -19,7 +19,7 @@ use crate::{
     outcome::Outcome,
     topology::Topology,
 };
-use incast_cc::{Path, sender::Framing};
+use incast_cc::{Path, law::Framing};
 use incast_units::{Rate, Time};
 
 pub use channels::check_channels;

@@ -12,8 +12,9 @@ use crate::{
     probe::{EventKind, EventRecord},
     routing::{self, Rule},
 };
-use incast_cc::switch::{
-    Agent, Codepoint, FlowAddress, Marker, Notification, PacketView, PortView, SwitchView, Verdict,
+use incast_cc::{
+    agent::{Codepoint, FlowAddress, Marker, Notification, PacketView, PortView, SwitchView, Verdict},
+    registry::Agent,
 };
 use incast_units::{Rate, Time};
 

@@ -9,7 +9,7 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::switch::{Codepoint, Verdict};
+use incast_cc::agent::{Codepoint, Verdict};
 use incast_units::Time;
 
 impl Switch<'_> {

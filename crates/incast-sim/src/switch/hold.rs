@@ -18,7 +18,7 @@ use crate::{
     routing::Around,
     settings::Settings,
 };
-use incast_cc::switch::{Codepoint, Hold, Order};
+use incast_cc::agent::{Codepoint, Hold, Order};
 use std::collections::VecDeque;
 
 /// Bytes of an answer: the shortest frame.

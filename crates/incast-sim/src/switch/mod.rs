@@ -45,7 +45,11 @@ use crate::{
         pfc::Accounts,
     },
 };
-use incast_cc::switch::{Agent, Notification, PortSetup, Site, red::Marking};
+use incast_cc::{
+    agent::{Notification, PortSetup, Site},
+    marking::Marking,
+    registry::Agent,
+};
 use incast_units::{Rate, Time};
 
 /// The egress side of a port: what every packet that leaves needs, in one cache line.
@@ -180,7 +184,7 @@ pub struct Switch<'a> {
     agent: Agent,
     /// There is no agent to ask: apart from it, which may be large.
     plain: bool,
-    /// The agent treats each port by itself: see [`incast_cc::switch::AgentInfo::by_port`].
+    /// The agent treats each port by itself: see [`incast_cc::agent::AgentInfo::by_port`].
     by_port: bool,
     /// By port.
     leads_to_host: Vec<bool>,

@@ -12,7 +12,7 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::switch::Codepoint;
+use incast_cc::agent::Codepoint;
 
 impl Switch<'_> {
     /// Packets arrived, each at its port.

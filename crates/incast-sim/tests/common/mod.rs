@@ -11,10 +11,10 @@ pub mod random;
 
 use incast_cc::{
     Path,
+    law::LawInfo,
     parameters::Raw,
-    receiver::ReceiverScheduler,
-    sender::{LAWS, LawInfo, LawParameters},
-    underlay::UnderlayParameters,
+    registry::{LAWS, LawParameters, UnderlayParameters},
+    scheduler::ReceiverScheduler,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,

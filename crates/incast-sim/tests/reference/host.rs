@@ -9,8 +9,9 @@ use super::{
 };
 use incast_cc::{
     Cnp,
-    receiver::{Arrival, Control, ReceiverScheduler, Scheduler},
-    sender::{Framing, Recovery},
+    law::{Framing, Recovery},
+    registry::Scheduler,
+    scheduler::{Arrival, Control, ReceiverScheduler},
 };
 use incast_sim::{
     Config, FlowSpec, base_path,

@@ -5,7 +5,7 @@ use super::{
     link::GAP,
     recovery::{News, Recovery},
 };
-use incast_cc::{Feedback, Loss, sender::Law};
+use incast_cc::{Feedback, Loss, registry::Law};
 use incast_sim::{
     Config, FlowSpec, base_path, config::ClassConfig, engine::random::mix, sender::flow::ecmp_hash,
 };
@@ -62,7 +62,7 @@ impl<'a> Sender<'a> {
         let path = base_path(&config.topology, config.host.mtu, class.law.info().framing);
         let stream = mix(0x464c_4f57 << 32 | u64::from(spec.source));
         let random = mix(config.seed ^ stream ^ u64::from(sequence)) as u32;
-        let go_back_n = class.recovery == incast_cc::sender::Recovery::GoBackN;
+        let go_back_n = class.recovery == incast_cc::law::Recovery::GoBackN;
         Self {
             config,
             class,

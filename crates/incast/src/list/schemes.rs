@@ -4,9 +4,7 @@ use super::{Entry, wrap};
 use incast_cc::{
     Path,
     parameters::{ParameterInfo, Raw},
-    sender::LAWS,
-    switch::AGENTS,
-    underlay::UNDERLAYS,
+    registry::{AGENTS, LAWS, UNDERLAYS},
 };
 use incast_units::{Rate, Time};
 use serde_json::{Map, Value, json};

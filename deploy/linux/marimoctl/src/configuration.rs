@@ -5,7 +5,7 @@
 //! packets, as TCP has no BDP to begin with.
 
 use crate::failure::{Failure, Outcome};
-use incast_cc::marimo::{
+use incast_cc::window::marimo::core::{
     Config, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, NEVER, ONE, START_EPOCH, START_MARK, START_STEADY,
     WINDOW_MAX,
 };
@@ -249,7 +249,7 @@ pub fn describe(config: &Config) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_cc::marimo::{LoadTable, Shared};
+    use incast_cc::window::marimo::core::{LoadTable, Shared};
 
     fn given(text: &str) -> Outcome<Config> {
         resolve(&parse("host.conf", text)?)

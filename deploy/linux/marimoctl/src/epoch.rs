@@ -1,7 +1,7 @@
 //! One entry of either trace: the BPF object's ring or the module's tracepoints.
 
 use crate::layout::{self, Record};
-use incast_cc::marimo::ONE;
+use incast_cc::window::marimo::core::ONE;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -3,7 +3,7 @@
 //! All structures are plain numbers without padding. [`Plain`] turns them into bytes and back; the maps' sizes, which
 //! the kernel tells, are compared with theirs before one is written.
 
-use incast_cc::marimo::{Ack, Config, KNOTS};
+use incast_cc::window::marimo::core::{Ack, Config, KNOTS};
 use serde::Serialize;
 
 /// Name under which the kernel knows the BPF form.

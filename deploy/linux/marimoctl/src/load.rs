@@ -8,7 +8,7 @@ use crate::{
     layout::{Knots, NAME, Plain, Settings},
     lock, table,
 };
-use incast_cc::marimo::{Config, LoadTable};
+use incast_cc::window::marimo::core::{Config, LoadTable};
 use libbpf_rs::{MapCore, ObjectBuilder};
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! The kernel module tcp_marimo, where it is loaded, through its files in sysfs.
 
 use crate::failure::{Failure, Outcome, While};
-use incast_cc::marimo::LoadTable;
+use incast_cc::window::marimo::core::LoadTable;
 use std::{fs, path::Path};
 
 /// Name of the module.

@@ -41,7 +41,7 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
 }
 
 /// What stands in the last line of the table's file.
-pub fn checksum(table: &incast_cc::marimo::LoadTable) -> u32 {
+pub fn checksum(table: &incast_cc::window::marimo::core::LoadTable) -> u32 {
     let text = table.text(&[]);
     let sum = text.lines().last().and_then(|line| line.strip_prefix("checksum "));
     u32::from_str_radix(sum.expect("a table's text ends with it"), 16).expect("hexadecimal")

@@ -9,7 +9,7 @@ use crate::{
     module,
     set_table::checksum,
 };
-use incast_cc::marimo::LoadTable;
+use incast_cc::window::marimo::core::LoadTable;
 use serde::Serialize;
 use std::{collections::BTreeMap, fs};
 

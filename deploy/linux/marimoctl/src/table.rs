@@ -4,7 +4,7 @@ use crate::{
     configuration::decimal,
     failure::{Failure, Outcome},
 };
-use incast_cc::marimo::{Config, LoadTable, ONE, Shared};
+use incast_cc::window::marimo::core::{Config, LoadTable, ONE, Shared};
 use std::{fs, path::Path};
 
 /// A table's file.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::settings::Settings;
-use incast_cc::marimo::{
+use incast_cc::window::marimo::core::{
     Config, LoadTable, Shared, WINDOW_MAX,
     vectors::{self, Event, Says},
 };

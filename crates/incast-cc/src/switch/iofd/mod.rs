@@ -47,14 +47,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::{
+use crate::agent::{
     AgentInfo, Effects, FlowAddress, Hold, Order as Wanted, PacketView, PortView, Site, SwitchAgent,
     SwitchView, Verdict,
 };
 use crate::{
     Path,
-    parameters::{ParameterError, Raw},
-    sender::Condition,
+    parameters::{Condition, ParameterError, Raw},
 };
 use incast_units::{Bytes, Time};
 use std::{collections::VecDeque, sync::Arc};
@@ -432,7 +431,12 @@ impl SwitchAgent for Iofd {
     fn on_pause(&mut self, _port: &PortView) {}
     fn on_resume(&mut self, _port: &PortView) {}
 
-    fn on_timer(&mut self, now: Time, switch: &impl SwitchView, _send: &mut dyn FnMut(super::Notification)) {
+    fn on_timer(
+        &mut self,
+        now: Time,
+        switch: &impl SwitchView,
+        _send: &mut dyn FnMut(crate::agent::Notification),
+    ) {
         for place in 0..self.table.places() {
             let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry))
             else {

@@ -1,7 +1,10 @@
 //! The rule by hand: one switch with three ways to a destination, and a host's port.
 
 use super::*;
-use crate::switch::{Codepoint, Marker, PortSetup, Verdict, red::Marking};
+use crate::{
+    agent::{Codepoint, Marker, PortSetup, Verdict},
+    marking::Marking,
+};
 use incast_units::Rate;
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@
 //! `docs/mercury.md`.
 
 use super::readings::{Decrease, DuringPause, Parameters, Received, TimerStart};
-use crate::switch::PortView;
+use crate::agent::PortView;
 use incast_units::{Rate, Time};
 
 /// What detection keeps of one priority of a port.

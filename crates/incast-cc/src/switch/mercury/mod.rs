@@ -15,22 +15,25 @@
 //!   a packet enters a Determined port with Q > Thr:  Win = C data_f / Sum x baseRTT, to its sender
 //! ```
 //!
-//! The sender's half is the window's cap on each law (`sender/grant.rs`) and DCQCN's `decrease_guard`. Readings M1 to M14 and
+//! The sender's half is the window's cap on each law (`granted_window.rs`) and DCQCN's `decrease_guard`. Readings M1 to M14 and
 //! deviations are in `docs/mercury.md`. One queue pair is one flow here.
 
 mod detection;
 mod readings;
 mod windows;
 
-use super::{
-    AgentInfo, Codepoint, Effects, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
-    Verdict, flow_table::Table, red::Marking,
-};
+use super::flow_table::Table;
 use crate::{
     Cnp, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw},
-    sender::Condition,
+    parameters::{Condition, ParameterError, Raw},
+};
+use crate::{
+    agent::{
+        AgentInfo, Codepoint, Effects, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
+        Verdict,
+    },
+    marking::Marking,
 };
 use detection::Detection;
 use incast_units::{Rate, Time};

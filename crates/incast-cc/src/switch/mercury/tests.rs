@@ -4,7 +4,7 @@ use super::{
     windows::{pair, queue_pair, window},
     *,
 };
-use crate::switch::{FlowAddress, PortSetup};
+use crate::agent::{FlowAddress, PortSetup};
 use incast_units::Bytes;
 use proptest::prelude::*;
 use std::{

@@ -1,9 +1,9 @@
 //! Algorithm 2, window-based notification: the flow table of a port, and what flows are granted of its rate.
 
 use super::readings::{Parameters, Sharing};
-use crate::switch::{
-    FlowAddress, PacketView,
-    flow_table::{Entry, Table, Told},
+use crate::{
+    agent::{FlowAddress, PacketView},
+    switch::flow_table::{Entry, Table, Told},
 };
 use incast_units::Time;
 

@@ -25,8 +25,7 @@ mod vectors;
 use super::{Arrangement, Head, Reports, Scope, UnderlayInfo, UnderlayStage};
 use crate::{
     Path,
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-    sender::Condition,
+    parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use decision::{Config, Decision, ONE, SPAN_MAX};
 use incast_units::{Bytes, Time};

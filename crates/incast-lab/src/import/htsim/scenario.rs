@@ -2,7 +2,7 @@
 
 use super::{Inputs, matrix::Matrix, topology::Fabric};
 use crate::import::{Names, page::Page};
-use incast_cc::sender::LAWS;
+use incast_cc::registry::LAWS;
 use incast_units::{Bytes, Time};
 
 /// Payload of every packet: the peer has no shorter ones.

@@ -1,7 +1,10 @@
 //! Algorithms by name, beside laws: `switch.agent` and `underlay`. The name stands alone, or in a table with parameters.
 
 use super::scheme::{Parameter, Parameters, Written};
-use incast_cc::{parameters::ParameterInfo, switch::AGENTS, underlay::UNDERLAYS};
+use incast_cc::{
+    parameters::ParameterInfo,
+    registry::{AGENTS, UNDERLAYS},
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,

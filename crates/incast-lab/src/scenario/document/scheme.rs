@@ -271,7 +271,7 @@ impl JsonSchema for Scheme {
         "Scheme".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let laws: Vec<&str> = incast_cc::sender::LAWS.iter().map(|law| law.name).collect();
+        let laws: Vec<&str> = incast_cc::registry::LAWS.iter().map(|law| law.name).collect();
         let switch = generator.subschema_for::<Switch>();
         let host = generator.subschema_for::<Host>();
         let refinement = generator.subschema_for::<Refinement>();
@@ -305,7 +305,7 @@ impl JsonSchema for Refinement {
         "Refinement".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let laws: Vec<&str> = incast_cc::sender::LAWS.iter().map(|law| law.name).collect();
+        let laws: Vec<&str> = incast_cc::registry::LAWS.iter().map(|law| law.name).collect();
         let underlay = generator.subschema_for::<Underlay>();
         json_schema!({
             "type": "object",

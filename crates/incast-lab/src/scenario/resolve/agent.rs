@@ -16,9 +16,10 @@ use super::{
 use incast_cc::{
     Path,
     feedback::CnpContent,
+    granted_window,
+    law::LawInfo,
     parameters::Raw,
-    sender::{LawInfo, grant},
-    switch::{AGENTS, AgentParameters},
+    registry::{AGENTS, AgentParameters},
 };
 use incast_sim::{config::ClassConfig, routing::Rule, topology::Topology};
 
@@ -130,7 +131,7 @@ pub fn ungranted(scheme: &Resolved, given: impl Fn(&str) -> bool) -> Vec<&'stati
     if scheme.switch.agent.effects().notifies == CnpContent::Windows {
         return Vec::new();
     }
-    grant::PARAMETERS.iter().copied().filter(|key| given(key)).collect()
+    granted_window::PARAMETERS.iter().copied().filter(|key| given(key)).collect()
 }
 
 /// Deflection and virtual channels where there is nothing for them to do.

@@ -6,7 +6,7 @@ use super::super::{
     error::Problem,
     tree::keys,
 };
-use incast_cc::{Path, sender::Recovery};
+use incast_cc::{Path, law::Recovery};
 use incast_sim::config::{Echo, HostConfig, LoadBalancing};
 use incast_units::Time;
 

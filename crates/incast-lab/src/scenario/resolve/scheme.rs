@@ -24,9 +24,10 @@ use crate::scenario::de;
 use incast_cc::{
     Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw},
-    receiver::{ReceiverScheduler, Scheduler},
-    sender::{Acknowledges, Condition, LAWS, LawInfo, LawParameters, Recovery, SizeClass},
+    law::{Acknowledges, LawInfo, Recovery, SizeClass},
+    parameters::{Condition, ParameterError, Raw},
+    registry::{LAWS, LawParameters, Scheduler},
+    scheduler::ReceiverScheduler,
 };
 use incast_sim::{
     Fabric,

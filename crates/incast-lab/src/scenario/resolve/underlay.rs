@@ -7,9 +7,10 @@ use super::{
 };
 use incast_cc::{
     Path,
+    law::Acknowledges,
     parameters::Setting,
-    sender::Acknowledges,
-    underlay::{Reports, UNDERLAYS, UnderlayParameters},
+    registry::{UNDERLAYS, UnderlayParameters},
+    underlay::Reports,
 };
 use incast_units::Time;
 

@@ -10,7 +10,7 @@ use super::super::{
     quantity::Size,
     tree::keys,
 };
-use incast_cc::sender::LawInfo;
+use incast_cc::law::LawInfo;
 use incast_sim::{config::Wire, fabric::format::Format};
 use incast_units::Rounding;
 

@@ -1,7 +1,7 @@
 //! `switch.agent`: what it names, what it changes at senders, and what is in vain.
 
 use super::*;
-use incast_cc::switch::AGENTS;
+use incast_cc::registry::AGENTS;
 
 /// Every in-switch algorithm can be named, with and without parameters, in `[switch]` and in a scheme.
 #[test]

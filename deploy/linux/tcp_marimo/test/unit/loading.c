@@ -21,7 +21,7 @@ static void expect_load(int expected, const char *reason)
 static void test_parameters(void)
 {
 	expect_load(0, NULL);
-	/* The defaults are the simulator's (sender/marimo.rs). */
+	/* The defaults are the simulator's (window/marimo.rs). */
 	EQUAL(marimo_config.increase_below, 58982);
 	EQUAL(marimo_config.decrease_above, 65536);
 	EQUAL(marimo_config.target, 62259);

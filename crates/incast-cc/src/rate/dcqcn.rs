@@ -1,0 +1,599 @@
+//! DCQCN: a rate that is cut by congestion notifications and recovers in stages, by a timer and a byte counter.
+//!
+//! Source: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015: the reaction point (RP).
+//! The notification point is the receiving host's ([`SenderLaw::notification_interval`]), the congestion point the
+//! switch's RED. Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, has the
+//! fixed point. HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for the variant of NICs.
+//!
+//! ```text
+//!             CNP: R_T = R_C, R_C (1 - alpha / 2), alpha up, T = BC = 0
+//!         ┌──────────────────────────────────────────────────────────────┐
+//!         ▼                                                              │
+//!   fast recovery ──────────▶ additive increase ─────────▶ hyper increase│  each timer expiry: T + 1,
+//!   R_C = (R_T + R_C) / 2     R_T + R_AI, then the same    R_T + i R_HAI ┘  each B bytes sent: BC + 1
+//!   max(T, BC) <= F           one of them > F              both > F
+//! ```
+//!
+//! Readings and deviations (all in `docs/dcqcn.md`):
+//! - Fast recovery is five steps to a fixed target, as the paper's text has it; its algorithm, which compares after
+//!   counting, has four. [`FastRecovery`] has both.
+//! - [`Notification::EcnEcho`] is HPCC's simulator's: no notification packets, marks come back with acknowledgements.
+//! - A notification that says UE and not CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless Networks",
+//!   SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
+//! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
+//!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
+//! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
+//!   fired, so that the rate rises during the gap.
+//! - Losses and timeouts do not change the rate: the paper has a lossless fabric.
+
+use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
+use crate::{
+    Cnp, Feedback, Loss, Path, Periodic,
+    feedback::CnpContent,
+    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+};
+use crate::{
+    granted_window::{self, Grant, GrantUntil},
+    law::{Framing, LawInfo, Recovery, SenderLaw},
+    parameters::Condition,
+};
+use incast_units::{Bytes, Rate, Time};
+use std::sync::Arc;
+
+crate::choice! {
+    /// Whose reaction point.
+    pub enum Variant {
+        /// SIGCOMM 2015: a CNP cuts at once.
+        Paper = "paper",
+        /// The NIC's, as HPCC's simulator has it: a CNP is remembered until the next tick.
+        Mellanox = "mellanox",
+    }
+}
+
+crate::choice! {
+    /// How long fast recovery lasts.
+    pub enum FastRecovery {
+        /// While max(T, BC) is at most F: F steps.
+        AtMost = "at-most",
+        /// While it is below F: F - 1 steps, the algorithm to the letter.
+        Below = "below",
+    }
+}
+
+crate::choice! {
+    /// Which cuts lower the target rate to the rate before the cut.
+    pub enum ClampTarget {
+        /// All (SIGCOMM 2015).
+        Always = "always",
+        /// Those after an increase: several cuts in a row keep the target of the first (HPCC's simulator).
+        AfterIncrease = "after-increase",
+    }
+}
+
+crate::choice! {
+    /// How a sender learns of marks.
+    pub enum Notification {
+        /// By congestion notification packets of the receiver (SIGCOMM 2015).
+        Cnp = "cnp",
+        /// Each acknowledgement of a marked packet counts as one (HPCC's simulator).
+        EcnEcho = "ecn-echo",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of DCQCN.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
+        /// The paper's reaction point or the NIC's.
+        variant: Variant = "\"paper\"; hpcc-lineage: \"mellanox\"", |_| Variant::Paper, "\"paper\" or \"mellanox\"", |_| true, "SIGCOMM 2015; \"mellanox\" is HPCC's simulator";
+        /// g: weight of the newest period in the moving average alpha.
+        gain: f64 = "1/256", |_| 1.0 / 256.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "SIGCOMM 2015";
+        /// K: alpha decays after each such time without a CNP; with the variant mellanox it is updated each such time.
+        alpha_timer: Time = "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, paper: 1us", |path| path.base_rtt.mul_f64(5.5), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us";
+        /// T: time after which the rate rises by a step.
+        increase_timer: Time = "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, paper: 300us", |path| path.base_rtt.mul_f64(5.5), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us";
+        /// Variant mellanox: cuts happen at the ticks of a timer with this period.
+        decrease_timer: Time = "4/13 base RTT; paper: 4us", |path| path.base_rtt.mul_f64(4.0 / 13.0), "above 0", |t| *t > Time::ZERO, "HPCC's simulator (4us), at 13us";
+        /// B: payload bytes after which the rate rises by a step. The variant mellanox has none.
+        byte_counter: Bytes = "200 rate x base RTT; paper: 10MB", |path| Bytes::new(200 * path.rate.bytes_in(path.base_rtt).get()), "at least 1B", |b| b.get() > 0, "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours)";
+        /// N: the receiver sends at most one CNP for a flow in this time; 0 answers every mark.
+        cnp_interval: Time = "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, paper: 4us", |path| path.base_rtt.saturating_mul(5), "any time", |_| true, "SIGCOMM 2015 (50us), at a base RTT of 10us (ours); mellanox: no more often than cuts";
+        /// F: steps of fast recovery.
+        fast_recovery: u64 = "5; mellanox: 1", |_| 5, "1 to 1000", |f| (1..=1000).contains(f), "SIGCOMM 2015; HPCC's simulator";
+        /// How long fast recovery lasts.
+        fast_recovery_while: FastRecovery = "\"at-most\"", |_| FastRecovery::AtMost, "\"at-most\" or \"below\"", |_| true, "SIGCOMM 2015: \"at-most\" is its text, \"below\" its algorithm";
+        /// R_AI: what an additive increase adds to the target rate.
+        additive_increase: Rate = "rate / 1000; paper: 40Mbps; mellanox: rate / 5000", |path| share(path, 1000), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 40Mbps at 40Gbps; HPCC's simulator: 5Mbps at 25Gbps";
+        /// R_HAI: what a hyper increase adds to the target rate, times the number of such steps.
+        hyper_increase: Rate = "rate / 200; paper: 200Mbps; mellanox: rate / 500", |path| share(path, 200), "at least 1bps", |r| r.bps() > 0, "ns3-rdma: 200Mbps at 40Gbps; HPCC's simulator: 50Mbps at 25Gbps, not multiplied";
+        /// Least rate.
+        min_rate: Rate = "rate / 400; paper: 100Mbps; mellanox: rate / 100", |path| share(path, 400), "at least 1bps", |r| r.bps() > 0, "HPCC's simulator: 100Mbps, and 1Gbps at 100Gbps";
+        /// Which cuts lower the target rate.
+        clamp_target: ClampTarget = "\"always\"; mellanox: \"after-increase\"", |_| ClampTarget::Always, "\"always\" or \"after-increase\"", |_| true, "SIGCOMM 2015; HPCC's simulator";
+        /// Whether receivers send notifications, or acknowledgements that echo a mark are taken for them.
+        notification: Notification = "\"cnp\"; hpcc-lineage: \"ecn-echo\"", |_| Notification::Cnp, "\"cnp\" or \"ecn-echo\"", |_| true, "SIGCOMM 2015; \"ecn-echo\" is HPCC's simulator";
+        /// Variant mellanox: the ticks of cuts come so much after the notification's multiples of `decrease_timer`.
+        decrease_delay: Time = "0ns; hpcc-lineage: 1ns", |_| Time::ZERO, "any time", |_| true, "HPCC's simulator, so that alpha's tick comes first";
+        /// Variant mellanox: share of the rate that the first notification leaves.
+        first_notification: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "HPCC's simulator (RateOnFirstCnp)";
+        /// A new rate changes the gap to the next packet that is under way, too.
+        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        /// A limit of what is in flight, beside the rate.
+        in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019";
+        /// The window that `in_flight` means, at line rate.
+        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
+        /// Which packets the window lets go.
+        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
+        /// A notification that comes less than this after the last cut does not cut again; alpha rises all the same, and a window that it
+        /// grants counts. "cnp-interval" is the time in which a receiver would send one.
+        decrease_guard: Guard = "0ns", |_| Guard::Time(Time::ZERO), "any time, or \"cnp-interval\"", |_| true, "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not";
+        /// What ends a window that a switch granted: the first increase of the rate (a step of recovery, by timer or byte counter), or a time without notifications.
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        /// That time.
+        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+    }
+}
+
+/// A time after a cut during which there is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// So long.
+    Time(Time),
+    /// As long as `cnp_interval`.
+    CnpInterval,
+}
+
+impl Guard {
+    const CNP_INTERVAL: &'static str = "cnp-interval";
+}
+
+impl Setting for Guard {
+    const KIND: &'static str = "a time such as \"50us\", or \"cnp-interval\"";
+    fn read(raw: &Raw) -> Result<Self, String> {
+        match raw {
+            Raw::Text(text) if text == Self::CNP_INTERVAL => Ok(Self::CnpInterval),
+            _ => Time::read(raw).map(Self::Time).map_err(|_| format!("found {raw}, expected {}", Self::KIND)),
+        }
+    }
+    fn write(&self) -> Raw {
+        match self {
+            Self::Time(time) => time.write(),
+            Self::CnpInterval => Raw::Text(Self::CNP_INTERVAL.to_owned()),
+        }
+    }
+}
+
+fn share(path: &Path, of: u64) -> Rate {
+    Rate::from_bps((path.rate.bps() / of).max(1))
+}
+
+/// Defaults that differ from those of the variant paper in the profile scaled.
+fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static str, Raw)> {
+    let text = |(key, value): (&'static str, &str)| (key, Raw::Text(value.to_owned()));
+    let time = |share: f64| Raw::Text(path.base_rtt.mul_f64(share).max(Time::from_ps(1)).to_string());
+    let rate = |of: u64| Raw::Text(share(path, of).to_string());
+    let mut defaults = vec![("variant", variant.write())];
+    if profile != Profile::Scaled {
+        defaults.extend(
+            [
+                ("alpha_timer", "55us"),
+                ("increase_timer", "55us"),
+                ("decrease_timer", "4us"),
+                ("byte_counter", "10MB"),
+                ("cnp_interval", "50us"),
+                ("additive_increase", "40Mbps"),
+                ("hyper_increase", "200Mbps"),
+                ("min_rate", "100Mbps"),
+            ]
+            .map(text),
+        );
+    }
+    if variant == Variant::Mellanox {
+        defaults.push(("fast_recovery", Raw::Integer(1)));
+        defaults.push(text(("clamp_target", "after-increase")));
+        // HPCC's simulator scales rates with the link itself.
+        defaults.push(("additive_increase", rate(5000)));
+        defaults.push(("hyper_increase", rate(500)));
+        defaults.push(("min_rate", rate(100)));
+        match profile {
+            Profile::Paper | Profile::HpccLineage => defaults.extend(
+                [("alpha_timer", "1us"), ("increase_timer", "300us"), ("cnp_interval", "4us")].map(text),
+            ),
+            Profile::Scaled => defaults.extend([
+                ("alpha_timer", time(1.0 / 13.0)),
+                ("increase_timer", time(300.0 / 13.0)),
+                ("cnp_interval", time(4.0 / 13.0)),
+            ]),
+        }
+    }
+    if profile == Profile::HpccLineage {
+        defaults.extend([("notification", "ecn-echo"), ("decrease_delay", "1ns")].map(text));
+        defaults.push(("repace", Raw::Flag(false)));
+        defaults.extend(rate_based::lineage_window(path));
+    }
+    defaults
+}
+
+/// What all flows of a fabric share. Rates in bit/s.
+#[derive(Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    line: f64,
+    min_rate: f64,
+    additive: f64,
+    hyper: f64,
+    byte_counter: u64,
+    /// Stages up to here are fast recovery.
+    recovery_stages: u64,
+    /// Below this rate packets are further apart than the timer.
+    slow: f64,
+    limit: Limit,
+    decrease_guard: Time,
+    grants: granted_window::Rule,
+}
+
+/// State of a flow.
+#[derive(Clone, Debug)]
+pub struct Dcqcn {
+    /// R_C and R_T in bit/s.
+    current: f64,
+    target: f64,
+    alpha: f64,
+    alpha_timer: Periodic,
+    increase_timer: Periodic,
+    /// Variant mellanox: the ticks at which cuts happen.
+    decrease_timer: Periodic,
+    /// Payload bytes since the last step of the byte counter.
+    counted: u64,
+    /// T and BC.
+    timer_stage: u32,
+    byte_stage: u32,
+    /// A CNP has come before.
+    was_notified: bool,
+    /// Variant mellanox: a CNP has come since the last tick of alpha's timer, and of that of cuts.
+    alpha_pending: bool,
+    cut_pending: bool,
+    /// Before this there is no other cut.
+    guarded_until: Time,
+    grant: Grant,
+    constants: Arc<Constants>,
+}
+
+/// `alpha = (1 - g) alpha + g`, for a CNP (SIGCOMM 2015, equation 1).
+fn raised(alpha: f64, gain: f64) -> f64 {
+    (1.0 - gain) * alpha + gain
+}
+
+/// `alpha = (1 - g) alpha`, for each period without one (SIGCOMM 2015, equation 2).
+fn decayed(alpha: f64, gain: f64, periods: u64) -> f64 {
+    match periods {
+        0 => alpha,
+        1 => alpha * (1.0 - gain),
+        _ => alpha * libm::pow(1.0 - gain, periods as f64),
+    }
+}
+
+/// `R_C (1 - alpha / 2)` (SIGCOMM 2015, equation 1).
+fn cut(rate: f64, alpha: f64) -> f64 {
+    rate * (1.0 - alpha / 2.0)
+}
+
+/// What an increase adds to the target: nothing in fast recovery, `R_AI` once one of the two stages is past it, `i R_HAI`
+/// once both are, i counting from 1 (SIGCOMM 2015, section 3.1).
+fn target_step(constants: &Constants, timer: u64, bytes: u64) -> f64 {
+    let last = constants.recovery_stages;
+    let (least, most) = (timer.min(bytes), timer.max(bytes));
+    if most <= last {
+        0.0
+    } else if least > last {
+        constants.hyper * (least - last) as f64
+    } else {
+        constants.additive
+    }
+}
+
+/// The same with one counter: one additive step, then constant hyper steps (HPCC's simulator).
+fn target_step_mellanox(constants: &Constants, timer: u64) -> f64 {
+    match timer {
+        _ if timer <= constants.recovery_stages => 0.0,
+        _ if timer == constants.recovery_stages + 1 => constants.additive,
+        _ => constants.hyper,
+    }
+}
+
+/// A rate this close to the line's, in bit/s, has arrived.
+const NEAR: f64 = 1000.0;
+
+impl Dcqcn {
+    /// The rate is below that of the line, or a step of recovery is awaited to end a grant: timer and byte counter matter.
+    #[inline]
+    fn is_limited(&self) -> bool {
+        self.current < self.constants.line || self.grant.awaits_increase()
+    }
+
+    /// Brings the state to `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        self.grant.expire(now);
+        if self.cut_pending && self.decrease_timer.next() <= now {
+            let tick = self.decrease_timer.next();
+            self.expire(tick);
+            self.cut(tick);
+            self.cut_pending = false;
+        }
+        if self.is_limited() {
+            self.expire(now);
+        }
+    }
+
+    /// Timers up to `now`.
+    fn expire(&mut self, now: Time) {
+        self.expire_alpha(now);
+        if !self.is_limited() {
+            return;
+        }
+        for _ in 0..self.increase_timer.expired(now) {
+            self.timer_stage = self.timer_stage.saturating_add(1);
+            self.increase();
+            if !self.is_limited() {
+                break;
+            }
+        }
+    }
+
+    fn expire_alpha(&mut self, now: Time) {
+        let mut periods = self.alpha_timer.expired(now);
+        if periods > 0 && self.alpha_pending {
+            self.alpha = raised(self.alpha, self.constants.parameters.gain);
+            self.alpha_pending = false;
+            periods -= 1;
+        }
+        self.alpha = decayed(self.alpha, self.constants.parameters.gain, periods);
+    }
+
+    /// One step of recovery: `R_C = (R_T + R_C) / 2`.
+    fn increase(&mut self) {
+        let constants = &*self.constants;
+        let (timer, bytes) = (u64::from(self.timer_stage), u64::from(self.byte_stage));
+        let step = match constants.parameters.variant {
+            Variant::Paper => target_step(constants, timer, bytes),
+            Variant::Mellanox => target_step_mellanox(constants, timer),
+        };
+        self.target = (self.target + step).min(constants.line);
+        self.current = (self.target + self.current) / 2.0;
+        if constants.line - self.current < NEAR {
+            self.current = constants.line;
+        }
+        self.grant.on_increase(&constants.grants);
+    }
+
+    /// Starts recovery anew at `now`, towards the rate that there is.
+    fn start_over(&mut self, now: Time) {
+        let clamps = match self.constants.parameters.clamp_target {
+            ClampTarget::Always => true,
+            ClampTarget::AfterIncrease => self.timer_stage > 0 || self.byte_stage > 0,
+        };
+        if clamps {
+            self.target = self.current;
+        }
+        (self.timer_stage, self.byte_stage, self.counted) = (0, 0, 0);
+        self.increase_timer.restart(now);
+    }
+
+    /// Cuts the rate at `now` and starts recovery anew. Alpha is the caller's.
+    fn cut(&mut self, now: Time) {
+        self.start_over(now);
+        self.current = cut(self.current, self.alpha).max(self.constants.min_rate);
+        self.guarded_until = now.saturating_add(self.constants.decrease_guard);
+    }
+
+    /// A notification of UE without CE has come (TCD's hold rule): nothing is cut, and recovery starts anew. Alpha stays, and
+    /// where its timer starts with each notification it does so with this one.
+    fn hold(&mut self, now: Time) {
+        self.catch_up(now);
+        if self.constants.parameters.variant == Variant::Paper {
+            self.expire_alpha(now);
+            self.alpha_timer.restart(now);
+        }
+        self.start_over(now);
+    }
+
+    /// A notification has come.
+    fn notified(&mut self, now: Time) {
+        self.catch_up(now);
+        let mellanox = self.constants.parameters.variant == Variant::Mellanox;
+        let may_cut = now >= self.guarded_until;
+        if !std::mem::replace(&mut self.was_notified, true) {
+            // Nothing ran before the first one: alpha is still 1.
+            self.alpha_timer.restart(now);
+            self.decrease_timer.restart(now.saturating_add(self.constants.parameters.decrease_delay));
+            self.cut_pending = mellanox;
+            if mellanox {
+                self.current *= self.constants.parameters.first_notification;
+                self.target = self.current;
+            }
+        } else if mellanox {
+            if !self.cut_pending {
+                // Ticks that found nothing to do.
+                self.decrease_timer.expired(now);
+            }
+            self.expire_alpha(now);
+            (self.alpha_pending, self.cut_pending) = (true, self.cut_pending || may_cut);
+        }
+        if !mellanox {
+            self.expire_alpha(now);
+            if may_cut {
+                self.cut(now);
+            }
+            self.alpha = raised(self.alpha, self.constants.parameters.gain);
+            self.alpha_timer.restart(now);
+        }
+    }
+}
+
+impl Dcqcn {
+    /// The flow does not send faster than this, in bit/s, whatever it is allowed: the next cut is one of that.
+    pub(crate) fn confine(&mut self, now: Time, rate: f64) {
+        self.catch_up(now);
+        let rate = rate.max(self.constants.min_rate);
+        if rate < self.current {
+            self.current = rate;
+            self.increase_timer.restart(now);
+        }
+    }
+
+    /// What a notification grants counts whether it cut or not.
+    fn granted(&mut self, now: Time, cnp: &Cnp) {
+        let was_limited = self.is_limited();
+        self.grant.on_cnp(&self.constants.grants, now, cnp);
+        if !was_limited {
+            // Nothing has run: recovery, which ends the grant, begins now.
+            self.increase_timer.restart(now);
+        }
+    }
+}
+
+impl SenderLaw for Dcqcn {
+    type Parameters = Arc<Constants>;
+    const INFO: LawInfo = LawInfo {
+        name: "dcqcn",
+        title: "DCQCN",
+        source: "Zhu et al., SIGCOMM 2015; values from ns3-rdma and HPCC's simulator where the paper prints none",
+        framing: Framing::RoceV2,
+        recovery: Recovery::GoBackN,
+        ecn_capable: true,
+        parameters: Parameters::TABLE,
+    };
+    const HEEDS: CnpContent = CnpContent::Congestion;
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("byte_counter", "variant", &["paper"]),
+        Condition::new("decrease_timer", "variant", &["mellanox"]),
+        Condition::new("decrease_delay", "variant", &["mellanox"]),
+        Condition::new("first_notification", "variant", &["mellanox"]),
+        Condition::new("cnp_interval", "notification", &["cnp"]),
+        Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+    ];
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let profile = chosen("profile", Profile::Scaled, given)?;
+        let usual = if profile == Profile::HpccLineage { Variant::Mellanox } else { Variant::Paper };
+        let variant = chosen("variant", usual, given)?;
+        let parameters = Parameters::resolve(path, &with_defaults(&defaults(profile, variant, path), given))?;
+        let line = path.rate.as_f64();
+        Ok(Arc::new(Constants {
+            line,
+            min_rate: parameters.min_rate.as_f64().min(line),
+            additive: parameters.additive_increase.as_f64(),
+            hyper: parameters.hyper_increase.as_f64(),
+            byte_counter: parameters.byte_counter.get(),
+            recovery_stages: match parameters.fast_recovery_while {
+                FastRecovery::AtMost => parameters.fast_recovery,
+                FastRecovery::Below => parameters.fast_recovery - 1,
+            },
+            slow: f64::from(path.wire_mss) * 8e12 / parameters.increase_timer.ps() as f64,
+            limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
+            decrease_guard: match parameters.decrease_guard {
+                Guard::Time(time) => time,
+                Guard::CnpInterval => parameters.cnp_interval,
+            },
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_quiet),
+            parameters,
+        }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        constants.parameters.values()
+    }
+    fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
+        let parameters = &constants.parameters;
+        (parameters.notification == Notification::Cnp).then_some(parameters.cnp_interval)
+    }
+    fn repaces(constants: &Arc<Constants>) -> bool {
+        constants.parameters.repace
+    }
+    fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
+        let Parameters { alpha_timer, increase_timer, decrease_timer, .. } = constants.parameters;
+        Self {
+            current: constants.line,
+            target: constants.line,
+            alpha: 1.0,
+            alpha_timer: Periodic::start(now, alpha_timer),
+            increase_timer: Periodic::start(now, increase_timer),
+            decrease_timer: Periodic::start(now, decrease_timer),
+            counted: 0,
+            timer_stage: 0,
+            byte_stage: 0,
+            was_notified: false,
+            alpha_pending: false,
+            cut_pending: false,
+            guarded_until: now,
+            grant: Grant::NONE,
+            constants: Arc::clone(constants),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        if feedback.marked > 0 && self.constants.parameters.notification == Notification::EcnEcho {
+            self.notified(feedback.now);
+        } else {
+            self.catch_up(feedback.now);
+        }
+    }
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, now: Time, _next: u64) {
+        self.catch_up(now);
+    }
+
+    fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+        if cnp.congested {
+            self.notified(now);
+        } else if cnp.undetermined {
+            self.hold(now);
+        }
+        self.granted(now, cnp);
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.catch_up(now);
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: u32) {
+        if !self.is_limited() && !self.cut_pending {
+            return;
+        }
+        self.catch_up(now);
+        if self.constants.parameters.variant == Variant::Mellanox {
+            return;
+        }
+        self.counted += u64::from(bytes);
+        while self.counted >= self.constants.byte_counter && self.is_limited() {
+            self.counted -= self.constants.byte_counter;
+            self.byte_stage = self.byte_stage.saturating_add(1);
+            self.increase();
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.grant.limit(self.constants.limit.at(self.current))
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps((self.current as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        let own = if self.cut_pending {
+            self.decrease_timer.next()
+        } else if self.current < self.constants.slow && self.is_limited() || self.grant.awaits_increase() {
+            self.increase_timer.next()
+        } else {
+            Time::MAX
+        };
+        own.min(self.grant.ends())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! Laws that set a sending rate.
+
+mod rate_based;
+
+modules!(rate);

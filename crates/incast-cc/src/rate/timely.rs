@@ -1,0 +1,607 @@
+//! TIMELY: a rate that follows the gradient of the RTT; and its patched form, which has one fixed point.
+//!
+//! Sources: R. Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm 1;
+//! Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, algorithm 2 (patched).
+//! HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for values.
+//!
+//! ```text
+//!   rtt:   ──────────── T_low ─────────────────────────────── T_high ────────────▶
+//!            R + delta          gradient <= 0: R + N delta            R (1 - beta (1 - T_high / rtt))
+//!                               gradient >  0: R (1 - beta gradient)
+//!                     patched:  delta (1 - w) + R (1 - beta w (rtt - T_ref) / T_ref)
+//! ```
+//!
+//! Readings and deviations (all in `docs/timely.md`):
+//! - The paper updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means rarely: a
+//!   rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`, and once
+//!   per RTT, by time or, as HPCC's simulator, by positions. The patched form, whose decreases are small, always has segments. Packets are paced one by one, not in bursts of a segment.
+//! - The RTT is that of the packet which causes the update; there is no segment's serialisation to be subtracted.
+//! - Which increases count towards hyperactive increase is [`Streak`].
+//! - Losses and timeouts do not change the rate: the papers have a lossless fabric.
+
+use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
+use crate::{
+    Cnp, Feedback, Loss, Path,
+    feedback::CnpContent,
+    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+};
+use crate::{
+    granted_window::{self, Grant, GrantUntil},
+    law::{Framing, LawInfo, Recovery, SenderLaw},
+    parameters::Condition,
+};
+use incast_units::{Bytes, Rate, Time};
+use std::sync::Arc;
+
+crate::choice! {
+    /// What happens between the two thresholds.
+    pub enum Variant {
+        /// SIGCOMM 2015: by the sign of the gradient.
+        Original = "original",
+        /// CoNEXT 2016: the distance from a reference RTT, weighted by the gradient.
+        Patched = "patched",
+    }
+}
+
+crate::choice! {
+    /// When the rate is updated.
+    pub enum Update {
+        /// Once per segment, at most once per `min_rtt`.
+        Segment = "segment",
+        /// Once per round trip: when a packet that was sent after the last update is acknowledged.
+        RoundTrip = "round-trip",
+        /// The same by positions: when everything that was sent before the last update is acknowledged, and something
+        /// after it (HPCC's simulator). Where packets are lost, that is later.
+        Sequence = "sequence",
+    }
+}
+
+crate::choice! {
+    /// What counts towards hyperactive increase.
+    pub enum Streak {
+        /// Updates in a row with a gradient that is not positive (SIGCOMM 2015).
+        Gradient = "gradient",
+        /// All increases in a row, those below the low threshold included, which then are hyperactive too (HPCC's simulator).
+        Increases = "increases",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of TIMELY.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
+        /// The published form or the patched one.
+        variant: Variant = "\"original\"", |_| Variant::Original, "\"original\" or \"patched\"", |_| true, "SIGCOMM 2015; \"patched\" is CoNEXT 2016";
+        /// alpha: weight of the newest difference in the moving average of RTT differences.
+        gain: f64 = "0.875", |_| 0.875, "in (0, 1]", |a| *a > 0.0 && *a <= 1.0, "HPCC's simulator";
+        /// beta: strength of decreases.
+        decrease: f64 = "0.8; patched: 0.008", |_| 0.8, "in (0, 1]", |b| *b > 0.0 && *b <= 1.0, "SIGCOMM 2015; CoNEXT 2016";
+        /// T_low: below it the rate always rises.
+        low_threshold: Time = "2.5 base RTT; paper, hpcc-lineage: 50us", |path| path.base_rtt.mul_f64(2.5), "at most high_threshold", |_| true, "SIGCOMM 2015 (50us), at its min_rtt of 20us";
+        /// T_high: above it the rate always falls.
+        high_threshold: Time = "25 base RTT; paper, hpcc-lineage: 500us", |path| path.base_rtt.saturating_mul(25), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (500us), at its min_rtt of 20us";
+        /// Reference RTT of the patched form.
+        reference: Time = "2.5 base RTT; paper, hpcc-lineage: 50us", |path| path.base_rtt.mul_f64(2.5), "above 0", |t| *t > Time::ZERO, "CoNEXT 2016: T_low";
+        /// D_minRTT: the gradient is a share of it, and updates are no closer.
+        min_rtt: Time = "base RTT; paper, hpcc-lineage: 20us", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (20us)";
+        /// delta: step of an increase.
+        additive_increase: Rate = "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 1000", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 10Mbps at 10Gbps";
+        /// Updates in a row after which increases are hyperactive.
+        hyper_after: u64 = "5; hpcc-lineage: 6", |_| 5, "at least 1", |n| *n >= 1, "SIGCOMM 2015";
+        /// N: how many steps a hyperactive increase is.
+        hyper_steps: f64 = "5", |_| 5.0, "at least 1", |n| *n >= 1.0, "SIGCOMM 2015";
+        /// What counts towards hyperactive increase.
+        hyper_counts: Streak = "\"gradient\"; hpcc-lineage: \"increases\"", |_| Streak::Gradient, "\"gradient\" or \"increases\"", |_| true, "SIGCOMM 2015; \"increases\" is HPCC's simulator";
+        /// When the rate is updated.
+        update: Update = "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"", |_| Update::RoundTrip, "\"segment\", \"round-trip\" or \"sequence\"", |_| true, "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015";
+        /// Payload bytes of a segment, with updates by segment.
+        segment: Bytes = "0.64 BDP; paper: 16KB", |path| Bytes::new((path.bdp().get() as f64 * 0.64) as u64), "any size", |_| true, "CoNEXT 2016: 16KB (SIGCOMM 2015 has 16KB to 64KB), at 10Gbps and 20us";
+        /// Rate of a new flow.
+        initial_rate: Rate = "the NIC's rate", |path| path.rate, "at least 1bps", |r| r.bps() > 0, "ours: every scheme starts with one BDP in the first RTT; SIGCOMM 2015 has 1/(n+1) of it with n flows at the host";
+        /// Least rate.
+        min_rate: Rate = "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 100", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "ours: one step; SIGCOMM 2015 prints none";
+        /// A limit of what is in flight, beside the rate.
+        in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "the papers; the others are TIMELY+w of HPCC, SIGCOMM 2019";
+        /// The window that `in_flight` means, at line rate.
+        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
+        /// Which packets the window lets go.
+        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
+        /// A new rate changes the gap to the next packet that is under way, too.
+        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        /// What ends a window that a switch granted: the first increase of the rate (an update that raises it or would if it were not the line's), or a time without notifications.
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        /// That time.
+        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+    }
+}
+
+/// The constants as printed.
+fn paper() -> [(&'static str, Raw); 8] {
+    [
+        ("update", "segment"),
+        ("low_threshold", "50us"),
+        ("high_threshold", "500us"),
+        ("reference", "50us"),
+        ("min_rtt", "20us"),
+        ("additive_increase", "10Mbps"),
+        ("segment", "16KB"),
+        ("min_rate", "10Mbps"),
+    ]
+    .map(|(key, value)| (key, Raw::Text(value.to_owned())))
+}
+
+/// What the profile hpcc-lineage has in place of the paper's: its scripts scale rates with the NIC's.
+fn lineage(path: &Path) -> Vec<(&'static str, Raw)> {
+    let share = |of: u64| Rate::from_bps((path.rate.bps() / of).max(1)).write();
+    let mut defaults = rate_based::lineage_window(path);
+    defaults.extend([
+        ("update", Update::Sequence.write()),
+        ("additive_increase", share(1000)),
+        ("min_rate", share(100)),
+        ("hyper_after", Raw::Integer(6)),
+        ("hyper_counts", Streak::Increases.write()),
+        ("repace", Raw::Flag(false)),
+    ]);
+    defaults
+}
+
+/// What all flows of a fabric share. Rates in bit/s, times in picoseconds.
+#[derive(Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    line: f64,
+    min_rate: f64,
+    step: f64,
+    low: f64,
+    high: f64,
+    reference: f64,
+    min_rtt: f64,
+    limit: Limit,
+    grants: granted_window::Rule,
+}
+
+/// State of a flow.
+#[derive(Clone, Debug)]
+pub struct Timely {
+    /// In bit/s.
+    rate: f64,
+    /// RTT at the last update; `None` before the first.
+    previous_rtt: Option<Time>,
+    /// Moving average of the differences of RTTs, in picoseconds.
+    difference: f64,
+    /// Payload bytes acknowledged since the last update.
+    completed: u64,
+    last_update: Time,
+    /// What was sent before the last update lies below this position.
+    update_after: u64,
+    /// Increases in a row that count.
+    streak: u32,
+    grant: Grant,
+    constants: Arc<Constants>,
+}
+
+/// `rtt_diff = (1 - alpha) rtt_diff + alpha new_rtt_diff` (SIGCOMM 2015, algorithm 1).
+fn average(difference: f64, newest: f64, gain: f64) -> f64 {
+    (1.0 - gain) * difference + gain * newest
+}
+
+/// `R (1 - beta (1 - T_high / rtt))` (SIGCOMM 2015, algorithm 1).
+fn above_high(rate: f64, beta: f64, high: f64, rtt: f64) -> f64 {
+    rate * (1.0 - beta * (1.0 - high / rtt))
+}
+
+/// `R (1 - beta gradient)`, not below zero (SIGCOMM 2015, algorithm 1).
+fn by_gradient(rate: f64, beta: f64, gradient: f64) -> f64 {
+    rate * (1.0 - beta * gradient).max(0.0)
+}
+
+/// `w(g)`: 0 up to -1/4, 1 from 1/4, `2 g + 1/2` in between (CoNEXT 2016, equation 30).
+fn weight(gradient: f64) -> f64 {
+    (2.0 * gradient + 0.5).clamp(0.0, 1.0)
+}
+
+/// `delta (1 - w) + R (1 - beta w error)`, not below zero (CoNEXT 2016, algorithm 2).
+fn patched(rate: f64, step: f64, beta: f64, weight: f64, error: f64) -> f64 {
+    step * (1.0 - weight) + rate * (1.0 - beta * weight * error).max(0.0)
+}
+
+impl Timely {
+    fn update(&mut self, rtt: f64, difference: f64) {
+        let constants = &*self.constants;
+        let parameters = &constants.parameters;
+        let beta = parameters.decrease;
+        self.difference = average(self.difference, difference, parameters.gain);
+        let gradient = self.difference / constants.min_rtt;
+        let before = self.rate;
+        let mut counts = false;
+        let rate = if rtt < constants.low {
+            counts = parameters.hyper_counts == Streak::Increases;
+            before + constants.step * if counts { self.steps() } else { 1.0 }
+        } else if rtt > constants.high {
+            above_high(before, beta, constants.high, rtt)
+        } else if parameters.variant == Variant::Patched {
+            let error = (rtt - constants.reference) / constants.reference;
+            patched(before, constants.step, beta, weight(gradient), error)
+        } else if gradient <= 0.0 {
+            counts = true;
+            before + constants.step * self.steps()
+        } else {
+            by_gradient(before, beta, gradient)
+        };
+        if rate > before {
+            self.grant.on_increase(&constants.grants);
+        }
+        self.rate = rate.clamp(constants.min_rate, constants.line);
+        self.streak = if counts { self.streak.saturating_add(1) } else { 0 };
+    }
+
+    /// Steps of the next increase: the `hyper_after`-th in a row is the first hyperactive one.
+    fn steps(&self) -> f64 {
+        let parameters = &self.constants.parameters;
+        if u64::from(self.streak) + 1 >= parameters.hyper_after { parameters.hyper_steps } else { 1.0 }
+    }
+}
+
+impl SenderLaw for Timely {
+    type Parameters = Arc<Constants>;
+    const INFO: LawInfo = LawInfo {
+        name: "timely",
+        title: "TIMELY",
+        source: "Mittal et al., SIGCOMM 2015; patched: Zhu et al., CoNEXT 2016",
+        framing: Framing::RoceV2,
+        recovery: Recovery::GoBackN,
+        ecn_capable: false,
+        parameters: Parameters::TABLE,
+    };
+    const HEEDS: CnpContent = CnpContent::Windows;
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("reference", "variant", &["patched"]),
+        Condition::new("segment", "update", &["segment"]),
+        Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
+        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+    ];
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let mut defaults = Vec::new();
+        let profile = chosen("profile", Profile::Scaled, given)?;
+        if profile != Profile::Scaled {
+            defaults.extend(paper());
+        }
+        if profile == Profile::HpccLineage {
+            defaults.extend(lineage(path));
+        }
+        if chosen("variant", Variant::Original, given)? == Variant::Patched {
+            defaults.push(("decrease", Raw::Float(0.008)));
+            // Small steps once per RTT would be ever rarer as the queue grows: it would never be drained.
+            defaults.push(("update", Update::Segment.write()));
+        }
+        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        let Parameters { low_threshold, high_threshold, .. } = parameters;
+        if low_threshold > high_threshold {
+            let message = format!(
+                "found {low_threshold}, allowed is at most high_threshold, which is {high_threshold}"
+            );
+            return Err(ParameterError::Value { name: "low_threshold", message });
+        }
+        let ps = |time: Time| time.ps() as f64;
+        let line = path.rate.as_f64();
+        Ok(Arc::new(Constants {
+            line,
+            min_rate: parameters.min_rate.as_f64().min(line),
+            step: parameters.additive_increase.as_f64(),
+            low: ps(low_threshold),
+            high: ps(high_threshold),
+            reference: ps(parameters.reference),
+            min_rtt: ps(parameters.min_rtt),
+            limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_quiet),
+            parameters,
+        }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        constants.parameters.values()
+    }
+    fn repaces(constants: &Arc<Constants>) -> bool {
+        constants.parameters.repace
+    }
+    fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
+        Self {
+            rate: constants.parameters.initial_rate.as_f64().clamp(constants.min_rate, constants.line),
+            previous_rtt: None,
+            difference: 0.0,
+            completed: 0,
+            last_update: now,
+            update_after: 0,
+            streak: 0,
+            grant: Grant::NONE,
+            constants: Arc::clone(constants),
+        }
+    }
+
+    fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        self.grant.expire(feedback.now);
+        let parameters = &self.constants.parameters;
+        self.completed += feedback.acked_bytes;
+        let due = match parameters.update {
+            Update::RoundTrip => feedback.now.saturating_sub(feedback.rtt) >= self.last_update,
+            Update::Sequence => feedback.acked > self.update_after,
+            Update::Segment => {
+                self.completed >= parameters.segment.get()
+                    && feedback.now.saturating_sub(self.last_update) >= parameters.min_rtt
+            }
+        };
+        if !due {
+            return;
+        }
+        self.completed = 0;
+        self.last_update = feedback.now;
+        self.update_after = feedback.next;
+        // The first completion has nothing to be compared with.
+        if let Some(previous) = self.previous_rtt.replace(feedback.rtt) {
+            let difference = feedback.rtt.ps() as f64 - previous.ps() as f64;
+            self.update(feedback.rtt.ps() as f64, difference);
+        }
+    }
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+        self.grant.on_cnp(&self.constants.grants, now, cnp);
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.grant.expire(now);
+    }
+
+    fn window(&self) -> u64 {
+        self.grant.limit(self.constants.limit.at(self.rate))
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps((self.rate as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        self.grant.ends()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GBPS: f64 = 1e9;
+
+    /// The paper's own network.
+    fn path() -> Path {
+        Path {
+            rate: Rate::from_gbps(10),
+            base_rtt: Time::from_us(20),
+            mss: 1000,
+            wire_mss: 1000,
+            rto_min: Time::from_ms(1),
+        }
+    }
+
+    fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
+        given.iter().map(|(key, value)| ((*key).to_owned(), Raw::Text((*value).to_owned()))).collect()
+    }
+
+    fn flow(values: &[(&str, &str)]) -> Timely {
+        let constants = Timely::resolve(&path(), &given(values)).expect("allowed");
+        Timely { rate: 5.0 * GBPS, ..Timely::start(&constants, &path(), Time::ZERO, 0) }
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} in place of {expected}");
+    }
+
+    /// Updates with these RTTs in microseconds; the first one gives the RTT before.
+    fn updates(law: &mut Timely, rtts: &[f64]) {
+        for pair in rtts.windows(2) {
+            law.update(pair[1] * 1e6, (pair[1] - pair[0]) * 1e6);
+        }
+    }
+
+    #[test]
+    fn the_scaled_profile_is_the_papers_on_the_papers_network() {
+        let scaled = Timely::resolve(&path(), &[]).expect("defaults");
+        let paper = Timely::resolve(&path(), &given(&[("profile", "paper")])).expect("allowed");
+        let without = |constants: &Constants| Parameters {
+            profile: Profile::Paper,
+            update: Update::Segment,
+            ..constants.parameters.clone()
+        };
+        assert_eq!(without(&scaled), without(&paper));
+        // Elsewhere one of them scales, and explicit keys win over both.
+        let elsewhere = Path { rate: Rate::from_gbps(400), base_rtt: Time::from_us(10), ..path() };
+        let resolve = |values: &[(&str, &str)]| {
+            Timely::resolve(&elsewhere, &given(values)).expect("allowed").parameters.clone()
+        };
+        let scaled = resolve(&[]);
+        assert_eq!((scaled.low_threshold, scaled.high_threshold), (Time::from_us(25), Time::from_us(250)));
+        assert_eq!(scaled.additive_increase, Rate::from_bps(400_000_000));
+        assert_eq!(scaled.segment, Bytes::new(320_000));
+        let paper = resolve(&[("min_rtt", "7us"), ("profile", "paper")]);
+        assert_eq!((paper.low_threshold, paper.min_rtt), (Time::from_us(50), Time::from_us(7)));
+        assert_eq!(resolve(&[("variant", "patched")]).decrease, 0.008);
+    }
+
+    #[test]
+    fn thresholds_rule_whatever_the_gradient() {
+        let mut law = flow(&[]);
+        updates(&mut law, &[30.0, 49.0]);
+        close(law.rate, 5.01 * GBPS);
+        let mut law = flow(&[]);
+        updates(&mut law, &[1100.0, 1000.0]);
+        close(law.rate, 5.0 * GBPS * (1.0 - 0.8 * 0.5));
+    }
+
+    #[test]
+    fn between_the_thresholds_the_gradient_rules() {
+        let mut law = flow(&[]);
+        updates(&mut law, &[100.0, 104.0]);
+        close(law.difference, 3.5e6);
+        close(law.rate, 5.0 * GBPS * (1.0 - 0.8 * 3.5 / 20.0));
+        let mut law = flow(&[]);
+        updates(&mut law, &[100.0, 100.0]);
+        close(law.rate, 5.01 * GBPS);
+        // A gradient above 1 / beta would make the rate negative.
+        let mut law = flow(&[]);
+        updates(&mut law, &[100.0, 400.0]);
+        close(law.rate, 10e6);
+    }
+
+    #[test]
+    fn the_fifth_increase_in_a_row_is_hyperactive() {
+        let mut law = flow(&[]);
+        updates(&mut law, &[100.0; 5]);
+        close(law.rate, 5.04 * GBPS);
+        updates(&mut law, &[100.0; 2]);
+        close(law.rate, 5.09 * GBPS);
+        // An increase below the low threshold is no sign of a gradient, and ends the row.
+        updates(&mut law, &[100.0, 40.0]);
+        close(law.rate, 5.10 * GBPS);
+        updates(&mut law, &[40.0, 40.0, 40.0, 40.0, 40.0, 40.0]);
+        close(law.rate, 5.15 * GBPS);
+        let mut law = flow(&[("hyper_counts", "increases")]);
+        updates(&mut law, &[40.0; 6]);
+        close(law.rate, 5.09 * GBPS);
+    }
+
+    #[test]
+    fn the_patched_form_weighs_the_distance_from_its_reference() {
+        assert_eq!([-1.0, -0.25, -0.125, 0.0, 0.25, 3.0].map(weight), [0.0, 0.0, 0.25, 0.5, 1.0, 1.0]);
+        let mut law = flow(&[("variant", "patched")]);
+        updates(&mut law, &[100.0, 100.0]);
+        // w = 1/2, error = 1: 5 Mbit/s more and 20 less.
+        close(law.rate, 5.0 * GBPS + 5e6 - 5.0 * GBPS * 0.008 * 0.5);
+        // The fixed point of N equal flows: rtt = T_low (1 + N delta / (beta C)), whatever the rates were.
+        let fixed = 50.0 * (1.0 + 2.0 * 10e6 / (0.008 * 10.0 * GBPS));
+        let mut law = flow(&[("variant", "patched")]);
+        updates(&mut law, &[fixed; 2000]);
+        close(law.rate, 5.0 * GBPS);
+        let mut law = Timely { rate: 8.0 * GBPS, ..flow(&[("variant", "patched")]) };
+        updates(&mut law, &[fixed; 40_000]);
+        close(law.rate, 5.0 * GBPS);
+        // Where the original has one for every rate: it does not know by how much it is off.
+        let gain = |rate: f64| {
+            let mut law = Timely { rate, ..flow(&[]) };
+            updates(&mut law, &[100.0, 100.0]);
+            law.rate - rate
+        };
+        close(gain(8.0 * GBPS), gain(2.0 * GBPS));
+    }
+
+    fn ack(law: &mut Timely, now: Time, rtt: Time) {
+        law.on_ack(&Feedback { now, rtt, acked_bytes: 1000, packets: 1, ..Feedback::default() });
+    }
+
+    #[test]
+    fn updates_come_once_per_segment_and_not_faster_than_the_minimum_rtt() {
+        let mut law = flow(&[("update", "segment"), ("segment", "16KB")]);
+        let rtt = Time::from_us(30);
+        (1..=16).for_each(|packet| ack(&mut law, Time::from_us(30 + packet), rtt));
+        assert_eq!((law.previous_rtt, law.rate), (Some(rtt), 5.0 * GBPS), "nothing to compare with");
+        (1..=15).for_each(|packet| ack(&mut law, Time::from_us(60 + packet), rtt));
+        assert_eq!(law.rate, 5.0 * GBPS);
+        ack(&mut law, Time::from_us(76), rtt);
+        close(law.rate, 5.01 * GBPS);
+        (1..=19).for_each(|packet| ack(&mut law, Time::from_us(76 + packet), rtt));
+        close(law.rate, 5.01 * GBPS);
+        ack(&mut law, Time::from_us(96), rtt);
+        close(law.rate, 5.02 * GBPS);
+    }
+
+    #[test]
+    fn or_once_per_round_trip() {
+        let mut law = flow(&[]);
+        let rtt = Time::from_us(30);
+        ack(&mut law, Time::from_us(30), rtt);
+        ack(&mut law, Time::from_us(59), rtt);
+        assert_eq!(law.rate, 5.0 * GBPS);
+        ack(&mut law, Time::from_us(60), rtt);
+        close(law.rate, 5.01 * GBPS);
+    }
+
+    #[test]
+    fn or_by_positions() {
+        let mut law = flow(&[("update", "sequence")]);
+        let mut ack = |acked, next| {
+            let (now, rtt) = (Time::from_us(30), Time::from_us(30));
+            law.on_ack(&Feedback { now, rtt, acked, next, ..Feedback::default() });
+            law.rate
+        };
+        ack(1000, 5000);
+        assert_eq!(ack(5000, 9000), 5.0 * GBPS, "what was in flight at the first acknowledgement");
+        close(ack(6000, 9000), 5.01 * GBPS);
+        close(ack(9000, 12_000), 5.01 * GBPS);
+        close(ack(10_000, 14_000), 5.02 * GBPS);
+    }
+
+    /// The profile of HPCC's simulator at 100 Gbit/s has the values of its scripts.
+    #[test]
+    fn the_lineage_has_the_values_of_its_scripts() {
+        let path = Path { rate: Rate::from_gbps(100), base_rtt: Time::from_ns(12_240), ..path() };
+        let lineage = Timely::resolve(&path, &given(&[("profile", "hpcc-lineage")])).expect("allowed");
+        let values = lineage.parameters.clone();
+        assert_eq!((values.additive_increase, values.min_rate), (share(1000), share(100)));
+        assert_eq!((values.low_threshold, values.high_threshold), (Time::from_us(50), Time::from_us(500)));
+        assert_eq!((values.min_rtt, values.window), (Time::from_us(20), Bytes::new(153_000)));
+        assert!(!Timely::repaces(&lineage));
+        // The sixth increase in a row is the first of 500 Mbit/s, below the low threshold too.
+        let mut law = Timely { rate: 50.0 * GBPS, ..Timely::start(&lineage, &path, Time::ZERO, 0) };
+        updates(&mut law, &[20.0; 6]);
+        close(law.rate, 50.5 * GBPS);
+        updates(&mut law, &[20.0; 2]);
+        close(law.rate, 51.0 * GBPS);
+        fn share(of: u64) -> Rate {
+            Rate::from_bps(100_000_000_000 / of)
+        }
+    }
+
+    #[test]
+    fn rates_stay_within_their_bounds_and_losses_do_not_count() {
+        let mut law = flow(&[]);
+        updates(&mut law, &[30.0; 1000]);
+        close(law.rate, 10.0 * GBPS);
+        updates(&mut law, &[5000.0; 100]);
+        close(law.rate, 10e6);
+        law.on_timeout(Time::ZERO, 0);
+        law.on_loss(&Loss { now: Time::ZERO, lost_bytes: 1, position: 0, next: 1, in_flight: 0 });
+        assert_eq!((law.pacing_rate(), law.window()), (Some(Rate::from_bps(10_000_000)), u64::MAX));
+        let limited = flow(&[("in_flight", "rate-bdp")]);
+        assert_eq!(limited.window(), 12_500);
+    }
+
+    #[test]
+    fn a_granted_window_lasts_until_an_update_raises_the_rate() {
+        let mut law = flow(&[("in_flight", "bdp")]);
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        assert_eq!((law.window(), law.rate), (3_000, 5.0 * GBPS), "notifications do not change the rate");
+        updates(&mut law, &[100.0, 110.0, 600.0]);
+        assert_eq!(law.window(), 3_000);
+        updates(&mut law, &[30.0, 30.0]);
+        assert_eq!(law.window(), 25_000);
+        // At the line's rate, too.
+        law.rate = 10.0 * GBPS;
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        updates(&mut law, &[30.0, 30.0]);
+        assert_eq!((law.window(), law.rate), (25_000, 10.0 * GBPS));
+        let mut law = flow(&[("grant_until", "quiet")]);
+        law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
+        updates(&mut law, &[30.0, 30.0]);
+        assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(101)));
+        law.on_timer(Time::from_us(101));
+        assert_eq!((law.window(), law.next_timer()), (u64::MAX, Time::MAX));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refused = |values: &[(&str, &str)]| {
+            Timely::resolve(&path(), &given(values)).expect_err("refused").to_string()
+        };
+        assert!(refused(&[("low_threshold", "1ms")]).contains("at most high_threshold, which is 500us"));
+        assert!(refused(&[("profile", "mine")]).contains("\"scaled\" \"paper\""));
+        assert!(refused(&[("variant", "patch")]).contains("\"original\" \"patched\""));
+        assert!(refused(&[("threshold", "1us")]).contains("unknown parameter"));
+    }
+}

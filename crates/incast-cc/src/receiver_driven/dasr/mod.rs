@@ -1,0 +1,370 @@
+//! DASR of Blitz: a receiver tells its senders how many they are, and each takes its share of the link at once.
+//!
+//! Sources: J. Xue et al., "Fast Congestion Control in RDMA-based Datacenter Networks", poster at SIGCOMM 2018 (Blitz: *direct
+//! apportioning of sending rates*), and its follow-up Dart (arXiv 1805.11158), of which only the abstract was at hand; patent
+//! US 11,190,454 for weighted shares and the look-ahead. The poster is one page: what it leaves open is a parameter here, with
+//! the literal reading among its values.
+//!
+//! ```text
+//!   sender    DATA at line rate ────────────────────────────────────────────────────────▶
+//!           ◀──── ACK(n) for each packet; on a change of n also to those that hear of no ACK
+//!             DATA at C/n, at once; once a CNP has come at min(C/n, R_C of DCQCN) ──────▶   receiver: n senders
+//! ```
+//!
+//! This file is the sender's half, with the parameters; `share` is what is said, `receiver` the receiver's. Equations, readings
+//! and deviations are in `docs/blitz.md`.
+
+mod demand;
+mod receiver;
+#[cfg(test)]
+mod tests;
+
+pub use receiver::Receiver;
+
+use crate::{
+    Cnp, Feedback, Loss, Path,
+    feedback::CnpContent,
+    law::{Framing, LawInfo, Recovery, SenderLaw},
+    parameters::{Condition, ParameterError, ParameterInfo, Raw},
+    rate::dcqcn::{self, Dcqcn},
+    registry::Scheduler,
+    share::Share,
+    word::Word,
+};
+use demand::Demand;
+use incast_units::{Rate, Time};
+use std::sync::Arc;
+
+crate::choice! {
+    /// What n counts.
+    pub enum Counts {
+        /// Hosts: the flows of one share what it has.
+        Hosts = "hosts",
+        /// Flows.
+        Flows = "flows",
+    }
+}
+
+crate::choice! {
+    /// When a sender counts.
+    pub enum Active {
+        /// From the first packet of a message to its last one.
+        Open = "open",
+        /// The same, while it was heard of lately.
+        Heard = "heard",
+    }
+}
+
+crate::choice! {
+    /// How senders learn of n.
+    pub enum Tell {
+        /// By acknowledgements alone.
+        Acks = "acks",
+        /// A change is also told at once to those to whom no acknowledgement has.
+        Changes = "changes",
+    }
+}
+
+crate::choice! {
+    /// Of whose link a sender takes its share.
+    pub enum ShareOf {
+        /// The receiver's, whose rate is known since the connection was set up.
+        Receiver = "receiver",
+        /// Its own.
+        Sender = "sender",
+    }
+}
+
+crate::choice! {
+    /// Which marks make DCQCN cut.
+    pub enum Fallback {
+        /// Those of the fabric. Ports that lead to hosts mark, too, with another codepoint.
+        Fabric = "fabric",
+        /// All of them.
+        All = "all",
+        /// None: receivers send no notifications, and those of switches are passed over.
+        Off = "off",
+    }
+}
+
+crate::choice! {
+    /// What DCQCN cuts.
+    pub enum CutOf {
+        /// The rate at which the flow sends: no more than its share.
+        Sent = "sent",
+        /// DCQCN's own rate, however far above the share that is.
+        Own = "own",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of DASR. Those of DCQCN come on top.
+    pub struct Parameters {
+        /// What n counts: the hosts that send, whose flows to one receiver share what the host has; or the flows.
+        counts: Counts = "\"hosts\"", |_| Counts::Hosts, "\"hosts\" or \"flows\"", |_| true, "Blitz, SIGCOMM 2018: \"a receiver of n senders\"";
+        /// When a sender counts: while a message of its is open, or if it was also heard of in the last `idle_after`.
+        active: Active = "\"heard\"", |_| Active::Heard, "\"open\" or \"heard\"", |_| true, "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\"";
+        /// A sender that was not heard of for so long does not count; nor less than the time of two of its packets.
+        idle_after: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
+        /// How senders learn of n.
+        tell: Tell = "\"changes\"", |_| Tell::Changes, "\"acks\" or \"changes\"", |_| true, "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\"";
+        /// Changes are told, and limits of senders taken in, no more often than this; nor so often that it takes more than a tenth of the receiver's link.
+        tell_interval: Time = "base RTT / 2", |path| path.base_rtt / 2, "above 0", |t| *t > Time::ZERO, "ours: half an RTT to wait and half to travel";
+        /// Senders tell the incast degree of their request with their first packets, and its receiver counts those that have not come.
+        look_ahead: bool = "false", |_| false, "true or false", |_| true, "patent US 11,190,454; Blitz, SIGCOMM 2018, does not have it";
+        /// For how long, after the first of them.
+        look_ahead_for: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
+        /// A sender's share is so many times that of others. That of a host with several flows is the largest of theirs.
+        weight: u64 = "1", |_| 1, "1 to 16", |w| (1..=16).contains(w), "patent US 11,190,454 (shares by priority); Blitz, SIGCOMM 2018: equal";
+        /// Senders tell when they cannot use their share, and others get the rest of it.
+        water_filling: bool = "false", |_| false, "true or false", |_| true, "Blitz, SIGCOMM 2018, does not have it; ours";
+        /// Of whose link a sender takes its share, where links differ.
+        share_of: ShareOf = "\"receiver\"", |_| ShareOf::Receiver, "\"receiver\" or \"sender\"", |_| true, "ours; \"sender\" is Blitz, SIGCOMM 2018: \"cut its rate by a factor of n\"";
+        /// Part of the link that a flow takes before it has heard of its share.
+        initial: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "Blitz, SIGCOMM 2018, names none: line rate, as RDMA starts";
+        /// Part of the link that is shared. Below 1 a queue that the first RTT left drains.
+        utilization: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "Blitz, SIGCOMM 2018: all of it";
+        /// Which marks make DCQCN cut: those set in the fabric, all, or none.
+        fallback: Fallback = "\"fabric\"", |_| Fallback::Fabric, "\"fabric\", \"all\" or \"off\"", |_| true, "Blitz, SIGCOMM 2018: for what is left once receiver congestion is filtered out";
+        /// What DCQCN cuts: the rate at which the flow sends, or DCQCN's own.
+        cut_of: CutOf = "\"sent\"", |_| CutOf::Sent, "\"sent\" or \"own\"", |_| true, "ours; \"own\" is DCQCN beside DASR, which does nothing until it is below the share";
+    }
+}
+
+const OWN: usize = Parameters::TABLE.len();
+const ALL: usize = OWN + dcqcn::Parameters::TABLE.len();
+
+/// The parameters, and those of DCQCN after them.
+const TABLE: [ParameterInfo; ALL] = {
+    let mut table = [Parameters::TABLE[0]; ALL];
+    let mut row = 0;
+    while row < ALL {
+        table[row] = if row < OWN { Parameters::TABLE[row] } else { dcqcn::Parameters::TABLE[row - OWN] };
+        row += 1;
+    }
+    table
+};
+
+const OWN_CONDITIONS: [Condition; 4] = [
+    Condition::new("idle_after", "active", &["heard"]),
+    Condition::new("look_ahead_for", "look_ahead", &["true"]),
+    Condition::new("cut_of", "fallback", &["fabric", "all"]),
+    Condition::new("cnp_interval", "fallback", &["fabric", "all"]),
+];
+
+const CONDITIONS: [Condition; OWN_CONDITIONS.len() + Dcqcn::CONDITIONS.len()] = {
+    let mut conditions = [OWN_CONDITIONS[0]; OWN_CONDITIONS.len() + Dcqcn::CONDITIONS.len()];
+    let mut row = 0;
+    while row < conditions.len() {
+        conditions[row] = if row < OWN_CONDITIONS.len() {
+            OWN_CONDITIONS[row]
+        } else {
+            Dcqcn::CONDITIONS[row - OWN_CONDITIONS.len()]
+        };
+        row += 1;
+    }
+    conditions
+};
+
+/// What all flows of a fabric share.
+#[derive(Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    fallback: <Dcqcn as SenderLaw>::Parameters,
+    path: Path,
+}
+
+/// State of a flow at its sender.
+#[derive(Clone, Debug)]
+pub struct Dasr {
+    /// Rates in bit/s: of the receiver's link, and of the share that was told of it.
+    receiver: f64,
+    share: f64,
+    /// One in how many that is; 0 before anything was heard.
+    parts: f32,
+    degree: u16,
+    demand: Demand,
+    /// DCQCN, since the first notification.
+    fallback: Option<Box<Dcqcn>>,
+    constants: Arc<Constants>,
+}
+
+impl Dasr {
+    /// `C / n`, C being the rate of the link that is shared (docs/blitz.md, 1).
+    fn on_told(&mut self, share: Share) {
+        let Constants { parameters, path, .. } = &*self.constants;
+        let link = match parameters.share_of {
+            ShareOf::Receiver => self.receiver,
+            ShareOf::Sender => path.rate.as_f64(),
+        };
+        self.parts = share.parts() as f32;
+        self.share = link * parameters.utilization / share.parts();
+    }
+
+    /// The share, no more than the sender's own link, and no more than what DCQCN leaves (docs/blitz.md, 2).
+    fn rate(&self) -> f64 {
+        let most = self.share.min(self.constants.path.rate.as_f64());
+        let fallback = self.fallback.as_ref().and_then(|fallback| fallback.pacing_rate());
+        fallback.map_or(most, |fallback| most.min(fallback.as_f64()))
+    }
+
+    /// DCQCN has a notification to take, at `now`: one that cuts, if there is congestion.
+    fn fall_back(&mut self, now: Time, congested: bool) -> &mut Dcqcn {
+        let rate = self.rate();
+        let Constants { parameters, fallback, path } = &*self.constants;
+        let start = || Box::new(Dcqcn::start(fallback, path, now, 0));
+        let inner = self.fallback.get_or_insert_with(start);
+        if congested && parameters.cut_of == CutOf::Sent {
+            inner.confine(now, rate);
+        }
+        inner
+    }
+}
+
+impl SenderLaw for Dasr {
+    type Parameters = Arc<Constants>;
+    const INFO: LawInfo = LawInfo {
+        name: "dasr",
+        title: "Blitz",
+        source: "J. Xue et al., poster at SIGCOMM 2018; DCQCN as in SIGCOMM 2015",
+        framing: Framing::RoceV2,
+        recovery: Recovery::GoBackN,
+        ecn_capable: true,
+        parameters: &TABLE,
+    };
+    const HEEDS: CnpContent = Dcqcn::HEEDS;
+    const CONDITIONS: &'static [Condition] = &CONDITIONS;
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let is_own = |(key, _): &(String, Raw)| Parameters::TABLE.iter().any(|row| row.name == key);
+        let (own, fallback): (Vec<_>, Vec<_>) = given.iter().cloned().partition(is_own);
+        let known = |error| match error {
+            ParameterError::Unknown { name, .. } => {
+                ParameterError::Unknown { name, allowed: TABLE.iter().map(|row| row.name).collect() }
+            }
+            error @ ParameterError::Value { .. } => error,
+        };
+        let parameters = Parameters::resolve(path, &own)?;
+        let fallback = Dcqcn::resolve(path, &fallback).map_err(known)?;
+        Ok(Arc::new(Constants { parameters, fallback, path: *path }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        [constants.parameters.values(), Dcqcn::values(&constants.fallback)].concat()
+    }
+    fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        const KEYS: [&str; 6] = ["counts", "active", "idle_after", "tell", "tell_interval", "look_ahead_for"];
+        let values = constants.parameters.values();
+        values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
+    }
+    fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
+        match constants.parameters.fallback {
+            Fallback::Off => None,
+            _ => Dcqcn::notification_interval(&constants.fallback),
+        }
+    }
+    fn tells_edge_marks(constants: &Arc<Constants>) -> bool {
+        constants.parameters.fallback == Fallback::Fabric
+    }
+    fn wants_degree(constants: &Arc<Constants>) -> bool {
+        constants.parameters.look_ahead
+    }
+    fn repaces(constants: &Arc<Constants>) -> bool {
+        Dcqcn::repaces(&constants.fallback)
+    }
+    fn receiver(constants: &Arc<Constants>, path: &Path) -> Scheduler {
+        Scheduler::Dasr(Receiver::new(constants.clone(), path))
+    }
+    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
+        let line = path.rate.as_f64();
+        Self {
+            receiver: line,
+            share: line * constants.parameters.initial,
+            parts: 0.0,
+            degree: 0,
+            demand: Demand::new(),
+            fallback: None,
+            constants: Arc::clone(constants),
+        }
+    }
+
+    fn on_peer(&mut self, receiver: Rate, degree: u32) {
+        let Constants { parameters, path, .. } = &*self.constants;
+        self.receiver = receiver.as_f64();
+        if parameters.share_of == ShareOf::Receiver {
+            self.share = self.receiver.min(path.rate.as_f64()) * parameters.initial;
+        }
+        self.degree = u16::try_from(degree).unwrap_or(u16::MAX);
+    }
+    fn on_ack(&mut self, feedback: &Feedback<'_>) {
+        if let Some(share) = feedback.share {
+            self.on_told(share);
+        }
+        if feedback.marked > 0 && self.constants.parameters.fallback != Fallback::Off {
+            let by_echo = Dcqcn::notification_interval(&self.constants.fallback).is_none();
+            if by_echo {
+                self.fall_back(feedback.now, true);
+            }
+        }
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_ack(feedback);
+        }
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_loss(loss);
+        }
+    }
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_timeout(now, next);
+        }
+    }
+    fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
+        // Switches may notify where receivers do not.
+        if self.constants.parameters.fallback != Fallback::Off {
+            self.fall_back(now, cnp.congested).on_cnp(now, cnp);
+        }
+    }
+    fn on_share(&mut self, _now: Time, share: Share) {
+        self.on_told(share);
+    }
+    fn on_timer(&mut self, now: Time) {
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_timer(now);
+        }
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: u32) {
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_sent(now, bytes);
+        }
+        if self.parts > 0.0 && self.constants.parameters.water_filling {
+            let path = &self.constants.path;
+            let wire = bytes + path.wire_mss.saturating_sub(path.mss);
+            self.demand.on_sent(now, wire, self.share, path.base_rtt);
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.fallback.as_ref().map_or(u64::MAX, |fallback| fallback.window())
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps((self.rate() as u64).max(1)))
+    }
+    fn next_timer(&self) -> Time {
+        self.fallback.as_ref().map_or(Time::MAX, |fallback| fallback.next_timer())
+    }
+    /// Until its receiver has answered, who it is; then what it can use, if that was ever less than its share.
+    fn word(&self) -> Option<Word> {
+        let weight = self.constants.parameters.weight as u8;
+        if self.parts > 0.0 {
+            let parts = |rate: f64| if rate.is_finite() { self.receiver / rate } else { 1.0 };
+            return self.demand.limit().map(|rate| Word::Limit(Share::one_in(parts(rate))));
+        }
+        (weight > 1 || self.degree > 1).then_some(Word::Opening { weight, degree: self.degree })
+    }
+    /// n, as the receiver told it.
+    fn estimate(&self) -> Option<f32> {
+        (self.parts > 0.0).then_some(self.parts)
+    }
+}

@@ -1,0 +1,392 @@
+//! The receiver's half: who sends, and what each one's share is.
+
+use super::{Active, Constants, Counts, Parameters, Tell};
+use crate::{
+    Path,
+    receiver_driven::slots::Slots,
+    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler},
+    share::Share,
+    word::Word,
+};
+use incast_units::{Bytes, Time};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    sync::Arc,
+};
+
+/// Bytes that a share which is told apart from acknowledgements has beside the headers of data: AETH, as in an acknowledgement
+/// of RoCEv2 (IBA volume 1, annex A17).
+const AETH: u32 = 4;
+/// Bytes of the smallest frame with preamble and gap (IEEE 802.3).
+const SMALLEST: u32 = 84;
+/// Shares that are told take one in so many of the receiver's link.
+const TELLING: u64 = 10;
+/// A flow counts for the time of so many of its packets at least.
+const PATIENCE: f64 = 2.0;
+/// A flow that is held back may take so much more than it did.
+const GROWTH: f64 = 9.0 / 8.0;
+
+/// A flow in progress.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    handle: u32,
+    party: u64,
+    weight: u64,
+    /// Part of the link that it can use.
+    limit: f64,
+    /// It counts.
+    active: bool,
+    /// When it was last heard of.
+    heard: Time,
+    /// It has an entry among those who may fall silent.
+    watched: bool,
+    /// It was counted in a group.
+    grouped: bool,
+    told: Option<Share>,
+}
+
+/// Whoever has one share: a host, or a flow. Those without active flows are not kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Party {
+    /// Active flows, and their weights together.
+    flows: u32,
+    weights: u64,
+    /// The largest weight of them.
+    weight: u64,
+}
+
+/// Flows of one incast, of which not all have come.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    degree: u16,
+    weight: u64,
+    missing: u64,
+    until: Time,
+}
+
+/// The flows to one host.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    constants: Arc<Constants>,
+    /// Time of a full packet, and of a share that is told, on the host's link.
+    packet: Time,
+    frame: Time,
+    flows: Slots<Flow>,
+    /// By what their flows say of them.
+    parties: BTreeMap<u64, Party>,
+    /// Weights of all parties, and of those that are still to come.
+    weights: u64,
+    expected: u64,
+    groups: Vec<Group>,
+    /// Active flows that cannot use all they might get.
+    limited: usize,
+    /// Part of the link for each unit of weight, where nothing holds a flow back.
+    level: f64,
+    /// Shares may have changed since they were told.
+    changed: bool,
+    /// They may be told again.
+    next_telling: Time,
+    /// No earlier than this a flow may have fallen silent; one entry for each.
+    silences: BinaryHeap<Reverse<(Time, u32)>>,
+}
+
+impl Receiver {
+    /// With nobody sending yet, on a link of the path's rate.
+    pub fn new(constants: Arc<Constants>, path: &Path) -> Self {
+        let frame = (path.wire_mss.saturating_sub(path.mss) + AETH).max(SMALLEST);
+        Self {
+            packet: path.rate.time_of(Bytes::new(path.wire_mss.into())),
+            frame: path.rate.time_of(Bytes::new(frame.into())),
+            constants,
+            flows: Slots::new(),
+            parties: BTreeMap::new(),
+            weights: 0,
+            expected: 0,
+            groups: Vec::new(),
+            limited: 0,
+            level: 1.0,
+            changed: false,
+            next_telling: Time::ZERO,
+            silences: BinaryHeap::new(),
+        }
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.constants.parameters
+    }
+
+    fn place(&self, handle: u32) -> Option<usize> {
+        self.flows.place(handle)
+    }
+
+    /// Counts a flow, or counts it no longer.
+    fn set_active(&mut self, place: usize, active: bool) {
+        let flow = self.flows[place];
+        if flow.active == active {
+            return;
+        }
+        self.flows[place].active = active;
+        let before = self.parties.get(&flow.party).copied().unwrap_or_default();
+        let mut party = before;
+        if active {
+            party.flows += 1;
+            party.weights += flow.weight;
+            party.weight = party.weight.max(flow.weight);
+        } else {
+            party.flows -= 1;
+            party.weights -= flow.weight;
+            if party.flows == 0 {
+                party.weight = 0;
+            } else if party.weight == flow.weight && flow.weight > 1 {
+                let own = self.flows.iter().filter(|other| other.active && other.party == flow.party);
+                party.weight = own.map(|other| other.weight).max().unwrap_or(0);
+            }
+        }
+        self.weights = self.weights + party.weight - before.weight;
+        if party.flows == 0 {
+            self.parties.remove(&flow.party);
+        } else {
+            self.parties.insert(flow.party, party);
+        }
+        if flow.limit < 1.0 {
+            self.limited = if active { self.limited + 1 } else { self.limited - 1 };
+        }
+        if active
+            && self.parameters().active == Active::Heard
+            && !std::mem::replace(&mut self.flows[place].watched, true)
+        {
+            let silence = self.silence(place);
+            self.silences.push(Reverse((silence, flow.handle)));
+        }
+        self.settle();
+    }
+
+    /// A flow's part of the weights: its own part of its party's.
+    fn weight(&self, flow: &Flow) -> f64 {
+        let party = self.parties.get(&flow.party).copied().unwrap_or_default();
+        (party.weight * flow.weight) as f64 / party.weights.max(1) as f64
+    }
+
+    /// Max-min: flows that cannot use their share leave the rest of it to the others (docs/blitz.md, 4).
+    fn settle(&mut self) {
+        self.changed = true;
+        let weights = (self.weights + self.expected).max(1) as f64;
+        self.level = 1.0 / weights;
+        if self.limited == 0 {
+            return;
+        }
+        let held_back = self.flows.iter().filter(|flow| flow.active && flow.limit < 1.0);
+        let mut held_back: Vec<(f64, u32, f64, f64)> = held_back
+            .map(|flow| {
+                let weight = self.weight(flow);
+                (flow.limit / weight, flow.handle, flow.limit, weight)
+            })
+            .collect();
+        held_back.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let (mut rest, mut others) = (1.0, weights);
+        for (level, _, limit, weight) in held_back {
+            if level >= rest / others {
+                break;
+            }
+            rest -= limit;
+            others -= weight;
+            if others < 1e-6 {
+                // All of them are held back: nobody is there who could use the rest.
+                return;
+            }
+        }
+        self.level = rest / others;
+    }
+
+    /// A flow's part of the link. One that is held back gets its fair part, or a little more than it uses.
+    fn part(&self, flow: &Flow) -> f64 {
+        let weight = self.weight(flow);
+        let most = self.level * weight;
+        if flow.limit < most {
+            let fair = weight / (self.weights + self.expected).max(1) as f64;
+            return fair.max(most.min(GROWTH * flow.limit));
+        }
+        most
+    }
+
+    fn share_at(&self, place: usize) -> Share {
+        Share::one_in(1.0 / self.part(&self.flows[place]).max(1e-9))
+    }
+
+    /// When a flow of which nothing more is heard no longer counts.
+    fn silence(&self, place: usize) -> Time {
+        let flow = &self.flows[place];
+        let part = self.part(flow).min(flow.limit).max(1e-9);
+        let patience = self.packet.mul_f64(PATIENCE / part);
+        flow.heard.saturating_add(self.parameters().idle_after.max(patience))
+    }
+
+    /// Tells senders their shares, if these have changed and it is time. Until then what they say of their limits waits, too.
+    fn tell(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        if !self.changed || now < self.next_telling {
+            return;
+        }
+        self.settle();
+        self.changed = false;
+        let mut told = 0;
+        for place in 0..self.flows.len() {
+            let flow = self.flows[place];
+            if !flow.active || self.parameters().tell == Tell::Acks {
+                continue;
+            }
+            let share = self.share_at(place);
+            if flow.told != Some(share) {
+                self.flows[place].told = Some(share);
+                send(Control::Share { flow: flow.handle, share });
+                told += 1;
+            }
+        }
+        if told > 0 || self.limited > 0 {
+            let busy = self.frame.saturating_mul(TELLING * told);
+            self.next_telling = now.saturating_add(self.parameters().tell_interval.max(busy));
+        }
+    }
+
+    /// Those that a group is still waited for.
+    fn count_expected(&mut self) {
+        let expected = self.groups.iter().map(|group| group.missing * group.weight).sum();
+        if expected != self.expected {
+            self.expected = expected;
+            self.settle();
+        }
+    }
+
+    /// A flow of so many to come has come.
+    fn join_group(&mut self, now: Time, weight: u64, degree: u16) {
+        let same = |group: &Group| group.degree == degree && group.weight == weight && group.until > now;
+        match self.groups.iter().position(same) {
+            Some(index) => {
+                self.groups[index].missing -= 1;
+                if self.groups[index].missing == 0 {
+                    self.groups.swap_remove(index);
+                }
+            }
+            None => {
+                let until = now.saturating_add(self.parameters().look_ahead_for);
+                let missing = u64::from(degree) - 1;
+                self.groups.push(Group { degree, weight, missing, until });
+            }
+        }
+        self.count_expected();
+    }
+}
+
+impl ReceiverScheduler for Receiver {
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+        let party = match self.parameters().counts {
+            Counts::Hosts => u64::from(new.source),
+            Counts::Flows => u64::from(new.flow),
+        };
+        let flow = Flow {
+            handle: new.flow,
+            party,
+            weight: 1,
+            limit: 1.0,
+            active: false,
+            heard: new.now,
+            watched: false,
+            grouped: false,
+            told: None,
+        };
+        let place = self.flows.insert(new.flow, flow);
+        self.set_active(place, true);
+    }
+
+    fn on_word(&mut self, now: Time, flow: u32, word: Word) {
+        let Some(place) = self.place(flow) else { return };
+        match word {
+            Word::Opening { weight, degree } => {
+                let weight = u64::from(weight);
+                if weight != self.flows[place].weight {
+                    let active = self.flows[place].active;
+                    self.set_active(place, false);
+                    self.flows[place].weight = weight;
+                    self.set_active(place, active);
+                }
+                if degree > 1 && !std::mem::replace(&mut self.flows[place].grouped, true) {
+                    self.join_group(now, weight, degree);
+                }
+            }
+            Word::Limit(share) => {
+                // What is all of the link is no limit.
+                let limit = 1.0 / share.parts();
+                let before = std::mem::replace(&mut self.flows[place].limit, limit);
+                if limit != before {
+                    if self.flows[place].active {
+                        self.limited = self.limited + usize::from(limit < 1.0) - usize::from(before < 1.0);
+                    }
+                    self.changed = true;
+                }
+            }
+        }
+    }
+
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+        let Some(place) = self.place(arrival.flow) else { return };
+        self.flows[place].heard = arrival.now;
+        self.set_active(place, true);
+        self.tell(arrival.now, send);
+    }
+
+    fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(Control)) {
+        let Some(place) = self.place(flow) else { return };
+        self.set_active(place, false);
+        self.flows.free(flow, place);
+        // Entries of flows that are gone go with the next one that is not.
+        while self.silences.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
+            self.silences.pop();
+        }
+        self.tell(now, send);
+    }
+
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        while let Some(Reverse((time, handle))) = self.silences.peek().copied()
+            && time <= now
+        {
+            self.silences.pop();
+            let Some(place) = self.place(handle) else { continue };
+            self.flows[place].watched = false;
+            if !self.flows[place].active {
+                continue;
+            }
+            let silence = self.silence(place);
+            if silence <= now {
+                self.set_active(place, false);
+            } else {
+                self.flows[place].watched = true;
+                self.silences.push(Reverse((silence, handle)));
+            }
+        }
+        if self.groups.iter().any(|group| group.until <= now) {
+            self.groups.retain(|group| group.until > now);
+            self.count_expected();
+        }
+        self.tell(now, send);
+    }
+
+    fn next_timer(&self) -> Time {
+        let silence = self.silences.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
+        let group = self.groups.iter().map(|group| group.until).min().unwrap_or(Time::MAX);
+        let tells = self.changed && self.parameters().tell == Tell::Changes && !self.parties.is_empty();
+        let telling = if tells { self.next_telling } else { Time::MAX };
+        silence.min(group).min(telling)
+    }
+
+    fn share(&mut self, flow: u32) -> Option<Share> {
+        let place = self.place(flow)?;
+        // One that counts no longer is about to.
+        self.set_active(place, true);
+        let share = self.share_at(place);
+        self.flows[place].told = Some(share);
+        Some(share)
+    }
+    fn tells_shares(&self) -> bool {
+        true
+    }
+}

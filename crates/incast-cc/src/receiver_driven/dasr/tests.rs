@@ -1,0 +1,486 @@
+//! Both halves by hand.
+
+use super::*;
+use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler};
+use std::fmt::Write;
+
+const MSS: u32 = 1000;
+const GBPS: f64 = 1e9;
+
+fn at(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+/// A packet takes 1 us, an RTT eight.
+fn path() -> Path {
+    Path { rate: Rate::from_gbps(8), base_rtt: at(8), mss: MSS, wire_mss: MSS, rto_min: Time::from_ms(1) }
+}
+
+fn text(text: &str) -> Raw {
+    Raw::Text(text.to_owned())
+}
+
+fn resolve(given: &[(&str, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+    let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
+    Dasr::resolve(&path(), &given)
+}
+
+fn constants(given: &[(&str, Raw)]) -> Arc<Constants> {
+    resolve(given).expect("allowed")
+}
+
+/// A receiver, and what it has said since it was last asked.
+struct Script {
+    receiver: Receiver,
+    flows: u32,
+    said: Vec<(u32, f64)>,
+}
+
+impl Script {
+    fn new(given: &[(&str, Raw)]) -> Self {
+        Self { receiver: Receiver::new(constants(given), &path()), flows: 0, said: Vec::new() }
+    }
+
+    fn with(&mut self, ask: impl FnOnce(&mut Receiver, &mut dyn FnMut(Control))) {
+        let said = &mut self.said;
+        ask(&mut self.receiver, &mut |control| match control {
+            Control::Share { flow, share } => said.push((flow, share.parts())),
+            other => panic!("{other:?}"),
+        });
+    }
+
+    /// The first packet of a flow, with a word, and what its acknowledgement says.
+    fn open(&mut self, now: Time, source: u32, word: Option<Word>) -> f64 {
+        let flow = self.flows;
+        self.flows += 1;
+        let new = NewFlow { now, flow, source, bytes: 1_000_000, mss: MSS };
+        self.with(|receiver, send| receiver.on_flow(&new, send));
+        if let Some(word) = word {
+            self.receiver.on_word(now, flow, word);
+        }
+        let parts = self.parts(flow);
+        self.data(now, flow, word);
+        parts
+    }
+
+    /// One flow of each of these hosts, at the start.
+    fn open_all(&mut self, sources: impl IntoIterator<Item = u32>) {
+        for source in sources {
+            self.open(at(0), source, None);
+        }
+    }
+
+    /// What an acknowledgement says.
+    fn parts(&mut self, flow: u32) -> f64 {
+        self.receiver.share(flow).expect("in progress").parts()
+    }
+
+    fn data(&mut self, now: Time, flow: u32, word: Option<Word>) {
+        if let Some(word) = word {
+            self.receiver.on_word(now, flow, word);
+        }
+        let arrival = Arrival {
+            now,
+            flow,
+            position: 0,
+            bytes: MSS,
+            expected: 0,
+            remaining: 1,
+            marked: false,
+            duplicate: false,
+        };
+        self.with(|receiver, send| receiver.on_data(&arrival, send));
+    }
+
+    fn end(&mut self, now: Time, flow: u32) {
+        self.with(|receiver, send| receiver.on_end(now, flow, End::Complete, send));
+    }
+
+    /// Lets the timers go that are due.
+    fn until(&mut self, now: Time) {
+        for _ in 0..1000 {
+            let next = self.receiver.next_timer();
+            if next > now {
+                return;
+            }
+            self.with(|receiver, send| receiver.on_timer(next, send));
+        }
+        panic!("the timer stands still");
+    }
+
+    fn said(&mut self) -> Vec<(u32, f64)> {
+        std::mem::take(&mut self.said)
+    }
+}
+
+fn limit(share: f64) -> Option<Word> {
+    Some(Word::Limit(Share::one_in(1.0 / share)))
+}
+
+fn opening(weight: u8, degree: u16) -> Option<Word> {
+    Some(Word::Opening { weight, degree })
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 0.003, "{found} in place of {expected}");
+}
+
+#[test]
+fn each_acknowledgement_says_how_many_there_are() {
+    let mut script = Script::new(&[("tell", text("acks"))]);
+    for senders in 1..=64 {
+        assert_eq!(script.open(at(0), senders, None), f64::from(senders));
+    }
+    assert!((0..64).all(|flow| script.parts(flow) == 64.0));
+    script.end(at(1), 5);
+    assert_eq!((script.parts(6), script.receiver.share(5)), (63.0, None));
+    assert_eq!(script.said(), []);
+}
+
+#[test]
+fn changes_are_told_at_once_and_then_twice_an_rtt_to_those_who_do_not_know() {
+    let mut script = Script::new(&[]);
+    script.open(at(0), 1, None);
+    script.open(at(10), 2, None);
+    assert_eq!(script.said(), [(0, 2.0)]);
+    // Too soon: later, and together.
+    script.open(at(11), 3, None);
+    script.open(at(12), 4, None);
+    assert_eq!(script.said(), []);
+    assert_eq!(script.receiver.next_timer(), at(14));
+    // By then an acknowledgement has told one of them, and the newest knows.
+    assert_eq!(script.parts(1), 4.0);
+    script.until(at(14));
+    assert_eq!(script.said(), [(0, 4.0), (2, 4.0)]);
+    // Who leaves makes room at once.
+    script.end(at(30), 0);
+    assert_eq!(script.said(), [(1, 3.0), (2, 3.0), (3, 3.0)]);
+    script.until(at(31));
+    assert_eq!(script.said(), []);
+}
+
+#[test]
+fn telling_takes_a_tenth_of_the_link_at_most() {
+    let mut script = Script::new(&[("active", text("open"))]);
+    script.open_all(0..1000);
+    script.until(at(4));
+    assert!(script.said().len() >= 999);
+    // 84 ns each, ten times.
+    script.end(at(5), 3);
+    assert_eq!(script.said(), []);
+    assert_eq!(script.receiver.next_timer(), at(4) + Time::from_ns(84 * 10 * 999));
+    script.until(at(900));
+    assert_eq!(script.said().len(), 999);
+    // Frames are those of the format: with the headers of RoCEv2, preamble and gap these are 86 bytes.
+    let path = Path { wire_mss: MSS + 82, ..path() };
+    let mut receiver = Receiver::new(constants(&[("active", text("open"))]), &path);
+    for flow in 0..65 {
+        receiver
+            .on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS }, &mut |_| ());
+    }
+    let mut said = 0;
+    receiver.on_end(at(1), 64, End::Complete, &mut |_| said += 1);
+    receiver.on_end(at(2), 63, End::Complete, &mut |_| said += 1);
+    assert_eq!((said, receiver.next_timer()), (64, at(1) + Time::from_ns(86 * 10 * 64)));
+}
+
+#[test]
+fn flows_of_one_host_share_what_it_has() {
+    let mut script = Script::new(&[]);
+    script.open_all([7, 7, 7, 8]);
+    assert_eq!([0, 1, 2, 3].map(|flow| script.parts(flow)), [6.0, 6.0, 6.0, 2.0]);
+    script.end(at(1), 1);
+    assert_eq!([0, 2, 3].map(|flow| script.parts(flow)), [4.0, 4.0, 2.0]);
+    let mut script = Script::new(&[("counts", text("flows"))]);
+    script.open_all([7, 7, 7, 8]);
+    assert_eq!([0, 1, 2, 3].map(|flow| script.parts(flow)), [4.0; 4]);
+}
+
+#[test]
+fn shares_are_by_weight() {
+    let mut script = Script::new(&[]);
+    script.open(at(0), 1, None);
+    script.open(at(0), 2, opening(3, 0));
+    assert_eq!([0, 1].map(|flow| script.parts(flow)), [4.0, Share::one_in(4.0 / 3.0).parts()]);
+    // A host has the largest weight of its flows, which share by theirs.
+    script.open(at(0), 1, opening(4, 0));
+    close(script.parts(0), 7.0 / 4.0 * 5.0);
+    close(script.parts(2), 7.0 / 4.0 * 5.0 / 4.0);
+    close(script.parts(1), 7.0 / 3.0);
+    script.end(at(1), 2);
+    assert_eq!(script.parts(0), 4.0);
+}
+
+#[test]
+fn who_is_not_heard_of_does_not_count_and_does_again() {
+    let mut script = Script::new(&[]);
+    script.open(at(0), 1, None);
+    script.open(at(0), 2, None);
+    script.said();
+    // 32 us are four RTTs.
+    script.data(at(20), 0, None);
+    script.until(at(31));
+    assert_eq!(script.parts(0), 2.0);
+    script.until(at(32));
+    assert_eq!((script.parts(0), script.said()), (1.0, vec![(0, 1.0)]));
+    assert_eq!(script.parts(1), 2.0, "already with the acknowledgement of what it sends");
+    script.data(at(40), 1, None);
+    assert_eq!((script.parts(0), script.parts(1)), (2.0, 2.0));
+    // With 100 senders a packet of each comes every 100 us.
+    let mut script = Script::new(&[]);
+    script.open_all(0..100);
+    script.until(at(199));
+    assert_eq!(script.parts(0), 100.0);
+    script.until(at(200));
+    assert_eq!(script.open(at(201), 1000, None), 1.0);
+    // Literally, only an end counts.
+    let mut script = Script::new(&[("active", text("open"))]);
+    script.open_all([1, 2]);
+    script.until(Time::from_ms(9));
+    assert_eq!(script.parts(0), 2.0);
+}
+
+#[test]
+fn what_some_cannot_use_others_get() {
+    let mut script = Script::new(&[]);
+    script.open_all(1..=4);
+    script.data(at(1), 0, limit(0.1));
+    script.until(at(8));
+    // 0.9 for three; who is held back may have its fair share all the same.
+    close(script.parts(0), 4.0);
+    (1..4).for_each(|flow| close(script.parts(flow), 3.0 / 0.9));
+    // 0.28 is less than 0.3, and may grow.
+    script.data(at(9), 1, limit(0.28));
+    script.until(at(16));
+    close(script.parts(1), 0.62f64.recip() * 2.0);
+    (2..4).for_each(|flow| close(script.parts(flow), 2.0 / 0.62));
+    script.data(at(17), 2, limit(0.27));
+    script.until(at(24));
+    close(script.parts(2), 1.0 / (0.27 * 9.0 / 8.0));
+    close(script.parts(3), 1.0 / 0.35);
+    // All are held back: nobody could use what is left.
+    script.data(at(25), 3, limit(0.2));
+    script.until(at(32));
+    assert!(
+        (0..4).all(|flow| script.parts(flow) <= 4.0),
+        "{:?}",
+        [0, 1, 2, 3].map(|flow| script.parts(flow))
+    );
+    close(script.parts(0), 4.0);
+    // And none is.
+    (0..4).for_each(|flow| script.data(at(33), flow, limit(1.0)));
+    script.until(at(40));
+    assert!((0..4).all(|flow| script.parts(flow) == 4.0));
+}
+
+#[test]
+fn those_that_are_announced_count_for_a_while() {
+    let mut script = Script::new(&[]);
+    script.open(at(0), 1, None);
+    assert_eq!(script.open(at(0), 2, opening(1, 5)), 6.0);
+    assert_eq!(script.open(at(1), 3, opening(1, 5)), 6.0);
+    assert_eq!(script.open(at(1), 4, None), 7.0);
+    script.until(at(5));
+    assert_eq!(script.said().last(), Some(&(2, 7.0)));
+    // Three of five do not come: the two and the others are left.
+    (0..4).for_each(|flow| script.data(at(30), flow, None));
+    script.until(at(31));
+    assert_eq!((script.parts(0), script.said()), (7.0, vec![]));
+    script.until(at(32));
+    assert_eq!(script.said(), [0, 1, 2, 3].map(|flow| (flow, 4.0)));
+    // They come late, and all of them: nobody is waited for.
+    (5..8).for_each(|source| {
+        script.open(at(33), source, opening(1, 5));
+    });
+    assert_eq!(script.parts(0), 9.0, "two of a new group are still missing");
+    script.open(at(34), 9, opening(1, 5));
+    script.open(at(34), 10, opening(1, 5));
+    assert_eq!(script.parts(0), 9.0);
+    script.end(at(35), 8);
+    assert_eq!(script.parts(0), 8.0, "nobody is missing any more");
+}
+
+/// A sender whose own link and whose receiver's have these rates in Gbit/s.
+fn sender(given: &[(&str, Raw)], own: u64, receiver: u64, degree: u32) -> Dasr {
+    let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
+    let path = Path { rate: Rate::from_gbps(own), ..path() };
+    let mut law = Dasr::start(&Dasr::resolve(&path, &given).expect("allowed"), &path, Time::ZERO, 0);
+    law.on_open(1_000_000);
+    law.on_peer(Rate::from_gbps(receiver), degree);
+    law
+}
+
+fn gbps(law: &Dasr) -> f64 {
+    law.pacing_rate().expect("paced").as_f64() / GBPS
+}
+
+fn acked(law: &mut Dasr, now: Time, senders: u32) {
+    law.on_ack(&Feedback { now, share: Some(Share::of_senders(senders)), ..Feedback::default() });
+}
+
+#[test]
+fn a_sender_takes_its_share_at_once() {
+    let mut law = sender(&[], 40, 40, 0);
+    assert_eq!((gbps(&law), law.window(), law.word(), law.estimate()), (40.0, u64::MAX, None, None));
+    acked(&mut law, at(8), 16);
+    assert_eq!((gbps(&law), law.estimate()), (2.5, Some(16.0)));
+    law.on_share(at(9), Share::of_senders(4));
+    assert_eq!(gbps(&law), 10.0);
+    // Links that differ.
+    for (own, receiver, first, fourth, literal) in [(40, 10, 10.0, 2.5, 10.0), (10, 40, 10.0, 10.0, 2.5)] {
+        let mut law = sender(&[], own, receiver, 0);
+        assert_eq!(gbps(&law), first);
+        acked(&mut law, at(8), 4);
+        assert_eq!(gbps(&law), fourth);
+        let mut law = sender(&[("share_of", text("sender"))], own, receiver, 0);
+        assert_eq!(gbps(&law), own as f64);
+        acked(&mut law, at(8), 4);
+        assert_eq!(gbps(&law), literal);
+    }
+    let mut law = sender(&[("initial", Raw::Float(0.5)), ("utilization", Raw::Float(0.9))], 40, 40, 0);
+    assert_eq!(gbps(&law), 20.0);
+    acked(&mut law, at(8), 3);
+    assert_eq!(gbps(&law), 12.0);
+}
+
+#[test]
+fn it_says_who_it_is_until_it_is_heard_and_then_what_it_can_use() {
+    let mut law = sender(&[("weight", Raw::Integer(3)), ("water_filling", Raw::Flag(true))], 8, 8, 12);
+    assert_eq!(law.word(), opening(3, 12));
+    acked(&mut law, at(8), 2);
+    assert_eq!(law.word(), None);
+    // A packet each 4 us in place of 2.
+    (0..12).for_each(|packet| law.on_sent(at(8 + 4 * packet), MSS));
+    let Some(Word::Limit(share)) = law.word() else { panic!("{:?}", law.word()) };
+    close(share.parts(), 4.0);
+    (0..20).for_each(|packet| law.on_sent(at(60 + 2 * packet), MSS));
+    assert_eq!(law.word(), limit(1.0));
+    let mut law = sender(&[], 8, 8, 0);
+    acked(&mut law, at(8), 2);
+    (0..12).for_each(|packet| law.on_sent(at(8 + 4 * packet), MSS));
+    assert_eq!(law.word(), None);
+}
+
+#[test]
+fn dcqcn_cuts_what_is_sent_and_the_smaller_rate_counts() {
+    for (cut_of, after) in [("sent", 1.25), ("own", 2.5)] {
+        let mut law = sender(&[("cut_of", text(cut_of))], 40, 40, 0);
+        acked(&mut law, at(8), 16);
+        assert!(law.fallback.is_none());
+        law.on_cnp(at(100), &Cnp::CONGESTED);
+        assert_eq!(gbps(&law), after, "{cut_of}");
+        // With fewer senders the share is no longer what limits.
+        acked(&mut law, at(101), 1);
+        assert_eq!(gbps(&law), if cut_of == "sent" { 1.25 } else { 20.0 }, "{cut_of}");
+        let recovers = law.fallback.as_ref().expect("notified").pacing_rate();
+        assert_eq!(law.pacing_rate(), recovers);
+        law.on_timer(Time::from_ms(500));
+        assert_eq!(gbps(&law), 40.0);
+    }
+    // What DCQCN does it does by its own parameters, and by its own rules.
+    let echo = [("notification", text("ecn-echo")), ("cut_of", text("own"))];
+    let mut law = sender(&echo, 40, 40, 0);
+    law.on_ack(&Feedback { now: at(9), marked: 1, packets: 1, ..Feedback::default() });
+    assert_eq!(gbps(&law), 20.0);
+    let interval = |given: &[(&str, Raw)]| Dasr::notification_interval(&constants(given));
+    assert_eq!(interval(&[]), Some(at(40)));
+    assert_eq!(interval(&[("cnp_interval", text("7us"))]), Some(at(7)));
+    assert_eq!(interval(&[("fallback", text("off"))]), None);
+    assert_eq!(interval(&echo), None);
+    let mut law = sender(&[("fallback", text("off")), echo[0].clone()], 40, 40, 0);
+    law.on_ack(&Feedback { now: at(9), marked: 1, packets: 1, ..Feedback::default() });
+    assert_eq!(gbps(&law), 40.0);
+}
+
+#[test]
+fn only_congestion_cuts_and_nothing_does_where_fallback_is_off() {
+    let unsure = Cnp { congested: false, undetermined: true, window: None };
+    let window = Cnp { congested: false, undetermined: false, window: Some(3_000) };
+    for (cnp, rate, cap) in [
+        (Cnp::CONGESTED, 1.25, u64::MAX),
+        (Cnp::granting(3_000), 1.25, 3_000),
+        (Cnp { undetermined: true, ..Cnp::CONGESTED }, 1.25, u64::MAX),
+        (unsure, 2.5, u64::MAX),
+        (window, 2.5, 3_000),
+        (Cnp { undetermined: true, ..window }, 2.5, 3_000),
+    ] {
+        for (cut_of, alone) in [("sent", 1.25), ("own", 20.0)] {
+            let mut law = sender(&[("cut_of", text(cut_of))], 40, 40, 0);
+            acked(&mut law, at(8), 16);
+            law.on_cnp(at(100), &cnp);
+            let expected = if cnp.congested && cut_of == "own" { 2.5 } else { rate };
+            assert_eq!((gbps(&law), law.window()), (expected, cap), "{cut_of}: {cnp:?}");
+            // Of DCQCN's own rate nothing is lost either, with all of the link for the flow.
+            acked(&mut law, at(101), 1);
+            assert_eq!(gbps(&law), if cnp.congested { alone } else { 40.0 }, "{cut_of}: {cnp:?}");
+        }
+        let mut law = sender(&[("fallback", text("off"))], 40, 40, 0);
+        acked(&mut law, at(8), 16);
+        law.on_cnp(at(100), &cnp);
+        assert_eq!((gbps(&law), law.window()), (2.5, u64::MAX), "{cnp:?}");
+        assert!(law.fallback.is_none());
+    }
+}
+
+#[test]
+fn parameters_are_its_own_and_dcqcns() {
+    let names: Vec<&str> = Dasr::INFO.parameters.iter().map(|row| row.name).collect();
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len(), "one name means one thing");
+    let values: Vec<&str> = Dasr::values(&constants(&[])).iter().map(|(key, _)| *key).collect();
+    assert_eq!(values, names);
+    for condition in Dasr::CONDITIONS {
+        assert!(names.contains(&condition.parameter) && names.contains(&condition.other), "{condition:?}");
+    }
+    // Classes that differ in what receivers do not see share theirs.
+    let of_receiver = |given: &[(&str, Raw)]| Dasr::receiver_values(&constants(given));
+    for given in [("weight", Raw::Integer(9)), ("fallback", text("off")), ("gain", Raw::Float(0.5))] {
+        assert_eq!(of_receiver(&[given]), of_receiver(&[]));
+    }
+    assert_ne!(of_receiver(&[("counts", text("flows"))]), of_receiver(&[]));
+    let refused = |given| resolve(&[given]).expect_err("refused").to_string();
+    assert!(refused(("weight", Raw::Integer(17))).contains("1 to 16"));
+    assert!(refused(("kmin", text("5KB"))).contains("unknown parameter"));
+    let Err(ParameterError::Unknown { allowed, .. }) = resolve(&[("kmin", text("5KB"))]) else { panic!() };
+    assert_eq!(allowed, names);
+}
+
+#[test]
+fn state_is_small() {
+    assert!(size_of::<Dasr>() <= 104, "{}", size_of::<Dasr>());
+}
+
+/// Eight senders join, one each microsecond, one of them held back; they leave one after the other.
+#[test]
+fn golden() {
+    let mut script = Script::new(&[]);
+    let mut trace = String::new();
+    let mut rates = [8.0; 8];
+    for us in 0..200u64 {
+        let now = at(us);
+        script.until(now);
+        if us < 8 {
+            let parts = script.open(now, us as u32, None);
+            rates[us as usize] = 8.0 / parts;
+        } else if us < 100 {
+            let flow = (us % 8) as u32;
+            script.data(now, flow, if flow == 3 && us > 40 { limit(0.05) } else { None });
+        } else if us % 10 == 0 && us < 180 {
+            script.end(now, (us as u32 - 100) / 10);
+        } else {
+            (0..8)
+                .filter(|flow| u64::from(*flow) * 10 + 100 > us)
+                .for_each(|flow| script.data(now, flow, None));
+        }
+        for (flow, parts) in script.said() {
+            rates[flow as usize] = 8.0 / parts;
+        }
+        if us % 4 == 3 {
+            let rates: Vec<String> = rates.iter().map(|rate| format!("{:>4}", (rate * 1e3) as u64)).collect();
+            writeln!(trace, "{us:>3} us: {}", rates.join(" ")).expect("a String");
+        }
+    }
+    insta::assert_snapshot!("dasr", trace);
+}

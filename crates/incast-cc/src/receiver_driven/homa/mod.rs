@@ -1,0 +1,342 @@
+//! Homa: short messages first, by priorities that the receiver assigns.
+//!
+//! Source: B. Montazeri et al., "Homa: A Receiver-Driven Low-Latency Transport Protocol Using Network Priorities", SIGCOMM
+//! 2018; the Linux implementation (J. Ousterhout, "A Linux Kernel Implementation of the Homa Transport Protocol", ATC 2021,
+//! and its `protocol.md`) and the authors' simulator were read for values.
+//!
+//! ```text
+//!   sender    DATA, unscheduled: the first RTTbytes, at a priority by the message's size ─────▶
+//!             DATA, scheduled: below the position of the last GRANT, at its priority ─────────▶   receiver
+//!           ◀───── GRANT(position, priority): received + RTTbytes, to the K shortest messages, one of a sender
+//!           ◀───── RESEND(range): nothing came for a timeout, though something was to come
+//!             BUSY: other messages go first ──────────────────────────────────────────────────▶
+//! ```
+//!
+//! This file is the sender's half, with the parameters; `scheduler` is the receiver's, `levels` splits the priorities.
+//! Readings and deviations are in `docs/homa.md`. A message is one flow, one way.
+
+mod levels;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+
+pub use levels::Cutoffs;
+pub use scheduler::Receiver;
+
+use crate::{
+    Feedback, Loss, Path,
+    law::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, SizeClass, Transport},
+    parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
+    receiver_driven::{Profile, reminder::Reminder},
+    registry::Scheduler,
+    scheduler::Signal,
+};
+use incast_units::{Bytes, Time};
+use std::sync::Arc;
+
+crate::choice! {
+    /// Which scheduled priorities are used if there are fewer messages than priorities.
+    pub enum Fill {
+        /// The lowest ones (SIGCOMM 2018): a shorter message that comes finds a free one above.
+        Low = "low",
+        /// The highest ones (`protocol.md` of the Linux implementation).
+        High = "high",
+    }
+}
+
+crate::choice! {
+    /// What the priority of unscheduled data goes by.
+    pub enum By {
+        /// The message's size.
+        Size = "size",
+        /// What is left of it at each packet; also of scheduled data within RTTbytes of the end.
+        Remaining = "remaining",
+    }
+}
+
+crate::choice! {
+    /// Where control packets go.
+    pub enum ControlAt {
+        /// At the highest priority, which the shortest messages' unscheduled data has too.
+        Shared = "shared",
+        /// At the highest priority, alone: data has the others.
+        Own = "own",
+    }
+}
+
+crate::choice! {
+    /// What a RESEND asks for.
+    pub enum Resends {
+        /// The first range that is missing.
+        FirstRange = "first-range",
+        /// Each range that is missing.
+        AllRanges = "all-ranges",
+    }
+}
+
+crate::choice! {
+    /// Which priority data has that is sent again.
+    pub enum ResendPriority {
+        /// That of its place, which is an unscheduled one for what was sent blindly.
+        Place = "place",
+        /// The highest one that data has (Linux).
+        Highest = "highest",
+        /// That which the receiver last named: of the message's last GRANT, before that the lowest.
+        Resend = "resend",
+    }
+}
+
+crate::choice! {
+    /// Whether messages count as part of an incast.
+    pub enum IncastControl {
+        /// None does.
+        Off = "off",
+        /// All do, as if the one who asked for them had marked them.
+        Marked = "marked",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of Homa.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 packets of RTTbytes and 2 active messages.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
+        /// RTTbytes: payload that is sent without a grant, and that grants keep ahead of what has arrived, in whole packets.
+        unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "at least 1B", |b| b.get() > 0, "SIGCOMM 2018, section 3.2: 9.7KB at 10Gbps";
+        /// Priorities in all, of which control packets and the shortest messages share the highest.
+        priorities: u64 = "8", |_| 8, "1 to 8", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
+        /// Where control packets go.
+        control: ControlAt = "\"shared\"", |_| ControlAt::Shared, "\"shared\" or \"own\" (with 3 priorities or more)", |_| true, "SIGCOMM 2018, section 3.4: all but data at the highest priority";
+        /// Priorities of unscheduled data, above those of scheduled data.
+        unscheduled_priorities: u64 = "by the traffic's unscheduled bytes; without traffic half of them", |_| 4, "1 to the data priorities - 1", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
+        /// Largest sizes of the messages of each unscheduled priority but the last, as "2KB,8KB".
+        cutoffs: Cutoffs = "by the traffic: as many unscheduled bytes for each; without it by halves", |_| Cutoffs::default(), "sizes that do not fall, one fewer than unscheduled_priorities", |_| true, "SIGCOMM 2018, section 3.4, figure 4";
+        /// What the priority of unscheduled data goes by.
+        unscheduled_by: By = "\"size\"", |_| By::Size, "\"size\" or \"remaining\"", |_| true, "SIGCOMM 2018, section 3.4; \"remaining\" is the authors' simulator";
+        /// K: messages that are granted at the same time, each of another sender.
+        overcommitment: u64 = "the scheduled priorities; paper: 2", |_| 4, "at least 1", |n| *n >= 1, "SIGCOMM 2018, section 3.5";
+        /// Which scheduled priorities are used if there are fewer messages than priorities.
+        sched_prio_fill: Fill = "\"low\"", |_| Fill::Low, "\"low\" or \"high\"", |_| true, "SIGCOMM 2018, section 3.4; \"high\" is Linux";
+        /// Time without data of a message that is to come, after which it is asked for again.
+        resend_timeout: Time = "host.rto_min", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2018, section 3.7: a few ms; Linux: 5 ticks of 1ms";
+        /// From one RESEND of a message to the next.
+        resend_interval: Time = "resend_timeout", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "Linux: 5 ticks of 1ms, as its timeout";
+        /// What a RESEND asks for.
+        resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
+        /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the receiver last named.
+        resend_priority: ResendPriority = "\"highest\"", |_| ResendPriority::Highest, "\"place\", \"highest\" or \"resend\"", |_| true, "Linux; SIGCOMM 2018 does not say";
+        /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
+        incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
+        /// Payload of marked messages that is sent without a grant, in whole packets.
+        incast_unscheduled: Bytes = "1 packet", |path| Bytes::new(u64::from(path.mss)), "at least 1B", |b| b.get() > 0, "SIGCOMM 2018, section 3.6: a few hundred bytes";
+    }
+}
+
+/// What all messages of a fabric share.
+#[derive(Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    /// What is sent blindly, in whole packets.
+    blind: u64,
+    /// RTTbytes, in whole packets.
+    ahead: u64,
+}
+
+impl Constants {
+    /// The highest priority of data.
+    fn first_level(&self) -> u8 {
+        u8::from(self.parameters.control == ControlAt::Own)
+    }
+
+    /// Priorities of scheduled data; with one priority in all that one serves for all.
+    fn scheduled_levels(&self) -> u64 {
+        let data = self.parameters.priorities - u64::from(self.first_level());
+        data.saturating_sub(self.parameters.unscheduled_priorities).max(1)
+    }
+
+    /// Priority of unscheduled data of a message of this size, or with so much left.
+    fn unscheduled_level(&self, bytes: u64) -> u8 {
+        self.first_level() + self.parameters.cutoffs.level(bytes)
+    }
+
+    fn lowest(&self) -> u8 {
+        (self.parameters.priorities - 1) as u8
+    }
+}
+
+/// State of a message at its sender.
+#[derive(Clone, Debug)]
+pub struct Homa {
+    bytes: u64,
+    /// The first position that may not be sent yet.
+    allowed: u64,
+    signal: Option<Signal>,
+    reminder: Reminder,
+    constants: Arc<Constants>,
+}
+
+fn wrong(name: &'static str, message: String) -> ParameterError {
+    ParameterError::Value { name, message }
+}
+
+/// The parameters that others decide about unless they are given: see the table.
+fn derive(mut parameters: Parameters, is_given: &dyn Fn(&str) -> bool) -> Result<Parameters, ParameterError> {
+    let own = u64::from(parameters.control == ControlAt::Own);
+    let data = parameters.priorities.saturating_sub(own);
+    if own == 1 && data < 2 {
+        let message =
+            format!("found \"own\" with {} priorities, allowed is \"shared\"", parameters.priorities);
+        return Err(wrong("control", message));
+    }
+    let most = (data - 1).max(1);
+    match (is_given("unscheduled_priorities"), is_given("cutoffs")) {
+        (false, true) => parameters.unscheduled_priorities = parameters.cutoffs.count() as u64 + 1,
+        (false, false) => parameters.unscheduled_priorities = (data / 2).max(1),
+        _ => {}
+    }
+    let count = parameters.unscheduled_priorities;
+    if count > most {
+        let name = if is_given("unscheduled_priorities") { "unscheduled_priorities" } else { "cutoffs" };
+        let message = format!("found {count} unscheduled priorities, allowed is 1 to {most} of {data}");
+        return Err(wrong(name, message));
+    }
+    if !is_given("cutoffs") {
+        parameters.cutoffs = Cutoffs::halving(parameters.unscheduled.get(), count);
+    } else if parameters.cutoffs.count() as u64 + 1 != count {
+        let cutoffs = &parameters.cutoffs;
+        let message = format!("found {}, allowed are {} sizes", cutoffs.write(), count - 1);
+        return Err(wrong("cutoffs", message));
+    }
+    if !is_given("overcommitment") {
+        parameters.overcommitment = match parameters.profile {
+            Profile::Scaled => data.saturating_sub(count).max(1),
+            Profile::Paper => 2,
+        };
+    }
+    if !is_given("resend_interval") {
+        parameters.resend_interval = parameters.resend_timeout;
+    }
+    Ok(parameters)
+}
+
+impl SenderLaw for Homa {
+    type Parameters = Arc<Constants>;
+    const INFO: LawInfo = LawInfo {
+        name: "homa",
+        title: "Homa",
+        source: "B. Montazeri et al., SIGCOMM 2018",
+        framing: Framing::Tcp,
+        recovery: Recovery::SelectiveRepeat,
+        ecn_capable: false,
+        parameters: Parameters::TABLE,
+    };
+    const HABITS: Habits = Habits::SPEAKS;
+    const ASSIGNS_PRIORITIES: bool = true;
+    const CONDITIONS: &'static [Condition] =
+        &[Condition::new("incast_unscheduled", "incast_control", &["marked"])];
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let mss = u64::from(path.mss.max(1));
+        let given = match chosen("profile", Profile::Scaled, given)? {
+            Profile::Scaled => given.to_vec(),
+            Profile::Paper => with_defaults(&[("unscheduled", Bytes::new(12 * mss).write())], given),
+        };
+        let parameters = Parameters::resolve(path, &given)?;
+        let parameters = derive(parameters, &|name| given.iter().any(|(key, _)| key == name))?;
+        let whole = |bytes: Bytes| bytes.get().div_ceil(mss).max(1).saturating_mul(mss);
+        let ahead = whole(parameters.unscheduled);
+        let blind = match parameters.incast_control {
+            IncastControl::Off => ahead,
+            IncastControl::Marked => whole(parameters.incast_unscheduled).min(ahead),
+        };
+        Ok(Arc::new(Constants { parameters, blind, ahead }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        constants.parameters.values()
+    }
+    fn by_traffic(
+        constants: &Arc<Constants>,
+        given: &[(String, Raw)],
+        sizes: &dyn Fn() -> Vec<SizeClass>,
+    ) -> Vec<(&'static str, Raw)> {
+        let is_given = |name: &str| given.iter().any(|(key, _)| key == name);
+        if is_given("cutoffs") {
+            return Vec::new();
+        }
+        let sizes = sizes();
+        if sizes.is_empty() {
+            return Vec::new();
+        }
+        let data = constants.parameters.priorities - u64::from(constants.first_level());
+        let count = is_given("unscheduled_priorities").then_some(constants.parameters.unscheduled_priorities);
+        let (count, cutoffs) = levels::split(data, count, constants.ahead, &sizes);
+        vec![("unscheduled_priorities", count.write()), ("cutoffs", cutoffs.write())]
+    }
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        Transport {
+            acknowledges: Acknowledges::Flows,
+            order: SendOrder::ShortestRemaining,
+            trimmable: false,
+            in_any_order: true,
+            reminded: false,
+            priority: constants.lowest(),
+            control_priority: Some(0),
+        }
+    }
+    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Scheduler {
+        Scheduler::Homa(Receiver::new(constants.clone()))
+    }
+    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
+        let reminder = Reminder::new(path.rto_min);
+        Self { bytes: 0, allowed: constants.blind, signal: None, reminder, constants: constants.clone() }
+    }
+
+    fn on_open(&mut self, bytes: u64) {
+        self.bytes = bytes;
+    }
+    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    /// The receiver may never have heard of the message, or its answer was lost.
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+    fn on_heard(&mut self) {
+        self.reminder.on_heard();
+    }
+    fn on_credit(&mut self, _now: Time, position: u64) {
+        // Grants may overtake one another; none takes back what an earlier one gave.
+        self.allowed = self.allowed.max(position);
+    }
+    fn on_delayed_resend(&mut self, _now: Time) {
+        self.signal = Some(Signal::Busy);
+    }
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+    fn credit(&self) -> u64 {
+        self.allowed
+    }
+    fn take_signal(&mut self) -> Option<Signal> {
+        self.signal.take()
+    }
+    fn priority(&self, position: u64) -> Option<u8> {
+        let constants = &*self.constants;
+        let left = self.bytes.saturating_sub(position);
+        match constants.parameters.unscheduled_by {
+            By::Size => (position < constants.blind).then(|| constants.unscheduled_level(self.bytes)),
+            By::Remaining => {
+                let is_short = position < constants.blind || left <= constants.ahead;
+                is_short.then(|| constants.unscheduled_level(left))
+            }
+        }
+    }
+    fn resend_priority(&self, position: u64) -> Option<u8> {
+        match self.constants.parameters.resend_priority {
+            ResendPriority::Place => self.priority(position),
+            ResendPriority::Highest => Some(self.constants.first_level()),
+            ResendPriority::Resend => None,
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The receiver's half: whom to grant, at which priority, and what to ask for again.
+
+use super::{Constants, Fill, Resends};
+use crate::{
+    receiver_driven::{arrived::Arrived, slots::Slots},
+    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal},
+};
+use incast_units::Time;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap},
+    sync::Arc,
+};
+
+/// A message in progress.
+#[derive(Clone, Debug)]
+struct Message {
+    flow: u32,
+    source: u32,
+    bytes: u64,
+    mss: u64,
+    arrived: Arrived,
+    /// Sent blindly or granted: it is to come.
+    granted: u64,
+    /// Priority of its last grant.
+    level: u8,
+    /// Its sender was asked for something again.
+    asked: bool,
+    /// If nothing comes until then, it is asked for again.
+    deadline: Time,
+    /// It has an entry among the timers.
+    timed: bool,
+}
+
+impl Message {
+    fn received(&self) -> u64 {
+        (self.arrived.count() * self.mss).min(self.bytes)
+    }
+
+    fn remaining(&self) -> u64 {
+        self.bytes - self.received()
+    }
+
+    fn wants_grants(&self) -> bool {
+        self.granted < self.bytes
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.received() < self.granted
+    }
+}
+
+/// The messages to one host.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    constants: Arc<Constants>,
+    messages: Slots<Message>,
+    /// Messages that are not granted in full: sender, remaining bytes, flow.
+    ungranted: BTreeSet<(u32, u64, u32)>,
+    /// The shortest of each sender: remaining bytes, flow.
+    shortest: BTreeSet<(u64, u32)>,
+    /// No earlier than this a message's deadline can have come; one entry for each message that is waited for.
+    timers: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Scratch: the messages that are active.
+    active: Vec<u32>,
+    /// What is sent blindly for certain: by the host that may send least.
+    blind: u64,
+}
+
+impl Receiver {
+    /// With nobody sending yet.
+    pub fn new(constants: Arc<Constants>) -> Self {
+        let blind = constants.blind;
+        Self {
+            constants,
+            messages: Slots::new(),
+            ungranted: BTreeSet::new(),
+            shortest: BTreeSet::new(),
+            timers: BinaryHeap::new(),
+            active: Vec::new(),
+            blind,
+        }
+    }
+
+    fn place(&self, flow: u32) -> Option<usize> {
+        self.messages.place(flow)
+    }
+
+    /// The sender's shortest message among those that want grants.
+    fn shortest_of(&self, source: u32) -> Option<(u64, u32)> {
+        let mut own = self.ungranted.range((source, 0, 0)..=(source, u64::MAX, u32::MAX));
+        own.next().map(|(_, remaining, flow)| (*remaining, *flow))
+    }
+
+    /// A message joins those that want grants, leaves them, or has fewer bytes left than before.
+    fn rank(&mut self, source: u32, flow: u32, before: Option<u64>, now: Option<u64>) {
+        let old = self.shortest_of(source);
+        if let Some(remaining) = before {
+            self.ungranted.remove(&(source, remaining, flow));
+        }
+        if let Some(remaining) = now {
+            self.ungranted.insert((source, remaining, flow));
+        }
+        let new = self.shortest_of(source);
+        if old != new {
+            old.map(|old| self.shortest.remove(&old));
+            new.map(|new| self.shortest.insert(new));
+        }
+    }
+
+    /// Priority of the active message of this rank, the shortest being 0, among `count`. With more messages than
+    /// priorities the longest ones share the lowest.
+    fn level(&self, rank: usize, count: usize) -> u8 {
+        let levels = self.constants.scheduled_levels() as usize;
+        let used = match self.constants.parameters.sched_prio_fill {
+            Fill::Low => count.min(levels),
+            Fill::High => levels,
+        };
+        self.constants.lowest() - (used - 1 - rank.min(used - 1)) as u8
+    }
+
+    /// Grants each active message what keeps RTTbytes on their way. Those that are granted in full make room for others.
+    fn grant(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        loop {
+            let most = usize::try_from(self.constants.parameters.overcommitment).unwrap_or(usize::MAX);
+            let mut active = std::mem::take(&mut self.active);
+            active.clear();
+            active.extend(self.shortest.iter().take(most).map(|(_, flow)| *flow));
+            let mut again = false;
+            for (rank, flow) in active.iter().enumerate() {
+                let level = self.level(rank, active.len());
+                again |= self.grant_one(now, *flow, level, send);
+            }
+            self.active = active;
+            if !again {
+                return;
+            }
+        }
+    }
+
+    /// Grants an active message; true if it is granted in full by that.
+    fn grant_one(&mut self, now: Time, flow: u32, level: u8, send: &mut dyn FnMut(Control)) -> bool {
+        let Some(place) = self.place(flow) else { return false };
+        let (ahead, timeout) = (self.constants.ahead, self.constants.parameters.resend_timeout);
+        let message = &mut self.messages[place];
+        let position = message.received().saturating_add(ahead).min(message.bytes);
+        if position <= message.granted {
+            return false;
+        }
+        message.granted = position;
+        message.level = level;
+        message.deadline = now.saturating_add(timeout);
+        send(Control::Credit { flow, position, priority: Some(level) });
+        let (source, remaining, is_full) = (message.source, message.remaining(), !message.wants_grants());
+        self.watch(place);
+        if is_full {
+            self.rank(source, flow, Some(remaining), None);
+        }
+        is_full
+    }
+
+    /// Sees to it that a message that is waited for has a timer.
+    fn watch(&mut self, place: usize) {
+        let message = &mut self.messages[place];
+        if message.is_waited_for() && !std::mem::replace(&mut message.timed, true) {
+            self.timers.push(Reverse((message.deadline, message.flow)));
+        }
+    }
+
+    /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
+    fn ask_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(Control)) {
+        let parameters = &self.constants.parameters;
+        let message = &mut self.messages[place];
+        message.asked = true;
+        message.deadline = now.saturating_add(parameters.resend_interval);
+        let (flow, priority) = (message.flow, Some(message.level));
+        if message.granted > self.blind.min(message.bytes) {
+            send(Control::Credit { flow, position: message.granted, priority });
+        }
+        let end = message.granted.div_ceil(message.mss);
+        let mut from = 0;
+        while let Some((first, after)) = message.arrived.next_gap(from, end) {
+            let (position, bytes) = (first * message.mss, (after - first) * message.mss);
+            send(Control::Resend { flow, position, bytes, priority });
+            if parameters.resends == Resends::FirstRange {
+                return;
+            }
+            from = after;
+        }
+    }
+
+    fn remove(&mut self, flow: u32) {
+        let Some(place) = self.place(flow) else { return };
+        self.messages.free(flow, place);
+        let message = &mut self.messages[place];
+        message.arrived = Arrived::default();
+        if message.wants_grants() {
+            let (source, remaining) = (message.source, message.remaining());
+            self.rank(source, flow, Some(remaining), None);
+        }
+        // Timers of messages that are gone go with the next one that is not.
+        while self.timers.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
+            self.timers.pop();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn granted_and_received(&self, flow: u32) -> Option<(u64, u64)> {
+        self.place(flow).map(|place| (self.messages[place].granted, self.messages[place].received()))
+    }
+}
+
+impl ReceiverScheduler for Receiver {
+    fn on_blind(&mut self, least: u64, _most: u64) {
+        self.blind = self.blind.min(least);
+    }
+
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+        let message = Message {
+            flow: new.flow,
+            source: new.source,
+            bytes: new.bytes,
+            mss: u64::from(new.mss.max(1)),
+            arrived: Arrived::default(),
+            granted: new.bytes.min(self.blind),
+            level: self.constants.lowest(),
+            asked: false,
+            deadline: new.now.saturating_add(self.constants.parameters.resend_timeout),
+            timed: false,
+        };
+        let (source, flow, bytes, wants_grants) =
+            (new.source, new.flow, message.remaining(), message.wants_grants());
+        let place = self.messages.insert(flow, message);
+        if wants_grants {
+            self.rank(source, flow, None, Some(bytes));
+        }
+        self.watch(place);
+    }
+
+    fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: &mut dyn FnMut(Control)) {
+        let Some(place) = self.place(flow) else { return };
+        let message = &mut self.messages[place];
+        match signal {
+            Signal::Busy => {
+                message.deadline = now.saturating_add(self.constants.parameters.resend_timeout);
+            }
+            // All that was sent blindly is lost, as nothing of it came in a timeout of the sender.
+            Signal::Request if message.received() == 0 && !message.asked => self.ask_again(place, now, send),
+            Signal::Request | Signal::Adjoint => {}
+        }
+    }
+
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+        let Some(place) = self.place(arrival.flow) else { return };
+        let message = &mut self.messages[place];
+        let before = message.remaining();
+        message.deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout);
+        if arrival.bytes > 0
+            && message.arrived.insert(arrival.position / message.mss)
+            && message.wants_grants()
+        {
+            let (source, now) = (message.source, message.remaining());
+            self.rank(source, arrival.flow, Some(before), Some(now));
+        }
+        self.grant(arrival.now, send);
+    }
+
+    fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(Control)) {
+        self.remove(flow);
+        self.grant(now, send);
+    }
+
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        while let Some(Reverse((time, flow))) = self.timers.peek().copied()
+            && time <= now
+        {
+            self.timers.pop();
+            let Some(place) = self.place(flow) else { continue };
+            self.messages[place].timed = false;
+            if self.messages[place].is_waited_for() && self.messages[place].deadline <= now {
+                self.ask_again(place, now, send);
+            }
+            self.watch(place);
+        }
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timers.peek().map_or(Time::MAX, |Reverse((time, _))| *time)
+    }
+
+    fn priorities(&self) -> u8 {
+        self.constants.lowest() + 1
+    }
+}

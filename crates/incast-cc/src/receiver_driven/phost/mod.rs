@@ -1,0 +1,243 @@
+//! pHost: a receiver hands out one token for each packet that its link can take; a sender picks among its tokens.
+//!
+//! Source: P. X. Gao et al., "pHost: Distributed Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015;
+//! the authors' simulator (`capabilityflow.cpp`, `capabilityhost.cpp`) was read for values. t_p is the time of a full packet on
+//! the host's link.
+//!
+//! ```text
+//!   sender    RTS ─────────────────────────────────────────────────────────────────────────────▶
+//!             DATA on free tokens: as many bytes as fill the path ─────────────────────────────▶   receiver
+//!           ◀───── token(packet, 1.5 t_p), one every t_p, to the flow that is next
+//!             DATA, one for each token that has not expired, of the flow that is next ─────────▶
+//!           ◀───── ACK, when all has arrived
+//! ```
+//!
+//! This file is the sender's half, with the parameters; `scheduler` is the receiver's. Readings and deviations are in
+//! `docs/phost.md`.
+
+mod scheduler;
+#[cfg(test)]
+mod tests;
+
+pub use scheduler::Receiver;
+
+use crate::{
+    Feedback, Loss, Path,
+    law::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    receiver_driven::{Profile, reminder::Reminder},
+    registry::Scheduler,
+    scheduler::Signal,
+};
+use incast_units::{Bytes, Time};
+use std::sync::Arc;
+
+crate::choice! {
+    /// Which flows have free tokens.
+    pub enum FreeTokensFor {
+        /// All (the paper).
+        All = "all",
+        /// Those that need no others (the authors' simulator).
+        Short = "short",
+    }
+}
+
+crate::choice! {
+    /// Which flow is next, at receivers and senders.
+    pub enum Scheduling {
+        /// The one with the fewest packets left.
+        Srpt = "srpt",
+        /// They take turns.
+        RoundRobin = "round-robin",
+    }
+}
+
+crate::choice! {
+    /// What the waiting times are.
+    pub enum Waits {
+        /// No less than the paper's are in RTTs: on longer paths what is on its way is not taken as lost.
+        Rtt = "rtt",
+        /// As many t_p as printed, on any path.
+        Literal = "literal",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of pHost. t_p is the time of a full packet on the host's link.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 free tokens and flows in turn.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
+        /// Payload that a flow may send without a token, in whole packets.
+        free_tokens: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "CoNEXT 2015, section 3.2: a BDP, 8 packets";
+        /// Which flows have free tokens: all, or those of at most so many bytes.
+        free_tokens_for: FreeTokensFor = "\"all\"", |_| FreeTokensFor::All, "\"all\" or \"short\"", |_| true, "CoNEXT 2015, section 3.2; \"short\" is the authors' simulator";
+        /// Which flow is next, at receivers and senders.
+        scheduling: Scheduling = "\"srpt\"; paper: \"round-robin\"", |_| Scheduling::Srpt, "\"srpt\" or \"round-robin\"", |_| true, "CoNEXT 2015, section 3.3";
+        /// How long a sender may keep a token, in t_p. While free tokens are still in use it is as much longer as they take.
+        token_expiry: f64 = "1.5", |_| 1.5, "above 0", |n| *n > 0.0, "CoNEXT 2015, section 4.1";
+        /// How far tokens may run ahead of the last one that was used; a flow beyond that is left alone for a while.
+        window: u64 = "8, or the BDP if it is more packets", |path| 8.max(path.bdp().get().div_ceil(u64::from(path.mss.max(1)))), "at least 1", |n| *n >= 1, "CoNEXT 2015, section 4.1: 8, a BDP";
+        /// How long it is left alone, in t_p since its last token.
+        window_timeout: f64 = "25", |_| 25.0, "above 0", |n| *n > 0.0, "the authors' simulator";
+        /// What has not come so many t_p after all of a flow's tokens is given tokens again.
+        resend_timeout: f64 = "9", |_| 9.0, "above 0", |n| *n > 0.0, "the authors' simulator";
+        /// What the two waiting times are on paths that are longer than the paper's.
+        waits: Waits = "\"rtt\"", |_| Waits::Rtt, "\"rtt\" or \"literal\"", |_| true, "ours; \"literal\" is the authors' simulator";
+        /// Largest flows whose data has the second of three priorities; control packets have the first.
+        short: Bytes = "free_tokens", |path| path.bdp(), "any size", |_| true, "the authors' simulator";
+    }
+}
+
+/// What all flows of a fabric share.
+#[derive(Debug)]
+pub struct Constants {
+    parameters: Parameters,
+    /// t_p: a full packet with preamble and gap.
+    packet: Time,
+    /// Free tokens.
+    free: u64,
+    mss: u64,
+    lifetime: Time,
+    window_timeout: Time,
+    resend_timeout: Time,
+}
+
+/// Priorities: control packets, data of short flows, other data.
+const SHORT: u8 = 1;
+const LONG: u8 = 2;
+
+/// RTT of the paper's network in t_p.
+const PAPER_RTT: f64 = 8.0;
+
+impl Constants {
+    /// Packets of a flow that go without tokens where `free` may.
+    fn free_packets(&self, bytes: u64, mss: u64, free: u64) -> u64 {
+        let packets = bytes.div_ceil(mss);
+        match self.parameters.free_tokens_for {
+            FreeTokensFor::Short if packets > free => 0,
+            _ => packets.min(free),
+        }
+    }
+}
+
+/// State of a flow at its sender.
+#[derive(Clone, Debug)]
+pub struct Phost {
+    priority: u8,
+    mss: u64,
+    /// The first position that needs a token.
+    free: u64,
+    bytes: u64,
+    signal: Option<Signal>,
+    reminder: Reminder,
+    constants: Arc<Constants>,
+}
+
+impl SenderLaw for Phost {
+    type Parameters = Arc<Constants>;
+    const INFO: LawInfo = LawInfo {
+        name: "phost",
+        title: "pHost",
+        source: "P. X. Gao et al., CoNEXT 2015",
+        framing: Framing::Tcp,
+        recovery: Recovery::SelectiveRepeat,
+        ecn_capable: false,
+        parameters: Parameters::TABLE,
+    };
+    const HABITS: Habits = Habits::SPEAKS;
+
+    const ASSIGNS_PRIORITIES: bool = true;
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
+        let mss = u64::from(path.mss.max(1));
+        let paper = [
+            ("free_tokens", Bytes::new(12 * mss).write()),
+            ("window", Raw::Integer(12)),
+            ("scheduling", Scheduling::RoundRobin.write()),
+        ];
+        let given = match chosen("profile", Profile::Scaled, given)? {
+            Profile::Scaled => given.to_vec(),
+            Profile::Paper => with_defaults(&paper, given),
+        };
+        let mut parameters = Parameters::resolve(path, &given)?;
+        if !given.iter().any(|(key, _)| key == "short") {
+            parameters.short = parameters.free_tokens;
+        }
+        let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
+        let wait = |packets: f64| {
+            let literal = packet.mul_f64(packets);
+            match parameters.waits {
+                Waits::Literal => literal,
+                Waits::Rtt => literal.max(path.base_rtt.mul_f64(packets / PAPER_RTT)),
+            }
+        };
+        Ok(Arc::new(Constants {
+            packet: packet.max(Time::from_ps(1)),
+            free: parameters.free_tokens.get().div_ceil(mss),
+            mss,
+            lifetime: packet.mul_f64(parameters.token_expiry),
+            window_timeout: wait(parameters.window_timeout),
+            resend_timeout: wait(parameters.resend_timeout),
+            parameters,
+        }))
+    }
+    fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        constants.parameters.values()
+    }
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        Transport {
+            acknowledges: Acknowledges::Flows,
+            order: match constants.parameters.scheduling {
+                Scheduling::Srpt => SendOrder::ShortestRemaining,
+                Scheduling::RoundRobin => SendOrder::Turns,
+            },
+            trimmable: false,
+            in_any_order: true,
+            reminded: false,
+            priority: LONG,
+            control_priority: Some(0),
+        }
+    }
+    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Scheduler {
+        Scheduler::Phost(Receiver::new(constants.clone()))
+    }
+    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
+        let mss = u64::from(path.mss.max(1));
+        let reminder = Reminder::new(path.rto_min);
+        let (free, constants) = (constants.free * mss, constants.clone());
+        Self { priority: LONG, mss, free, bytes: 0, signal: None, reminder, constants }
+    }
+
+    fn on_open(&mut self, bytes: u64) {
+        self.free = self.constants.free_packets(bytes, self.mss, self.constants.free) * self.mss;
+        self.priority = if bytes <= self.constants.parameters.short.get() { SHORT } else { LONG };
+        self.bytes = bytes;
+        self.signal = Some(Signal::Request);
+    }
+    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    /// The RTS or the ACK may have been lost.
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+    fn on_heard(&mut self) {
+        self.reminder.on_heard();
+    }
+    fn on_credit(&mut self, _now: Time, position: u64) {
+        self.free = self.free.max(position);
+    }
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+    fn credit(&self) -> u64 {
+        self.free
+    }
+    fn take_signal(&mut self) -> Option<Signal> {
+        self.signal.take()
+    }
+    fn priority(&self, _position: u64) -> Option<u8> {
+        Some(self.priority)
+    }
+}

@@ -1,0 +1,329 @@
+//! Polo: the receiver drives packets by others that arrive, and learns from ECN marks how many may be on their way.
+//!
+//! Source: C. Ruan, J. Wang, W. Jiang, T. Zhang, "Polo: Receiver-Driven Congestion Control for Low Latency over Commodity
+//! Network Fabric", ICPP 2020: its public slides and abstract. The full text was not at hand; what they leave open is an
+//! option each (A1 to A9), with the literal reading among its values. `docs/polo.md` has the protocol as it is here.
+//!
+//! ```text
+//!  sender                                        receiver
+//!    │ first window, blindly, at line rate ────────▶ │ data: D + 1 if unmarked, in the first epoch
+//!    │ adjoint ────────────────────────────────────▶ │ an epoch ends: D + 1 if no packet of it was marked,
+//!    │ ◀──────────────────────────────── acknowledge │                D - M/2 if M were
+//!    │ adjoint ────────────────────────────────────▶ │ … always one of the two on its way
+//!    │ ◀───────────────────────────── driving packet │ while fewer than D are awaited: to active flows in turn
+//!    │ next packet ────────────────────────────────▶ │
+//!    │ ◀──────────────────────────────── loss packet │ a gap; or two epochs without data; or silence for the RTO
+//!    │ that packet again ──────────────────────────▶ │
+//! ```
+//!
+//! Control packets travel at the higher of two strict priorities. An adjoint packet is [`Signal::Adjoint`], its
+//! acknowledgement [`Control::Answer`], a driving packet [`Control::Token`], a loss packet the same with the packet
+//! that is wanted. This file is the sender's half, [`Receiver`] the other.
+
+mod receiver;
+#[cfg(test)]
+mod tests;
+
+pub use receiver::Receiver;
+
+use super::Profile;
+use crate::{
+    Feedback, Loss, Path,
+    law::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
+};
+use crate::{
+    registry::Scheduler,
+    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal},
+};
+use incast_units::{Bytes, Time};
+
+crate::choice! {
+    /// A1: what has a number D of its own.
+    pub enum Scope {
+        /// The receiver, for all its flows together.
+        Receiver = "receiver",
+        /// Each flow.
+        Flow = "flow",
+    }
+}
+
+crate::choice! {
+    /// A2: what D counts.
+    pub enum Driving {
+        /// Packets that were asked for and have not arrived.
+        Window = "window",
+        /// Driving packets in an epoch, each for a packet that arrives: what is not used in its epoch is gone.
+        PerData = "per-data",
+    }
+}
+
+crate::choice! {
+    /// A3: whose adjoint packets end the epochs of a receiver-wide D.
+    pub enum EpochOf {
+        /// Those of the flow that has been active for longest.
+        Owner = "owner",
+        /// Those of each active flow.
+        Each = "each",
+    }
+}
+
+crate::choice! {
+    /// Whose adjoint packets are acknowledged, so that others follow.
+    pub enum AdjointScope {
+        /// Those of all flows.
+        All = "all",
+        /// Those of active flows; others wait until they are.
+        Active = "active",
+        /// Those of the flow that has been active for longest.
+        Owner = "owner",
+    }
+}
+
+crate::choice! {
+    /// Which flows are inactive.
+    pub enum Pause {
+        /// Those that come after the first mark, until an active one ends.
+        UntilMarked = "until-marked",
+        /// Those that come while many are active, until one of these ends.
+        Crowded = "crowded",
+        /// None.
+        Off = "off",
+    }
+}
+
+crate::choice! {
+    /// A7: what has not arrived of an inactive flow's first window when it becomes active.
+    pub enum PausedWindow {
+        /// It is lost, and asked for first.
+        Lost = "lost",
+        /// It is awaited, as that of any flow.
+        Awaited = "awaited",
+    }
+}
+
+crate::choice! {
+    /// What recovery 2 takes for lost.
+    pub enum Repair {
+        /// All that is awaited of all active flows.
+        All = "all",
+        /// All that is awaited of one of them.
+        One = "one",
+    }
+}
+
+crate::parameters! {
+    /// Parameters of Polo.
+    pub struct Parameters {
+        /// Where the defaults of the constants come from.
+        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020";
+        /// Payload bytes that are sent blindly, in whole packets (A6).
+        unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "ICPP 2020 has 12 packets for its peers, and does not say its own";
+        /// What has a number D of its own (A1).
+        d_scope: Scope = "\"receiver\"", |_| Scope::Receiver, "\"receiver\" or \"flow\"", |_| true, "ICPP 2020, slides: \"the Polo receiver maintains a variable D\"";
+        /// What D counts: packets awaited, or driving packets in an epoch (A2).
+        driving: Driving = "\"window\"", |_| Driving::Window, "\"window\" or \"per-data\"", |_| true, "ours: with \"per-data\", the literal reading, what drives dies out when D falls";
+        /// Whose adjoint packets end epochs (A3).
+        epoch: EpochOf = "\"owner\"", |_| EpochOf::Owner, "\"owner\" or \"each\"", |_| true, "ours: the slides show one flow";
+        /// Least D after the first epoch, in packets (A4). Below 1 only recovery goes on.
+        d_floor: f64 = "1", |_| 1.0, "0 to 1e6", |d| (0.0..=1e6).contains(d), "ours: the slides have no least D";
+        /// Most D, in BDP of full packets: senders' own links do not mark, so that D would rise for as long as one of them is what limits.
+        d_most: f64 = "8", |_| 8.0, "at least 1", |d| *d >= 1.0, "ours: the slides have no most D";
+        /// Marks of packets that were asked for again count (A5).
+        count_retransmissions: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: \"M packets carry ECN marks\"";
+        /// Which flows are paused.
+        pause: Pause = "\"until-marked\"", |_| Pause::UntilMarked, "\"until-marked\", \"crowded\" or \"off\"", |_| true, "ICPP 2020, slides: optimization for highly concurrent flows; \"crowded\" is ours";
+        /// Active flows from which on others are paused, with the pause `crowded`.
+        most_active: u64 = "4 BDP, in packets", |path| (4 * path.bdp().get()).div_ceil(u64::from(path.mss.max(1))).max(1), "at least 1", |flows| *flows >= 1, "ours: as many as get a packet in a few round trips";
+        /// What is made of an inactive flow's first window when it becomes active (A7).
+        paused_window: PausedWindow = "\"lost\"", |_| PausedWindow::Lost, "\"lost\" or \"awaited\"", |_| true, "ours: the slides do not say";
+        /// Whose adjoint packets are acknowledged.
+        adjoint_scope: AdjointScope = "\"owner\"; d_scope = \"flow\": \"active\"", |_| AdjointScope::Owner, "\"all\", \"active\" or \"owner\"; the last not with d_scope = \"flow\"", |_| true, "ours, as it works with a thousand flows: \"all\" is the slides' reading";
+        /// Recovery 1: a gap among the packets of a flow is a loss.
+        recovery1: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides; without: Polo^c";
+        /// Recovery 2: two epochs without any data mean that what is awaited is lost.
+        recovery2: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides; without: Polo^b";
+        /// Recovery 2 waits at least so long for data after the last that came or was asked for.
+        repair_after: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "any time", |_| true, "ours: control packets go round faster than data; 0ns is the slides' reading";
+        /// What recovery 2 takes for lost.
+        repair: Repair = "\"all\"", |_| Repair::All, "\"all\" or \"one\"", |_| true, "ours; \"one\" is the slides' reading: \"a random active flow\", here the next in turn";
+        /// Recovery 3: a sender that waits for an acknowledgement for `rto` repeats its adjoint packet, and what is awaited of a flow that has been silent for so long is lost.
+        recovery3: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides";
+        /// The timeout of recovery 3; it doubles while nothing is heard.
+        rto: Time = "host.rto_min", |path| path.rto_min, "above 0", |rto| *rto > Time::ZERO, "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it";
+        /// Driving packets go to flows that have something to send.
+        wasted_optimisation: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: optimization mechanism for the wasted driven packets; without: Polo^a";
+    }
+}
+
+/// The sender of a flow.
+#[derive(Clone, Debug)]
+pub struct Polo {
+    /// Payload bytes that go blindly.
+    unscheduled: u64,
+    /// Those of them that have not been sent.
+    blind: u64,
+    mss: u64,
+    /// An adjoint packet is to be sent.
+    adjoint: bool,
+    /// [`Time::MAX`] without recovery 3.
+    rto: Time,
+    /// Doublings of the timeout.
+    backoff: u8,
+    /// When the adjoint packet is repeated.
+    deadline: Time,
+    base_rtt: Time,
+    /// When one went last that no answer had asked for.
+    unasked: Time,
+    /// Two acknowledgements that cross with such a one would make two of the one packet that is always on its way: until an RTT
+    /// after it they count as one, which is answered then.
+    settled: Time,
+    /// One has come before that.
+    answered: bool,
+}
+
+impl Polo {
+    /// Sends an adjoint packet that no answer has asked for: the first one, or a repetition.
+    fn begin(&mut self, now: Time) {
+        self.unasked = now;
+        self.settled = now.saturating_add(self.base_rtt);
+        self.send(now);
+        self.backoff = (self.backoff + 1).min(10);
+    }
+
+    fn send(&mut self, now: Time) {
+        self.adjoint = true;
+        self.deadline = match self.rto {
+            Time::MAX => Time::MAX,
+            rto => now.saturating_add(rto.saturating_mul(1 << self.backoff)),
+        };
+    }
+}
+
+impl SenderLaw for Polo {
+    type Parameters = Parameters;
+    const INFO: LawInfo = LawInfo {
+        name: "polo",
+        title: "Polo",
+        source: "Ruan et al., ICPP 2020 (slides)",
+        framing: Framing::Tcp,
+        recovery: Recovery::SelectiveRepeat,
+        ecn_capable: true,
+        parameters: Parameters::TABLE,
+    };
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("epoch", "d_scope", &["receiver"]),
+        Condition::new("epoch", "adjoint_scope", &["all", "active"]),
+        Condition::new("repair", "d_scope", &["receiver"]),
+        Condition::new("repair", "recovery2", &["true"]),
+        Condition::new("repair_after", "recovery2", &["true"]),
+        Condition::new("rto", "recovery3", &["true"]),
+        Condition::new("paused_window", "pause", &["until-marked", "crowded"]),
+        Condition::new("most_active", "pause", &["crowded"]),
+    ];
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
+        let mut defaults = Vec::new();
+        if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
+            defaults.push(("unscheduled", Bytes::new(12 * u64::from(path.mss)).write()));
+        }
+        let by_flow = chosen("d_scope", Scope::Receiver, given)? == Scope::Flow;
+        if by_flow {
+            defaults.push(("adjoint_scope", AdjointScope::Active.write()));
+        }
+        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        if by_flow && parameters.adjoint_scope == AdjointScope::Owner {
+            return Err(ParameterError::Value {
+                name: "adjoint_scope",
+                message: "found \"owner\", allowed is \"all\" or \"active\" with d_scope = \"flow\": the epochs of other flows would never end".to_owned(),
+            });
+        }
+        Ok(parameters)
+    }
+    fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
+        parameters.values()
+    }
+    fn transport(_parameters: &Parameters) -> Transport {
+        Transport {
+            acknowledges: Acknowledges::Flows,
+            order: SendOrder::Turns,
+            trimmable: false,
+            in_any_order: true,
+            reminded: false,
+            priority: 1,
+            control_priority: Some(0),
+        }
+    }
+    fn receiver(parameters: &Parameters, path: &Path) -> Scheduler {
+        Scheduler::Polo(Receiver::new(parameters, path))
+    }
+    fn start(parameters: &Parameters, path: &Path, now: Time, _random: u32) -> Self {
+        Self {
+            unscheduled: parameters.unscheduled.get(),
+            blind: 0,
+            mss: u64::from(path.mss.max(1)),
+            adjoint: false,
+            rto: if parameters.recovery3 { parameters.rto } else { Time::MAX },
+            backoff: 0,
+            deadline: Time::MAX,
+            base_rtt: path.base_rtt,
+            unasked: now,
+            settled: Time::ZERO,
+            answered: false,
+        }
+    }
+
+    fn on_open(&mut self, bytes: u64) {
+        let window = self.unscheduled.div_ceil(self.mss).saturating_mul(self.mss);
+        self.blind = window.min(bytes);
+        if self.blind == 0 {
+            self.begin(self.unasked);
+        }
+    }
+    fn on_sent(&mut self, now: Time, bytes: u32) {
+        if self.blind > 0 {
+            self.blind = self.blind.saturating_sub(bytes.into());
+            if self.blind == 0 {
+                self.begin(now);
+            }
+        }
+    }
+    fn on_answer(&mut self, now: Time) {
+        self.backoff = 0;
+        if now < self.settled {
+            self.answered = true;
+            self.deadline = Time::MAX;
+        } else {
+            self.send(now);
+        }
+    }
+    fn on_timer(&mut self, now: Time) {
+        if self.answered && self.settled <= now {
+            self.answered = false;
+            self.send(now);
+        } else if self.deadline <= now {
+            self.begin(now);
+        }
+    }
+    fn next_timer(&self) -> Time {
+        if self.answered { self.settled } else { self.deadline }
+    }
+    /// Nothing at all was heard of the receiver.
+    fn on_timeout(&mut self, now: Time, _next: u64) {
+        if self.rto != Time::MAX && !self.answered && self.blind == 0 && self.unasked < now {
+            self.begin(now);
+        }
+    }
+    fn take_signal(&mut self) -> Option<Signal> {
+        std::mem::take(&mut self.adjoint).then_some(Signal::Adjoint)
+    }
+
+    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
+    fn credit(&self) -> u64 {
+        self.unscheduled
+    }
+}

@@ -1,0 +1,53 @@
+//! A constant window: the simplest law there is, for tests and for measuring a fabric without control.
+
+use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::{
+    Feedback, Loss, Path,
+    parameters::{ParameterError, Raw},
+};
+use incast_units::{Bytes, Time};
+
+crate::parameters! {
+    /// Parameters of the constant window.
+    pub struct Parameters {
+        /// Payload bytes in flight.
+        window: Bytes = "BDP", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "one bandwidth-delay product fills the path";
+    }
+}
+
+/// State of a flow.
+#[derive(Clone, Debug)]
+pub struct ConstantWindow {
+    window: u64,
+}
+
+impl SenderLaw for ConstantWindow {
+    type Parameters = Parameters;
+    const INFO: LawInfo = LawInfo {
+        name: "constant-window",
+        title: "constant window",
+        source: "none: for tests and measurements",
+        framing: Framing::Tcp,
+        recovery: Recovery::SelectiveRepeat,
+        ecn_capable: false,
+        parameters: Parameters::TABLE,
+    };
+    const HABITS: Habits = Habits::NONE;
+
+    fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
+        Parameters::resolve(path, given)
+    }
+    fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
+        parameters.values()
+    }
+    fn start(parameters: &Parameters, _path: &Path, _now: Time, _random: u32) -> Self {
+        Self { window: parameters.window.get() }
+    }
+
+    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    fn window(&self) -> u64 {
+        self.window
+    }
+}

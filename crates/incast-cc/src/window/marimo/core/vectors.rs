@@ -1,0 +1,233 @@
+//! Golden vectors and recordings of Marimo: what connections are told, and what was then decided.
+//!
+//! Their format is in `deploy/core/oracle/marimo.py`, which makes the vectors. Everything that wraps the core replays
+//! them in its tests; nothing else reads them.
+
+use super::{Ack, Config, Connection, FieldsError, KNOTS, Shared};
+use thiserror::Error;
+
+/// A line that is not of the format.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {number}: {fault}")]
+pub struct LineError {
+    /// Which line, from 1.
+    pub number: usize,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what each is")]
+pub enum Fault {
+    #[error("found {0:?}, allowed is a whole number below 2^32")]
+    Number(String),
+    #[error("kind {kind:?} with {count} numbers, allowed are c 18, t 65, n 0, a 6, l 2, o 1 and i 1")]
+    Kind { kind: String, count: usize },
+    #[error("found {0} decisions, allowed are 5")]
+    Decisions(usize),
+    #[error(transparent)]
+    Config(#[from] FieldsError),
+}
+
+/// A line.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Which one, from 1.
+    pub number: usize,
+    /// As it stands.
+    pub text: &'a str,
+    /// What it says.
+    pub says: Says,
+}
+
+/// What a line says.
+#[derive(Clone, Copy, Debug)]
+pub enum Says {
+    /// The configuration from here on.
+    Config(Config),
+    /// The table f from here on: loads in Q16, unchecked.
+    Table([u32; KNOTS]),
+    /// Something happens to the connection.
+    Event {
+        /// What happens.
+        event: Event,
+        /// The connection afterwards; `None` for the first of two events that a kernel reports as one.
+        decided: Option<Decided>,
+    },
+}
+
+/// What a connection is told. Positions are those of the core: any unit, modulo 2^32.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A new one begins.
+    New,
+    /// See [`Connection::on_ack`].
+    Ack(Ack),
+    /// See [`Connection::on_loss`].
+    Loss {
+        /// Where the first lost packet is.
+        position: u32,
+        /// The first position never sent.
+        next: u32,
+    },
+    /// See [`Connection::on_timeout`].
+    Timeout {
+        /// The first position never sent.
+        next: u32,
+    },
+    /// See [`Connection::on_idle`].
+    Idle {
+        /// The first position never sent.
+        next: u32,
+    },
+}
+
+impl Event {
+    /// Tells a connection.
+    pub fn tell(&self, connection: &mut Connection, shared: &Shared) {
+        match *self {
+            Self::New => *connection = Connection::new(shared),
+            Self::Ack(ack) => connection.on_ack(shared, &ack),
+            Self::Loss { position, next } => connection.on_loss(shared, position, next),
+            Self::Timeout { next } => connection.on_timeout(shared, next),
+            Self::Idle { next } => connection.on_idle(next),
+        }
+    }
+}
+
+/// A connection after an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// Window in Q16 packets.
+    pub window: u32,
+    /// Where slow start ends, in Q16 packets.
+    pub threshold: u32,
+    /// Estimated load, Q16.
+    pub rho: u32,
+    /// Growth of the window per acknowledged packet, in Q16 packets.
+    pub gain: u32,
+    /// Epochs so far, modulo 2^32.
+    pub epochs: u32,
+}
+
+/// Whole numbers, with spaces between them.
+///
+/// # Errors
+/// A word that is none.
+pub fn numbers(text: &str) -> Result<Vec<u32>, Fault> {
+    let number = |word: &str| word.parse().map_err(|_| Fault::Number(word.to_owned()));
+    text.split_whitespace().map(number).collect()
+}
+
+/// The lines of vectors or of a recording.
+pub fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>, LineError>> {
+    let mut last = Decided::default();
+    text.lines().enumerate().map(move |(index, text)| {
+        let number = index + 1;
+        let says = read(text, &mut last).map_err(|fault| LineError { number, fault })?;
+        Ok(Line { number, text, says })
+    })
+}
+
+fn read(line: &str, last: &mut Decided) -> Result<Says, Fault> {
+    let (told, decided) = line.split_once('=').map_or((line, None), |(told, decided)| (told, Some(decided)));
+    let told = told.trim_end();
+    let (kind, given) = told.split_once(' ').unwrap_or((told, ""));
+    let given = numbers(given)?;
+    let event = match (kind, given.as_slice()) {
+        ("c", fields) => return Ok(Says::Config(Config::from_fields(fields)?)),
+        ("t", knots) if knots.len() == KNOTS => {
+            let mut table = [0; KNOTS];
+            table.copy_from_slice(knots);
+            return Ok(Says::Table(table));
+        }
+        ("n", []) => Event::New,
+        ("a", &[packets, marked, acked, position, next, limited]) => {
+            Event::Ack(Ack { packets, marked, acked, position, next, limited })
+        }
+        ("l", &[position, next]) => Event::Loss { position, next },
+        ("o", &[next]) => Event::Timeout { next },
+        ("i", &[next]) => Event::Idle { next },
+        _ => return Err(Fault::Kind { kind: kind.to_owned(), count: given.len() }),
+    };
+    let decided = decided.map(|decided| read_decided(decided, last)).transpose()?;
+    Ok(Says::Event { event, decided })
+}
+
+/// A dot stands for the number of the line before.
+fn read_decided(text: &str, last: &mut Decided) -> Result<Decided, Fault> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let numbers = [&mut last.window, &mut last.threshold, &mut last.rho, &mut last.gain, &mut last.epochs];
+    if words.len() != numbers.len() {
+        return Err(Fault::Decisions(words.len()));
+    }
+    for (number, word) in numbers.into_iter().zip(words) {
+        if word != "." {
+            *number = word.parse().map_err(|_| Fault::Number(word.to_owned()))?;
+        }
+    }
+    Ok(*last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::marimo::core::LoadTable;
+
+    const VECTORS: &str = include_str!("../../../../../../deploy/core/test/marimo.txt");
+
+    /// The golden vectors of `deploy/core`, through this crate.
+    #[test]
+    fn the_core_agrees_with_the_oracle() {
+        let mut settings = Config::default();
+        let mut shared = None;
+        let mut connection = None;
+        let mut compared = 0;
+        for line in lines(VECTORS) {
+            let line = line.expect("sound vectors");
+            match line.says {
+                Says::Config(config) => settings = config,
+                Says::Table(knots) => {
+                    shared = Some(Shared::new(settings, &LoadTable::unchecked(knots)).expect("sound"));
+                }
+                Says::Event { event, decided } => {
+                    let shared = shared.as_ref().expect("a table first");
+                    let state = connection.get_or_insert_with(|| Connection::new(shared));
+                    event.tell(state, shared);
+                    let inner = state.0;
+                    let found = Decided {
+                        window: inner.window,
+                        threshold: inner.threshold,
+                        rho: inner.rho,
+                        gain: inner.gain,
+                        epochs: inner.epochs,
+                    };
+                    assert_eq!(Some(found), decided, "line {}: {}", line.number, line.text);
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 7000, "{compared}");
+    }
+
+    #[test]
+    fn a_line_says_what_is_wrong_with_it() {
+        let fault = |text: &str| {
+            let found = lines(text).find_map(Result::err).expect("an error");
+            found.to_string()
+        };
+        assert_eq!(fault("n = 1 2 3 4 5\na 1 2"), {
+            "line 2: kind \"a\" with 2 numbers, allowed are c 18, t 65, n 0, a 6, l 2, o 1 and i 1"
+        });
+        assert_eq!(fault("o -1"), "line 1: found \"-1\", allowed is a whole number below 2^32");
+        assert_eq!(fault("o 1 = 1 . . ."), "line 1: found 4 decisions, allowed are 5");
+        assert_eq!(fault("c 1"), "line 1: found 1 numbers, a configuration has 18");
+        let mut fields = vec!["0"; 18];
+        fields[15] = "256";
+        assert_eq!(
+            fault(&format!("c {}", fields.join(" "))),
+            "line 1: decrease_from: found 256, allowed is at most 255"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! Laws that set a congestion window: at most so many bytes of the flow are in flight.
+
+mod delivery_rate;
+mod windowed;
+
+modules!(window);
