@@ -11,7 +11,10 @@ use incast_cc::{
     law::Recovery,
     registry::{AgentParameters, LawParameters, Scheduler, UnderlayParameters},
 };
-use incast_units::{Rate, Rounding, Time};
+use incast_units::{Bytes, Rate, Rounding, Time};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
 use thiserror::Error;
 
 /// One simulation: a fabric, its hosts, the flows, and what to measure.
@@ -70,17 +73,18 @@ impl Default for Wire {
     }
 }
 
-/// Order of simultaneous events of different ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Order of what happens at the same picosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ties {
-    /// By a hash of (seed, node, time, port): no port is favoured.
+    /// By a hash of seed, node, time and port: no port is favoured.
     #[default]
     Seeded,
     /// Lower ports first.
     PortOrder,
     /// Lower ports first, and packets that arrive as a transmission ends wait with those that are there before the link
-    /// is taken: the order of simulators with one global list of events, in which an arrival was scheduled a link's delay
-    /// earlier. Otherwise the link is taken before newcomers see it.
+    /// takes its next packet: the order of simulators with one global list of events, in which an arrival was scheduled a
+    /// link's delay earlier. Otherwise the link takes its next packet before newcomers are seen.
     ArrivalsFirst,
 }
 
@@ -91,6 +95,36 @@ pub enum Size {
     Bytes(u64),
     /// Fractions of the port's rate times the fabric's base RTT.
     Bdp(f64),
+}
+
+incast_units::written_as_text!(
+    Size,
+    "Depth",
+    "a size such as \"30KB\", or a part of the port's bandwidth-delay product such as \"0.2bdp\"",
+    r"^\s*[0-9_]*\.?[0-9_]*\s*(B|KB|kB|MB|GB|KiB|MiB|GiB|bdp|BDP)\s*$"
+);
+
+impl FromStr for Size {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let trimmed = text.trim();
+        match trimmed.strip_suffix("bdp").or_else(|| trimmed.strip_suffix("BDP")) {
+            Some(number) => match number.trim().parse::<f64>() {
+                Ok(factor) if (0.0..=1e6).contains(&factor) => Ok(Self::Bdp(factor)),
+                _ => Err(()),
+            },
+            None => trimmed.parse::<Bytes>().map(|bytes| Self::Bytes(bytes.get())).map_err(|_| ()),
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Bytes(bytes) => Bytes::new(bytes).fmt(f),
+            Self::Bdp(factor) => write!(f, "{factor}bdp"),
+        }
+    }
 }
 
 impl Size {
@@ -158,59 +192,85 @@ pub enum Limit {
 }
 
 /// Who loses its payload when a data queue is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Victim {
     /// The packet that arrives.
     Arriving,
     /// The last packet that waits; the one that arrives takes its place.
     Tail,
     /// Either, with probability 1/2.
+    #[default]
     Either,
 }
 
 /// ECN marking of the egress queue, in bytes of the packet's own priority.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(tag = "kind", transform = also_off)]
 pub enum Ecn {
-    /// No marks.
+    /// No marks. Also written `"off"` or `false`.
+    #[default]
     Off,
-    /// Mark above a threshold.
+    /// Every packet above a threshold is marked.
     Step {
-        /// The threshold.
+        /// Threshold.
         at: Size,
     },
-    /// Random early detection.
+    /// Random early detection: the probability of a mark rises linearly from 0 at `min` to `p` at `max`, and is 1 above.
     Red {
-        /// No marks up to here.
+        /// Lower threshold.
         min: Size,
-        /// All packets are marked above.
+        /// Upper threshold.
         max: Size,
-        /// Probability at `max`.
+        /// Probability at `max`, in (0, 1].
         p: f64,
     },
-    /// Random early detection with thresholds for each rate of ports; ports of any other rate do not mark.
-    RedByRate(Vec<RedAtRate>),
+    /// Random early detection with thresholds for each rate of ports.
+    RedByRate {
+        /// Thresholds, one table for each rate that a port of a switch has.
+        rates: Vec<RedAtRate>,
+    },
 }
 
-/// Random early detection of the ports of one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// `"off"` and `false` stand for the table `{ kind = "off" }`.
+pub fn also_off(schema: &mut Schema) {
+    also(schema, "off");
+    also(schema, false);
+}
+
+/// Adds a value to the alternatives of a schema.
+pub fn also(schema: &mut Schema, value: impl Into<serde_json::Value>) {
+    let alternatives = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
+    if let Some(alternatives) = alternatives {
+        let value: serde_json::Value = value.into();
+        alternatives.push(serde_json::json!({ "const": value, "description": "The same." }));
+    }
+}
+
+/// Random early detection at the ports of one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RedAtRate {
     /// The ports' rate.
     pub rate: Rate,
-    /// No marks up to here.
+    /// Lower threshold.
     pub min: Size,
-    /// All packets are marked above.
+    /// Upper threshold.
     pub max: Size,
-    /// Probability at `max`.
+    /// Probability at `max`, in (0, 1].
     pub p: f64,
 }
 
 /// When the queue is compared with the threshold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "EcnAt")]
 pub enum MarkAt {
-    /// When the packet arrives, with the queue that it finds (RFC 8257, section 3.1).
+    /// As a packet enters, with the queue that it finds (RFC 8257, section 3.1).
     #[default]
     Enqueue,
-    /// When the packet leaves, with the queue that it leaves behind.
+    /// As a packet leaves, with the queue that it leaves behind.
     Dequeue,
 }
 
@@ -255,21 +315,29 @@ pub struct SwitchConfig {
     pub credits: Option<Credits>,
 }
 
-/// Credit-based flow control of all links (InfiniBand volume 1, section 7.9), for each priority, which is a virtual lane: a packet is
-/// sent only if the other end has said that it has room for it. See `flow_control/credits.rs`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Credit-based flow control, as InfiniBand has it (IBA volume 1, section 7.9). Each priority is a virtual lane: a packet is
+/// sent only if the other end of the link has advertised room for it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Credits {
-    /// Bytes of memory of each port and lane, of which whole blocks of 64 count; `None` for what keeps a link busy: see
-    /// [`crate::flow_control::credits::Rules::packets_out`].
-    pub buffer: Option<u64>,
-    /// So many bytes that have become free are told of together; `None` for a quarter of the memory.
-    pub update: Option<u64>,
-    /// Bytes of a flow control packet.
+    /// Memory of each port and virtual lane, of switches and hosts, in whole blocks of 64 bytes. Default: a link is never idle
+    /// for lack of credits; `incast check` says how much that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Bytes>,
+    /// So much that has become free is advertised together; less where the sender knows of too little for a full packet.
+    /// Default: a quarter of `buffer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update: Option<Bytes>,
+    /// Size of a flow control packet.
+    #[serde(with = "control_frame")]
+    #[schemars(with = "Bytes")]
     pub frame: u16,
-    /// On links that lose packets, who misses credits asks for them after this time; `None` for 65,536 symbol times on four
-    /// lanes.
+    /// On links that lose packets: a sender without credits requests them after this time. Default: 65,536 symbol times of a
+    /// link of four lanes, 21us at 100Gbps.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh: Option<Time>,
-    /// A cycle of ports that all wait for each other for this long ends the run; `None` for never.
+    /// Ports that all wait for each other in a cycle for so long end the run as a deadlock.
+    #[schemars(with = "Time")]
     pub deadlock_after: Option<Time>,
 }
 
@@ -277,6 +345,27 @@ impl Default for Credits {
     /// Packets of 6 bytes, as IBA has them, a deadlock after 10 ms, the rest as computed.
     fn default() -> Self {
         Self { buffer: None, update: None, frame: 6, refresh: None, deadlock_after: Some(Time::from_ms(10)) }
+    }
+}
+
+/// Sizes of pause frames and flow control packets in a scenario.
+mod control_frame {
+    use incast_units::Bytes;
+    use serde::{
+        Deserialize, Deserializer, Serializer,
+        de::{Error, Unexpected},
+    };
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+        let size = Bytes::deserialize(deserializer)?;
+        match size.get() {
+            bytes @ 1..=9_216 => Ok(bytes as u16),
+            _ => Err(D::Error::invalid_value(Unexpected::Other(&size.to_string()), &"1B to 9216B")),
+        }
+    }
+
+    pub fn serialize<S: Serializer>(bytes: &u16, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Bytes::new(u64::from(*bytes)))
     }
 }
 
@@ -349,15 +438,48 @@ pub enum Alpha {
     ByRate,
 }
 
-/// Memory for what arrives after a pause was decided on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Memory of each port and lossless priority for what still arrives after a pause was decided on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Headroom {
     /// What is needed: see [`crate::flow_control::pfc::Rules::needed`].
+    #[default]
     Computed,
     /// So many bytes.
     Bytes(u64),
     /// A multiple of rate times propagation delay; HPCC's simulator has 3.
     RateTimesDelay(f64),
+}
+
+incast_units::written_as_text!(
+    Headroom,
+    "Headroom",
+    "\"computed\", a size such as \"60KB\", or a multiple such as \"3 rate*delay\""
+);
+
+const RATE_TIMES_DELAY: &str = "rate*delay";
+
+impl FromStr for Headroom {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "computed" => Ok(Self::Computed),
+            text => match text.strip_suffix(RATE_TIMES_DELAY).map(|factor| factor.trim().parse::<f64>()) {
+                Some(Ok(factor)) if (0.0..=1e6).contains(&factor) => Ok(Self::RateTimesDelay(factor)),
+                Some(_) => Err(()),
+                None => text.parse::<Bytes>().map(|bytes| Self::Bytes(bytes.get())).map_err(|_| ()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Headroom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Computed => f.write_str("computed"),
+            Self::Bytes(bytes) => Bytes::new(bytes).fmt(f),
+            Self::RateTimesDelay(factor) => write!(f, "{factor} {RATE_TIMES_DELAY}"),
+        }
+    }
 }
 
 /// Pauses that end by themselves.
@@ -465,14 +587,15 @@ impl HostConfig {
     }
 }
 
-/// How a coalesced acknowledgement tells of marks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How an acknowledgement of several packets tells of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Echo {
-    /// It counts the packets and the marks since the last one.
+    /// It counts packets and marks since the last one.
     #[default]
     Counts,
-    /// It has one flag for all packets since the last one: when the marks change, what came before is acknowledged at once and
-    /// apart (RFC 8257, section 3.2).
+    /// It has one flag for all of them, so that packets before a change of marks get an acknowledgement of their own
+    /// (RFC 8257, section 3.2).
     Flag,
 }
 

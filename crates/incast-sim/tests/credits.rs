@@ -22,7 +22,7 @@ use incast_sim::{
     simulate,
     topology::{Chain, Dumbbell, Ring, Topology, file::parse},
 };
-use incast_units::{Rate, Time};
+use incast_units::{Bytes, Rate, Time};
 use proptest::{prelude::*, test_runner::TestRunner};
 
 /// Frame bytes of a full packet, and what it takes of a memory.
@@ -34,7 +34,7 @@ const CASES: u32 = 600;
 
 /// Memories of so many full packets, each of which is told of when it has gone on.
 fn packets(count: u64) -> Credits {
-    Credits { buffer: Some(count * ROOM), update: Some(0), ..Credits::default() }
+    Credits { buffer: Some(Bytes::new(count * ROOM)), update: Some(Bytes::ZERO), ..Credits::default() }
 }
 
 // ---- When --------------------------------------------------------------------------------------------------
@@ -155,7 +155,9 @@ fn busy_fabric() -> Config {
 
 #[test]
 fn results_do_not_depend_on_threads_or_on_who_watches() {
-    for credits in [Credits::default(), packets(2), Credits { update: Some(40_000), ..Credits::default() }] {
+    for credits in
+        [Credits::default(), packets(2), Credits { update: Some(Bytes::new(40_000)), ..Credits::default() }]
+    {
         let with = |threads: usize, change: &dyn Fn(&mut Config)| {
             let mut config = busy_fabric();
             config.switch.credits = Some(credits.clone());
@@ -318,18 +320,21 @@ fn what_could_never_be_sent_is_refused() {
     };
     let credits = |change: fn(&mut Credits)| refusal(&|switch| switch.credits.iter_mut().for_each(change));
     // 4,166 bytes are 66 blocks.
-    let small = credits(|credits| credits.buffer = Some(66 * 64 - 1));
+    let small = credits(|credits| credits.buffer = Some(Bytes::new(66 * 64 - 1)));
     assert_eq!(
         small,
         "switch.credits.buffer is 4223 B, allowed is 4224 B, one packet of 4166 B in blocks of 64, to 68719476736 B"
     );
     for (message, what) in [
-        (credits(|credits| credits.buffer = Some(1 << 40)), "switch.credits.buffer"),
+        (credits(|credits| credits.buffer = Some(Bytes::new(1 << 40))), "switch.credits.buffer"),
         (credits(|credits| credits.frame = 0), "switch.credits.frame"),
         (credits(|credits| credits.refresh = Some(Time::ZERO)), "switch.credits.refresh"),
         (credits(|credits| credits.deadlock_after = Some(Time::ZERO)), "switch.credits.deadlock_after"),
         (
-            credits(|credits| (credits.buffer, credits.update) = (Some(10_000), Some(10_001))),
+            credits(|credits| {
+                credits.buffer = Some(Bytes::new(10_000));
+                credits.update = Some(Bytes::new(10_001));
+            }),
             "switch.credits.update is 10001 B, allowed is at most 10000 B",
         ),
         (refusal(&|switch| switch.buffer = Buffer::PerPortPackets { packets: 100 }), "a memory in bytes"),
@@ -426,8 +431,8 @@ fn any_config(topology: &Topology, kinds: &[Kind], flows: &[FlowSpec], rest: &Re
     let buffer = rest.spare.map(|spare| (u64::from(config.host.mtu) + 110).div_ceil(64) * 64 + spare);
     let usual = buffer.unwrap_or(100_000);
     config.switch.credits = Some(Credits {
-        buffer,
-        update: rest.update.map(|part| usual * part / 1_000),
+        buffer: buffer.map(Bytes::new),
+        update: rest.update.map(|part| Bytes::new(usual * part / 1_000)),
         frame: rest.frame,
         refresh: None,
         deadlock_after: Some(Time::from_us(300)),

@@ -305,7 +305,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
                 max: Size::Bytes(min + span),
                 p,
             };
-            Ecn::RedByRate(rates.into_iter().map(at).collect())
+            Ecn::RedByRate { rates: rates.into_iter().map(at).collect() }
         }),
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];

@@ -6,6 +6,8 @@
 mod bytes;
 mod parse;
 mod rate;
+#[cfg(feature = "serde")]
+mod serde;
 mod time;
 
 pub use bytes::Bytes;

@@ -1,7 +1,10 @@
 //! `incast flows`.
 
 use crate::{End, arguments, output, plan::Choice};
-use incast_lab::{run::RunError, trace::write, workload::list::Flows};
+use incast_lab::{
+    run::{RunError, list::Flows},
+    trace::write,
+};
 
 /// Lists the flows of one run of a scenario.
 pub fn flows(arguments: &arguments::Flows) -> End {

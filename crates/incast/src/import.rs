@@ -4,7 +4,7 @@ use crate::{End, arguments, output};
 use incast_cc::registry::LAWS;
 use incast_lab::{
     import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim},
-    scenario::nearest::nearest,
+    scenario::tree::nearest::nearest,
 };
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use crate::{
 use incast_lab::{
     results::claims::Status,
     run::{Finished, Plan, only::Only},
-    scenario::nearest::nearest,
+    scenario::tree::nearest::nearest,
 };
 use serde_json::{Value, json};
 use std::{

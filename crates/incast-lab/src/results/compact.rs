@@ -3,7 +3,7 @@
 use super::row::{ALL, Row};
 use crate::{
     metrics::{self, Metric, Scope, Unit, statistics::Interval},
-    scenario::{Column, nearest::nearest},
+    scenario::{Column, tree::nearest::nearest},
     text::{bytes, decimals, grid_point, json, mean_count},
 };
 use comfy_table::{Cell, CellAlignment, TableComponent, presets};

@@ -139,7 +139,7 @@ pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], runs: &[RunFlows<'_>]) -> Vec<R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{metrics::statistics::Interval, scenario::quantity::Size};
+    use crate::metrics::statistics::Interval;
     use incast_sim::outcome::{RateSample, Totals};
     use incast_units::Bytes;
 
@@ -202,8 +202,8 @@ mod tests {
     fn sizes_have_rows_of_their_own() {
         let sizes = |name: &str, over: Option<u64>, upto: Option<u64>| SizeRange {
             name: name.into(),
-            over: over.map(|bytes| Size(Bytes::new(bytes))),
-            upto: upto.map(|bytes| Size(Bytes::new(bytes))),
+            over: over.map(Bytes::new),
+            upto: upto.map(Bytes::new),
         };
         let key =
             Key { sizes: vec![sizes("short", None, Some(1000)), sizes("long", Some(1000), None)], ..key() };

@@ -2,12 +2,14 @@
 //!
 //! - [`only`]: which of the runs are wanted.
 //! - [`folder`]: the folder of a scenario: what is finished, what is half-written, who else writes there.
+//! - [`list`]: the flows of a run, without running it.
 //! - [`memory`]: refuses what does not fit before it starts.
 //! - [`one`]: one run, from its configuration to its files.
 //! - [`driver`]: all of them, in parallel.
 
 pub mod driver;
 pub mod folder;
+pub mod list;
 pub mod memory;
 pub mod one;
 pub mod only;

@@ -1,10 +1,7 @@
 //! The effective values of a scenario: defaults filled in, formulas of laws evaluated.
 
 use super::document::scheme::Scheme;
-use super::resolve::{
-    Point,
-    scheme::{Resolved, toml_value},
-};
+use super::resolve::{Point, resolved::Resolved, scheme::toml_value};
 use incast_cc::registry::UnderlayParameters;
 use toml::{Table, Value};
 

@@ -4,21 +4,13 @@
 //! change the tree; the config structs of [`document`] are read from it; `resolve` checks them against one another
 //! and builds what the simulator wants. A fault anywhere is a path of keys, and the tree gives it its line.
 
-mod clocks;
-mod de;
 pub mod document;
 mod effective;
-pub mod error;
 mod folder;
-pub mod nearest;
 mod overrides;
-mod path;
-pub mod profile;
-pub mod quantity;
 pub mod reference;
 mod resolve;
 mod run;
-pub mod source;
 pub mod tree;
 
 pub use document::{
@@ -26,18 +18,23 @@ pub use document::{
     measure::SizeRange,
     table::Column,
 };
-pub use error::{Fault, ScenarioError};
 pub use reference::{reference_markdown, schema};
 pub use run::Run;
-pub use source::Source;
+pub use tree::{
+    error::{Fault, ScenarioError},
+    source::Source,
+};
 
-use document::Document;
-use error::Problem;
+use document::{Document, profile};
 use folder::Folders;
 use incast_units::Time;
 use resolve::{Point, files::Files};
 use std::{path::Path, sync::Arc};
-use tree::Node;
+use tree::{
+    de,
+    error::Problem,
+    node::{self, Node},
+};
 
 /// How much of a scenario is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,8 +110,8 @@ impl Scenario {
     pub fn parse_form(source: Source, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
         let arguments: Vec<String> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let locate =
-            |root: &Node, problem: Problem| problem.locate(root, &source.path, &source.text, &arguments);
-        let mut root = Node::parse(&source.text).map_err(|problem| locate(&tree::empty(), problem))?;
+            |root: &Node, problem: Problem| root.locate(problem, &source.path, &source.text, &arguments);
+        let mut root = Node::parse(&source.text).map_err(|problem| locate(&node::empty(), problem))?;
         overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;
         let mut document: Document = de::read(&root).map_err(|problem| locate(&root, problem))?;
         let mut warnings: Vec<String> = Vec::new();
@@ -157,9 +154,9 @@ impl Scenario {
             name: document.name,
             describe: document.describe,
             source: document.source,
-            duration: document.duration.0,
-            warmup: document.warmup.0,
-            drain: document.drain.0,
+            duration: document.duration,
+            warmup: document.warmup,
+            drain: document.drain,
             seeds: document.seeds,
             form: has_form,
             claims: document.paper.claim,
@@ -184,8 +181,8 @@ impl Scenario {
                         grid: point.grid.clone(),
                         folder: folders.name(&point.grid, &resolved.name, *seed),
                         classes: point.traffic.classes.clone(),
-                        counted_from: point.document.warmup.0,
-                        counted_until: point.document.duration.0,
+                        counted_from: point.document.warmup,
+                        counted_until: point.document.duration,
                         end: point.traffic.end,
                         form: self.form,
                         point: Arc::clone(point),

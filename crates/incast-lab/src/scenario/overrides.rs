@@ -1,10 +1,11 @@
 //! Values that replace those of the file: `--set` arguments and grid points.
 
-use super::{
-    document::Document,
+use super::document::Document;
+use crate::scenario::tree::{
     error::Problem,
+    node::{Node, Value},
     path,
-    tree::{Node, Origin, Value, keys},
+    place::{Origin, keys},
 };
 
 /// Keys that a grid cannot vary.

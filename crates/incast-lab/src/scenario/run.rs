@@ -1,9 +1,12 @@
 //! One simulation of a scenario.
 
 use super::{
-    Form, SizeRange, clocks, effective,
-    error::{Fault, ScenarioError},
-    resolve::{Point, credits, pfc, scheme::Resolved},
+    Form, SizeRange, effective,
+    resolve::{Point, credits, pfc, resolved::Resolved},
+};
+use crate::scenario::{
+    resolve::clocks,
+    tree::error::{Fault, ScenarioError},
 };
 use crate::{
     results::{fct_txt::FctTxt, pfc_txt},
@@ -97,13 +100,13 @@ impl Run {
     /// What writes `fct.txt`, if the scenario wants it.
     pub fn fct_txt(&self) -> Option<FctTxt> {
         let wanted = self.point.document.measure.fct_txt.as_ref()?;
-        Some(FctTxt::new(&self.point.topology, self.resolved.host.mtu, wanted.origin.0))
+        Some(FctTxt::new(&self.point.topology, self.resolved.host.mtu, wanted.origin))
     }
 
     /// `pfc.txt`, if the scenario wants it.
     pub fn pfc_txt(&self, events: &[EventRecord]) -> Option<String> {
         let wanted = self.point.document.measure.fct_txt.as_ref()?;
-        Some(pfc_txt::write(events, &self.point.topology, wanted.origin.0))
+        Some(pfc_txt::write(events, &self.point.topology, wanted.origin))
     }
 
     /// Flows and their packets, with acknowledgements, that are to be expected.
@@ -179,7 +182,7 @@ impl Run {
 
     /// Period in which rates are sampled, if they are.
     pub fn rates_sampled_every(&self) -> Option<Time> {
-        self.point.document.measure.rates.as_ref().map(|rates| rates.every.0)
+        self.point.document.measure.rates.as_ref().map(|rates| rates.every)
     }
 
     /// What the scheme's law knows of the network: the numbers that its defaults are computed from.

@@ -129,7 +129,7 @@ fn thresholds_by_rate_cover_every_port() {
     let slow = "{ rate = \"100Gbps\", min = \"400KB\", max = \"1600KB\", p = 0.2 }";
     let fast = "{ rate = \"400Gbps\", min = \"1600KB\", max = \"6400KB\", p = 0.2 }";
     let good = parse(&GOOD.replacen(step, &by_rate(&format!("{slow}, {fast}")), 1)).expect("valid");
-    let Ecn::RedByRate(rates) = good.runs()[0].config(1).expect("a config").switch.ecn else {
+    let Ecn::RedByRate { rates } = good.runs()[0].config(1).expect("a config").switch.ecn else {
         panic!("another kind")
     };
     assert_eq!(rates.iter().map(|red| red.max).collect::<Vec<_>>(), [1_600_000, 6_400_000].map(Size::Bytes));

@@ -1,7 +1,7 @@
 //! Names of flows and ports, as people type them.
 
 use super::{TraceError, View};
-use crate::scenario::nearest::nearest;
+use crate::scenario::tree::nearest::nearest;
 use incast_sim::topology::Topology;
 
 /// A flow.

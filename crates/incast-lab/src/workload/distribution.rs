@@ -1,8 +1,20 @@
 //! Distributions of flow sizes: sampling by inverting the CDF, and exact means.
 
-use crate::scenario::document::workload::Interpolation;
 use incast_cc::law::SizeClass;
 use incast_sim::engine::random::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a table of a distribution is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interpolation {
+    /// Straight lines between the points.
+    #[default]
+    Linear,
+    /// Only the sizes of the points occur.
+    Step,
+}
 
 /// What is wrong with a table, and in which line (from 1; 0 for the table as a whole).
 #[derive(Clone, Debug, PartialEq, Eq)]

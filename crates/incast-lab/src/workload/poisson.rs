@@ -92,7 +92,7 @@ impl Generate for Poisson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::document::workload::Interpolation;
+    use crate::workload::distribution::Interpolation;
     use crate::workload::{builtin, distribution::Table};
 
     fn sample(sources: u32) -> Poisson {

@@ -80,7 +80,7 @@ impl Rules {
     /// them are told of together: as configured, or enough of one for what the other holds back.
     fn memory(&self, rate: Rate, delay: Time) -> (u64, u64) {
         let out = self.packets_out(rate, delay).saturating_mul(self.frame.div_ceil(BLOCK));
-        match (self.credits.buffer, self.credits.update) {
+        match (self.credits.buffer.map(Bytes::get), self.credits.update.map(Bytes::get)) {
             (Some(buffer), Some(update)) => (buffer / BLOCK, update.div_ceil(BLOCK)),
             (Some(buffer), None) => (buffer / BLOCK, buffer / BLOCK / 4),
             (None, Some(update)) => (out.saturating_add(update.div_ceil(BLOCK)), update.div_ceil(BLOCK)),
@@ -371,7 +371,8 @@ mod tests {
         assert_eq!((limits.buffer, limits.update, limits.largest), (27 * 16 * 4 / 3, 27 * 16 / 3, 16));
         assert_eq!(limits.refresh, Time::from_ps(262_144 * 80));
         // What is held back of a memory that is given is a quarter; what is given to be held back is added.
-        let given = |buffer, update| {
+        let given = |buffer: Option<u64>, update: Option<u64>| {
+            let [buffer, update] = [buffer, update].map(|size| size.map(Bytes::new));
             let limits =
                 rules(Credits { buffer, update, ..Credits::default() }).limits(rate, Time::from_us(1));
             (limits.buffer, limits.update)

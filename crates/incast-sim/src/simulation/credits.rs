@@ -5,7 +5,7 @@ use crate::{
     config::{Buffer, ConfigError, Credits},
     flow_control::credits::{BLOCK, MOST_BLOCKS, Rules},
 };
-use incast_units::Time;
+use incast_units::{Bytes, Time};
 
 /// Resolves the credits of a fabric.
 pub fn credit_rules(fabric: Fabric<'_>) -> Option<Rules> {
@@ -71,14 +71,15 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     }
     let least = rules.frame.div_ceil(BLOCK) * BLOCK;
     let most = MOST_BLOCKS * BLOCK;
+    let (buffer, update) = (buffer.map(Bytes::get), update.map(Bytes::get));
     if let Some(buffer) = buffer
-        && !(least..=most).contains(buffer)
+        && !(least..=most).contains(&buffer)
     {
         let allowed = format!("{least} B, one packet of {} B in blocks of 64, to {most} B", rules.frame);
         return Err(refuse("switch.credits.buffer", format!("{buffer} B"), allowed));
     }
     if let Some(update) = update
-        && *update > buffer.unwrap_or(most)
+        && update > buffer.unwrap_or(most)
     {
         let allowed = format!("at most {} B, the memory", buffer.unwrap_or(most));
         return Err(refuse("switch.credits.update", format!("{update} B"), allowed));

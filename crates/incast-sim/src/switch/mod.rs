@@ -251,7 +251,7 @@ fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
         Ecn::Red { min, max, p } => {
             Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
         }
-        Ecn::RedByRate(rates) => rates.iter().find(|red| red.rate == rate).map_or(Marking::Off, |red| {
+        Ecn::RedByRate { rates } => rates.iter().find(|red| red.rate == rate).map_or(Marking::Off, |red| {
             Marking::Red { min: red.min.bytes(rate, base_rtt), max: red.max.bytes(rate, base_rtt), p: red.p }
         }),
     }
@@ -297,7 +297,7 @@ impl<'a> Switch<'a> {
                 marking: known as u16,
             });
         }
-        let red = if matches!(settings.switch.ecn, Ecn::Red { .. } | Ecn::RedByRate(_)) {
+        let red = if matches!(settings.switch.ecn, Ecn::Red { .. } | Ecn::RedByRate { .. }) {
             let stream =
                 |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
             (0..ports.len()).map(stream).collect()

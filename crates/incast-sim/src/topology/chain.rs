@@ -2,17 +2,20 @@
 
 use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
 use crate::routing::Rule;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Switches `s0`, `s1`, … in a row. Hosts are numbered along it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Hosts `h0`… switch by switch, switches `s0`… in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Chain {
     /// Number of switches.
     pub switches: u32,
-    /// Hosts at each switch.
+    /// Hosts of each.
     pub hosts_per_switch: u32,
-    /// Between a host and its switch.
+    /// Each host's link.
     pub host_link: Link,
-    /// Between neighbouring switches.
+    /// Links between neighbouring switches.
     pub fabric_link: Link,
 }
 

@@ -2,29 +2,32 @@
 
 use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
 use crate::routing::{Divider, Rule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Pods of ToR and aggregation switches below a row of core switches: `tor0`, …, `agg0`, …, `core0`, …
+/// Pods of ToR and aggregation switches below a row of core switches: hosts `h0`… ToR by ToR, switches `tor0`…, `agg0`…, `core0`….
 ///
 /// In a pod every ToR is joined to every aggregation switch. If `cores` is a multiple m of `aggs_per_pod`, aggregation
 /// switch j of each pod is joined to cores j·m to (j + 1)·m - 1, and each core has one link to each pod; otherwise every
 /// aggregation switch is joined to every core.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Clos3 {
     /// Number of pods.
     pub pods: u32,
-    /// ToR switches in each pod.
+    /// Top-of-rack switches of a pod.
     pub tors_per_pod: u32,
-    /// Aggregation switches in each pod.
+    /// Aggregation switches of a pod; each is linked to every ToR of the pod.
     pub aggs_per_pod: u32,
     /// Core switches.
     pub cores: u32,
-    /// Hosts at each ToR.
+    /// Hosts of a ToR.
     pub hosts_per_tor: u32,
-    /// Between a host and its ToR.
+    /// Each host's link.
     pub host_link: Link,
-    /// Between a ToR and an aggregation switch.
+    /// Links between ToRs and aggregation switches.
     pub tor_agg_link: Link,
-    /// Between an aggregation switch and a core.
+    /// Links between aggregation and core switches.
     pub agg_core_link: Link,
 }
 

@@ -1,17 +1,20 @@
 //! `dumbbell`: two switches with a bottleneck between them.
 
 use super::{Link, Topology, TopologyError, chain::row, check, check::link_keys};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Hosts `h0`, … at switch `s0` on the left, then those at `s1` on the right.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Hosts `h0`… on the left switch `s0`, then those on the right switch `s1`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Dumbbell {
-    /// Number of hosts on the left.
+    /// Hosts on the left.
     pub left: u32,
-    /// Number of hosts on the right.
+    /// Hosts on the right.
     pub right: u32,
-    /// Between a host and its switch.
+    /// Each host's link.
     pub host_link: Link,
-    /// Between the switches.
+    /// The link between the switches.
     pub bottleneck: Link,
 }
 

@@ -5,14 +5,17 @@ use super::{
     check::link_keys,
     clos3::{Links, Names, Shape},
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// k pods of k/2 edge and k/2 aggregation switches, k²/4 core switches and k³/4 hosts, with k ports in every switch.
-/// Switches are named `edge0`, …, `agg0`, …, `core0`, …
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// k pods of k/2 edge and k/2 aggregation switches, k²/4 core switches and k³/4 hosts: hosts `h0`… edge by edge, switches
+/// `edge0`…, `agg0`…, `core0`….
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FatTree {
-    /// Ports of a switch; even.
+    /// Ports of each switch, an even number.
     pub k: u32,
-    /// All links.
+    /// Every link.
     pub link: Link,
 }
 

@@ -24,7 +24,17 @@ use super::check::{LinkFault, MAX_CABLES, MAX_NODES, MAX_PORTS};
 use super::{Cable, Link, Node, Ports, Topology, TopologyError};
 use crate::routing::{Rule, tables};
 use incast_units::UnitError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, str::FromStr};
+
+/// Lines `host NAME`, `switch NAME`, `link A B RATE DELAY [LOSS]`, `route SWITCH HOST NEXT[,NEXT…]`, `#` comments.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Path, relative to the scenario.
+    pub path: String,
+}
 
 /// Most hosts of a file.
 const MAX_HOSTS: usize = 65_535;

@@ -2,19 +2,22 @@
 
 use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
 use crate::routing::{Divider, Rule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Switches `leaf0`, … with hosts, and `spine0`, … above them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Hosts `h0`… leaf by leaf, switches `leaf0`…, `spine0`….
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct LeafSpine {
-    /// Number of leaf switches.
+    /// Switches with hosts.
     pub leaves: u32,
-    /// Number of spine switches.
+    /// Switches above them.
     pub spines: u32,
-    /// Hosts at each leaf.
+    /// Hosts of each leaf.
     pub hosts_per_leaf: u32,
-    /// Between a host and its leaf.
+    /// Each host's link.
     pub host_link: Link,
-    /// Between a leaf and a spine.
+    /// Links between leaves and spines.
     pub fabric_link: Link,
 }
 

@@ -22,6 +22,8 @@ pub(crate) mod tests;
 
 use super::routing::Rule;
 use incast_units::{Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use chain::Chain;
@@ -29,6 +31,7 @@ pub use check::{MAX_CABLES, MAX_DELAY, MAX_NODES, MAX_PORTS, MIN_RATE};
 pub use clos3::Clos3;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::FatTree;
+pub use file::File;
 pub use leaf_spine::LeafSpine;
 pub use ports::{PortEnd, Ports};
 pub use ring::Ring;
@@ -37,15 +40,63 @@ pub use single_switch::SingleSwitch;
 /// A node: hosts first, then switches.
 pub type Node = u32;
 
-/// Properties of a full-duplex link, the same in both directions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A full-duplex link.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Bits per second.
+    /// Rate in each direction.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Time,
-    /// Probability that a packet is lost on the way, in [0, 1).
+    /// Probability that a packet is lost on the link, in [0, 1).
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub loss: f64,
+}
+
+fn is_zero(loss: &f64) -> bool {
+    *loss == 0.0
+}
+
+/// A fabric, by kind.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Topology", tag = "kind")]
+pub enum TopologyConfig {
+    /// All hosts on one switch.
+    SingleSwitch(SingleSwitch),
+    /// Two switches with hosts, joined by one link.
+    Dumbbell(Dumbbell),
+    /// Two tiers: every leaf is linked to every spine.
+    LeafSpine(LeafSpine),
+    /// Three tiers of equal switches with `k` ports: k³/4 hosts.
+    FatTree(FatTree),
+    /// Three tiers with free numbers.
+    Clos3(Clos3),
+    /// Switches in a row, each with hosts.
+    Chain(Chain),
+    /// Switches in a ring, each with hosts.
+    Ring(Ring),
+    /// Nodes and links from a file.
+    File(File),
+}
+
+impl TopologyConfig {
+    /// Builds the fabric. `text` is the content of the file that [`Self::File`] names; the other kinds ignore it.
+    ///
+    /// # Errors
+    /// The first value that is out of range, or the first bad line of the file.
+    pub fn build(&self, text: &str) -> Result<Topology, TopologyError> {
+        match self {
+            Self::SingleSwitch(kind) => kind.build(),
+            Self::Dumbbell(kind) => kind.build(),
+            Self::LeafSpine(kind) => kind.build(),
+            Self::FatTree(kind) => kind.build(),
+            Self::Clos3(kind) => kind.build(),
+            Self::Chain(kind) => kind.build(),
+            Self::Ring(kind) => kind.build(),
+            Self::File(_) => file::parse(text),
+        }
+    }
 }
 
 /// A link between two nodes.

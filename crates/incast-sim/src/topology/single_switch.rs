@@ -2,13 +2,16 @@
 
 use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
 use crate::routing::{Divider, Rule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Hosts `h0`, `h1`, … at switch `s0`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Hosts `h0`…, switch `s0`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SingleSwitch {
     /// Number of hosts.
     pub hosts: u32,
-    /// Between each host and the switch.
+    /// Each host's link.
     pub link: Link,
 }
 

@@ -498,7 +498,7 @@ impl<'a> Switch<'a> {
             Ecn::Off => false,
             Ecn::Step { at } => queue > size(*at),
             Ecn::Red { min, max, p } => red(*min, *max, *p),
-            Ecn::RedByRate(rates) => {
+            Ecn::RedByRate { rates } => {
                 rates.iter().find(|at| at.rate.bps() == rate).is_some_and(|at| red(at.min, at.max, at.p))
             }
         };

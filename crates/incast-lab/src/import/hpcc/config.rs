@@ -6,7 +6,7 @@
 use super::units;
 use crate::{
     import::text::{ImportError, Line, Text, number, shown, whole},
-    scenario::nearest::nearest,
+    scenario::tree::nearest::nearest,
 };
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     import::{ImportError, Names, page::Page},
-    scenario::profile::{HPCC_LINEAGE, HPCC_PFC},
+    scenario::document::profile::{HPCC_LINEAGE, HPCC_PFC},
 };
 use incast_units::{Bytes, Time};
 

@@ -6,7 +6,7 @@
 use super::scenario::PAYLOAD;
 use crate::{
     import::text::{ImportError, Line, Text, number, shown, whole},
-    scenario::nearest::nearest,
+    scenario::tree::nearest::nearest,
     workload::{MOST_BYTES, trace::LIMIT},
 };
 use std::collections::BTreeMap;

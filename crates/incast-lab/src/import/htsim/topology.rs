@@ -9,7 +9,7 @@ use crate::{
         page::Page,
         text::{ImportError, Line, Text, shown, whole},
     },
-    scenario::nearest::nearest,
+    scenario::tree::nearest::nearest,
 };
 use incast_sim::topology::{self, Clos3, FatTree, LeafSpine, TopologyError};
 use incast_units::{Rate, Time};

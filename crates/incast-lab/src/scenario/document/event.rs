@@ -1,6 +1,6 @@
 //! `[[event]]`.
 
-use super::super::quantity::Duration;
+use incast_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// When.
-    pub at: Duration,
+    pub at: Time,
     /// The link that goes down, as its two ends: `"leaf0-spine1"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_down: Option<String>,

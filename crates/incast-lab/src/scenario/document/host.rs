@@ -1,7 +1,6 @@
 //! `[host]`.
 
-use super::super::quantity::{Duration, Size};
-use super::no_time;
+use incast_sim::config::Echo;
 use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,16 +11,16 @@ use serde::{Deserialize, Serialize};
 pub struct Host {
     /// Payload of a full packet, 64 to 9,216 bytes; headers come on top.
     #[serde(default = "default_mtu")]
-    pub mtu: Size,
+    pub mtu: Bytes,
     /// Smallest retransmission timeout.
     #[serde(default = "default_rto_min")]
-    pub rto_min: Duration,
+    pub rto_min: Time,
     /// One acknowledgement for so many packets. Marks, gaps and the last packet are acknowledged at once.
     #[serde(default = "one")]
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ack_delay: Option<Duration>,
+    pub ack_delay: Option<Time>,
     /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with up to 16.
     #[serde(default)]
     pub quick_acks: u32,
@@ -29,17 +28,17 @@ pub struct Host {
     #[serde(default)]
     pub echo: Echo,
     /// Timers of hosts expire at multiples of this only, at the first one after their time: 1ms is Linux with HZ = 1000. Default: exactly.
-    #[serde(default = "no_time")]
-    pub timer_tick: Duration,
+    #[serde(default)]
+    pub timer_tick: Time,
     /// A round trip opens each flow before its data, as TCP's connections are opened. Otherwise they are open from the start.
     #[serde(default)]
     pub handshake: bool,
     /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
-    #[serde(default = "no_time")]
-    pub answer_delay: Duration,
+    #[serde(default)]
+    pub answer_delay: Time,
     /// What it takes until a congestion notification can leave.
-    #[serde(default = "no_time")]
-    pub notification_delay: Duration,
+    #[serde(default)]
+    pub notification_delay: Time,
     /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
     #[serde(default = "yes")]
     pub answers_first: bool,
@@ -71,10 +70,10 @@ impl Default for Host {
             ack_delay: None,
             quick_acks: 0,
             echo: Echo::Counts,
-            timer_tick: no_time(),
+            timer_tick: Time::ZERO,
             handshake: false,
-            answer_delay: no_time(),
-            notification_delay: no_time(),
+            answer_delay: Time::ZERO,
+            notification_delay: Time::ZERO,
             answers_first: true,
             reordering: None,
             path_penalty: None,
@@ -85,33 +84,22 @@ impl Default for Host {
     }
 }
 
-/// How an acknowledgement of several packets tells of marks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Echo {
-    /// It counts packets and marks since the last one.
-    #[default]
-    Counts,
-    /// It has one flag for all of them, so that packets before a change of marks get an acknowledgement of their own (RFC 8257, section 3.2).
-    Flag,
-}
-
 /// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's transport.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frames {
     /// Around the payload of a data packet, 0 to 1,000 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub header: Option<Size>,
+    pub header: Option<Bytes>,
     /// An acknowledgement or other control packet, 1 to 1,000 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control: Option<Size>,
+    pub control: Option<Bytes>,
     /// A congestion notification from the receiver, 1 to 1,000 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notification: Option<Size>,
+    pub notification: Option<Bytes>,
     /// The smallest frame, 1 to 1,000 bytes; shorter ones are padded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smallest: Option<Size>,
+    pub smallest: Option<Bytes>,
 }
 
 /// What is sent again after a loss.
@@ -129,14 +117,14 @@ pub enum Recovery {
 #[serde(deny_unknown_fields)]
 pub struct Clock {
     /// Largest offset of a host's clock either way, at most 1 s: uniform.
-    #[serde(default = "no_time")]
-    pub offset: Duration,
+    #[serde(default)]
+    pub offset: Time,
     /// Largest drift either way in parts per million, 0 to 200: uniform.
     #[serde(default)]
     pub drift_ppm: f64,
     /// Largest error of a reading either way, at most 100 ms: uniform, each reading by itself.
-    #[serde(default = "no_time")]
-    pub noise: Duration,
+    #[serde(default)]
+    pub noise: Time,
     /// How the clocks were synchronised before the run. What that leaves takes the place of offset and drift; noise stays.
     #[serde(default, skip_serializing_if = "Sync::is_none")]
     pub sync: Sync,
@@ -165,15 +153,15 @@ impl Sync {
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { offset: no_time(), drift_ppm: 0.0, noise: no_time(), sync: Sync::None }
+        Self { offset: Time::ZERO, drift_ppm: 0.0, noise: Time::ZERO, sync: Sync::None }
     }
 }
 
-fn default_mtu() -> Size {
-    Size(Bytes::new(4096))
+fn default_mtu() -> Bytes {
+    Bytes::new(4096)
 }
-fn default_rto_min() -> Duration {
-    Duration(Time::from_ms(1))
+fn default_rto_min() -> Time {
+    Time::from_ms(1)
 }
 fn yes() -> bool {
     true

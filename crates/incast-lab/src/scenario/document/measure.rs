@@ -1,7 +1,6 @@
 //! `[measure]`.
 
-use super::super::quantity::{Duration, Size};
-use super::no_time;
+use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +31,8 @@ pub struct Measure {
 #[serde(deny_unknown_fields)]
 pub struct FctTxt {
     /// Added to all starts: the time of its clock that is zero here.
-    #[serde(default = "no_time")]
-    pub origin: Duration,
+    #[serde(default)]
+    pub origin: Time,
 }
 
 /// Flows of some sizes: more than `over`, and at most `upto`.
@@ -44,17 +43,16 @@ pub struct SizeRange {
     pub name: String,
     /// Smaller flows, and those of this size, do not belong to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Size>,
+    pub over: Option<Bytes>,
     /// Larger flows do not belong to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upto: Option<Size>,
+    pub upto: Option<Bytes>,
 }
 
 impl SizeRange {
     /// A flow of so many bytes belongs to them.
     pub fn contains(&self, bytes: u64) -> bool {
-        self.over.is_none_or(|over| bytes > over.0.get())
-            && self.upto.is_none_or(|upto| bytes <= upto.0.get())
+        self.over.is_none_or(|over| bytes > over.get()) && self.upto.is_none_or(|upto| bytes <= upto.get())
     }
 }
 
@@ -63,7 +61,7 @@ impl SizeRange {
 #[serde(deny_unknown_fields)]
 pub struct Ports {
     /// Period.
-    pub every: Duration,
+    pub every: Time,
     /// Ports, each as its node and the node it leads to: `"s0->h0"`; `*` stands for any characters: `"leaf*->spine*"`.
     pub which: Vec<String>,
 }
@@ -73,7 +71,7 @@ pub struct Ports {
 #[serde(deny_unknown_fields)]
 pub struct Rates {
     /// Period.
-    pub every: Duration,
+    pub every: Time,
     /// Which flows.
     #[serde(default)]
     pub flows: Which,

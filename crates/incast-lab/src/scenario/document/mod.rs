@@ -1,22 +1,23 @@
 //! The scenario file as types: the single source of parser, JSON schema and reference page.
 
 pub mod claim;
-pub mod credits;
 pub mod event;
 pub mod grid;
 pub mod host;
 pub mod measure;
 pub mod named;
+pub mod optional;
+pub mod parameters;
+pub mod profile;
 pub mod scheme;
 pub mod short;
 pub mod switch;
 pub mod table;
-pub mod topology;
 pub mod trim;
 pub mod wire;
 pub mod workload;
 
-use super::quantity::Duration;
+use incast_sim::topology::TopologyConfig;
 use incast_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,18 +39,18 @@ pub struct Document {
     #[serde(default)]
     pub profile: wire::Profile,
     /// Flows arrive from 0 until this time.
-    pub duration: Duration,
+    pub duration: Time,
     /// Flows that start earlier are simulated but not counted.
-    #[serde(default = "no_time")]
-    pub warmup: Duration,
+    #[serde(default)]
+    pub warmup: Time,
     /// The run ends when every flow is done, and at most this long after `duration`.
     #[serde(default = "default_drain")]
-    pub drain: Duration,
+    pub drain: Time,
     /// One run for each seed.
     #[serde(default = "default_seeds")]
     pub seeds: Vec<u64>,
     /// The fabric.
-    pub topology: topology::Topology,
+    pub topology: TopologyConfig,
     /// What lies between frames, and how times are rounded.
     #[serde(default)]
     pub wire: wire::Wire,
@@ -88,21 +89,9 @@ pub struct Document {
     pub paper: claim::Paper,
 }
 
-pub(crate) fn no_time() -> Duration {
-    Duration(Time::ZERO)
-}
-fn default_drain() -> Duration {
-    Duration(Time::from_ms(500))
+fn default_drain() -> Time {
+    Time::from_ms(500)
 }
 fn default_seeds() -> Vec<u64> {
     vec![1]
-}
-
-/// Adds a value to the alternatives of a schema.
-pub(crate) fn also(schema: &mut schemars::Schema, value: impl Into<serde_json::Value>) {
-    let alternatives = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
-    if let Some(alternatives) = alternatives {
-        let value: serde_json::Value = value.into();
-        alternatives.push(serde_json::json!({ "const": value, "description": "The same." }));
-    }
 }

@@ -1,6 +1,6 @@
 //! Algorithms by name, beside laws: `switch.agent` and `underlay`. The name stands alone, or in a table with parameters.
 
-use super::scheme::{Parameter, Parameters, Written};
+use super::parameters::{Parameter, Parameters, Written};
 use incast_cc::{
     parameters::ParameterInfo,
     registry::{AGENTS, UNDERLAYS},

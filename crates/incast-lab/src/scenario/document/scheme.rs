@@ -1,7 +1,11 @@
 //! `[[scheme]]`.
 
-use super::{host::Host, named::Underlay, switch::Switch};
-use incast_cc::parameters::Raw;
+use super::{
+    host::Host,
+    named::Underlay,
+    parameters::{Parameter, Parameters, Written},
+    switch::Switch,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -43,9 +47,6 @@ impl Scheme {
         self.name.as_deref().unwrap_or(&self.law)
     }
 }
-
-/// Given parameters of an algorithm, in their order.
-pub type Parameters = Vec<(String, Raw)>;
 
 /// What a class does differently.
 #[derive(Clone, Debug, Default)]
@@ -171,49 +172,6 @@ impl<'de> Deserialize<'de> for Refinement {
             }
         }
         deserializer.deserialize_map(Table)
-    }
-}
-
-/// A parameter's value, of whatever kind.
-pub(super) struct Parameter(pub Raw);
-
-impl<'de> Deserialize<'de> for Parameter {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Parameter;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a parameter: a number, a text, true or false")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Parameter, E> {
-                Ok(Parameter(Raw::Text(text.to_owned())))
-            }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Parameter, E> {
-                Ok(Parameter(Raw::Integer(number)))
-            }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Parameter, E> {
-                Ok(Parameter(Raw::Float(number)))
-            }
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Parameter, E> {
-                Ok(Parameter(Raw::Flag(flag)))
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-/// Serialisable view of a parameter.
-pub(super) struct Written<'a>(pub &'a Raw);
-
-impl Serialize for Written<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Raw::Text(text) => serializer.serialize_str(text),
-            Raw::Integer(number) => serializer.serialize_i64(*number),
-            Raw::Float(number) => serializer.serialize_f64(*number),
-            Raw::Flag(flag) => serializer.serialize_bool(*flag),
-            Raw::File { path, .. } => serializer.serialize_str(path),
-        }
     }
 }
 

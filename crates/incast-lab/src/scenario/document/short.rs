@@ -1,7 +1,7 @@
 //! `[short]`.
 
-use super::super::quantity::Duration;
 use super::grid::Axes;
+use incast_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 pub struct Short {
     /// Flows arrive from 0 until this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Duration>,
+    pub duration: Option<Time>,
     /// Flows that start earlier are simulated but not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warmup: Option<Duration>,
+    pub warmup: Option<Time>,
     /// The run ends at most this long after `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drain: Option<Duration>,
+    pub drain: Option<Time>,
     /// One run for each seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds: Option<Vec<u64>>,

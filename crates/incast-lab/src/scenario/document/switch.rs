@@ -1,18 +1,18 @@
 //! `[switch]`.
 
 use super::{
-    super::quantity::{Depth, Duration, Size, Speed},
-    credits::FlowControl,
     named::Agent,
-    trim::Trimming,
+    optional::{Optional, Part},
+    trim::Trim,
 };
+use incast_sim::config::{Credits, Ecn, Headroom, MarkAt, Size, Ties, also, also_off};
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, Unexpected, Visitor},
 };
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{borrow::Cow, fmt};
 
 /// Memory, marking and scheduling of all switches.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub struct Switch {
     /// The queue is compared with the threshold when a packet enters it or leaves it. `"dequeue"` with
     /// `profile = "hpcc-lineage"`.
     #[serde(default)]
-    pub ecn_at: EcnAt,
+    pub ecn_at: MarkAt,
     /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`. With
     /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
@@ -37,11 +37,11 @@ pub struct Switch {
     /// Credit-based flow control, as InfiniBand has it: `true`, a table such as `{ buffer = "64KB" }`, or `false`. Not together
     /// with `pfc` or `trim`. With it `buffer` may be left out: then what credits stand for is all there is.
     #[serde(default)]
-    pub credits: FlowControl,
+    pub credits: Optional<Credits>,
     /// Packet trimming: `true` for NDP's defaults, a table such as `{ queue = 8, victim = "either" }`, or `false`. Not
     /// together with `pfc` or `agent`.
     #[serde(default)]
-    pub trim: Trimming,
+    pub trim: Optional<Trim>,
     /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
     #[serde(default)]
     pub agent: Agent,
@@ -68,10 +68,10 @@ impl Default for Switch {
         Self {
             buffer: None,
             ecn: Ecn::Off,
-            ecn_at: EcnAt::Enqueue,
+            ecn_at: MarkAt::Enqueue,
             pfc: Pfc::Off,
-            credits: FlowControl::Off,
-            trim: Trimming::Off,
+            credits: Optional(None),
+            trim: Optional(None),
             agent: Agent::default(),
             priorities: eight(),
             virtual_channels: one(),
@@ -79,6 +79,13 @@ impl Default for Switch {
             ties: Ties::Seeded,
         }
     }
+}
+
+impl Part for Credits {
+    const SCHEMA: &'static str = "FlowControl";
+    const DESCRIBE: &'static str = "Credit-based flow control of all links, as InfiniBand has it.";
+    const NONE: &'static str = "None.";
+    const EXAMPLE: &'static str = "{ buffer = \"64KB\" }";
 }
 
 fn eight() -> u8 {
@@ -95,7 +102,7 @@ fn one() -> u8 {
 pub struct Buffer {
     /// One memory for all ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total: Option<Size>,
+    pub total: Option<Bytes>,
     /// With `total`: a queue may grow while it is below `alpha` times the free memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 1.0))]
@@ -103,10 +110,10 @@ pub struct Buffer {
     /// With `total`: memory set aside for each queue of each port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "0B"))]
-    pub reserve: Option<Size>,
+    pub reserve: Option<Bytes>,
     /// Each port has its own memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_port: Option<Size>,
+    pub per_port: Option<Bytes>,
     /// Each port has its own memory, of so many packets whatever their size; the packet in service does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_port_packets: Option<u32>,
@@ -119,83 +126,8 @@ impl Buffer {
     }
     /// The shared memory's reserve.
     pub fn reserve(&self) -> Bytes {
-        self.reserve.map_or(Bytes::ZERO, |size| size.0)
+        self.reserve.unwrap_or(Bytes::ZERO)
     }
-}
-
-/// Marking.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(tag = "kind", transform = also_off)]
-pub enum Ecn {
-    /// No marks. Also written `"off"` or `false`.
-    #[default]
-    Off,
-    /// Every packet above a threshold is marked.
-    Step(Step),
-    /// Random early detection.
-    Red(Red),
-    /// Random early detection with thresholds for each rate of ports.
-    RedByRate(RedByRate),
-}
-
-/// `"off"` and `false` stand for the table `{ kind = "off" }`.
-fn also_off(schema: &mut Schema) {
-    super::also(schema, "off");
-    super::also(schema, false);
-}
-
-/// Step marking.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// Threshold.
-    pub at: Depth,
-}
-
-/// Marking with a probability that rises linearly from 0 at `min` to `p` at `max`, and is 1 above.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Red {
-    /// Lower threshold.
-    pub min: Depth,
-    /// Upper threshold.
-    pub max: Depth,
-    /// Probability at `max`, in (0, 1].
-    pub p: f64,
-}
-
-/// The same with thresholds of their own for the ports of each rate.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RedByRate {
-    /// Thresholds, one table for each rate that a port of a switch has.
-    pub rates: Vec<RedAtRate>,
-}
-
-/// Thresholds of the ports of one rate.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RedAtRate {
-    /// The ports' rate.
-    pub rate: Speed,
-    /// Lower threshold.
-    pub min: Depth,
-    /// Upper threshold.
-    pub max: Depth,
-    /// Probability at `max`, in (0, 1].
-    pub p: f64,
-}
-
-/// When marking looks at the queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EcnAt {
-    /// As a packet enters, with what it finds.
-    #[default]
-    Enqueue,
-    /// As a packet leaves, with what it leaves behind.
-    Dequeue,
 }
 
 /// Choice among equal-cost ports.
@@ -216,19 +148,6 @@ pub enum LoadBalancing {
     Permuted,
 }
 
-/// Order of what happens at the same picosecond.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ties {
-    /// By a hash of seed, node, time and port.
-    #[default]
-    Seeded,
-    /// Lower ports first.
-    PortOrder,
-    /// Lower ports first, and all before a link whose transmission ends at that time takes its next packet.
-    ArrivalsFirst,
-}
-
 /// Priority flow control (IEEE 802.1Qbb), which pauses a neighbour before there is no room for its packets.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -246,7 +165,7 @@ pub enum Pfc {
 /// `"off"`, `false` and `"dynamic"` stand for tables, and a table without `kind` has fixed thresholds.
 fn also_short(schema: &mut Schema) {
     also_off(schema);
-    super::also(schema, "dynamic");
+    also(schema, "dynamic");
     let alternatives = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
     for alternative in alternatives.into_iter().flatten() {
         if alternative.pointer("/properties/kind/const").and_then(serde_json::Value::as_str) == Some("static")
@@ -272,20 +191,20 @@ macro_rules! pfc {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub lossless: Option<Vec<u8>>,
             /// From the arrival of a pause frame to its effect.
-            #[serde(default = "super::no_time")]
-            pub response_delay: Duration,
+            #[serde(default)]
+            pub response_delay: Time,
             /// Size of a pause frame.
             #[serde(default = "pause_frame")]
-            pub frame: Size,
+            pub frame: Bytes,
             /// A pause ends after this time unless refreshed. Default: never, until a frame ends it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub pause_time: Option<Duration>,
+            pub pause_time: Option<Time>,
             /// A pause is refreshed in these intervals. Default: half of `pause_time`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub refresh: Option<Duration>,
+            pub refresh: Option<Time>,
             /// Ports that all wait for each other in a circle for so long end the run as a deadlock.
             #[serde(default = "deadlock_after")]
-            pub deadlock_after: Duration,
+            pub deadlock_after: Time,
             /// Refuse what could lose packets. With `false`, packets that find no headroom are dropped and counted.
             #[serde(default = "yes")]
             pub strict: bool,
@@ -313,10 +232,10 @@ pfc! {
     /// Fixed thresholds, the same for every port and lossless priority.
     StaticPfc {
         /// Pause at or above so many bytes.
-        pub xoff: Depth,
+        pub xoff: Size,
         /// Resume at or below so many bytes. Default: two of the largest frames below `xoff`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub xon: Option<Depth>,
+        pub xon: Option<Size>,
     }
 }
 
@@ -329,10 +248,10 @@ pfc! {
         pub alpha: Alpha,
         /// Memory set aside for each port and lossless priority, below the shared one.
         #[serde(default = "reserve")]
-        pub reserve: Size,
+        pub reserve: Bytes,
         /// Resume so much below the threshold.
         #[serde(default = "resume_offset")]
-        pub resume_offset: Size,
+        pub resume_offset: Bytes,
     }
 }
 
@@ -344,104 +263,33 @@ pub struct PfcCommon<'a> {
     /// See [`StaticPfc::lossless`].
     pub lossless: Option<&'a [u8]>,
     /// See [`StaticPfc::response_delay`].
-    pub response_delay: Duration,
+    pub response_delay: Time,
     /// See [`StaticPfc::frame`].
-    pub frame: Size,
+    pub frame: Bytes,
     /// See [`StaticPfc::pause_time`].
-    pub pause_time: Option<Duration>,
+    pub pause_time: Option<Time>,
     /// See [`StaticPfc::refresh`].
-    pub refresh: Option<Duration>,
+    pub refresh: Option<Time>,
     /// See [`StaticPfc::deadlock_after`].
-    pub deadlock_after: Duration,
+    pub deadlock_after: Time,
     /// See [`StaticPfc::strict`].
     pub strict: bool,
 }
 
-fn pause_frame() -> Size {
-    Size(Bytes::new(64))
+fn pause_frame() -> Bytes {
+    Bytes::new(64)
 }
-fn deadlock_after() -> Duration {
-    Duration(Time::from_ms(10))
+fn deadlock_after() -> Time {
+    Time::from_ms(10)
 }
-fn reserve() -> Size {
-    Size(Bytes::new(4096))
+fn reserve() -> Bytes {
+    Bytes::new(4096)
 }
-fn resume_offset() -> Size {
-    Size(Bytes::new(3072))
+fn resume_offset() -> Bytes {
+    Bytes::new(3072)
 }
 fn yes() -> bool {
     true
-}
-
-/// Memory for what still arrives.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Headroom {
-    /// What is needed.
-    #[default]
-    Computed,
-    /// So much.
-    Bytes(Bytes),
-    /// A multiple of the cable's rate times its propagation delay.
-    RateTimesDelay(f64),
-}
-
-const RATE_TIMES_DELAY: &str = "rate*delay";
-
-impl FromStr for Headroom {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text.trim() {
-            "computed" => Ok(Self::Computed),
-            text => match text.strip_suffix(RATE_TIMES_DELAY).map(|factor| factor.trim().parse::<f64>()) {
-                Some(Ok(factor)) if (0.0..=1e6).contains(&factor) => Ok(Self::RateTimesDelay(factor)),
-                Some(_) => Err(()),
-                None => text.parse().map(Self::Bytes).map_err(|_| ()),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Headroom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Computed => f.write_str("computed"),
-            Self::Bytes(bytes) => bytes.fmt(f),
-            Self::RateTimesDelay(factor) => write!(f, "{factor} {RATE_TIMES_DELAY}"),
-        }
-    }
-}
-
-const HEADROOM: &str = "\"computed\", a size such as \"60KB\", or a multiple such as \"3 rate*delay\"";
-
-impl<'de> Deserialize<'de> for Headroom {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Headroom;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(HEADROOM)
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Headroom, E> {
-                text.parse().map_err(|()| E::invalid_value(Unexpected::Str(text), &self))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
-
-impl Serialize for Headroom {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for Headroom {
-    fn schema_name() -> Cow<'static, str> {
-        "Headroom".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": HEADROOM })
-    }
 }
 
 /// Part of the free memory.

@@ -1,23 +1,14 @@
 //! `switch.trim`.
 
-use super::super::quantity::Size;
+use super::optional::Part;
+use incast_sim::config::Victim;
 use incast_units::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer},
+    de::{Error, Unexpected, Visitor},
 };
 use std::{borrow::Cow, fmt};
-
-/// Packet trimming: data that finds its queue full loses its payload, and the header goes on.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Trimming {
-    /// None: what finds no room is dropped.
-    #[default]
-    Off,
-    /// Packets of laws that allow it are trimmed.
-    On(Trim),
-}
 
 /// The rules of trimming; the defaults are those of NDP (SIGCOMM 2017).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -41,6 +32,14 @@ pub struct Trim {
     pub return_to_sender: bool,
 }
 
+impl Part for Trim {
+    const SCHEMA: &'static str = "Trimming";
+    const DESCRIBE: &'static str =
+        "Packet trimming: data that finds its queue full loses its payload, and the header goes on.";
+    const NONE: &'static str = "None: what finds no room is dropped.";
+    const EXAMPLE: &'static str = "{ queue = 8 }";
+}
+
 impl Default for Trim {
     fn default() -> Self {
         Self {
@@ -51,19 +50,6 @@ impl Default for Trim {
             return_to_sender: true,
         }
     }
-}
-
-/// Who loses its payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Victim {
-    /// The packet that arrives.
-    Arriving,
-    /// The last packet that waits; what arrives takes its place.
-    Tail,
-    /// Either, with probability 1/2.
-    #[default]
-    Either,
 }
 
 /// What a queue holds.
@@ -101,59 +87,6 @@ fn whole<E: Error>(number: i64, expected: &dyn serde::de::Expected) -> Result<u3
     u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), expected))
 }
 
-impl<'de> Deserialize<'de> for Trimming {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Trimming;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("false, \"off\", true for the defaults, or a table such as { queue = 8 }")
-            }
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Trimming, E> {
-                Ok(if flag { Trimming::On(Trim::default()) } else { Trimming::Off })
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Trimming, E> {
-                match text {
-                    "off" => Ok(Trimming::Off),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Trimming, A::Error> {
-                Trim::deserialize(MapAccessDeserializer::new(map)).map(Trimming::On)
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-impl Serialize for Trimming {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Off => serializer.serialize_bool(false),
-            Self::On(trim) => trim.serialize(serializer),
-        }
-    }
-}
-
-impl JsonSchema for Trimming {
-    fn schema_name() -> Cow<'static, str> {
-        "Trimming".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut table = generator.subschema_for::<Trim>();
-        table.insert("description".to_owned(), "These rules.".into());
-        json_schema!({
-            "description": "Packet trimming: data that finds its queue full loses its payload, and the header goes on.",
-            "anyOf": [
-                { "const": false, "description": "None: what finds no room is dropped." },
-                { "const": "off", "description": "The same." },
-                { "const": true, "description": "The defaults." },
-                table,
-            ],
-        })
-    }
-}
-
 impl<'de> Deserialize<'de> for Room {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberOrSize;
@@ -166,9 +99,8 @@ impl<'de> Deserialize<'de> for Room {
                 whole(number, &self).map(Room::Packets)
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Room, E> {
-                let size: Result<Size, _> = text.parse();
-                size.map(|size| Room::Bytes(size.0))
-                    .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+                let size: Result<Bytes, _> = text.parse();
+                size.map(Room::Bytes).map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_any(NumberOrSize)
@@ -189,7 +121,7 @@ impl JsonSchema for Room {
         "Room".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut size = generator.subschema_for::<Size>();
+        let mut size = generator.subschema_for::<Bytes>();
         size.insert("description".to_owned(), "So many bytes.".into());
         json_schema!({
             "description": "What a queue holds.",

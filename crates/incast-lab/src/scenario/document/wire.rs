@@ -1,6 +1,6 @@
 //! `profile` and `[wire]`: how frames lie on links.
 
-use super::super::quantity::Size;
+use incast_units::{Bytes, Rounding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,18 +23,8 @@ pub enum Profile {
 pub struct Wire {
     /// Bytes on a link that belong to no frame, 0 to 1,000. Default: 20, Ethernet's preamble and gap; 0 with `profile = "hpcc-lineage"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gap: Option<Size>,
+    pub gap: Option<Bytes>,
     /// What becomes of fractions of transmission times. Default: `"exact"`; `"whole-ns"` with `profile = "hpcc-lineage"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounding: Option<Rounding>,
-}
-
-/// What becomes of fractions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rounding {
-    /// Nothing is lost.
-    Exact,
-    /// Each transmission, and each gap of a paced flow, is cut to whole nanoseconds.
-    WholeNs,
 }

@@ -1,7 +1,7 @@
 //! `[[workload]]`.
 
-use super::super::quantity::{Duration, Size, Spacing};
-use super::no_time;
+use crate::workload::{distribution::Interpolation, spacing::Spacing};
+use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -94,22 +94,22 @@ pub struct Incast {
     /// Number of senders, drawn anew for each group.
     pub fan_in: u32,
     /// Bytes of each flow.
-    pub size: Size,
+    pub size: Bytes,
     /// Time between groups; the first one is at `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub every: Option<Duration>,
+    pub every: Option<Time>,
     /// When the first group starts.
-    #[serde(default = "no_time")]
-    pub start: Duration,
+    #[serde(default)]
+    pub start: Time,
     /// Flows start before this time. Default: the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Duration>,
+    pub until: Option<Time>,
     /// Instead of `every`: payload over the links of all receivers together; 0 for no groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Each flow starts up to this much after its group.
-    #[serde(default = "no_time")]
-    pub jitter: Duration,
+    #[serde(default)]
+    pub jitter: Time,
     /// The application sends the messages of a group one after the other: each sender, in a random order, starts when the one before it has
     /// had the time of its message on the receiver's link (`"link"`, payload alone), or at a rate such as `"50Gbps"`; `"none"`, the default: all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,10 +133,10 @@ pub struct Permutation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// Bytes of each flow.
-    pub size: Size,
+    pub size: Bytes,
     /// When all of them start.
-    #[serde(default = "no_time")]
-    pub start: Duration,
+    #[serde(default)]
+    pub start: Time,
 }
 
 /// One flow from each host to each other host.
@@ -147,10 +147,10 @@ pub struct AllToAll {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// Bytes of each flow.
-    pub size: Size,
+    pub size: Bytes,
     /// When all of them start.
-    #[serde(default = "no_time")]
-    pub start: Duration,
+    #[serde(default)]
+    pub start: Time,
 }
 
 /// Long flows: either `flows` pairs drawn at random, or `pairs`.
@@ -168,13 +168,13 @@ pub struct Long {
     pub pairs: Option<Vec<(String, String)>>,
     /// Bytes of each flow. Default: more than its link can send until the run's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<Bytes>,
     /// When the first one starts.
-    #[serde(default = "no_time")]
-    pub start: Duration,
+    #[serde(default)]
+    pub start: Time,
     /// Time between the starts of one flow and the next.
-    #[serde(default = "no_time")]
-    pub stagger: Duration,
+    #[serde(default)]
+    pub stagger: Time,
 }
 
 /// Flows from a CSV or Parquet file with the columns `start`, `src`, `dst`, `bytes` and optionally `class`.
@@ -211,8 +211,8 @@ pub struct Rpc {
     /// Sizes of responses.
     pub response: Sizes,
     /// Mean of the exponentially distributed pause between a response and the next request; also before the first.
-    #[serde(default = "no_time")]
-    pub think: Duration,
+    #[serde(default)]
+    pub think: Time,
 }
 
 /// Hosts by name, or ranges of them.
@@ -266,7 +266,7 @@ pub enum Sizes {
 pub struct Spelled {
     /// Every flow has this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fixed: Option<Size>,
+    pub fixed: Option<Bytes>,
     /// The logarithm of the size is normally distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lognormal: Option<Lognormal>,
@@ -278,7 +278,7 @@ pub struct Spelled {
     pub interpolation: Option<Interpolation>,
     /// Larger flows are cut to this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max: Option<Size>,
+    pub max: Option<Bytes>,
 }
 
 /// A log-normal distribution: `sigma` and one of `mean` and `median`.
@@ -287,23 +287,12 @@ pub struct Spelled {
 pub struct Lognormal {
     /// Mean size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean: Option<Size>,
+    pub mean: Option<Bytes>,
     /// Median size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub median: Option<Size>,
+    pub median: Option<Bytes>,
     /// Standard deviation of the natural logarithm of the size.
     pub sigma: f64,
-}
-
-/// How a table of a distribution is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Interpolation {
-    /// Straight lines between the points.
-    #[default]
-    Linear,
-    /// Only the sizes of the points occur.
-    Step,
 }
 
 impl<'de> Deserialize<'de> for Sizes {

@@ -1,18 +1,16 @@
 //! `switch.agent` to what the simulator wants, and what it changes at senders.
 
 use super::{
-    super::{
-        document::{
-            named::Agent,
-            scheme::Scheme,
-            switch::{Ecn, LoadBalancing, Switch},
-        },
-        error::Problem,
-        tree::keys,
+    super::document::{
+        named::Agent,
+        scheme::Scheme,
+        switch::{LoadBalancing, Switch},
     },
     files::Files,
-    scheme::{Resolved, given_parameters, parameter_problem, void_parameters},
+    parameters::{given_parameters, parameter_problem, void_parameters},
+    resolved::Resolved,
 };
+use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::{
     Path,
     feedback::CnpContent,
@@ -21,7 +19,11 @@ use incast_cc::{
     parameters::Raw,
     registry::{AGENTS, AgentParameters},
 };
-use incast_sim::{config::ClassConfig, routing::Rule, topology::Topology};
+use incast_sim::{
+    config::{ClassConfig, Ecn},
+    routing::Rule,
+    topology::Topology,
+};
 
 /// The agent of a table of switches: that which is named, or that which the choice of ports stands for.
 pub fn of(switch: &Switch) -> Result<Agent, Problem> {

@@ -3,8 +3,10 @@
 use super::{
     super::{
         document::{Document, claim::Bases},
-        error::{Problem, list},
-        tree::keys,
+        tree::{
+            error::{Problem, list},
+            place::keys,
+        },
     },
     traffic::Traffic,
 };

@@ -1,46 +1,22 @@
 //! `switch.credits` to what the simulator wants, and whether it makes sense there.
 
-use super::super::{
-    document::credits::{Credits as Described, FlowControl},
+use crate::scenario::tree::{
     error::Problem,
-    tree::{Step, keys},
+    place::{Step, keys},
 };
-use incast_sim::{
-    ConfigError, Fabric, check_credits,
-    config::{Credits, Pfc, Trim},
-    credit_rules,
-};
+use incast_sim::{ConfigError, Fabric, check_credits, config::SwitchConfig, credit_rules};
 use incast_units::{Rate, Time};
 
-fn at(key: &str, problem: Problem) -> Problem {
-    problem.at(&keys!["switch", "credits", key])
-}
-
-/// Checks what can be said without the fabric, and converts.
-pub fn resolve(
-    credits: &FlowControl,
-    pfc: Option<&Pfc>,
-    trim: Option<&Trim>,
-) -> Result<Option<Credits>, Problem> {
-    let FlowControl::On(credits) = credits else { return Ok(None) };
-    let Described { buffer, update, frame, refresh, deadlock_after } = credits;
-    let here = |problem: Problem| problem.at(&keys!["switch", "credits"]);
-    if pfc.is_some() {
-        return Err(here(Problem::new("switches with credits have no switch.pfc: it is one or the other")));
+/// Refuses what does not go together with credits.
+pub fn alone(switch: &SwitchConfig) -> Result<(), Problem> {
+    let refuse = |what: &str| Err(Problem::new(what).at(&keys!["switch", "credits"]));
+    if switch.credits.is_some() && switch.pfc.is_some() {
+        return refuse("switches with credits have no switch.pfc: it is one or the other");
     }
-    if trim.is_some() {
-        let message = "switches with credits have no switch.trim: what waits for credits is not trimmed";
-        return Err(here(Problem::new(message)));
+    if switch.credits.is_some() && switch.trim.is_some() {
+        return refuse("switches with credits have no switch.trim: what waits for credits is not trimmed");
     }
-    let frame =
-        u16::try_from(frame.0.get()).map_err(|_| at("frame", Problem::value(frame, "1B to 9216B")))?;
-    Ok(Some(Credits {
-        buffer: buffer.map(|size| size.0.get()),
-        update: update.map(|size| size.0.get()),
-        frame,
-        refresh: refresh.map(|time| time.0),
-        deadlock_after: Some(deadlock_after.0),
-    }))
+    Ok(())
 }
 
 /// Refuses what could never be sent, or has no memory.

@@ -1,21 +1,19 @@
 //! Files that a scenario names, read once however many runs need them, and what is computed from them.
 
-use super::super::{
-    document::{topology, workload::Interpolation},
-    error::Problem,
-    nearest::nearest,
-    source::Source,
-};
+use crate::scenario::tree::{error::Problem, nearest::nearest, source::Source};
 use crate::workload::{
     builtin,
-    distribution::Table,
+    distribution::{Interpolation, Table},
     trace::{self, Row},
 };
 use incast_cc::{
     Path as NetworkPath,
     parameters::{ParameterInfo, Raw},
 };
-use incast_sim::{fabric::format::Format, topology::Topology};
+use incast_sim::{
+    fabric::format::Format,
+    topology::{Topology, TopologyConfig},
+};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -123,12 +121,12 @@ impl Files {
     }
 
     /// A fabric.
-    pub fn topology(&mut self, described: &topology::Topology) -> Result<Arc<Topology>, Problem> {
-        let key = format!("{described:?}");
+    pub fn topology(&mut self, config: &TopologyConfig) -> Result<Arc<Topology>, Problem> {
+        let key = format!("{config:?}");
         if let Some((_, known)) = self.topologies.iter().find(|(other, _)| *other == key) {
             return Ok(Arc::clone(known));
         }
-        let topology = Arc::new(super::fabric::build(described, &self.base)?);
+        let topology = Arc::new(super::fabric::build(config, &self.base)?);
         self.topologies.push((key, Arc::clone(&topology)));
         Ok(topology)
     }

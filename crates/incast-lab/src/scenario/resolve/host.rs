@@ -1,18 +1,17 @@
 //! `[host]` to what the simulator wants.
 
-use super::super::{
-    clocks,
-    document::host::{self as described, Host},
-    error::Problem,
-    tree::keys,
+use super::super::document::host::{self as described, Host};
+use crate::scenario::{
+    resolve::clocks,
+    tree::{error::Problem, place::keys},
 };
 use incast_cc::{Path, law::Recovery};
-use incast_sim::config::{Echo, HostConfig, LoadBalancing};
+use incast_sim::config::{HostConfig, LoadBalancing};
 use incast_units::Time;
 
 /// Payload of a full packet, checked.
 pub fn mtu(host: &Host) -> Result<u32, Problem> {
-    match host.mtu.0.get() {
+    match host.mtu.get() {
         bytes @ 64..=9216 => Ok(bytes as u32),
         _ => Err(Problem::value(host.mtu, "64B to 9216B").at(&keys!["host", "mtu"])),
     }
@@ -29,7 +28,7 @@ pub fn resolve(
         Err(Problem::value(found, allowed).at(&keys!["host", key]))
     };
     clocks::check(&host.clock, hosts).map_err(|problem| problem.at(&keys!["host", "clock"]))?;
-    if host.rto_min.0 == Time::ZERO {
+    if host.rto_min == Time::ZERO {
         return at("rto_min", &host.rto_min, "a time above 0");
     }
     if !(1..=255).contains(&host.ack_every) {
@@ -38,26 +37,23 @@ pub fn resolve(
     if host.reordering == Some(0) {
         return at("reordering", &0, "1 or more packets");
     }
-    if host.ack_delay.is_some_and(|delay| delay.0 == Time::ZERO) && host.ack_every > 1 {
+    if host.ack_delay.is_some_and(|delay| delay == Time::ZERO) && host.ack_every > 1 {
         return at("ack_delay", &"0ps", "a time above 0");
     }
-    if host.timer_tick.0 > Time::from_ms(1000) {
+    if host.timer_tick > Time::from_ms(1000) {
         return at("timer_tick", &host.timer_tick, "at most 1 s");
     }
     Ok(HostConfig {
         mtu: mtu(host)?,
-        rto_min: host.rto_min.0,
+        rto_min: host.rto_min,
         ack_every: host.ack_every,
-        ack_delay: host.ack_delay.map_or(network.base_rtt, |delay| delay.0),
+        ack_delay: host.ack_delay.unwrap_or(network.base_rtt),
         quick_acks: host.quick_acks,
-        echo: match host.echo {
-            described::Echo::Counts => Echo::Counts,
-            described::Echo::Flag => Echo::Flag,
-        },
-        timer_tick: host.timer_tick.0,
+        echo: host.echo,
+        timer_tick: host.timer_tick,
         handshake: host.handshake,
-        answer_delay: host.answer_delay.0,
-        notification_delay: host.notification_delay.0,
+        answer_delay: host.answer_delay,
+        notification_delay: host.notification_delay,
         answers_first: host.answers_first,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         schedulers: Vec::new(),

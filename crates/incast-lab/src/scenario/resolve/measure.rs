@@ -1,14 +1,10 @@
 //! `[measure]` and `[[event]]` to probes and link events.
 
 use super::{
-    super::{
-        document::{Document, measure::Which},
-        error::Problem,
-        nearest::nearest,
-        tree::keys,
-    },
+    super::document::{Document, measure::Which},
     traffic::Traffic,
 };
+use crate::scenario::tree::{error::Problem, nearest::nearest, place::keys};
 use incast_sim::{
     config::{LinkEvent, Probes},
     topology::Topology,
@@ -32,7 +28,7 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
     };
     let ports = match &document.measure.ports {
         None => None,
-        Some(ports) => Some((period("ports", ports.every.0)?, which_ports(&ports.which, topology)?)),
+        Some(ports) => Some((period("ports", ports.every)?, which_ports(&ports.which, topology)?)),
     };
     let rates = match &document.measure.rates {
         None => None,
@@ -43,7 +39,7 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
                     traffic.generators.iter().filter_map(|one| one.smallest_long_flow()).min().unwrap_or(LONG)
                 }
             };
-            Some((period("rates", rates.every.0)?, smallest))
+            Some((period("rates", rates.every)?, smallest))
         }
     };
     for (index, sizes) in document.measure.sizes.iter().enumerate() {
@@ -58,7 +54,7 @@ pub fn probes(document: &Document, topology: &Topology, traffic: &Traffic) -> Re
             return Err(here(Problem::new(format!("the name {name:?} is given twice")).under("name")));
         }
         if let (Some(over), Some(upto)) = (sizes.over, sizes.upto)
-            && over.0 >= upto.0
+            && over >= upto
         {
             return Err(here(Problem::value(over, format!("less than upto, {upto}")).under("over")));
         }
@@ -149,10 +145,10 @@ pub fn events(
             }
             .at(&keys!["event", index, key])
         })?;
-        if event.at.0 >= end {
+        if event.at >= end {
             warnings.push(format!("event {}: {} is not before the run's end, {end}", index + 1, event.at));
         }
-        events.push(LinkEvent { at: event.at.0, cable, up });
+        events.push(LinkEvent { at: event.at, cable, up });
     }
     Ok((events, warnings))
 }

@@ -1,13 +1,17 @@
 //! From a document to everything a simulation needs, one file for each table of the scenario.
 
 mod agent;
+mod buffer;
 mod claims;
+pub mod clocks;
 pub mod credits;
 mod fabric;
 pub mod files;
 mod host;
 mod measure;
+mod parameters;
 pub mod pfc;
+pub mod resolved;
 pub mod scheme;
 mod sizes;
 mod switch;
@@ -18,8 +22,7 @@ mod wire;
 
 use super::{
     document::Document,
-    error::Problem,
-    tree::{Node, keys},
+    tree::{error::Problem, node::Node, place::keys},
 };
 use files::Files;
 use incast_sim::{
@@ -27,7 +30,8 @@ use incast_sim::{
     topology::Topology,
 };
 use incast_units::Time;
-use scheme::{Context, Resolved};
+use resolved::Resolved;
+use scheme::Context;
 use std::sync::Arc;
 use traffic::Traffic;
 
@@ -89,10 +93,10 @@ fn basics(document: &Document) -> Result<(), Problem> {
         let allowed = "1 to 100 letters, digits, `.`, `_`, `-`, `+`, not starting with a dot";
         return Err(Problem::value(format!("{name:?}"), allowed).under("name"));
     }
-    if document.duration.0 == Time::ZERO {
+    if document.duration == Time::ZERO {
         return Err(Problem::value(document.duration, "a time above 0").under("duration"));
     }
-    if document.warmup.0 >= document.duration.0 {
+    if document.warmup >= document.duration {
         let allowed =
             format!("a time before the duration, {}: otherwise no flow is counted", document.duration);
         return Err(Problem::value(document.warmup, allowed).under("warmup"));

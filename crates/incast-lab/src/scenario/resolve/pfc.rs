@@ -1,16 +1,16 @@
 //! `switch.pfc` to what the simulator wants, and whether it can be lossless there.
 
 use super::{
-    super::{
-        document::switch::{self as described, Pfc as Described, PfcCommon},
-        error::Problem,
-        tree::{Step, keys},
-    },
-    switch::fraction,
+    super::document::switch::{self as described, Pfc as Described, PfcCommon},
+    buffer::fraction,
+};
+use crate::scenario::tree::{
+    error::Problem,
+    place::{Step, keys},
 };
 use incast_sim::{
     ConfigError, Fabric, check_pfc,
-    config::{Alpha, Expiry, Headroom, Pfc, Shortage, Threshold},
+    config::{Alpha, Expiry, Pfc, Shortage, Threshold},
     flow_control::pfc::{Bounds, Rules},
     pfc_rules,
     topology::Topology,
@@ -26,8 +26,8 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
     let (threshold, common) = match pfc {
         Described::Off => return Ok(None),
         Described::Static(table) => {
-            let xon = table.xon.map(|xon| xon.0);
-            (Threshold::Static { xoff: table.xoff.0, xon }, table.common())
+            let xon = table.xon;
+            (Threshold::Static { xoff: table.xoff, xon }, table.common())
         }
         Described::Dynamic(table) => {
             let alpha = match table.alpha {
@@ -41,7 +41,7 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
                     return Err(at("alpha", Problem::value(alpha, allowed)));
                 }
             };
-            let (reserve, resume_offset) = (table.reserve.0.get(), table.resume_offset.0.get());
+            let (reserve, resume_offset) = (table.reserve.get(), table.resume_offset.get());
             (Threshold::Dynamic { alpha, reserve, resume_offset }, table.common())
         }
     };
@@ -55,8 +55,7 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
         }
         mask |= 1 << priority;
     }
-    let frame =
-        u16::try_from(frame.0.get()).map_err(|_| at("frame", Problem::value(frame, "1B to 9216B")))?;
+    let frame = u16::try_from(frame.get()).map_err(|_| at("frame", Problem::value(frame, "1B to 9216B")))?;
     let expiry = match (pause_time, refresh) {
         (None, None) => None,
         (None, Some(_)) => {
@@ -65,23 +64,16 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
                 Problem::new("only pauses that end after a `pause_time` are refreshed"),
             ));
         }
-        (Some(after), refresh) => Some(Expiry {
-            after: after.0,
-            refresh: refresh.map_or(Time::from_ps(after.0.ps() / 2), |refresh| refresh.0),
-        }),
+        (Some(after), refresh) => Some(Expiry { after, refresh: refresh.unwrap_or(after / 2) }),
     };
     Ok(Some(Pfc {
         threshold,
-        headroom: match headroom {
-            described::Headroom::Computed => Headroom::Computed,
-            described::Headroom::Bytes(bytes) => Headroom::Bytes(bytes.get()),
-            described::Headroom::RateTimesDelay(factor) => Headroom::RateTimesDelay(factor),
-        },
+        headroom,
         priorities: mask,
-        response_delay: response_delay.0,
+        response_delay,
         frame,
         expiry,
-        deadlock_after: Some(deadlock_after.0),
+        deadlock_after: Some(deadlock_after),
         strict,
     }))
 }

@@ -4,63 +4,47 @@ use super::{
     super::{
         document::{
             Document,
-            host::{Echo, Host},
-            scheme::{self as described, Parameters, Scheme},
-            switch::{Ecn, Switch, Ties},
+            host::Host,
+            profile::HPCC_LINEAGE,
+            scheme::{self as described, Scheme},
+            switch::Switch,
             wire::Profile,
         },
-        error::{Problem, list},
-        nearest::nearest,
-        profile::HPCC_LINEAGE,
-        tree::{Node, Step, Value, inline, keys},
+        tree::{
+            de,
+            error::{Problem, list},
+            nearest::nearest,
+            node::{Node, empty, inline},
+            place::{Step, keys},
+        },
     },
     agent, credits,
     files::Files,
-    host, pfc, switch,
+    host,
+    parameters::{given_parameters, parameter_problem, void_parameters},
+    pfc,
+    resolved::Resolved,
+    switch,
     traffic::Traffic,
     trim, underlay, wire,
 };
-use crate::scenario::de;
 use incast_cc::{
     Path,
     feedback::CnpContent,
     law::{Acknowledges, LawInfo, Recovery, SizeClass},
-    parameters::{Condition, ParameterError, Raw},
+    parameters::Raw,
     registry::{LAWS, LawParameters, Scheduler},
     scheduler::ReceiverScheduler,
 };
 use incast_sim::{
     Fabric,
-    config::{self, ClassConfig, HostConfig, SwitchConfig, Wire},
+    config::{self, ClassConfig, Echo, Ecn, SwitchConfig, Wire},
     fabric::packet::TELEMETRY_HOPS,
     pfc_rules,
     topology::Topology,
 };
 use incast_units::Time;
 use std::sync::Arc;
-
-/// A scheme at one grid point, ready to be simulated.
-#[derive(Clone, Debug)]
-pub struct Resolved {
-    /// Name of the row.
-    pub name: String,
-    /// All switches.
-    pub switch: SwitchConfig,
-    /// All hosts.
-    pub host: HostConfig,
-    /// Classes by index.
-    pub classes: Vec<ClassConfig>,
-    /// How frames lie on links.
-    pub wire: Wire,
-    /// Order of simultaneous arrivals.
-    pub ties: config::Ties,
-    /// What the scheme's own law knows of the network.
-    pub path: Path,
-    /// The switch and host tables as merged.
-    pub merged: (Switch, Host),
-    /// What the scheme changes.
-    pub footnotes: Vec<String>,
-}
 
 /// The scenario around a scheme.
 #[derive(Debug)]
@@ -98,7 +82,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let mtu = host::mtu(&host_table).map_err(place)?;
     let wire = wire::resolve(context.document)?;
     let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
-    let rto_min = host_table.rto_min.0;
+    let rto_min = host_table.rto_min;
     let network = Path { rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
     let switch =
         switch::resolve(&switch_table, context.topology, &network, format.data(mtu), files).map_err(place)?;
@@ -137,11 +121,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     footnotes.extend(beside);
     Ok(Resolved {
         name: scheme.name().to_owned(),
-        ties: match switch_table.ties {
-            Ties::Seeded => config::Ties::Seeded,
-            Ties::PortOrder => config::Ties::PortOrder,
-            Ties::ArrivalsFirst => config::Ties::ArrivalsFirst,
-        },
+        ties: switch_table.ties,
         switch,
         host,
         classes,
@@ -194,7 +174,6 @@ fn join_priorities(scheme: &Scheme, classes: &mut [ClassConfig]) -> Vec<String> 
 
 /// The top-level table with the keys of the scheme's own in place of its own.
 fn merge(base: Option<&Node>, own: Option<&Node>) -> Node {
-    let empty = || Node { origin: super::super::tree::Origin::File(0), value: Value::Table(Vec::new()) };
     let mut merged = base.cloned().unwrap_or_else(empty);
     if let Some(own) = own {
         for entry in own.entries() {
@@ -245,7 +224,7 @@ fn class_config(
     }
     files.read_parameters(info.parameters, &mut given)?;
     let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
-    let path = Path { rto_min: host.rto_min.0, ..files.path(context.topology, mtu, &format, wire.gap) };
+    let path = Path { rto_min: host.rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
     let resolved =
         |rate, given: &[(String, Raw)]| match LawParameters::resolve(law, &Path { rate, ..path }, given) {
             Some(Ok(resolved)) => Ok(resolved),
@@ -323,29 +302,6 @@ fn sizes_under(context: &Context<'_>, scheme: &Scheme, law: &str) -> Vec<SizeCla
     };
     let sizes = context.traffic.generators.iter().flat_map(|generator| generator.sizes());
     sizes.filter(|(class, _)| is_under(*class)).map(|(_, size)| size).collect()
-}
-
-/// What a scenario gives for a class: one of another law starts from that law's defaults, one of the same law from the
-/// scheme's parameters.
-pub(super) fn given_parameters(scheme: &Scheme, class: &str, law: &LawInfo) -> Parameters {
-    let refinement = scheme.by_class.iter().find(|(name, _)| name == class).map(|(_, refinement)| refinement);
-    let mut given = if law.name == scheme.law { scheme.parameters.clone() } else { Vec::new() };
-    for (key, raw) in refinement.map_or(&[][..], |refinement| &refinement.parameters) {
-        given.retain(|(other, _)| other != key);
-        given.push((key.clone(), raw.clone()));
-    }
-    given
-}
-
-/// A parameter of `whose` that is refused, in a table that has other keys besides.
-pub(super) fn parameter_problem(error: ParameterError, whose: &str, others: &[&str]) -> Problem {
-    match error {
-        ParameterError::Unknown { name, allowed } => {
-            let names = allowed.into_iter().chain(others.iter().copied());
-            Problem::unknown(format!("unknown key for the {whose}"), &name, names).under(name)
-        }
-        ParameterError::Value { name, message } => Problem::new(message).under(name),
-    }
 }
 
 /// What a scheme gives for switches, hosts and priorities that the scenario does not, one line each, without its name.
@@ -444,7 +400,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
             let given = [
                 ("notification_priority", described.notification_priority.is_some() && !of_switches),
-                ("host.notification_delay", host.notification_delay.0 > Time::ZERO),
+                ("host.notification_delay", host.notification_delay > Time::ZERO),
             ];
             for (key, _) in given.iter().filter(|(_, given)| *given) {
                 warnings.push(format!(
@@ -492,33 +448,6 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
     }
     warnings
-}
-
-/// Those of the `given` parameters that do nothing, and with which value of which other one. A parameter that the value of another one
-/// names (`decrease_guard = "cnp-interval"`) does something there.
-pub(super) fn void_parameters(
-    conditions: &[Condition],
-    values: &[(&str, Raw)],
-    given: impl Fn(&str) -> bool,
-) -> Vec<String> {
-    let named = |parameter: &str| {
-        values.iter().any(|(key, value)| {
-            *key != parameter && matches!(value, Raw::Text(text) if text.replace('-', "_") == parameter)
-        })
-    };
-    let given =
-        conditions.iter().filter(|condition| given(condition.parameter) && !named(condition.parameter));
-    let void = given.filter_map(|condition| {
-        let (key, value) = values.iter().find(|(key, _)| *key == condition.other)?;
-        let (value, shown) = match value {
-            Raw::Text(text) => (text.as_str(), format!("{text:?}")),
-            Raw::Flag(flag) => (if *flag { "true" } else { "false" }, flag.to_string()),
-            _ => return None,
-        };
-        let void = !condition.values.contains(&value);
-        void.then(|| format!("{} has no effect with {key} = {shown}", condition.parameter))
-    });
-    void.collect()
 }
 
 /// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law assigns itself.

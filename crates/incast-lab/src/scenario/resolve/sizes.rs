@@ -1,14 +1,11 @@
 //! Flow sizes and sets of hosts.
 
 use super::{
-    super::{
-        document::workload::{Hosts, Interpolation, Lognormal, Sizes, Spelled},
-        error::Problem,
-        nearest::nearest,
-    },
+    super::document::workload::{Hosts, Lognormal, Sizes, Spelled},
     files::Files,
 };
-use crate::workload::distribution::Distribution;
+use crate::scenario::tree::{error::Problem, nearest::nearest};
+use crate::workload::distribution::{Distribution, Interpolation};
 use incast_sim::topology::Topology;
 
 /// A distribution.
@@ -23,7 +20,7 @@ pub fn distribution(sizes: &Sizes, files: &mut Files) -> Result<Distribution, Pr
 }
 
 fn spelled_out(spelled: &Spelled, files: &mut Files) -> Result<Distribution, Problem> {
-    let max = spelled.max.map_or(u64::MAX, |max| max.0.get());
+    let max = spelled.max.map_or(u64::MAX, |max| max.get());
     if max == 0 {
         return Err(Problem::value("0B", "at least 1B").under("max"));
     }
@@ -31,7 +28,7 @@ fn spelled_out(spelled: &Spelled, files: &mut Files) -> Result<Distribution, Pro
         return Err(Problem::new("only a distribution from a `file` has this key").under("interpolation"));
     }
     match (&spelled.fixed, &spelled.lognormal, &spelled.file) {
-        (Some(size), None, None) => match size.0.get() {
+        (Some(size), None, None) => match size.get() {
             0 => Err(Problem::value("0B", "at least 1B").under("fixed")),
             size => Ok(Distribution::Fixed(size.min(max))),
         },
@@ -63,10 +60,10 @@ fn lognormal(lognormal: &Lognormal, max: u64) -> Result<Distribution, Problem> {
             return Err(Problem::exactly_one(&[("mean", mean.is_some()), ("median", median.is_some())]));
         }
     };
-    if size.0.get() == 0 {
+    if size.get() == 0 {
         return Err(Problem::value("0B", "at least 1B").under(key));
     }
-    Ok(Distribution::Lognormal { mu: libm::log(size.0.get() as f64) - shift, sigma, max })
+    Ok(Distribution::Lognormal { mu: libm::log(size.get() as f64) - shift, sigma, max })
 }
 
 /// How the distribution is read, for people.

@@ -1,14 +1,9 @@
 //! `[[workload]]` to generators, and whether the fabric can carry them.
 
 use super::{
-    super::{
-        document::{
-            Document,
-            workload::{self as described, LoadOf, Workload},
-        },
-        error::Problem,
-        quantity::{Spacing, Turns},
-        tree::{Step, keys},
+    super::document::{
+        Document,
+        workload::{self as described, LoadOf, Workload},
     },
     files::Files,
     sizes,
@@ -23,6 +18,13 @@ use crate::workload::{
     poisson::Poisson,
     rpc::Rpc,
     trace::{self, Trace},
+};
+use crate::{
+    scenario::tree::{
+        error::Problem,
+        place::{Step, keys},
+    },
+    workload::spacing::Spacing,
 };
 use incast_sim::{routing::pin, topology::Topology};
 use incast_units::{Bytes, Rate, Time};
@@ -71,13 +73,13 @@ pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> R
     if document.workload.is_empty() {
         return Err(Problem::new("there is no [[workload]]: at least one is needed"));
     }
-    let duration = document.duration.0;
+    let duration = document.duration;
     let endless = |workload: &Workload| matches!(workload, Workload::Long(long) if long.size.is_none());
     let forever = document.workload.iter().filter(|workload| endless(workload)).count();
     let end = if forever == document.workload.len() {
         duration
     } else {
-        duration.checked_add(document.drain.0).ok_or_else(|| {
+        duration.checked_add(document.drain).ok_or_else(|| {
             Problem::value(document.drain, "a duration and a drain of at most 213 days together")
                 .under("drain")
         })?
@@ -139,15 +141,15 @@ impl Builder<'_> {
                 class,
                 name: name.clone(),
                 hosts: self.topology.hosts,
-                size: some_bytes("size", one.size.0)?,
-                start: self.before_the_end("start", one.start.0)?,
+                size: some_bytes("size", one.size)?,
+                start: self.before_the_end("start", one.start)?,
             }),
             Workload::AllToAll(one) => Arc::new(AllToAll {
                 class,
                 name: name.clone(),
                 hosts: self.topology.hosts,
-                size: some_bytes("size", one.size.0)?,
-                start: self.before_the_end("start", one.start.0)?,
+                size: some_bytes("size", one.size)?,
+                start: self.before_the_end("start", one.start)?,
             }),
             Workload::Long(long) => Arc::new(self.long(class, name.clone(), long)?),
             Workload::Trace(trace) => Arc::new(self.trace(class, name.clone(), trace)?),
@@ -169,7 +171,7 @@ impl Builder<'_> {
             .under(key));
         }
         let (first, last) = generator.starts();
-        let duration = self.document.duration.0.ps();
+        let duration = self.document.duration.ps();
         if matches!(workload, Workload::Incast(incast) if incast.load == Some(0.0)) {
             // None is wanted.
         } else if expected.flows < 0.5 {
@@ -177,7 +179,7 @@ impl Builder<'_> {
                 "class {name}: fewer than one flow is to be expected before {}",
                 self.document.duration
             ));
-        } else if last < self.document.warmup.0.ps()
+        } else if last < self.document.warmup.ps()
             && !(matches!(workload, Workload::Long(_)) && self.document.measure.rates.is_some())
         {
             self.warn(format!(
@@ -192,7 +194,7 @@ impl Builder<'_> {
     }
 
     fn before_the_end(&self, key: &str, start: Time) -> Result<Time, Problem> {
-        if start < self.document.duration.0 {
+        if start < self.document.duration {
             Ok(start)
         } else {
             Err(Problem::value(start, format!("a time before the duration, {}", self.document.duration))
@@ -277,7 +279,7 @@ impl Builder<'_> {
             sources,
             destinations: to,
             sizes: distribution,
-            duration: self.document.duration.0,
+            duration: self.document.duration,
             label,
         })
     }
@@ -289,14 +291,14 @@ impl Builder<'_> {
         name: String,
         incast: &described::Incast,
     ) -> Result<Incast, Problem> {
-        let size = some_bytes("size", incast.size.0)?;
-        let start = self.before_the_end("start", incast.start.0)?;
+        let size = some_bytes("size", incast.size)?;
+        let start = self.before_the_end("start", incast.start)?;
         let until = match incast.until {
-            Some(until) if until.0 <= start || until.0 > self.document.duration.0 => {
+            Some(until) if until <= start || until > self.document.duration => {
                 let allowed = format!("later than start, {start}, and at most the duration");
                 return Err(Problem::value(until, allowed).under("until"));
             }
-            until => until.map_or(self.document.duration.0, |until| until.0),
+            until => until.map_or(self.document.duration, |until| until),
         };
         let hosts = self.topology.hosts;
         let senders =
@@ -331,7 +333,7 @@ impl Builder<'_> {
             .sum();
         let group_bits = f64::from(incast.fan_in) * size as f64 * 8.0;
         let (key, every) = match (incast.every, incast.load) {
-            (Some(every), None) if every.0 > Time::ZERO => ("every", every.0),
+            (Some(every), None) if every > Time::ZERO => ("every", every),
             (Some(every), None) => return Err(Problem::value(every, "a time above 0").under("every")),
             // No groups: a grid can leave the incast out.
             (None, Some(0.0)) => ("load", Time::MAX),
@@ -356,10 +358,10 @@ impl Builder<'_> {
             }
         };
         let stagger: Vec<Time> = match incast.stagger {
-            None | Some(Spacing(Turns::None)) => Vec::new(),
-            Some(Spacing(turns)) => {
+            None | Some(Spacing::None) => Vec::new(),
+            Some(spacing) => {
                 let links = self.topology.cables.iter().take(hosts as usize).map(|cable| cable.link.rate);
-                let rate = |link| if let Turns::Rate(rate) = turns { rate } else { link };
+                let rate = |link| if let Spacing::Rate(rate) = spacing { rate } else { link };
                 links.map(|link| rate(link).time_of(Bytes::new(size))).collect()
             }
         };
@@ -371,10 +373,10 @@ impl Builder<'_> {
                 Problem { allowed: Some(allowed(until - start)), ..Problem::new(problem) }.under("stagger")
             );
         }
-        if incast.jitter.0 >= until - start - last {
+        if incast.jitter >= until - start - last {
             return Err(Problem::value(incast.jitter, allowed(until - start - last)).under("jitter"));
         }
-        if incast.jitter.0 > every {
+        if incast.jitter > every {
             self.warn(format!("class {name}: the jitter ({}) is longer than the time between groups ({every}), so groups overlap", incast.jitter));
         }
         if last > every {
@@ -398,7 +400,7 @@ impl Builder<'_> {
             fan_in: incast.fan_in,
             size,
             every,
-            jitter: incast.jitter.0,
+            jitter: incast.jitter,
             stagger,
             receiver,
             start,
@@ -447,9 +449,9 @@ impl Builder<'_> {
             Pairs::Random(count) => u64::from(*count),
             Pairs::Given(pairs) => pairs.len() as u64,
         };
-        let start = self.before_the_end("start", long.start.0)?;
-        let last = start.saturating_add(long.stagger.0.saturating_mul(count - 1));
-        if last >= self.document.duration.0 {
+        let start = self.before_the_end("start", long.start)?;
+        let last = start.saturating_add(long.stagger.saturating_mul(count - 1));
+        if last >= self.document.duration {
             self.warn(format!(
                 "class {name}: the last flow starts at {last}, not before {}",
                 self.document.duration
@@ -462,7 +464,7 @@ impl Builder<'_> {
         let capacity =
             Bytes::new((rate / 8.0 * end.saturating_sub(start).as_secs_f64() * senders as f64) as u64);
         let size = match long.size {
-            Some(size) => some_bytes("size", size.0)?,
+            Some(size) => some_bytes("size", size)?,
             None => endless.get(),
         };
         Ok(Long {
@@ -473,7 +475,7 @@ impl Builder<'_> {
             size,
             endless: long.size.is_none(),
             start,
-            stagger: long.stagger.0,
+            stagger: long.stagger,
             capacity,
         })
     }
@@ -523,7 +525,7 @@ impl Builder<'_> {
             .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
         self.traffic.pinned |= flows.iter().any(|flow| flow.pinned.is_some());
         let all = flows.len();
-        flows.retain(|flow| flow.start < self.document.duration.0);
+        flows.retain(|flow| flow.start < self.document.duration);
         if flows.len() < all {
             self.warn(format!(
                 "class {name}: {} of {all} flows of the trace start after {} and are left out",
@@ -558,7 +560,7 @@ impl Builder<'_> {
             4.0 * self.topology.cables.iter().map(|cable| cable.link.delay.as_secs_f64()).fold(0.0, f64::max);
         let bits = (request.mean() + response.mean()) * 8.0;
         let link = self.fluid.host_rate(clients[0]).max(1.0);
-        let cycle = rpc.think.0.as_secs_f64() + 2.0 * delay + bits / link;
+        let cycle = rpc.think.as_secs_f64() + 2.0 * delay + bits / link;
         let open = clients.len() as f64 * f64::from(rpc.outstanding);
         let per_second = (open / cycle.max(1e-12)).min(rate(&clients).min(rate(&servers)) / bits.max(1.0));
         Ok(Rpc {
@@ -570,9 +572,9 @@ impl Builder<'_> {
             outstanding: rpc.outstanding,
             request,
             response,
-            think: rpc.think.0,
-            duration: self.document.duration.0,
-            calls: per_second * self.document.duration.0.as_secs_f64(),
+            think: rpc.think,
+            duration: self.document.duration,
+            calls: per_second * self.document.duration.as_secs_f64(),
         })
     }
 

@@ -1,14 +1,11 @@
 //! `switch.trim` to what the simulator wants.
 
 use super::{
-    super::{
-        document::trim::{Room, Trim as Described, Trimming, Victim as DescribedVictim, Weight},
-        error::Problem,
-        tree::keys,
-    },
-    scheme::Resolved,
+    super::document::trim::{Room, Trim as Described, Weight},
+    resolved::Resolved,
 };
-use incast_sim::config::{Limit, Pfc, Trim, Victim};
+use crate::scenario::tree::{error::Problem, place::keys};
+use incast_sim::config::{Limit, Pfc, Trim};
 use incast_units::Bytes;
 
 fn at(key: &str, problem: Problem) -> Problem {
@@ -17,13 +14,13 @@ fn at(key: &str, problem: Problem) -> Problem {
 
 /// Checks and converts. `full_frame` is the size of a full packet.
 pub fn resolve(
-    trimming: &Trimming,
+    trim: Option<&Described>,
     priorities: u8,
     full_frame: u32,
     pfc: Option<&Pfc>,
     has_agent: bool,
 ) -> Result<Option<Trim>, Problem> {
-    let Trimming::On(trim) = trimming else { return Ok(None) };
+    let Some(trim) = trim else { return Ok(None) };
     let Described { queue, header_queue, victim, header_weight, return_to_sender } = *trim;
     let here = |problem: Problem| problem.at(&keys!["switch", "trim"]);
     if priorities < 2 {
@@ -50,11 +47,7 @@ pub fn resolve(
         queue: limit("queue", queue, full_frame)?,
         // Headers are small, and control packets are.
         headers: limit("header_queue", headers, 64)?,
-        victim: match victim {
-            DescribedVictim::Arriving => Victim::Arriving,
-            DescribedVictim::Tail => Victim::Tail,
-            DescribedVictim::Either => Victim::Either,
-        },
+        victim,
         header_weight: match header_weight {
             Weight::Packets(0) => {
                 return Err(at("header_weight", Problem::value(0, "1 packet or more, or \"strict\"")));

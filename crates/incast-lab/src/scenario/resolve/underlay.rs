@@ -1,10 +1,12 @@
 //! `underlay` of a scheme or a class to what the simulator wants.
 
 use super::{
-    super::{document::named::Underlay, error::Problem},
+    super::document::named::Underlay,
     files::Files,
-    scheme::{Resolved, parameter_problem, void_parameters},
+    parameters::{parameter_problem, void_parameters},
+    resolved::Resolved,
 };
+use crate::scenario::tree::error::Problem;
 use incast_cc::{
     Path,
     law::Acknowledges,

@@ -1,18 +1,10 @@
 //! `profile`, `[wire]` and `host.frames` to what the simulator wants.
 
-use super::super::{
-    document::{
-        Document,
-        host::Frames,
-        wire::{Profile, Rounding as Described},
-    },
-    error::Problem,
-    quantity::Size,
-    tree::keys,
-};
+use super::super::document::{Document, host::Frames, wire::Profile};
+use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::law::LawInfo;
 use incast_sim::{config::Wire, fabric::format::Format};
-use incast_units::Rounding;
+use incast_units::{Bytes, Rounding};
 
 /// Most bytes of a header, a control frame or a gap.
 const MOST: u64 = 1000;
@@ -25,12 +17,7 @@ pub fn resolve(document: &Document) -> Result<Wire, Problem> {
     };
     let gap =
         bytes(document.wire.gap, 0, standard.gap).map_err(|problem| problem.at(&keys!["wire", "gap"]))?;
-    let rounding = match document.wire.rounding {
-        None => standard.rounding,
-        Some(Described::Exact) => Rounding::Exact,
-        Some(Described::WholeNs) => Rounding::WholeNanoseconds,
-    };
-    Ok(Wire { gap, rounding })
+    Ok(Wire { gap, rounding: document.wire.rounding.unwrap_or(standard.rounding) })
 }
 
 /// Sizes of a law's frames. Faults are those of `host.frames`.
@@ -40,7 +27,7 @@ pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Resul
         Profile::HpccLineage => hpcc_lineage(law),
     };
     let Some(frames) = frames else { return Ok(standard) };
-    let size = |key: &str, given: Option<Size>, least: u64, otherwise: u32| {
+    let size = |key: &str, given: Option<Bytes>, least: u64, otherwise: u32| {
         bytes(given, least, otherwise).map_err(|problem| problem.at(&keys!["host", "frames", key]))
     };
     Ok(Format {
@@ -51,10 +38,10 @@ pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Resul
     })
 }
 
-fn bytes(given: Option<Size>, least: u64, otherwise: u32) -> Result<u32, Problem> {
+fn bytes(given: Option<Bytes>, least: u64, otherwise: u32) -> Result<u32, Problem> {
     match given {
         None => Ok(otherwise),
-        Some(size) if (least..=MOST).contains(&size.0.get()) => Ok(size.0.get() as u32),
+        Some(size) if (least..=MOST).contains(&size.get()) => Ok(size.get() as u32),
         Some(size) => Err(Problem::value(size, format!("{least}B to {MOST}B"))),
     }
 }

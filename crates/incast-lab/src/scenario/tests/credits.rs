@@ -2,6 +2,7 @@
 
 use super::*;
 use incast_sim::config::Credits;
+use incast_units::Bytes;
 
 #[test]
 fn credits_have_defaults_by_formula() {
@@ -18,8 +19,8 @@ fn credits_have_defaults_by_formula() {
     assert_eq!([credits("credits = true"), credits("credits = {}")], [defaults.clone(), defaults]);
     let given = "credits = { buffer = \"64KB\", update = \"0B\", frame = \"8B\", refresh = \"5us\", deadlock_after = \"1ms\" }";
     let expected = Credits {
-        buffer: Some(64_000),
-        update: Some(0),
+        buffer: Some(Bytes::new(64_000)),
+        update: Some(Bytes::ZERO),
         frame: 8,
         refresh: Some(Time::from_us(5)),
         deadlock_after: Some(Time::from_ms(1)),

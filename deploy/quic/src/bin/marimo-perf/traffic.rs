@@ -3,9 +3,12 @@
 use crate::{Failure, arguments::Client};
 use incast_lab::{
     results::labels::Labels,
-    run::{RunError, only::Only},
+    run::{
+        RunError,
+        list::{Flows, Listed},
+        only::Only,
+    },
     scenario::{Form, Scenario},
-    workload::list::{Flows, Listed},
 };
 use incast_sim::FlowSpec;
 use incast_units::Time;

@@ -1,43 +1,12 @@
 //! A TOML document in which every value remembers where it was written.
 
-use super::error::Problem;
-use std::fmt;
+use super::{
+    error::{Fault, Problem, ScenarioError, line_and_column},
+    place::{Origin, Step},
+};
+use std::{fmt, path::Path};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// Where a value was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// At a byte offset of the scenario file.
-    File(u32),
-    /// In a `--set` argument, by index.
-    Argument(u32),
-}
-
-/// One step from a table or list to a value in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Into a table.
-    Key(String),
-    /// Into a list.
-    Index(usize),
-}
-
-impl From<&str> for Step {
-    fn from(key: &str) -> Self {
-        Self::Key(key.to_owned())
-    }
-}
-impl From<String> for Step {
-    fn from(key: String) -> Self {
-        Self::Key(key)
-    }
-}
-impl From<usize> for Step {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,6 +165,21 @@ impl Node {
         origin
     }
 
+    /// Gives a fault its line in `text`, read from `file`, looking its path up here.
+    pub fn locate(&self, problem: Problem, file: &Path, text: &str, arguments: &[String]) -> ScenarioError {
+        let origin = problem.origin.unwrap_or_else(|| self.origin_of(&problem.path));
+        let (line, column, argument) = match origin {
+            Origin::File(offset) => {
+                let (line, column) = line_and_column(text, offset as usize);
+                (Some(line), Some(column), None)
+            }
+            Origin::Argument(index) => (None, None, arguments.get(index as usize).cloned()),
+        };
+        let key = self.describe(&problem.path);
+        let Problem { what, allowed, nearest, .. } = problem;
+        Fault { file: file.to_owned(), line, column, argument, key, what, allowed, nearest }.into()
+    }
+
     /// The path as people write it: tables of a list go by their names.
     pub fn describe(&self, path: &[Step]) -> String {
         let mut text = String::new();
@@ -229,12 +213,6 @@ pub fn name_of(table: &Node) -> Option<&str> {
     }
     ["name", "class", "law", "kind"].iter().find_map(|key| table.text(key))
 }
-
-/// The steps of a path, from keys and indices.
-macro_rules! keys {
-    ($($step:expr),* $(,)?) => { [$($crate::scenario::tree::Step::from($step)),*] };
-}
-pub(crate) use keys;
 
 /// A value on one line, as TOML writes it.
 pub fn inline(node: &Node) -> String {

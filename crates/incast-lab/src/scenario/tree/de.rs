@@ -4,8 +4,8 @@
 //! variant `static`, a table without a kind is that.
 
 use super::{
-    error::Problem,
-    tree::{Entry, Node, Value},
+    error::{Problem, list},
+    node::{Entry, Node, Value},
 };
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
@@ -60,7 +60,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             }
             Value::Table(entries) => match self.get("kind").map(|kind| &kind.value) {
                 Some(Value::Text(kind)) => visitor.visit_enum(Kind { kind, entries, named: true }),
-                Some(other) => Err(Problem::value(other, super::error::list(variants, true)).under("kind")),
+                Some(other) => Err(Problem::value(other, list(variants, true)).under("kind")),
                 None if variants.contains(&"static") => {
                     visitor.visit_enum(Kind { kind: "static", entries, named: true })
                 }
@@ -71,7 +71,7 @@ impl<'de> Deserializer<'de> for &'de Node {
                 let allowed = "false, \"off\", \"dynamic\", or a table such as { xoff = \"80KB\" } or { kind = \"dynamic\" }";
                 Err(Problem::value(other, allowed))
             }
-            other => Err(Problem::value(other, super::error::list(variants, true))),
+            other => Err(Problem::value(other, list(variants, true))),
         }
     }
 

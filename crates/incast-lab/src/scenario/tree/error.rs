@@ -2,14 +2,10 @@
 
 use super::{
     nearest::nearest,
-    tree::{Node, Origin, Step},
+    place::{Origin, Step},
 };
 use serde::de::{self, Expected, Unexpected};
-use std::{
-    fmt,
-    ops::Deref,
-    path::{Path, PathBuf},
-};
+use std::{fmt, ops::Deref, path::PathBuf};
 use thiserror::Error;
 
 /// Why a scenario was refused; its parts are those of [`Fault`].
@@ -137,29 +133,6 @@ impl Problem {
     pub fn from(mut self, origin: Origin) -> Self {
         self.origin = Some(origin);
         self
-    }
-
-    /// Gives the fault its line in `text`, read from `file`, looking its path up in `root`.
-    pub fn locate(self, root: &Node, file: &Path, text: &str, arguments: &[String]) -> ScenarioError {
-        let origin = self.origin.unwrap_or_else(|| root.origin_of(&self.path));
-        let (line, column, argument) = match origin {
-            Origin::File(offset) => {
-                let (line, column) = line_and_column(text, offset as usize);
-                (Some(line), Some(column), None)
-            }
-            Origin::Argument(index) => (None, None, arguments.get(index as usize).cloned()),
-        };
-        Fault {
-            file: file.to_owned(),
-            line,
-            column,
-            argument,
-            key: root.describe(&self.path),
-            what: self.what,
-            allowed: self.allowed,
-            nearest: self.nearest,
-        }
-        .into()
     }
 }
 

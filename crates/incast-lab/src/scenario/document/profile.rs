@@ -3,7 +3,10 @@
 //! Those of frames and of times are in the resolution of `[wire]` and `host.frames`, those of laws in that of schemes. Here
 //! are those of `[switch]`, which are written into the document wherever it says nothing, so that every reader of it sees them.
 
-use super::tree::{Node, Origin, Value};
+use crate::scenario::tree::{
+    node::{Node, Value},
+    place::Origin,
+};
 
 /// The name of the ns-3 simulators that descend from HPCC's: of the whole and of each law's own `profile`.
 pub const HPCC_LINEAGE: &str = "hpcc-lineage";

@@ -2,7 +2,8 @@
 
 use super::{
     error::Problem,
-    tree::{Entry, Node, Step, Value, name_of},
+    node::{Entry, Node, Value, name_of},
+    place::Step,
 };
 
 /// Splits `a."b.c".d` at its dots; names in quotes keep theirs.

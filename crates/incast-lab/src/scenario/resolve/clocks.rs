@@ -1,10 +1,10 @@
 //! `host.clock` to the clocks of a run.
 
-use super::{
-    document::host::{Clock, Sync},
-    error::Problem,
-};
 use crate::clocks::{Method, NoiseShape, Residual, SyncSettings, residuals};
+use crate::scenario::{
+    document::host::{Clock, Sync},
+    tree::error::Problem,
+};
 use incast_sim::{config::HostClock, engine::random::Stream};
 use incast_units::Time;
 use std::sync::{Mutex, PoisonError};
@@ -21,10 +21,10 @@ const PEERS: usize = 10;
 
 /// Refuses what no host's clock can be; faults are those of `host.clock`.
 pub fn check(clock: &Clock, hosts: u32) -> Result<(), Problem> {
-    if clock.offset.0 > MOST_OFF {
+    if clock.offset > MOST_OFF {
         return Err(Problem::value(clock.offset, "at most 1s").under("offset"));
     }
-    if clock.noise.0 > MOST_NOISE {
+    if clock.noise > MOST_NOISE {
         return Err(Problem::value(clock.noise, "at most 100ms").under("noise"));
     }
     if !(0.0..=200.0).contains(&clock.drift_ppm) {
@@ -45,9 +45,9 @@ fn synchronisation(clock: &Clock, seed: u64, hosts: u32) -> Option<(SyncSettings
     let settings = SyncSettings {
         hosts: hosts as usize,
         peers: PEERS.min((hosts as usize).saturating_sub(1)),
-        offset: clock.offset.0,
+        offset: clock.offset,
         drift_ppm: clock.drift_ppm,
-        noise: clock.noise.0,
+        noise: clock.noise,
         // As in the run that follows.
         noise_shape: NoiseShape::Uniform,
         windows: 1,
@@ -62,7 +62,7 @@ fn synchronisation(clock: &Clock, seed: u64, hosts: u32) -> Option<(SyncSettings
 /// # Errors
 /// The probes of some host tell nothing.
 pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, String> {
-    let noise = clock.noise.0;
+    let noise = clock.noise;
     if let Some((settings, method)) = synchronisation(clock, seed, hosts) {
         return synchronised(settings, method);
     }
@@ -73,7 +73,7 @@ pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, Stri
         let mut stream = Stream::new(seed, CLOCKS, host.into());
         let mut either_way = || 2.0 * stream.uniform() - 1.0;
         HostClock {
-            offset_ps: (either_way() * clock.offset.0.ps() as f64) as i64,
+            offset_ps: (either_way() * clock.offset.ps() as f64) as i64,
             drift_ppm: either_way() * clock.drift_ppm,
             noise,
         }
@@ -101,11 +101,9 @@ fn synchronised(settings: SyncSettings, method: Method) -> Result<Vec<HostClock>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::quantity::Duration;
 
     fn clock(sync: Sync) -> Clock {
-        let duration = |ns| Duration(Time::from_ns(ns));
-        Clock { offset: duration(50_000), drift_ppm: 8.0, noise: duration(200), sync }
+        Clock { offset: Time::from_us(50), drift_ppm: 8.0, noise: Time::from_ns(200), sync }
     }
 
     #[test]
@@ -136,6 +134,6 @@ mod tests {
         assert_eq!(of(&clock(Sync::Huygens), 32), Ok(()));
         assert_eq!(of(&clock(Sync::Huygens), 2_000), Err(1));
         assert_eq!(of(&Clock { drift_ppm: f64::NAN, ..clock(Sync::None) }, 32), Err(1));
-        assert_eq!(of(&Clock { offset: Duration(Time::from_ms(1001)), ..clock(Sync::None) }, 32), Err(1));
+        assert_eq!(of(&Clock { offset: Time::from_ms(1001), ..clock(Sync::None) }, 32), Err(1));
     }
 }

@@ -1,0 +1,28 @@
+//! A scheme as the simulator runs it.
+
+use super::super::document::{host::Host, switch::Switch};
+use incast_cc::Path;
+use incast_sim::config::{ClassConfig, HostConfig, SwitchConfig, Ties, Wire};
+
+/// A scheme at one grid point, ready to be simulated.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Name of the row.
+    pub name: String,
+    /// All switches.
+    pub switch: SwitchConfig,
+    /// All hosts.
+    pub host: HostConfig,
+    /// Classes by index.
+    pub classes: Vec<ClassConfig>,
+    /// How frames lie on links.
+    pub wire: Wire,
+    /// Order of simultaneous arrivals.
+    pub ties: Ties,
+    /// What the scheme's own law knows of the network.
+    pub path: Path,
+    /// The switch and host tables as merged.
+    pub merged: (Switch, Host),
+    /// What the scheme changes.
+    pub footnotes: Vec<String>,
+}

@@ -1,0 +1,14 @@
+//! A scenario file as a tree of values that know their places, and faults that name them.
+//!
+//! - [`place`]: where a value was written, and the steps of a path to it.
+//! - [`node`]: the tree. [`path`]: values by paths such as `workload.incast.fan_in`. [`de`]: structs from a tree.
+//! - [`error`]: what is wrong, and where. [`nearest`]: the name that was probably meant.
+//! - [`source`]: a file, read whole.
+
+pub mod de;
+pub mod error;
+pub mod nearest;
+pub mod node;
+pub mod path;
+pub mod place;
+pub mod source;
