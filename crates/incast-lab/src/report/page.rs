@@ -1,13 +1,15 @@
 //! The page: its frame, style and script, and the sections in their order.
 
 use super::{
-    chart::COLOURS,
-    figures::{Figures, PointCurves},
-    load::{FinishedRun, Results},
+    chart::series_class,
+    input::{
+        figures::{Figures, PointCurves},
+        load::{FinishedRun, Results},
+    },
     sections,
 };
 use crate::{
-    results::{claims::Status, row::ALL},
+    results::row::ALL,
     text::{grid_point, grouped},
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -15,20 +17,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// Nothing may be loaded from anywhere, whatever a name in a scenario contains.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-
-/// Classes of what belongs to a scheme: its colour and its dash.
-pub fn series_class(series: usize) -> String {
-    format!("s{} d{}", series % COLOURS, series % 5)
-}
-
-/// Class of what became of a claim.
-pub fn status_class(status: Status) -> &'static str {
-    match status {
-        Status::Reproduced => "reproduced",
-        Status::SameDirection => "direction",
-        Status::NotReproduced => "missed",
-    }
-}
 
 /// The whole file.
 pub fn render(results: &Results, figures: &Figures) -> Markup {

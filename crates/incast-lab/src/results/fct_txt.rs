@@ -2,10 +2,10 @@
 //!
 //! One line for each flow whose sender knows that all has arrived, in the order in which they knew:
 //! `sip dip sport dport size start fct standalone`, addresses in hexadecimal, times in nanoseconds. Source ports count
-//! from 10000 on for each pair of hosts; destination ports tell classes apart as in [`crate::import::hpcc`].
+//! from 10000 on for each pair of hosts; destination ports tell classes apart: see [`port_of`].
 
 use super::standalone::Standalone;
-use crate::import::hpcc::flows::port_of;
+use crate::scenario::Run;
 use incast_sim::{outcome::FlowRecord, topology::Topology};
 use incast_units::Time;
 use std::{collections::BTreeMap, fmt::Write};
@@ -24,6 +24,11 @@ pub struct FctTxt {
 }
 
 impl FctTxt {
+    /// Of a run, if its scenario wants the file.
+    pub fn of(run: &Run) -> Option<Self> {
+        Some(Self::new(run.topology(), run.mtu(), run.fct_txt_origin()?))
+    }
+
     /// For runs on a fabric with `payload` bytes in a full packet. `origin` is added to all starts.
     pub fn new(topology: &Topology, payload: u32, origin: Time) -> Self {
         let hosts = topology.names.iter().take(topology.hosts as usize);
@@ -82,6 +87,14 @@ pub fn number(name: &str, node: u32) -> u32 {
 fn address(name: &str, host: u32) -> u32 {
     let id = number(name, host);
     0x0b00_0001u32.wrapping_add((id / 256) << 16).wrapping_add((id % 256) << 8)
+}
+
+/// The destination port of a class: 200 of `incast`, N of `dport-N`, 100 of others.
+pub fn port_of(class: &str) -> u16 {
+    match class {
+        "incast" => 200,
+        _ => class.strip_prefix("dport-").and_then(|port| port.parse().ok()).unwrap_or(100),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]: published numbers beside it.
 
+mod claim_status;
+mod claim_target;
 pub mod claims;
 pub mod compact;
 pub mod csv;

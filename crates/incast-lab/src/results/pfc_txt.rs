@@ -5,12 +5,18 @@
 //! from 1 on in the order of the links, and `told` is 1 for a pause and 0 for its end.
 
 use super::fct_txt::number;
+use crate::scenario::Run;
 use incast_sim::{
     probe::{EventKind, EventRecord},
     topology::Topology,
 };
 use incast_units::Time;
 use std::fmt::Write;
+
+/// Of a run, if its scenario wants the file.
+pub fn of(run: &Run, events: &[EventRecord]) -> Option<String> {
+    Some(write(events, run.topology(), run.fct_txt_origin()?))
+}
 
 /// The whole file; `origin` is added to all times.
 pub fn write(events: &[EventRecord], topology: &Topology, origin: Time) -> String {

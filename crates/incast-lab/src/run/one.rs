@@ -7,9 +7,10 @@ use super::{
 use crate::{
     atomic,
     results::{
+        fct_txt::FctTxt,
         host::{Host, peak_rss_bytes},
         labels::Labels,
-        parquet,
+        parquet, pfc_txt,
         record::{RunCost, RunRecord, Status},
         summary::{Key, measure},
     },
@@ -164,7 +165,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
         if !requests.is_empty() {
             parquet::write_requests(&file("requests.parquet"), &requests, &simulated.classes)?;
         }
-        if let Some(fct_txt) = run.fct_txt() {
+        if let Some(fct_txt) = FctTxt::of(run) {
             let text = fct_txt.write(&outcome.flows, &simulated.classes);
             atomic::write(&file("fct.txt"), |file| file.write_all(text.as_bytes()))?;
         }
@@ -176,7 +177,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
         }
         if simulated.measured.events {
             parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
-            if let Some(text) = run.pfc_txt(&outcome.events) {
+            if let Some(text) = pfc_txt::of(run, &outcome.events) {
                 atomic::write(&file("pfc.txt"), |file| file.write_all(text.as_bytes()))?;
             }
         }

@@ -4,15 +4,14 @@ use super::{
     Form, SizeRange, effective,
     resolve::{Point, credits, pfc, resolved::Resolved},
 };
-use crate::scenario::{
-    resolve::clocks,
-    tree::error::{Fault, ScenarioError},
-};
 use crate::{
-    results::{fct_txt::FctTxt, pfc_txt},
+    scenario::{
+        resolve::clocks,
+        tree::error::{Fault, ScenarioError},
+    },
     workload::rpc::Several,
 };
-use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, probe::EventRecord};
+use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, topology::Topology};
 use incast_units::Time;
 use std::{path::PathBuf, sync::Arc};
 
@@ -97,16 +96,19 @@ impl Run {
         &self.point.document.measure.sizes
     }
 
-    /// What writes `fct.txt`, if the scenario wants it.
-    pub fn fct_txt(&self) -> Option<FctTxt> {
-        let wanted = self.point.document.measure.fct_txt.as_ref()?;
-        Some(FctTxt::new(&self.point.topology, self.resolved.host.mtu, wanted.origin))
+    /// What is added to all times in `fct.txt` and `pfc.txt`, if the scenario wants these files.
+    pub fn fct_txt_origin(&self) -> Option<Time> {
+        self.point.document.measure.fct_txt.as_ref().map(|wanted| wanted.origin)
     }
 
-    /// `pfc.txt`, if the scenario wants it.
-    pub fn pfc_txt(&self, events: &[EventRecord]) -> Option<String> {
-        let wanted = self.point.document.measure.fct_txt.as_ref()?;
-        Some(pfc_txt::write(events, &self.point.topology, wanted.origin))
+    /// The fabric.
+    pub fn topology(&self) -> &Topology {
+        &self.point.topology
+    }
+
+    /// Payload bytes of a full packet.
+    pub fn mtu(&self) -> u32 {
+        self.resolved.host.mtu
     }
 
     /// Flows and their packets, with acknowledgements, that are to be expected.

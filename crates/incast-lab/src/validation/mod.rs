@@ -292,7 +292,7 @@ fn simulate_run(run: &Run, case: &Case, moved: Option<u64>) -> Result<Simulated,
         }
     }
     let classes: Vec<String> = config.classes.iter().map(|class| class.name.clone()).collect();
-    let fct_txt: Option<FctTxt> = run.fct_txt();
+    let fct_txt = FctTxt::of(run);
     // A full frame: what is being sent counts into our samples and not into the peer's.
     let frame =
         u64::from(config.host.mtu) + config.classes.first().map_or(0, |class| u64::from(class.format.header));

@@ -119,11 +119,3 @@ pub fn classes(flows: &[Flow]) -> impl Fn(u16) -> String + use<> {
         port => format!("dport-{port}"),
     }
 }
-
-/// The destination port of a class that [`classes`] has named; 100 for others.
-pub fn port_of(class: &str) -> u16 {
-    match class {
-        "incast" => 200,
-        _ => class.strip_prefix("dport-").and_then(|port| port.parse().ok()).unwrap_or(100),
-    }
-}

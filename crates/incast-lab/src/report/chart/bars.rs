@@ -83,7 +83,7 @@ pub fn bars(chart: &Bars) -> Markup {
         }
         @for (index, bar) in chart.bars.iter().enumerate() {
             @let top = TOP + ROW * index as f64;
-            g class=(super::super::page::series_class(bar.series)) data-series=(bar.series) {
+            g class=(super::series_class(bar.series)) data-series=(bar.series) {
                 title { (bar.name) ": " (bar.text(unit)) }
                 text.label x=(px(LEFT)) y=(px(top + 15.0)) { (shorten(&bar.name, 28)) }
                 text.value x=(px(WIDTH - RIGHT)) y=(px(top + 15.0)) { (bar.text(unit)) }

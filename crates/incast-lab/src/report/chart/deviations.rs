@@ -54,7 +54,7 @@ pub fn deviations(title: &str, claims: &[Deviation]) -> Markup {
             @let top = TOP + ROW * index as f64;
             @let (from, to) = band(claim, &axis);
             @let middle = top + 28.0;
-            g class=(format!("claim {}", super::super::page::status_class(claim.status))) {
+            g class=(format!("claim {}", super::status_class(claim.status))) {
                 title { (claim.note) }
                 text.label x=(px(LEFT)) y=(px(top + 14.0)) { (shorten(&claim.claim, 66)) }
                 rect.band x=(px(x(from))) y=(px(middle - 7.0)) width=(px(x(to) - x(from))) height="14" {}

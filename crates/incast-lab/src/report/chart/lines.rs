@@ -82,7 +82,7 @@ pub fn plot(plot: &Plot) -> Markup {
 }
 
 fn drawn(curve: &Curve, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) -> Markup {
-    let mut class = super::super::page::series_class(curve.series);
+    let mut class = super::series_class(curve.series);
     class.push_str(if curve.published { " published" } else { " measured" });
     if curve.faint {
         class.push_str(" faint");

@@ -14,13 +14,28 @@ pub use deviations::{Deviation, deviations};
 pub use lines::{Curve, Mark, Plot, plot};
 pub use scale::{Axis, Spacing, Unit};
 
+use crate::results::claims::Status;
 use maud::{Markup, html};
 
 /// Width of every chart, in its own units; the page scales it.
 pub const WIDTH: f64 = 480.0;
 
 /// Colours in the page's style; after these they repeat with another dash.
-pub const COLOURS: usize = 8;
+const COLOURS: usize = 8;
+
+/// Classes of what belongs to a scheme: its colour and its dash.
+pub fn series_class(series: usize) -> String {
+    format!("s{} d{}", series % COLOURS, series % 5)
+}
+
+/// Class of what became of a claim.
+pub fn status_class(status: Status) -> &'static str {
+    match status {
+        Status::Reproduced => "reproduced",
+        Status::SameDirection => "direction",
+        Status::NotReproduced => "missed",
+    }
+}
 
 /// A chart in its frame: `content` is drawn on `WIDTH` by `height`.
 fn figure(title: &str, describe: &str, height: f64, content: &Markup) -> Markup {

@@ -4,9 +4,9 @@ use super::scrolling;
 use crate::{
     metrics::statistics::Interval,
     report::{
+        chart::status_class,
         chart::{Deviation, Unit, deviations},
-        load::Results,
-        page::status_class,
+        input::load::Results,
     },
     results::claims::{Judgement, Status},
     text::{grid_point, json},

@@ -5,8 +5,8 @@ use crate::{
     metrics::{Metric, metric, statistics::Interval},
     report::{
         chart::Unit,
-        load::{Point, Results},
-        page::series_class,
+        chart::series_class,
+        input::load::{Point, Results},
     },
     results::row::Row,
     text::{bytes, grouped},

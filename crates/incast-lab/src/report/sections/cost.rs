@@ -4,8 +4,8 @@ use super::scrolling;
 use crate::{
     metrics::ns_per_packet_hop,
     report::{
-        load::{FinishedRun, Results},
-        page::series_class,
+        chart::series_class,
+        input::load::{FinishedRun, Results},
     },
     text::{bytes, grouped, number},
 };

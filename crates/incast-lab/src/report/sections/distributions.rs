@@ -1,8 +1,8 @@
 //! Distributions of flow completion times and of request completion times.
 
 use super::of_class;
-use crate::report::{
-    chart::{Axis, Curve, Plot, Spacing, Unit, plot},
+use crate::report::chart::{Axis, Curve, Plot, Spacing, Unit, plot};
+use crate::report::input::{
     curves::Cdf,
     figures::{ClassCurves, PointCurves},
     load::Results,

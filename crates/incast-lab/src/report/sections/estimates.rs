@@ -1,8 +1,8 @@
 //! What laws believed of their path over time, beside what came to the longest queue.
 
 use super::over_time::over_time;
-use crate::report::{
-    chart::{Curve, Unit},
+use crate::report::chart::{Curve, Unit};
+use crate::report::input::{
     curves::Series,
     figures::{PointCurves, SchemeCurves},
     load::Results,

@@ -11,7 +11,7 @@ pub mod scenario;
 pub mod sizes;
 pub mod sweep;
 
-use super::load::Results;
+use crate::report::input::load::Results;
 use crate::{
     metrics::{self, Metric},
     results::{

@@ -1,7 +1,7 @@
 //! Queues and rates over time, where they were sampled.
 
-use crate::report::{
-    chart::{Axis, Curve, Plot, Spacing, Unit, plot},
+use crate::report::chart::{Axis, Curve, Plot, Spacing, Unit, plot};
+use crate::report::input::{
     curves::Series,
     figures::{FlowRate, PointCurves, SchemeCurves},
     load::Results,

@@ -5,7 +5,7 @@ use crate::{
     metrics::{Metric, metric},
     report::{
         chart::{Bar, Bars, Unit, bars},
-        load::{Point, Results},
+        input::load::{Point, Results},
     },
     results::claims::Judgement,
 };

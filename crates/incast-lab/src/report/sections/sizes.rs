@@ -5,7 +5,7 @@ use crate::{
     metrics::SizeBin,
     report::{
         chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
-        load::{Point, Results},
+        input::load::{Point, Results},
     },
     results::row::Row,
     text::grouped,

@@ -5,7 +5,7 @@ use crate::{
     metrics::{Metric, metric, statistics::Interval},
     report::{
         chart::{Axis, Curve, Mark, Plot, Spacing, Unit, plot},
-        load::{Point, Results},
+        input::load::{Point, Results},
     },
     results::row::ALL,
     text::grid_point,

@@ -1,7 +1,10 @@
 //! The rules by which a claim gets its status.
 
-use super::target::{Relation, Target, is_ratio, measured};
-use crate::{metrics::statistics::Interval, results::row::Row, text::number};
+use super::{
+    claim_target::{Relation, Target, is_ratio, measured},
+    row::Row,
+};
+use crate::{metrics::statistics::Interval, text::number};
 use serde::Serialize;
 use std::fmt::{self, Write};
 

@@ -9,20 +9,19 @@
 //!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
 //! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.
 
-mod status;
-mod target;
+pub use super::claim_status::Status;
 
-pub use status::Status;
-
-use super::row::{ALL, Row};
+use super::{
+    claim_status::status,
+    claim_target::{Relation, Target, furthest, is_ratio, measured, targets},
+    row::{ALL, Row},
+};
 use crate::{
     metrics::{Basis, find, statistics::Interval},
     scenario::Claim,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use status::status;
-use target::{Relation, Target, furthest, is_ratio, measured, targets};
 
 /// One claim at one grid point.
 #[derive(Clone, Debug, PartialEq, Serialize)]

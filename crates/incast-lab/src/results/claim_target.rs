@@ -1,11 +1,11 @@
 //! Which numbers a claim is about, and what we measured of them.
 
+use super::row::Row;
 use crate::{
     metrics::{
         self,
         statistics::{Interval, confidence},
     },
-    results::row::Row,
     scenario::Claim,
 };
 use serde_json::{Map, Value};
