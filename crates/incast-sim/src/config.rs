@@ -5,6 +5,7 @@ use crate::{
     fabric::{format::Format, packet::GAP},
     probe::PacketFilter,
     routing::TooManySets,
+    switch::scheduler::config::Scheduling,
     topology::Topology,
 };
 use incast_cc::{
@@ -299,6 +300,8 @@ pub struct SwitchConfig {
     pub mark_at: MarkAt,
     /// Queues of each port, 1 to 8: strict priorities, of which 0 is the highest, or with virtual channels so many for each of them.
     pub priorities: u8,
+    /// Which queue of a port sends next; other than strict not together with virtual channels or a weight of headers.
+    pub scheduler: Scheduling,
     /// Virtual channels of each priority: queues that flow control pauses apart. Classes have [`Self::class_priorities`].
     pub virtual_channels: u8,
     /// Choice among equal-cost ports.
@@ -499,6 +502,7 @@ impl SwitchConfig {
             ecn: Ecn::Off,
             mark_at: MarkAt::Enqueue,
             priorities: 1,
+            scheduler: Scheduling::Strict,
             virtual_channels: 1,
             load_balancing: LoadBalancing::Ecmp,
             agent: AgentParameters::None,

@@ -60,6 +60,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Bytes of the largest data frame.
+    pub fn full_frame(&self) -> u64 {
+        let frames = self.classes.iter().map(|class| u64::from(class.format.data(self.host.mtu)));
+        frames.max().unwrap_or(u64::from(self.host.mtu))
+    }
+
     /// The class of the event in which a transmission has ended.
     pub fn departure(&self) -> u8 {
         if self.arrivals_first { class::LATE_DEPARTURE } else { class::DEPARTURE }

@@ -19,6 +19,7 @@ use incast_sim::{
     fabric::format::Format,
     outcome::Totals,
     simulate,
+    switch::scheduler::config::{Dwrr, Scheduling},
     topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },
@@ -281,6 +282,31 @@ fn trim() -> impl Strategy<Value = Option<Trim>> {
     proptest::option::of(some)
 }
 
+/// Scheduling before the number of priorities is known.
+#[derive(Clone, Debug)]
+struct Scheduler {
+    /// Part of the priorities that are strict; `None` for all of them.
+    strict: Option<u8>,
+    weights: Vec<u16>,
+    quantum: Option<u64>,
+}
+
+impl Scheduler {
+    fn of(&self, priorities: u8) -> Scheduling {
+        let Some(strict) = self.strict else { return Scheduling::Strict };
+        let strict = strict % priorities;
+        let weights = self.weights[..usize::from(priorities - strict)].to_vec();
+        Scheduling::Dwrr(Dwrr { strict, weights, quantum: self.quantum })
+    }
+}
+
+fn scheduler() -> impl Strategy<Value = Scheduler> {
+    let strict = prop_oneof![3 => Just(None), 1 => Just(Some(0)), 1 => (1u8..8).prop_map(Some)];
+    let weights = proptest::collection::vec(1u16..6, 8);
+    let quantum = proptest::option::of(64u64..10_000);
+    (strict, weights, quantum).prop_map(|(strict, weights, quantum)| Scheduler { strict, weights, quantum })
+}
+
 fn switch() -> impl Strategy<Value = SwitchConfig> {
     let alpha = (1u32..9, 1u32..9);
     let buffer = prop_oneof![
@@ -310,8 +336,8 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
     let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
-    (buffer, ecn, mark_at, 1u8..9, balancing, pfc(), trim()).prop_map(
-        |(buffer, ecn, mark_at, priorities, load_balancing, pfc, trim)| SwitchConfig {
+    (buffer, ecn, mark_at, 1u8..9, balancing, pfc(), trim(), scheduler()).prop_map(
+        |(buffer, ecn, mark_at, priorities, load_balancing, pfc, trim, scheduler)| SwitchConfig {
             // What every ingress may hold is more than these memories of ports.
             buffer: match (buffer, &pfc) {
                 (Buffer::PerPort { .. } | Buffer::PerPortPackets { .. }, Some(_)) => Buffer::Unlimited,
@@ -320,12 +346,16 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             ecn,
             mark_at,
             priorities,
+            scheduler: scheduler.of(priorities),
             virtual_channels: 1,
             load_balancing,
             agent: AgentParameters::None,
             telemetry: false,
             // What is paused is not trimmed, and headers have a priority of their own.
-            trim: trim.filter(|_| pfc.is_none() && priorities > 1),
+            trim: trim.filter(|_| pfc.is_none() && priorities > 1).map(|trim| Trim {
+                header_weight: trim.header_weight.filter(|_| scheduler.strict.is_none()),
+                ..trim
+            }),
             pfc,
             credits: None,
         },

@@ -12,7 +12,7 @@ pub fn table(point: &Point) -> Table {
     // It is applied or it is not.
     table.remove("short");
     flatten(table.get_mut("topology"));
-    for key in ["ecn", "pfc"] {
+    for key in ["ecn", "pfc", "scheduler"] {
         flatten(table.get_mut("switch").and_then(|switch| switch.get_mut(key)));
     }
     if let Some(Value::Array(workloads)) = table.get_mut("workload") {
@@ -80,7 +80,7 @@ fn scheme(resolved: &Resolved, described: &Scheme) -> Value {
     // What an agent's parameters come to depends on the scheme: on its headers.
     if described.switch.is_some() || !resolved.switch.agent.is_none() {
         let mut switch = Value::try_from(&resolved.merged.0).unwrap_or_else(|_| Value::Table(Table::new()));
-        ["ecn", "pfc"].into_iter().for_each(|key| flatten(switch.get_mut(key)));
+        ["ecn", "pfc", "scheduler"].into_iter().for_each(|key| flatten(switch.get_mut(key)));
         if let (Some(info), Value::Table(switch)) = (resolved.switch.agent.info(), &mut switch) {
             let values = resolved.switch.agent.values();
             let values = values.iter().map(|(key, raw)| ((*key).to_owned(), toml_value(raw)));

@@ -2,7 +2,7 @@
 
 use super::{
     Form, SizeRange, effective,
-    resolve::{Point, credits, pfc, resolved::Resolved},
+    resolve::{Point, credits, pfc, resolved::Resolved, scheduler},
 };
 use crate::{
     scenario::{
@@ -174,7 +174,7 @@ impl Run {
     pub fn describe_pfc(&self) -> Vec<String> {
         let Resolved { switch, host, classes, wire, .. } = &*self.resolved;
         let fabric = Fabric { topology: &self.point.topology, switch, host, classes, wire: *wire };
-        [pfc::describe(fabric), credits::describe(fabric)].concat()
+        [pfc::describe(fabric), credits::describe(fabric), scheduler::describe(fabric)].concat()
     }
 
     /// Switches pause each other by priority.

@@ -1,13 +1,13 @@
-//! Memory of a switch: who may still enter.
+//! The packet buffer of a switch: admission to it, and how full it is.
 
 use crate::config::Buffer;
 
-/// Admission to the egress queues of one switch.
+/// The packet buffer of one switch.
 ///
-/// Bytes are those of frames. A packet occupies memory from its arrival until its transmission starts; one that
-/// meets an idle port never does.
+/// Bytes are those of frames. A packet occupies buffer from its arrival until its transmission starts; one that meets an
+/// idle port never does.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct SharedBuffer {
     policy: Buffer,
     /// Bytes of the pool in use, beyond the queues' reserves.
     pool_used: u64,
@@ -17,13 +17,32 @@ pub struct Memory {
     used: u64,
 }
 
-/// Dynamic-threshold arithmetic works on reserves taken off.
+/// How full a buffer is: what the thresholds of flow control depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// All bytes in use.
+    pub used: u64,
+    /// Free bytes of the pool.
+    pub free: u64,
+}
+
+/// What a packet takes that is admitted by the rules of flow control or of held packets, not by those of queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// Bytes of the packet.
+    pub bytes: u64,
+    /// Those of them that come from the pool.
+    pub from_pool: u64,
+}
+
+/// The part of `bytes` that exceeds a queue's reserve.
+#[inline]
 fn beyond(bytes: u64, reserve: u64) -> u64 {
     bytes.saturating_sub(reserve)
 }
 
-impl Memory {
-    /// Memory of a switch with `queues` egress queues.
+impl SharedBuffer {
+    /// The buffer of a switch with `queues` egress queues.
     pub fn new(policy: Buffer, queues: u64) -> Self {
         let pool = match policy {
             Buffer::Shared { total, reserve, .. } => total.saturating_sub(reserve.saturating_mul(queues)),
@@ -32,13 +51,13 @@ impl Memory {
         Self { policy, pool_used: 0, pool, used: 0 }
     }
 
-    /// A packet of `bytes` may enter a queue that holds `queue` bytes, at a port that holds `port` bytes.
+    /// Whether a packet of `bytes` may enter a queue of `queue` bytes at a port where `port` bytes and `packets` packets wait.
     #[inline]
-    pub fn admits(&self, bytes: u64, queue: u64, port: u64) -> bool {
+    pub fn admits(&self, bytes: u64, queue: u64, port: u64, packets: impl FnOnce() -> u32) -> bool {
         match self.policy {
-            // Packets are counted elsewhere: see `fabric/trim.rs`.
-            Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,
+            Buffer::Unlimited => true,
             Buffer::PerPort { bytes: limit } => port + bytes <= limit,
+            Buffer::PerPortPackets { packets: limit } => packets() < limit,
             Buffer::Shared { alpha: (numerator, denominator), reserve, .. } => {
                 let share = beyond(queue + bytes, reserve);
                 if share == 0 {
@@ -52,7 +71,21 @@ impl Memory {
         }
     }
 
-    /// A packet entered a queue that held `queue` bytes.
+    /// Whether a packet may be held beside the queues, in a place without a reserve where `held` bytes are held already,
+    /// for a port where `port` bytes wait. All its bytes come from the pool.
+    pub fn admits_held(&self, bytes: u64, held: u64, port: u64) -> bool {
+        match self.policy {
+            Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,
+            Buffer::PerPort { bytes: limit } => port + bytes <= limit,
+            Buffer::Shared { alpha: (numerator, denominator), .. } => {
+                let free = self.pool - self.pool_used;
+                bytes <= free
+                    && u128::from(held) * u128::from(denominator) < u128::from(free) * u128::from(numerator)
+            }
+        }
+    }
+
+    /// A packet enters a queue of `queue` bytes.
     #[inline]
     pub fn enter(&mut self, bytes: u64, queue: u64) {
         self.used += bytes;
@@ -61,7 +94,7 @@ impl Memory {
         }
     }
 
-    /// A packet left a queue that now holds `queue` bytes.
+    /// A packet leaves a queue, which then holds `queue` bytes.
     #[inline]
     pub fn leave(&mut self, bytes: u64, queue: u64) {
         self.used -= bytes;
@@ -77,43 +110,29 @@ impl Memory {
         }
     }
 
-    /// A packet entered that is admitted by other rules and takes so many bytes of the pool.
+    /// A packet enters that takes this charge.
     #[inline]
-    pub fn hold(&mut self, bytes: u64, from_pool: u64) {
-        self.used += bytes;
-        self.pool_used += from_pool;
+    pub fn take(&mut self, charge: Charge) {
+        self.used += charge.bytes;
+        self.pool_used += charge.from_pool;
     }
 
-    /// It left.
+    /// It leaves.
     #[inline]
-    pub fn release(&mut self, bytes: u64, to_pool: u64) {
-        self.used -= bytes;
-        self.pool_used -= to_pool;
+    pub fn give_back(&mut self, charge: Charge) {
+        self.used -= charge.bytes;
+        self.pool_used -= charge.from_pool;
     }
 
-    /// A packet may be held in a place beside the queues, which has no reserve and holds `held` bytes already, for a port that
-    /// holds `port` bytes. It takes all its bytes of the pool.
-    pub fn admits_beside(&self, bytes: u64, held: u64, port: u64) -> bool {
-        match self.policy {
-            Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,
-            Buffer::PerPort { bytes: limit } => port + bytes <= limit,
-            Buffer::Shared { alpha: (numerator, denominator), .. } => {
-                let free = self.free();
-                bytes <= free
-                    && u128::from(held) * u128::from(denominator) < u128::from(free) * u128::from(numerator)
-            }
-        }
-    }
-
-    /// Bytes of the pool that are free.
+    /// How full it is.
     #[inline]
-    pub fn free(&self) -> u64 {
-        self.pool - self.pool_used
+    pub fn level(&self) -> Level {
+        Level { used: self.used, free: self.pool - self.pool_used }
     }
 
-    /// Bytes in use.
-    pub fn used(&self) -> u64 {
-        self.used
+    /// Ports share the buffer: what leaves one port makes room at others.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.policy, Buffer::Shared { .. })
     }
 }
 
@@ -124,12 +143,12 @@ mod tests {
 
     #[test]
     fn one_queue_takes_alpha_of_what_is_free() {
-        // Choudhury and Hahne: a single queue settles at alpha / (1 + alpha) of the memory.
+        // Choudhury and Hahne: a single queue settles at alpha / (1 + alpha) of the buffer.
         for (alpha, share) in [((1, 1), 500), ((1, 2), 334), ((8, 1), 889)] {
-            let mut memory = Memory::new(Buffer::Shared { total: 1000, alpha, reserve: 0 }, 4);
+            let mut buffer = SharedBuffer::new(Buffer::Shared { total: 1000, alpha, reserve: 0 }, 4);
             let mut queue = 0;
-            while memory.admits(1, queue, queue) {
-                memory.enter(1, queue);
+            while buffer.admits(1, queue, queue, || 0) {
+                buffer.enter(1, queue);
                 queue += 1;
             }
             assert_eq!(queue, share, "{alpha:?}");
@@ -138,14 +157,14 @@ mod tests {
 
     #[test]
     fn reserves_are_always_there() {
-        let mut memory = Memory::new(Buffer::Shared { total: 1000, alpha: (100, 1), reserve: 100 }, 2);
+        let mut buffer = SharedBuffer::new(Buffer::Shared { total: 1000, alpha: (100, 1), reserve: 100 }, 2);
         let mut queue = 0;
-        while memory.admits(10, queue, queue) {
-            memory.enter(10, queue);
+        while buffer.admits(10, queue, queue, || 0) {
+            buffer.enter(10, queue);
             queue += 10;
         }
         assert!(queue >= 890, "{queue}");
-        assert!(memory.admits(100, 0, 0));
+        assert!(buffer.admits(100, 0, 0, || 0));
     }
 
     proptest! {
@@ -156,25 +175,25 @@ mod tests {
             reserve in 0u64..100,
         ) {
             let total = 2000;
-            let mut memory = Memory::new(Buffer::Shared { total, alpha, reserve }, 4);
+            let mut buffer = SharedBuffer::new(Buffer::Shared { total, alpha, reserve }, 4);
             let mut queues: [Vec<u64>; 4] = Default::default();
             let sum = |queue: &Vec<u64>| queue.iter().sum::<u64>();
             for (queue, bytes, enters) in steps {
-                if enters && memory.admits(bytes, sum(&queues[queue]), sum(&queues[queue])) {
-                    memory.enter(bytes, sum(&queues[queue]));
+                if enters && buffer.admits(bytes, sum(&queues[queue]), sum(&queues[queue]), || 0) {
+                    buffer.enter(bytes, sum(&queues[queue]));
                     queues[queue].push(bytes);
                 } else if let Some(bytes) = queues[queue].pop() {
-                    memory.leave(bytes, sum(&queues[queue]));
+                    buffer.leave(bytes, sum(&queues[queue]));
                 }
-                prop_assert!(memory.used() <= total);
-                prop_assert_eq!(memory.used(), queues.iter().map(sum).sum::<u64>());
+                prop_assert!(buffer.used <= total);
+                prop_assert_eq!(buffer.used, queues.iter().map(sum).sum::<u64>());
             }
             for queue in &mut queues {
                 while let Some(bytes) = queue.pop() {
-                    memory.leave(bytes, sum(queue));
+                    buffer.leave(bytes, sum(queue));
                 }
             }
-            prop_assert_eq!((memory.used(), memory.pool_used), (0, 0));
+            prop_assert_eq!((buffer.used, buffer.pool_used), (0, 0));
         }
     }
 }

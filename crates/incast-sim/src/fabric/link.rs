@@ -206,26 +206,26 @@ impl Transmitter {
         !lost
     }
 
-    /// The same for a packet that goes on with another entropy than it came with. Nothing travels with it.
+    /// The same for a packet without INT records whose ECMP hash is replaced.
     #[inline(always)]
-    pub fn send_with_entropy(
+    pub fn send_with_hash(
         &mut self,
         now: Time,
         packet: &Packet,
-        entropy: u32,
+        hash: u32,
         context: &mut impl NodeContext,
     ) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
         if self.ps_per_byte == 0 {
-            return self.send_copy(now, packet.with_entropy(entropy), context);
+            return self.send_copy(now, packet.with_entropy(hash), context);
         }
         self.free_at = self.end_by_bytes(now, packet);
         self.occupy(packet);
-        context.send_with_entropy(self.peer, self.free_at + self.delay, packet, entropy);
+        context.send_with_entropy(self.peer, self.free_at + self.delay, packet, hash);
         true
     }
 
-    /// Not cold: where links lose packets or round times, all of them come here.
+    /// Not cold: all packets pass here on links that lose packets or round times.
     #[inline(never)]
     fn send_copy(&mut self, now: Time, packet: Packet, context: &mut impl NodeContext) -> bool {
         self.send(now, &packet, None, context)

@@ -8,62 +8,77 @@ use crate::engine::{
 use incast_cc::agent::Codepoint;
 use std::{hint::select_unpredictable, iter::repeat_n};
 
-/// No entry. There is one with this number, which is in no queue: what comes before the first or after the last need
-/// not be asked for, as no processor guesses how long a short queue is.
+/// Sentinel: entry 0 is a dummy in no queue, which makes linking branch-free. Queue lengths are unpredictable, so a branch
+/// on "empty" would often be mispredicted.
 const NONE: u32 = 0;
-/// Packets that a switch of a busy fabric queues in a window, more or less.
-const PREFETCHED_PLACES: usize = 16;
+/// Entries to prefetch: about as many as a switch of a busy fabric queues in a window.
+const PREFETCHED_ENTRIES: usize = 16;
 
-/// A cache line each.
+/// One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Entry {
     packet: Packet,
-    /// How it came in, where somebody wants to know.
-    origin: Origin,
+    /// Kept only where flow control or an agent needs it.
+    ingress: Ingress,
 }
 
-/// How a packet came into a switch.
+/// Where a packet came into a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// By this port.
+pub struct Ingress {
+    /// The ingress port, or [`Ingress::NO_PORT`].
     pub port: u16,
-    /// With this priority: on another virtual channel it leaves with another one.
+    /// The priority on arrival; with virtual channels the packet may leave with another one.
     pub priority: u8,
 }
 
-impl Origin {
-    /// That of packets that are made where they are queued.
-    pub const HERE: Self = Self { port: MADE_HERE, priority: 0 };
+impl Ingress {
+    /// The ingress port of packets that the switch itself made.
+    pub const NO_PORT: u16 = u16::MAX;
+    /// A packet that the switch itself made.
+    pub const LOCAL: Self = Self::local(0);
+
+    /// A packet of this priority that the switch itself made.
+    #[inline]
+    pub const fn local(priority: u8) -> Self {
+        Self { port: Self::NO_PORT, priority }
+    }
+
+    /// The switch itself made the packet.
+    #[inline]
+    pub const fn is_local(self) -> bool {
+        self.port == Self::NO_PORT
+    }
 }
 
-/// The ingress of packets that are made where they are queued.
-pub const MADE_HERE: u16 = u16::MAX;
-
-/// The packets that wait in one switch.
+/// The packets queued in one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     entries: Vec<Entry>,
-    /// The next entry of the same queue; apart from the packets, whose lines have left the cache.
+    /// The next entry of the same queue. Apart from `entries`: the cache line of a queued packet is cold by then.
     next: Vec<u32>,
-    /// Parallel to `entries` where the fabric has telemetry, else empty.
+    /// Parallel to `entries` where packets carry INT, else empty.
     telemetry: Vec<Telemetry>,
     free: Vec<u32>,
 }
+
+/// The entry of a packet that was just removed from its queue. It keeps its content until the next packet is appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed(u32);
 
 /// One first-in first-out queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     head: u32,
     tail: u32,
-    /// Frame bytes that wait, and above them how many packets, modulo 2^24: one addition counts both.
+    /// Frame bytes in the low 40 bits, packets modulo 2^24 above them: one addition updates both.
     load: u64,
 }
 
 /// One packet more in [`Queue::load`].
 const PACKET: u64 = 1 << 40;
 
-/// A queue that is limited in packets holds less than this, so that it knows how many they are.
+/// A queue that is limited in packets holds fewer than this: packets are counted modulo this number.
 pub const MOST_COUNTED: u32 = 1 << 24;
 
 impl Default for Queue {
@@ -73,13 +88,13 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Frame bytes that wait, less than 2^40.
+    /// Queued frame bytes, less than 2^40.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.load & (PACKET - 1)
     }
 
-    /// Packets that wait, modulo [`MOST_COUNTED`].
+    /// Queued packets, modulo [`MOST_COUNTED`].
     #[inline]
     pub fn packets(&self) -> u32 {
         (self.load / PACKET) as u32
@@ -95,7 +110,7 @@ impl Queue {
         self.load = self.load.wrapping_sub(PACKET + u64::from(wire));
     }
 
-    /// Nothing waits.
+    /// The queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == NONE
@@ -114,22 +129,22 @@ impl Pool {
         self.packet(queue.head)
     }
 
-    /// The head of a queue will be needed soon.
+    /// Prefetches the head of a queue.
     #[inline]
     pub fn prefetch_head(&self, queue: &Queue) {
         prefetch(self.entries.as_ptr().wrapping_add(queue.head as usize), 1);
     }
 
-    /// Free places will be needed soon: asks for their list.
+    /// Prefetches the list of free entries.
     #[inline]
     pub fn prefetch_free(&self) {
-        prefetch(self.free.as_ptr().wrapping_add(self.free.len().saturating_sub(PREFETCHED_PLACES)), 1);
+        prefetch(self.free.as_ptr().wrapping_add(self.free.len().saturating_sub(PREFETCHED_ENTRIES)), 1);
     }
 
-    /// Asks for the next free places themselves.
+    /// Prefetches the next free entries for writing.
     #[inline]
-    pub fn prefetch_places(&self) {
-        for index in self.free.iter().rev().take(PREFETCHED_PLACES) {
+    pub fn prefetch_entries(&self) {
+        for index in self.free.iter().rev().take(PREFETCHED_ENTRIES) {
             prefetch_for_writing(self.entries.as_ptr().wrapping_add(*index as usize));
             prefetch_for_writing(self.next.as_ptr().wrapping_add(*index as usize));
         }
@@ -150,7 +165,8 @@ impl Pool {
         } else {
             self.grow(packet)
         };
-        // What differs is changed in place: reading back in one piece what was just written in parts would stall.
+        // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts, which
+        // stalls store forwarding.
         let place = &mut self.entries[index as usize].packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
         if mark != Codepoint::None {
@@ -166,7 +182,7 @@ impl Pool {
         queue.enter(packet.wire);
     }
 
-    /// Telemetry of the packet of an entry, which may be the first there to have any: data of a switch's own hosts have none.
+    /// Stores the INT records of an entry's packet. The vector grows on demand: packets from hosts carry none.
     fn attach(&mut self, index: u32, telemetry: &Telemetry) {
         if self.telemetry.len() <= index as usize {
             self.telemetry.resize(index as usize + 1, Telemetry::default());
@@ -174,52 +190,60 @@ impl Pool {
         self.telemetry[index as usize].assign(telemetry);
     }
 
-    /// One entry more, with a packet.
+    /// Adds an entry with a packet.
     #[cold]
     fn grow(&mut self, packet: &Packet) -> u32 {
-        let entry = Entry { packet: *packet, origin: Origin::HERE };
+        let entry = Entry { packet: *packet, ingress: Ingress::LOCAL };
         let new = if self.entries.is_empty() { 2 } else { 1 };
         self.entries.extend(repeat_n(entry, new));
         self.next.extend(repeat_n(NONE, new));
         self.entries.len() as u32 - 1
     }
 
-    /// Removes the head of a queue.
+    /// Removes the head of a queue and returns a copy of it.
     #[inline(always)]
     pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
-        self.pop_in_place(queue).copied()
+        self.remove(queue).map(|removed| *self.removed(removed))
     }
 
-    /// Removes the head of a queue, without a copy of it.
+    /// Removes the head of a queue.
     #[inline(always)]
-    pub fn pop_in_place(&mut self, queue: &mut Queue) -> Option<&Packet> {
+    pub fn remove(&mut self, queue: &mut Queue) -> Option<Removed> {
         let index = queue.head;
         if index == NONE {
             return None;
         }
-        let packet = &self.entries[index as usize].packet;
+        self.free.push(index);
         let next = self.next[index as usize];
-        // In a deep queue the next packet has been waiting for long: fetch it while this one is sent.
+        // In a deep queue the next packet has left the cache: prefetch it while this one is sent.
         prefetch(self.entries.as_ptr().wrapping_add(next as usize), 1);
         queue.head = next;
         queue.tail = select_unpredictable(next == NONE, NONE, queue.tail);
-        queue.leave(packet.wire);
-        self.free.push(index);
-        Some(packet)
+        queue.leave(self.entries[index as usize].packet.wire);
+        Some(Removed(index))
     }
 
-    /// The packet that was just removed is marked.
-    pub fn mark_removed(&mut self, mark: Codepoint) -> Option<&Packet> {
-        let index = *self.free.last()?;
-        let packet = &mut self.entries[index as usize].packet;
-        packet.mark_as(mark);
-        Some(packet)
-    }
-
-    /// The packet that was just appended to a queue goes on with another entropy than it came with.
+    /// A packet that was just removed.
     #[inline(always)]
-    pub fn set_entropy(&mut self, queue: &Queue, entropy: u32) {
-        self.entries[queue.tail as usize].packet.entropy = entropy;
+    pub fn removed(&self, removed: Removed) -> &Packet {
+        &self.entries[removed.0 as usize].packet
+    }
+
+    /// The ingress of a packet that was just removed.
+    #[inline]
+    pub fn ingress(&self, removed: Removed) -> Ingress {
+        self.entries[removed.0 as usize].ingress
+    }
+
+    /// Marks a packet that was just removed.
+    pub fn mark_removed(&mut self, removed: Removed, mark: Codepoint) {
+        self.entries[removed.0 as usize].packet.mark_as(mark);
+    }
+
+    /// Replaces the ECMP hash of the packet that was just appended to a queue.
+    #[inline(always)]
+    pub fn set_ecmp_hash(&mut self, queue: &Queue, hash: u32) {
+        self.entries[queue.tail as usize].packet.entropy = hash;
     }
 
     /// The packet at the end of a queue.
@@ -251,27 +275,18 @@ impl Pool {
         }
     }
 
-    /// The packet that was just appended to a queue came in like this. Who asks for that of any packet says it of all.
-    pub fn set_origin(&mut self, queue: &Queue, origin: Origin) {
-        self.entries[queue.tail as usize].origin = origin;
+    /// Stores the ingress of the packet that was just appended to a queue. A switch does this for all packets or for none.
+    #[inline]
+    pub fn set_ingress(&mut self, queue: &Queue, ingress: Ingress) {
+        self.entries[queue.tail as usize].ingress = ingress;
     }
 
-    /// How the packet came in that was just removed.
-    pub fn origin(&self) -> Origin {
-        self.free.last().map_or(Origin::HERE, |index| self.entries[*index as usize].origin)
-    }
-
-    /// The packets of a queue in their order, and how they came in.
-    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, Origin)> {
+    /// The packets of a queue in order, each with its ingress.
+    pub fn packets(&self, queue: &Queue) -> impl Iterator<Item = (&Packet, Ingress)> {
         let existing = |index: u32| (index != NONE).then_some(index);
         let indices =
             std::iter::successors(existing(queue.head), move |index| existing(self.next[*index as usize]));
-        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.origin))
-    }
-
-    /// How the packets of a queue came in, and their frame bytes, in their order.
-    pub fn origins(&self, queue: &Queue) -> impl Iterator<Item = (Origin, u64)> {
-        self.packets(queue).map(|(packet, origin)| (origin, u64::from(packet.wire)))
+        indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.ingress))
     }
 
     /// Whether a packet of a queue is `wanted`.
@@ -336,12 +351,12 @@ mod tests {
         ]
     }
 
-    /// Bytes, number, mark, origin, and bytes of the queue that its telemetry tells of.
-    type Waiting = (u16, u32, bool, Origin, Option<u32>);
+    /// Bytes, number, mark, ingress, and the queue length in its INT record.
+    type Waiting = (u16, u32, bool, Ingress, Option<u32>);
 
-    fn seen(pool: &Pool, packet: &Packet, origin: Origin) -> Waiting {
+    fn seen(pool: &Pool, packet: &Packet, ingress: Ingress) -> Waiting {
         let told = pool.telemetry(packet).map(|telemetry| telemetry.hops()[0].queue_bytes);
-        (packet.wire, packet.sequence, packet.marked(), origin, told)
+        (packet.wire, packet.sequence, packet.marked(), ingress, told)
     }
 
     proptest! {
@@ -372,9 +387,9 @@ mod tests {
                         }
                         // In an empty queue there is nothing to replace.
                         if !replaces || expected.pop_back().is_some() {
-                            let origin = Origin { port: wire ^ 1, priority: (wire % 8) as u8 };
-                            pool.set_origin(queue, origin);
-                            expected.push_back((wire, number, is_marked, origin, telemetry.map(|_| number)));
+                            let ingress = Ingress { port: wire ^ 1, priority: (wire % 8) as u8 };
+                            pool.set_ingress(queue, ingress);
+                            expected.push_back((wire, number, is_marked, ingress, telemetry.map(|_| number)));
                         }
                     }
                     Step::PopFirst(every) => {
@@ -383,17 +398,19 @@ mod tests {
                         let place = expected.iter().position(|waiting| waiting.0.is_multiple_of(every));
                         prop_assert_eq!(pool.any(queue, wanted), place.is_some());
                         let popped = pool.pop_first(queue, wanted);
-                        let popped = popped.map(|packet| seen(&pool, &packet, pool.origin()));
+                        let last = Removed(*pool.free.last().unwrap_or(&NONE));
+                        let popped = popped.map(|packet| seen(&pool, &packet, pool.ingress(last)));
                         prop_assert_eq!(popped, place.and_then(|place| expected.remove(place)));
                     }
                     Step::Pop => {
-                        let popped = pool.pop(queue);
-                        let popped = popped.map(|packet| seen(&pool, &packet, pool.origin()));
+                        let popped = pool.remove(queue);
+                        let popped =
+                            popped.map(|place| seen(&pool, pool.removed(place), pool.ingress(place)));
                         prop_assert_eq!(popped, expected.pop_front());
                     }
                 }
                 for (queue, expected) in queues.iter().zip(&model) {
-                    let waiting = pool.packets(queue).map(|(packet, origin)| seen(&pool, packet, origin));
+                    let waiting = pool.packets(queue).map(|(packet, ingress)| seen(&pool, packet, ingress));
                     prop_assert_eq!(&waiting.collect::<VecDeque<_>>(), expected);
                     let number = |packet: Option<&Packet>| packet.map(|packet| packet.sequence);
                     prop_assert_eq!(number(pool.front(queue)), expected.front().map(|first| first.1));

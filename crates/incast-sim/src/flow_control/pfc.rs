@@ -1,141 +1,212 @@
-//! Priority flow control (IEEE 802.1Qbb): what a switch holds of each neighbour's packets, and when it asks one to pause.
+//! Priority flow control (IEEE 802.1Qbb) of a switch: how much of each neighbour's packets it holds, and which pause state it
+//! has requested, advertised and received.
 //!
-//! Bytes are counted by the port and priority by which they came in, as long as they wait in the switch. An ingress
-//! above its threshold is paused; what is still on its way goes to its headroom. docs/fabric.md has the formulas.
+//! Bytes are counted by the port and priority of arrival, as long as they wait in the switch. An ingress above its
+//! threshold is paused; what is still in flight then goes to its headroom. [`limits`](super::limits) has the formulas.
 
-use crate::config::{Alpha, Buffer, Headroom, Pfc, Threshold};
-use crate::fabric::buffer::Memory;
+pub use super::limits::{Bounds, Limits, Rules};
+use super::{
+    Applied, Due, Frame,
+    limits::ALPHA_BITS,
+    pause::{Heard, Notice},
+};
+use crate::{
+    config::{Buffer, Expiry},
+    fabric::{
+        buffer::{Charge, Level},
+        packet::Packet,
+        queue::Ingress,
+    },
+};
 use incast_units::{Rate, Time};
 
 /// Priorities of a port.
 const PRIORITIES: usize = 8;
 
-/// Fractions of memory have so many binary places.
-const ALPHA_BITS: u32 = 20;
-
-/// PFC with what it needs to know of the fabric.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// As configured.
-    pub pfc: Pfc,
-    /// Priorities that are lossless and that packets of this run can have, one bit each. Memory is set aside for
-    /// these alone.
-    pub lossless: u8,
-    /// Bytes of the largest frame of any kind.
-    pub frame: u64,
-    /// Bytes between two frames.
-    pub gap: u64,
-    /// Rate of the first host's link: what thresholds by rate are relative to.
-    pub host_rate: Rate,
-    /// The fabric's base RTT: what thresholds in BDP are relative to.
-    pub base_rtt: Time,
+/// Priority flow control of one switch.
+#[derive(Debug)]
+pub struct PauseControl {
+    accounts: Accounts,
+    /// By port.
+    ports: Vec<Port>,
+    /// Ports whose neighbour is paused, or has not been sent the resume yet.
+    pausing: usize,
+    response_delay: Time,
+    expiry: Option<Expiry>,
+    frame: u16,
 }
 
-/// When a port pauses and resumes its neighbour; for each priority alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes that may come in above the threshold.
-    pub headroom: u64,
-    /// The threshold.
-    pub threshold: Bounds,
+/// The pause state of a port.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    /// Priorities that the neighbour ought to pause, one bit each.
+    requested: u8,
+    /// Those that the last pause frame named.
+    advertised: u8,
+    /// When the next refresh is due, where pauses expire.
+    refresh: Time,
+    /// What the neighbour's pause frames ask of this port.
+    received: Heard,
 }
 
-/// See [`Threshold`], in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bounds {
-    /// Fixed.
-    Static {
-        /// Pause at or above.
-        xoff: u64,
-        /// Resume at or below.
-        xon: u64,
-    },
-    /// A share of the free memory.
-    Dynamic {
-        /// Alpha times 2^20.
-        alpha: u64,
-        /// Bytes set aside for the ingress, below the shared ones.
-        reserve: u64,
-        /// Resume so many bytes below the threshold.
-        resume_offset: u64,
-    },
-}
-
-impl Limits {
-    /// Memory that belongs to one priority of the port and to nobody else.
-    pub fn own(&self) -> u64 {
-        match self.threshold {
-            Bounds::Static { xoff, .. } => xoff.saturating_add(self.headroom),
-            Bounds::Dynamic { reserve, .. } => reserve.saturating_add(self.headroom),
-        }
-    }
-}
-
-impl Rules {
-    /// Bytes that can still come in once a packet has taken an ingress above its threshold, that packet included.
-    ///
-    /// The pause frame waits for the frame in service (one largest frame with its gap), takes its own time, travels,
-    /// and takes effect after the response delay; the neighbour finishes what it is sending then (another largest
-    /// frame); and what is on the cable at that time arrives too. To this comes the frame that went above.
-    pub fn needed(&self, rate: Rate, delay: Time) -> u64 {
-        let gap = self.gap;
-        let way = delay.saturating_mul(2).saturating_add(self.pfc.response_delay);
-        let on_the_way = (u128::from(rate.bps()) * u128::from(way.ps())).div_ceil(8_000_000_000_000);
-        let frames = 2 * (self.frame + gap) + u64::from(self.pfc.frame) + gap + self.frame;
-        u64::try_from(on_the_way).unwrap_or(u64::MAX).saturating_add(frames)
-    }
-
-    /// The limits of a port with a link of this rate and propagation delay.
-    pub fn limits(&self, rate: Rate, delay: Time) -> Limits {
-        let headroom = match self.pfc.headroom {
-            Headroom::Computed => self.needed(rate, delay),
-            Headroom::Bytes(bytes) => bytes,
-            Headroom::RateTimesDelay(factor) => {
-                (rate.as_f64() * delay.as_secs_f64() * factor / 8.0).round() as u64
-            }
-        };
-        let threshold = match self.pfc.threshold {
-            Threshold::Static { xoff, xon } => {
-                let xoff = xoff.bytes(rate, self.base_rtt);
-                let default = xoff.saturating_sub(2 * self.frame);
-                Bounds::Static { xoff, xon: xon.map_or(default, |xon| xon.bytes(rate, self.base_rtt)) }
-            }
-            Threshold::Dynamic { alpha, reserve, resume_offset } => {
-                Bounds::Dynamic { alpha: self.alpha(alpha, rate), reserve, resume_offset }
-            }
-        };
-        Limits { headroom, threshold }
-    }
-
-    /// Alpha times 2^20.
-    fn alpha(&self, alpha: Alpha, rate: Rate) -> u64 {
-        match alpha {
-            Alpha::Fixed(numerator, denominator) => {
-                (u64::from(numerator) << ALPHA_BITS) / u64::from(denominator.max(1))
-            }
-            Alpha::ByRate => {
-                let (mut shift, mut rate) = (3, rate.bps());
-                while rate > self.host_rate.bps() && shift > 0 {
-                    shift -= 1;
-                    rate /= 2;
-                }
-                1 << (ALPHA_BITS - shift)
-            }
+impl PauseControl {
+    /// Of a switch with links of these rates and delays, and this buffer.
+    pub fn new(rules: &Rules, links: &[(Rate, Time)], buffer: Buffer) -> Self {
+        Self {
+            accounts: Accounts::new(rules, links, buffer),
+            ports: vec![Port::default(); links.len()],
+            pausing: 0,
+            response_delay: rules.pfc.response_delay,
+            expiry: rules.pfc.expiry,
+            frame: rules.pfc.frame,
         }
     }
 
-    /// Number of lossless priorities.
-    pub fn count(&self) -> u64 {
-        u64::from(self.lossless.count_ones())
+    /// What is counted by ingress.
+    #[inline]
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// See [`Accounts::enter`].
+    #[inline]
+    pub fn enter(&mut self, ingress: Ingress, bytes: u64, level: Level) -> Option<Charge> {
+        self.accounts.enter(ingress, bytes, level)
+    }
+
+    /// See [`Accounts::leave`].
+    #[inline]
+    pub fn leave(&mut self, ingress: Ingress, bytes: u64) -> Charge {
+        self.accounts.leave(ingress, bytes)
+    }
+
+    /// Changes the state of a port, and keeps count of the ports that pause their neighbour.
+    fn change(&mut self, port: usize, change: impl FnOnce(&mut Port)) {
+        let port = &mut self.ports[port];
+        let before = port.requested | port.advertised != 0;
+        change(port);
+        let after = port.requested | port.advertised != 0;
+        self.pausing = self.pausing + usize::from(after) - usize::from(before);
+    }
+
+    /// A packet came in: requests a pause if its ingress is above its threshold. Returns whether that is new. An ingress that
+    /// holds nothing is never paused: no departure could resume it.
+    pub fn request_pause(&mut self, ingress: Ingress, level: Level) -> bool {
+        let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
+        let is_new = self.accounts.bytes(ingress) > 0
+            && self.ports[port].requested & bit == 0
+            && self.accounts.is_high(ingress, level);
+        if is_new {
+            self.change(port, |port| port.requested |= bit);
+        }
+        is_new
+    }
+
+    /// A packet left: requests that its neighbour resumes if the ingress is below its threshold. Returns whether that is new.
+    pub fn request_resume(&mut self, ingress: Ingress, level: Level) -> bool {
+        let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
+        let is_new = self.ports[port].requested & bit != 0 && self.accounts.is_low(ingress, level);
+        if is_new {
+            self.change(port, |port| port.requested &= !bit);
+        }
+        is_new
+    }
+
+    /// Whether a port has a pause frame to send.
+    pub fn due(&self, port: usize, now: Time) -> Due {
+        let Port { requested, advertised, refresh, .. } = self.ports[port];
+        if requested != advertised {
+            Due::Now
+        } else if self.expiry.is_some() && advertised != 0 && refresh <= now {
+            Due::IfWaiting
+        } else {
+            Due::No
+        }
+    }
+
+    /// The pause frame that a port sends at `now`, if there is something to advertise: what has changed, and where pauses
+    /// expire all pauses anew.
+    pub fn take_frame(&mut self, port: usize, node: u32, now: Time) -> Option<Frame> {
+        let Port { requested, advertised, .. } = self.ports[port];
+        let about = if self.expiry.is_some() { requested | advertised } else { requested ^ advertised };
+        if about == 0 {
+            return None;
+        }
+        let time = self.expiry.map(|expiry| expiry.after);
+        let packet = Notice { about, paused: requested & about, time }.packet(node, self.frame);
+        self.change(port, |port| port.advertised = requested);
+        let refresh = self.expiry.filter(|_| requested != 0).map(|expiry| now + expiry.refresh);
+        if let Some(refresh) = refresh {
+            self.ports[port].refresh = refresh;
+        }
+        Some(Frame { packet, refresh, more: false })
+    }
+
+    /// The refresh that was scheduled for `now` is still wanted.
+    pub fn wants_refresh(&self, port: usize, now: Time) -> bool {
+        self.ports[port].refresh == now && self.ports[port].advertised != 0
+    }
+
+    /// A pause frame arrived at a port. `Ok` if it takes effect at once, else when it does.
+    pub fn receive(&mut self, port: usize, packet: &Packet, now: Time) -> Result<Applied, Time> {
+        let notice = Notice::read(packet);
+        if self.response_delay > Time::ZERO {
+            let at = now + self.response_delay;
+            self.ports[port].received.put_off(at, notice);
+            return Err(at);
+        }
+        Ok(self.apply(port, notice, now))
+    }
+
+    /// The next pause frame of a port that takes effect by `now`.
+    pub fn take_effect(&mut self, port: usize, now: Time) -> Option<Applied> {
+        let notice = self.ports[port].received.due(now)?;
+        Some(self.apply(port, notice, now))
+    }
+
+    fn apply(&mut self, port: usize, notice: Notice, now: Time) -> Applied {
+        let expiry = self.ports[port].received.apply(now, notice);
+        Applied { expiry, pause: notice.paused, resume: notice.resumed() }
+    }
+
+    /// Priorities of a port whose received pause has expired by `now`.
+    pub fn expire(&mut self, port: usize, now: Time) -> u8 {
+        self.ports[port].received.expire(now)
+    }
+
+    /// The link of a port went down or came up: both ends forget the pause state.
+    pub fn reset(&mut self, port: usize) {
+        self.ports[port].received.forget();
+        self.change(port, |port| (port.advertised, port.refresh) = (0, Time::ZERO));
+    }
+
+    /// No neighbour is paused.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.pausing == 0
+    }
+
+    /// Priorities of ports that received pauses hold: port, priority, and since when.
+    pub fn paused(&self) -> impl Iterator<Item = (u16, u8, Time)> {
+        self.ports.iter().enumerate().flat_map(|(index, port)| {
+            (0..8u8)
+                .filter_map(move |priority| Some((index as u16, priority, port.received.since(priority)?)))
+        })
+    }
+
+    /// The neighbour of an ingress is paused with reason: a pause is requested, and packets of it are here.
+    pub fn keeps_paused(&self, ingress: Ingress) -> bool {
+        self.ports[usize::from(ingress.port)].requested & 1 << ingress.priority != 0
+            && self.accounts.bytes(ingress) > 0
     }
 }
 
-/// What one priority of one ingress holds.
+/// Bytes of one priority of one ingress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
-    /// Bytes in its reserve and in the shared memory.
+    /// In its reserve and in the shared buffer.
     held: u64,
-    /// Bytes in its headroom.
+    /// In its headroom.
     headroom: u64,
 }
 
@@ -147,25 +218,28 @@ pub struct Accounts {
     limits: Vec<Limits>,
     /// By port, then priority.
     counts: Vec<Count>,
-    /// Bytes of the switch's memory.
+    /// Bytes of the switch's buffer.
     total: u64,
 }
 
 impl Accounts {
-    /// Of a switch with these ports. Takes what belongs to single ingresses out of the shared memory.
-    pub fn new(rules: &Rules, ports: &[(Rate, Time)], buffer: Buffer, memory: &mut Memory) -> Self {
-        let limits: Vec<Limits> = ports.iter().map(|(rate, delay)| rules.limits(*rate, *delay)).collect();
-        let own = limits.iter().fold(0u64, |sum, limits| sum.saturating_add(limits.own()));
-        memory.set_aside(own.saturating_mul(rules.count()));
+    /// Of a switch with ports of these rates and delays.
+    pub fn new(rules: &Rules, ports: &[(Rate, Time)], buffer: Buffer) -> Self {
         Self {
             lossless: rules.lossless,
             counts: vec![Count::default(); ports.len() * PRIORITIES],
-            limits,
+            limits: ports.iter().map(|(rate, delay)| rules.limits(*rate, *delay)).collect(),
             total: match buffer {
                 Buffer::Shared { total, .. } => total,
                 Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } | Buffer::Unlimited => u64::MAX,
             },
         }
+    }
+
+    /// Buffer that belongs to single ingresses.
+    pub fn own(&self) -> u64 {
+        let own = self.limits.iter().fold(0u64, |sum, limits| sum.saturating_add(limits.own()));
+        own.saturating_mul(u64::from(self.lossless.count_ones()))
     }
 
     /// Packets of this priority are counted here.
@@ -175,112 +249,111 @@ impl Accounts {
     }
 
     #[inline]
-    fn index(port: u16, priority: u8) -> usize {
-        usize::from(port) * PRIORITIES + usize::from(priority)
+    fn index(ingress: Ingress) -> usize {
+        usize::from(ingress.port) * PRIORITIES + usize::from(ingress.priority)
     }
 
-    /// A packet entered the memory, if it has room: false means that its ingress has no headroom left.
     #[inline]
-    pub fn enter(&mut self, port: u16, priority: u8, bytes: u64, memory: &mut Memory) -> bool {
-        let limits = self.limits[usize::from(port)];
-        let count = &mut self.counts[Self::index(port, priority)];
-        if memory.used().saturating_add(bytes) > self.total {
-            return false;
+    fn count(&self, ingress: Ingress) -> (Count, Bounds) {
+        (self.counts[Self::index(ingress)], self.limits[usize::from(ingress.port)].threshold)
+    }
+
+    /// A packet enters the buffer. Returns its charge, or `None` if its ingress has no headroom left.
+    #[inline]
+    pub fn enter(&mut self, ingress: Ingress, bytes: u64, level: Level) -> Option<Charge> {
+        let limits = self.limits[usize::from(ingress.port)];
+        let count = &mut self.counts[Self::index(ingress)];
+        if level.used.saturating_add(bytes) > self.total {
+            return None;
         }
+        let mut from_pool = 0;
         match limits.threshold {
             Bounds::Static { xoff, .. } => {
                 if count.held + bytes > xoff.saturating_add(limits.headroom) {
-                    return false;
+                    return None;
                 }
                 count.held += bytes;
-                memory.hold(bytes, 0);
             }
             Bounds::Dynamic { alpha, reserve, .. } => {
                 let share = (count.held + bytes).saturating_sub(reserve);
-                let from_pool = share.min(bytes);
-                if share > 0 && (share > part(memory.free(), alpha) || from_pool > memory.free()) {
+                let wanted = share.min(bytes);
+                if share > 0 && (share > part(level.free, alpha) || wanted > level.free) {
                     if count.headroom + bytes > limits.headroom {
-                        return false;
+                        return None;
                     }
                     count.headroom += bytes;
-                    memory.hold(bytes, 0);
                 } else {
                     count.held += bytes;
-                    memory.hold(bytes, from_pool);
+                    from_pool = wanted;
                 }
             }
         }
-        true
+        Some(Charge { bytes, from_pool })
     }
 
-    /// A packet left the memory: what is above the threshold goes first.
+    /// A packet leaves the buffer. Bytes above the threshold leave first.
     #[inline]
-    pub fn leave(&mut self, port: u16, priority: u8, bytes: u64, memory: &mut Memory) {
-        let limits = self.limits[usize::from(port)];
-        let count = &mut self.counts[Self::index(port, priority)];
+    pub fn leave(&mut self, ingress: Ingress, bytes: u64) -> Charge {
+        let limits = self.limits[usize::from(ingress.port)];
+        let count = &mut self.counts[Self::index(ingress)];
+        let mut from_pool = 0;
         match limits.threshold {
-            Bounds::Static { .. } => {
-                count.held -= bytes;
-                memory.release(bytes, 0);
-            }
+            Bounds::Static { .. } => count.held -= bytes,
             Bounds::Dynamic { reserve, .. } => {
                 let from_headroom = count.headroom.min(bytes);
                 let rest = bytes - from_headroom;
-                let to_pool = rest.min(count.held.saturating_sub(reserve));
+                from_pool = rest.min(count.held.saturating_sub(reserve));
                 count.headroom -= from_headroom;
                 count.held -= rest;
-                memory.release(bytes, to_pool);
             }
         }
+        Charge { bytes, from_pool }
     }
 
     /// The ingress must be paused.
     #[inline]
-    pub fn is_high(&self, port: u16, priority: u8, memory: &Memory) -> bool {
-        let count = self.counts[Self::index(port, priority)];
-        match self.limits[usize::from(port)].threshold {
-            Bounds::Static { xoff, .. } => count.held >= xoff,
-            Bounds::Dynamic { alpha, reserve, .. } => {
-                count.headroom > 0 || count.held.saturating_sub(reserve) >= part(memory.free(), alpha)
+    pub fn is_high(&self, ingress: Ingress, level: Level) -> bool {
+        match self.count(ingress) {
+            (count, Bounds::Static { xoff, .. }) => count.held >= xoff,
+            (count, Bounds::Dynamic { alpha, reserve, .. }) => {
+                count.headroom > 0 || count.held.saturating_sub(reserve) >= part(level.free, alpha)
             }
         }
     }
 
-    /// The ingress may go on.
+    /// The ingress may resume.
     #[inline]
-    pub fn is_low(&self, port: u16, priority: u8, memory: &Memory) -> bool {
-        let count = self.counts[Self::index(port, priority)];
-        match self.limits[usize::from(port)].threshold {
-            Bounds::Static { xon, .. } => count.held <= xon,
-            Bounds::Dynamic { alpha, reserve, resume_offset } => {
+    pub fn is_low(&self, ingress: Ingress, level: Level) -> bool {
+        match self.count(ingress) {
+            (count, Bounds::Static { xon, .. }) => count.held <= xon,
+            (count, Bounds::Dynamic { alpha, reserve, resume_offset }) => {
                 let share = count.held.saturating_sub(reserve);
                 count.headroom == 0
-                    && (share == 0 || share.saturating_add(resume_offset) <= part(memory.free(), alpha))
+                    && (share == 0 || share.saturating_add(resume_offset) <= part(level.free, alpha))
             }
         }
     }
 
-    /// Whether the ingress would have to be paused with this packet, or the whole memory has no room for it. What has
-    /// not left yet although it could makes this true too early, never too late.
+    /// Whether the ingress would have to be paused with this packet, or the whole buffer has no room for it. Departures that
+    /// are due but have not been carried out can make this true too early, never too late.
     #[inline]
-    pub fn reaches(&self, port: u16, priority: u8, bytes: u64, memory: &Memory) -> bool {
-        let count = self.counts[Self::index(port, priority)];
-        if memory.used().saturating_add(bytes) > self.total {
+    pub fn reaches(&self, ingress: Ingress, bytes: u64, level: Level) -> bool {
+        if level.used.saturating_add(bytes) > self.total {
             return true;
         }
-        match self.limits[usize::from(port)].threshold {
-            Bounds::Static { xoff, .. } => count.held + bytes >= xoff,
-            Bounds::Dynamic { alpha, reserve, .. } => {
+        match self.count(ingress) {
+            (count, Bounds::Static { xoff, .. }) => count.held + bytes >= xoff,
+            (count, Bounds::Dynamic { alpha, reserve, .. }) => {
                 let share = (count.held + bytes).saturating_sub(reserve);
-                let after = memory.free().saturating_sub(share.min(bytes));
+                let after = level.free.saturating_sub(share.min(bytes));
                 count.headroom > 0 || share >= part(after, alpha)
             }
         }
     }
 
     /// Bytes of an ingress in the switch.
-    pub fn bytes(&self, port: u16, priority: u8) -> u64 {
-        let count = self.counts[Self::index(port, priority)];
+    pub fn bytes(&self, ingress: Ingress) -> u64 {
+        let count = self.counts[Self::index(ingress)];
         count.held + count.headroom
     }
 
@@ -299,6 +372,10 @@ fn part(bytes: u64, alpha: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        config::{Alpha, Headroom, Pfc, Threshold},
+        fabric::buffer::SharedBuffer,
+    };
     use proptest::prelude::*;
 
     fn rules(threshold: Threshold, headroom: Headroom) -> Rules {
@@ -316,29 +393,34 @@ mod tests {
         Threshold::Dynamic { alpha, reserve: 4096, resume_offset: 3072 }
     }
 
-    #[test]
-    fn headroom_is_what_can_still_arrive() {
-        let rules = rules(dynamic(Alpha::ByRate), Headroom::Computed);
-        // 100 Gbit/s is 12.5 bytes per nanosecond: 2 us of cable are 25,000 bytes.
-        let frames = 2 * 1020 + 84 + 1000;
-        assert_eq!(rules.needed(Rate::from_gbps(100), Time::from_us(1)), 25_000 + frames);
-        let slow = Rules { pfc: Pfc { response_delay: Time::from_us(2), ..rules.pfc.clone() }, ..rules };
-        assert_eq!(slow.needed(Rate::from_gbps(100), Time::from_us(1)), 50_000 + frames);
+    fn at(port: u16, priority: u8) -> Ingress {
+        Ingress { port, priority }
     }
 
-    #[test]
-    fn the_lineage_gives_faster_ports_a_larger_part() {
-        let rules = rules(dynamic(Alpha::ByRate), Headroom::RateTimesDelay(3.0));
-        let of = |gbps| rules.limits(Rate::from_gbps(gbps), Time::from_us(1));
-        let alpha = |limits: Limits| match limits.threshold {
-            Bounds::Dynamic { alpha, .. } => alpha as f64 / f64::from(1 << ALPHA_BITS),
-            Bounds::Static { .. } => 0.0,
-        };
-        assert_eq!(
-            [25, 100, 200, 400, 800, 1600].map(|gbps| alpha(of(gbps))),
-            [0.125, 0.125, 0.25, 0.5, 1.0, 1.0]
-        );
-        assert_eq!((of(100).headroom, of(400).headroom), (37_500, 150_000));
+    fn accounts(
+        rules: &Rules,
+        ports: &[(Rate, Time)],
+        policy: Buffer,
+        buffer: &mut SharedBuffer,
+    ) -> Accounts {
+        let accounts = Accounts::new(rules, ports, policy);
+        buffer.set_aside(accounts.own());
+        accounts
+    }
+
+    fn enter(
+        accounts: &mut Accounts,
+        buffer: &mut SharedBuffer,
+        port: u16,
+        priority: u8,
+        bytes: u64,
+    ) -> bool {
+        let charge = accounts.enter(at(port, priority), bytes, buffer.level());
+        charge.inspect(|charge| buffer.take(*charge)).is_some()
+    }
+
+    fn leave(accounts: &mut Accounts, buffer: &mut SharedBuffer, port: u16, priority: u8, bytes: u64) {
+        buffer.give_back(accounts.leave(at(port, priority), bytes));
     }
 
     #[test]
@@ -346,54 +428,59 @@ mod tests {
         let size = crate::config::Size::Bytes;
         let rules =
             rules(Threshold::Static { xoff: size(3000), xon: Some(size(1000)) }, Headroom::Bytes(2000));
-        let buffer = Buffer::Shared { total: 100_000, alpha: (1, 1), reserve: 0 };
-        let mut memory = Memory::new(buffer, 0);
-        let mut accounts =
-            Accounts::new(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], buffer, &mut memory);
-        assert_eq!(memory.free(), 100_000 - 2 * 2 * 5000);
+        let policy = Buffer::Shared { total: 100_000, alpha: (1, 1), reserve: 0 };
+        let mut buffer = SharedBuffer::new(policy, 0);
+        let mut accounts = accounts(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
+        assert_eq!(buffer.level().free, 100_000 - 2 * 2 * 5000);
         let mut seen = Vec::new();
         for _ in 0..6 {
-            let before = accounts.reaches(1, 0, 1000, &memory);
-            let entered = accounts.enter(1, 0, 1000, &mut memory);
-            seen.push((before, entered, accounts.is_high(1, 0, &memory), accounts.is_high(1, 1, &memory)));
+            let before = accounts.reaches(at(1, 0), 1000, buffer.level());
+            let entered = enter(&mut accounts, &mut buffer, 1, 0, 1000);
+            seen.push((
+                before,
+                entered,
+                accounts.is_high(at(1, 0), buffer.level()),
+                accounts.is_high(at(1, 1), buffer.level()),
+            ));
         }
         let (low, high, full) =
             ((false, true, false, false), (true, true, true, false), (true, false, true, false));
         assert_eq!(seen, [low, low, high, high, high, full]);
         for left in [4000, 3000, 2000, 1000] {
-            assert!(!accounts.is_low(1, 0, &memory));
-            accounts.leave(1, 0, 1000, &mut memory);
-            assert_eq!(accounts.bytes(1, 0), left);
+            assert!(!accounts.is_low(at(1, 0), buffer.level()));
+            leave(&mut accounts, &mut buffer, 1, 0, 1000);
+            assert_eq!(accounts.bytes(at(1, 0)), left);
         }
-        assert!(accounts.is_low(1, 0, &memory));
+        assert!(accounts.is_low(at(1, 0), buffer.level()));
     }
 
     /// One ingress alone may take alpha / (1 + alpha) of the pool and its reserve; then the headroom, of which what leaves
     /// leaves first; and it goes on when it is far enough below the threshold again.
     #[test]
-    fn a_dynamic_threshold_follows_the_free_memory() {
+    fn a_dynamic_threshold_follows_the_free_buffer() {
         let rules = rules(dynamic(Alpha::Fixed(1, 8)), Headroom::Bytes(1_000));
         // Two priorities of two ports have 4,096 and 1,000 each; 90,000 are shared.
-        let buffer = Buffer::Shared { total: 90_000 + 4 * 5_096, alpha: (1, 1), reserve: 0 };
-        let mut memory = Memory::new(buffer, 0);
-        let mut accounts =
-            Accounts::new(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], buffer, &mut memory);
+        let policy = Buffer::Shared { total: 90_000 + 4 * 5_096, alpha: (1, 1), reserve: 0 };
+        let mut buffer = SharedBuffer::new(policy, 0);
+        let mut accounts = accounts(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
         let mut entered = 0;
-        while !accounts.is_high(0, 1, &memory) {
-            assert!(accounts.enter(0, 1, 1, &mut memory));
+        while !accounts.is_high(at(0, 1), buffer.level()) {
+            assert!(enter(&mut accounts, &mut buffer, 0, 1, 1));
             entered += 1;
         }
         // At 10,000 shared bytes an eighth of the other 80,000 is reached.
-        assert_eq!((entered, memory.free()), (4_096 + 10_000, 80_000));
-        assert_eq!((0..2_000).filter(|_| accounts.enter(0, 1, 1, &mut memory)).count(), 1_000);
-        assert_eq!(memory.free(), 80_000);
+        assert_eq!((entered, buffer.level().free), (4_096 + 10_000, 80_000));
+        assert_eq!((0..2_000).filter(|_| enter(&mut accounts, &mut buffer, 0, 1, 1)).count(), 1_000);
+        assert_eq!(buffer.level().free, 80_000);
         // Another ingress lowers the threshold for all.
-        assert!(!accounts.is_high(1, 1, &memory) && accounts.enter(1, 1, 12_000, &mut memory));
-        assert_eq!(memory.free(), 80_000 - (12_000 - 4_096));
-        accounts.leave(1, 1, 12_000, &mut memory);
+        assert!(
+            !accounts.is_high(at(1, 1), buffer.level()) && enter(&mut accounts, &mut buffer, 1, 1, 12_000)
+        );
+        assert_eq!(buffer.level().free, 80_000 - (12_000 - 4_096));
+        leave(&mut accounts, &mut buffer, 1, 1, 12_000);
         let mut left = 0;
-        while !accounts.is_low(0, 1, &memory) {
-            accounts.leave(0, 1, 1, &mut memory);
+        while !accounts.is_low(at(0, 1), buffer.level()) {
+            leave(&mut accounts, &mut buffer, 0, 1, 1);
             left += 1;
         }
         // The headroom, then until s + 3,072 <= (90,000 - s) / 8: s = 7,269.
@@ -401,10 +488,10 @@ mod tests {
     }
 
     proptest! {
-        /// No ingress takes more than its own and the shared memory, what it may not have it does not get, everything
+        /// No ingress takes more than its own and the shared buffer, what it may not have it does not get, everything
         /// comes back, and what was put off makes thresholds look nearer, never farther.
         #[test]
-        fn memory_is_shared_out_and_comes_back(
+        fn buffer_is_shared_out_and_comes_back(
             steps in proptest::collection::vec((0u16..3, 0u8..2, 64u64..1500, any::<bool>()), 1..300),
             alpha in (1u32..64, 1u32..16),
             headroom in 0u64..5000,
@@ -415,38 +502,37 @@ mod tests {
                 None => Threshold::Dynamic { alpha: Alpha::Fixed(alpha.0, alpha.1), reserve: 1000, resume_offset: 500 },
             };
             let rules = rules(threshold, Headroom::Bytes(headroom));
-            let buffer = Buffer::Shared { total: 70_000, alpha: (1, 1), reserve: 0 };
-            let mut memory = Memory::new(buffer, 0);
-            let mut accounts =
-                Accounts::new(&rules, &[(Rate::from_gbps(100), Time::ZERO); 3], buffer, &mut memory);
-            let free = memory.free();
+            let policy = Buffer::Shared { total: 70_000, alpha: (1, 1), reserve: 0 };
+            let mut buffer = SharedBuffer::new(policy, 0);
+            let mut accounts = accounts(&rules, &[(Rate::from_gbps(100), Time::ZERO); 3], policy, &mut buffer);
+            let free = buffer.level().free;
             let mut inside: Vec<(u16, u8, u64)> = Vec::new();
             for (port, priority, bytes, enters) in steps {
                 if enters {
-                    let (before, reaches) = (accounts.clone(), accounts.reaches(port, priority, bytes, &memory));
-                    let mut early = memory;
-                    if accounts.enter(port, priority, bytes, &mut memory) {
+                    let (before, reaches) = (accounts.clone(), accounts.reaches(at(port, priority), bytes, buffer.level()));
+                    let mut early = buffer;
+                    if enter(&mut accounts, &mut buffer, port, priority, bytes) {
                         inside.push((port, priority, bytes));
-                        prop_assert_eq!(reaches, accounts.is_high(port, priority, &memory));
+                        prop_assert_eq!(reaches, accounts.is_high(at(port, priority), buffer.level()));
                         // Had something left before, no new threshold would have been reached.
                         if let Some((other, its, size)) = inside.first().copied().filter(|_| inside.len() > 1 && !reaches) {
                             let mut caught_up = before;
-                            caught_up.leave(other, its, size, &mut early);
-                            prop_assert!(!caught_up.reaches(port, priority, bytes, &early));
+                            leave(&mut caught_up, &mut early, other, its, size);
+                            prop_assert!(!caught_up.reaches(at(port, priority), bytes, early.level()));
                         }
                     } else {
                         prop_assert!(reaches, "only an ingress above its threshold is refused");
                     }
                 } else if let Some((port, priority, bytes)) = inside.pop() {
-                    accounts.leave(port, priority, bytes, &mut memory);
+                    leave(&mut accounts, &mut buffer, port, priority, bytes);
                 }
                 let sum: u64 = inside.iter().map(|packet| packet.2).sum();
-                prop_assert!(sum <= 70_000 && memory.used() == sum && accounts.total_bytes() == sum);
+                prop_assert!(sum <= 70_000 && buffer.level().used == sum && accounts.total_bytes() == sum);
             }
             for (port, priority, bytes) in inside {
-                accounts.leave(port, priority, bytes, &mut memory);
+                leave(&mut accounts, &mut buffer, port, priority, bytes);
             }
-            prop_assert_eq!((memory.used(), memory.free(), accounts.total_bytes()), (0, free, 0));
+            prop_assert_eq!((buffer.level().used, buffer.level().free, accounts.total_bytes()), (0, free, 0));
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod detours;
 mod divider;
 mod pinned;
+pub mod router;
 mod tables;
 mod ways;
 
@@ -10,6 +11,7 @@ use super::topology::Node;
 pub use detours::{Around, Detours, Direction, Order};
 pub use divider::Divider;
 pub use pinned::{PinError, Pinned, pin};
+pub use router::Router;
 use std::hint::select_unpredictable;
 pub use tables::{TooManySets, tables};
 pub use ways::Ways;

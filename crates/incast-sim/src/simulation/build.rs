@@ -5,6 +5,7 @@ use super::{
     domain::{Domain, Node},
     lossless,
     partition::Partition,
+    scheduling,
 };
 use crate::{
     application::FlowSpec,
@@ -23,7 +24,7 @@ use crate::{
     probe::PacketTrace,
     routing::{self, Around, Detours, Order, Rule, Ways},
     settings::{Class, Peers, Settings},
-    switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Routes, Switch},
+    switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch},
     topology::{Ports, Topology},
 };
 use incast_cc::{
@@ -98,6 +99,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
     }
     check_trim(switch)?;
+    scheduling::check_scheduler(switch)?;
     for scheduler in &host.schedulers {
         if scheduler.priorities() > switch.priorities {
             return Err(refuse(
@@ -348,7 +350,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 Node::Host(Host::new(settings, node, base, link, input, flows, application))
             })
         } else {
-            let alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
+            let is_alone = partition.nodes[partition.domain_of[node as usize] as usize].len() == 1;
             let rules =
                 epochs.rules.iter().map(|rules| rules[(node - topology.hosts) as usize].clone()).collect();
             let probe = probes.ports.as_ref().and_then(|(every, ports)| {
@@ -358,11 +360,12 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
                 here.dedup();
                 (!here.is_empty()).then_some((*every, here))
             });
-            let to_hosts = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
+            let leads_to_host = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
             let number = node - topology.hosts;
             let of = |detours| Around::new(detours, &epochs.order, topology.hosts, number);
             let routes = Routes { rules, around: epochs.detours.iter().map(of).collect() };
-            Some(Node::Switch(Switch::new(settings, node, base, ends(node), to_hosts, routes, probe, alone)))
+            let place = Place { node, base, is_alone, links: ends(node), leads_to_host, routes, probe };
+            Some(Node::Switch(Switch::new(settings, place)))
         }
     });
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();

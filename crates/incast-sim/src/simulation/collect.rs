@@ -19,7 +19,6 @@ use crate::{
     routing::{self, Rule},
     sender::flow,
     settings::Settings,
-    switch,
     topology::{Link, Topology},
 };
 use incast_units::Time;
@@ -220,9 +219,8 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
     packet.entropy = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
     let mut choose = |rule: &Rule, node| match settings.switch.load_balancing {
-        LoadBalancing::Ecmp | LoadBalancing::Spray => {
-            rule.pick(destination, routing::entropy(packet.entropy, switch::salt(settings.seed, node)))
-        }
+        LoadBalancing::Ecmp | LoadBalancing::Spray => rule
+            .pick(destination, routing::entropy(packet.entropy, routing::router::salt(settings.seed, node))),
         LoadBalancing::Pinned | LoadBalancing::Permuted => {
             let (port, entropy) = rule.pick_pinned(&packet)?;
             packet.entropy = entropy;

@@ -10,6 +10,7 @@ mod domain;
 mod lossless;
 mod memory;
 mod partition;
+mod scheduling;
 
 use self::{deadlock::Watch, domain::Domain};
 use crate::{
@@ -26,6 +27,7 @@ pub use channels::check_channels;
 pub use credits::{check_credits, credit_rules};
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
+pub use scheduling::check_scheduler;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]

@@ -1,302 +1,302 @@
-//! The in-switch agent: what it is asked, what it is told, and what becomes of its verdicts.
+//! The host of an in-switch agent: its timer, its random numbers, and its view of the switch.
 
-use super::{Port, Switch, channels::Channels, hold::Holding};
+use super::{channels::VirtualChannels, egress::Egress, hold::Hold};
 use crate::{
-    engine::Event,
+    engine::random::mix,
     fabric::{
-        buffer::Memory,
-        node::{NodeContext, class},
+        buffer::SharedBuffer,
         packet::{Kind, Packet},
-        queue::{MADE_HERE, Origin, Pool, Queue},
+        queue::Ingress,
     },
-    probe::{EventKind, EventRecord},
-    routing::{self, Rule},
+    probe::EventRecord,
+    routing::Router,
+    settings::Settings,
 };
 use incast_cc::{
-    agent::{Codepoint, FlowAddress, Marker, Notification, PacketView, PortView, SwitchView, Verdict},
+    agent::{
+        FlowAddress, Marker, Notification, Order, PacketView, PortSetup, PortView, Site, SwitchView, Verdict,
+    },
     registry::Agent,
 };
 use incast_units::{Rate, Time};
 
-impl Switch<'_> {
-    /// Asks the agent about the packet at hand, which is to wait.
-    #[inline]
-    pub(super) fn consult_enqueue(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, context.now());
-        let description = describe(packet, self.origin.port, self.node);
-        let (agent, beside) = self.beside();
-        agent.on_enqueue(&view, &description, &beside, &mut verdict);
-        self.plan_agent(context);
-        verdict
+/// Purpose of the random streams of agents.
+const AGENT_STREAM: u32 = 0x4c4f_5453;
+
+/// What each event adds to its port's random stream: 2^64 over the golden ratio, as in SplitMix64.
+const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct AgentHost {
+    agent: Agent,
+    /// There is no agent. Kept beside it, because it is looked at for every packet and the agent may be large.
+    is_none: bool,
+    /// The agent treats each port by itself: see [`incast_cc::agent::AgentInfo::by_port`].
+    by_port: bool,
+    /// The pending event of its timer.
+    timer: Time,
+    /// The state of the random stream of each port; empty without an agent.
+    random: Vec<u64>,
+    /// Reused between calls; empty outside of them.
+    notifications: Vec<Notification>,
+}
+
+impl AgentHost {
+    /// The agent of switch `node`.
+    pub fn new(settings: &Settings, node: u32, ports: &[PortSetup]) -> Self {
+        let parameters = &settings.switch.agent;
+        let agent = parameters.install(&Site { ports, priorities: settings.switch.priorities });
+        let stream = |port: usize| {
+            mix(mix(settings.seed ^ u64::from(AGENT_STREAM)) ^ u64::from(node) << 16 ^ port as u64)
+        };
+        let random = (0..ports.len()).filter(|_| !agent.is_none()).map(stream).collect();
+        Self {
+            is_none: agent.is_none(),
+            by_port: parameters.info().is_some_and(|info| info.by_port),
+            agent,
+            timer: Time::MAX,
+            random,
+            notifications: Vec::new(),
+        }
     }
 
-    /// The agent need not be asked about a packet that enters a queue of so many bytes; any packet that leaves, for 0.
+    /// There is no agent.
     #[inline]
-    pub(super) fn is_indifferent(&self, port: usize, queued: u64) -> bool {
+    pub fn is_none(&self) -> bool {
+        self.is_none
+    }
+
+    /// The agent looks at all ports, and may choose another one for a packet.
+    #[inline]
+    pub fn chooses_port(&self) -> bool {
+        !self.is_none && !self.by_port
+    }
+
+    /// The agent treats each port by itself.
+    #[inline]
+    pub fn is_by_port(&self) -> bool {
+        self.by_port
+    }
+
+    /// The agent need not see a packet that enters a queue of so many bytes; for 0, nor any packet that leaves.
+    #[inline]
+    pub fn skips(&self, port: usize, queued: u64) -> bool {
         self.by_port && self.agent.indifferent_up_to(port as u16).is_some_and(|most| queued <= most)
     }
 
-    /// What an agent that looks at all ports wants done with a packet that enters; returns the port it goes to.
-    pub(super) fn redirect(
-        &mut self,
-        port: usize,
-        packet: &mut Packet,
-        verdict: &Verdict,
-        context: &mut impl NodeContext,
-    ) -> usize {
-        self.obey(port, packet, context.now(), verdict, context);
-        match verdict.deflect_to.map(usize::from) {
-            Some(other) if other != port => {
-                assert!(other < self.ports.len(), "an agent deflects to port {other}, which does not exist");
-                self.deflect(other, packet, context.now());
-                other
-            }
-            _ => port,
-        }
-    }
-
-    /// A packet takes another port than the usual one.
-    pub(super) fn deflect(&mut self, port: usize, packet: &mut Packet, now: Time) {
-        packet.deflect();
-        if packet.kind == Kind::Data {
-            self.counters.deflections += 1;
-            self.recorder.packet(now, self.node, port as u16, EventKind::Deflection, packet);
-        }
-    }
-
-    /// Asks the agent about a packet that leaves at `now`.
+    /// The state of a queue, with a random number of this event's own.
     #[inline]
-    pub(super) fn consult_dequeue(
-        &mut self,
-        port: usize,
-        now: Time,
-        ingress: u16,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
-        let view = self.view(port, packet.priority, now);
-        let description = describe(packet, ingress, self.node);
-        let (agent, beside) = self.beside();
-        agent.on_dequeue(&view, &description, &beside, &mut verdict);
-        debug_assert!(!self.by_port || verdict.notify.is_none(), "an agent that acts by port notifies");
-        if !self.by_port {
-            self.plan_agent(context);
-        }
-        verdict
-    }
-
-    /// Tells the agent of a packet that will not leave.
-    #[inline(never)]
-    pub(super) fn report_drop(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
-        if !self.plain {
-            let view = self.view(port, packet.priority, context.now());
-            self.agent.on_drop(&view, &describe(packet, self.origin.port, self.node));
-            self.plan_agent(context);
-        }
-    }
-
-    /// Does what the agent wants done with a packet.
-    pub(super) fn obey(
-        &mut self,
-        port: usize,
-        packet: &mut Packet,
-        now: Time,
-        verdict: &Verdict,
-        context: &mut impl NodeContext,
-    ) {
-        match verdict.mark {
-            Codepoint::None => {}
-            _ if !packet.ecn_capable() => {}
-            Codepoint::UndeterminedExperienced => packet.mark_undetermined(),
-            Codepoint::CongestionExperienced => {
-                let mark = self.count_mark(port, packet, now);
-                packet.mark_as(mark);
-            }
-        }
-        if let Some(cnp) = verdict.notify {
-            let flow = describe(packet, MADE_HERE, self.node).flow;
-            self.notify(&Notification { flow, cnp }, context);
-        }
-    }
-
-    /// Sends a congestion notification to the source of a flow.
-    fn notify(&mut self, notification: &Notification, context: &mut impl NodeContext) {
-        let Notification { flow, cnp } = notification;
-        let class = &self.settings.classes[usize::from(flow.class)];
-        let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
-        packet.set_cnp(cnp);
-        packet.entropy = flow.entropy;
-        packet.wire = class.format.notification as u16;
-        packet.priority = class.notification_priority;
-        packet.class = flow.class;
-        self.counters.created_bytes += u64::from(packet.wire);
-        self.forward(MADE_HERE, &packet, None, context);
-    }
-
-    /// When the agent first wants to be called.
-    pub fn first_timer(&mut self) -> Option<Time> {
-        self.agent_event = self.agent.next_timer();
-        (self.agent_event != Time::MAX).then_some(self.agent_event)
-    }
-
-    /// Sees to it that the agent's timer is not missed.
-    #[inline]
-    pub(super) fn plan_agent(&mut self, context: &mut impl NodeContext) {
-        let next = self.agent.next_timer();
-        if next < self.agent_event {
-            self.agent_event = next.max(context.now());
-            let event = Event { class: class::AGENT, entity: self.base, payload: 0 };
-            context.schedule(self.agent_event, event);
-        }
-    }
-
-    #[cold]
-    pub(super) fn on_agent_timer(&mut self, context: &mut impl NodeContext) {
-        let now = context.now();
-        if self.agent_event != now {
-            return;
-        }
-        self.agent_event = Time::MAX;
-        if self.lazy {
-            self.catch_up(context);
-        }
-        if self.agent.next_timer() <= now {
-            let mut notifications = std::mem::take(&mut self.notifications);
-            let (agent, beside) = self.beside();
-            agent.on_timer(now, &beside, &mut |notification| notifications.push(notification));
-            notifications.drain(..).for_each(|notification| self.notify(&notification, context));
-            self.notifications = notifications;
-        }
-        self.carry_out(context);
-        self.plan_agent(context);
-    }
-
-    /// A queue as the agent sees it, with a random number of its own.
-    #[inline]
-    pub(super) fn view(&mut self, port: usize, priority: u8, now: Time) -> PortView {
-        let stream = &mut self.lots[port];
+    fn view(&mut self, port: usize, priority: u8, now: Time, egress: &Egress) -> PortView {
+        let stream = &mut self.random[port];
         *stream = stream.wrapping_add(WEYL);
         PortView {
             now,
             port: port as u16,
             priority,
-            queue_bytes: self.queues[self.index(port, priority)].bytes(),
-            rate: self.ports[port].link.rate(),
-            stream: self.lots[port],
+            queue_bytes: egress.queue_bytes(port, priority),
+            rate: egress.port(port).link.rate(),
+            stream: *stream,
         }
     }
 
-    /// The rest of the switch beside its agent.
-    pub(super) fn beside(&mut self) -> (&mut Agent, Beside<'_>) {
-        let Self {
-            agent, ports, queues, pool, rule, priorities, memory, holding, channels, node, salt, ..
-        } = self;
-        let (priorities, salt) = (*priorities as u8, *salt);
-        let (holding, channels) = (holding.as_deref(), channels.as_deref());
-        (
-            agent,
-            Beside { ports, queues, pool, rule, priorities, memory, holding, channels, node: *node, salt },
-        )
+    /// A packet is about to enter a queue.
+    #[inline]
+    pub fn on_enqueue(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        now: Time,
+        switch: &AgentContext<'_>,
+    ) -> Verdict {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, now, switch.egress);
+        self.agent.on_enqueue(&view, &describe(packet, ingress, switch.node), switch, &mut verdict);
+        verdict
+    }
+
+    /// A packet leaves its queue.
+    #[inline]
+    pub fn on_dequeue(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        now: Time,
+        switch: &AgentContext<'_>,
+    ) -> Verdict {
+        let mut verdict = Verdict::default();
+        let view = self.view(port, packet.priority, now, switch.egress);
+        self.agent.on_dequeue(&view, &describe(packet, ingress, switch.node), switch, &mut verdict);
+        debug_assert!(!self.by_port || verdict.notify.is_none(), "an agent that acts by port notifies");
+        verdict
+    }
+
+    /// A packet will not leave: it was dropped, or its link is down.
+    pub fn on_drop(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        now: Time,
+        switch: &AgentContext<'_>,
+    ) {
+        let view = self.view(port, packet.priority, now, switch.egress);
+        self.agent.on_drop(&view, &describe(packet, ingress, switch.node));
+    }
+
+    /// A queue was paused, or resumed.
+    pub fn on_edge(
+        &mut self,
+        port: usize,
+        priority: u8,
+        is_pause: bool,
+        now: Time,
+        switch: &AgentContext<'_>,
+    ) {
+        let view = self.view(port, priority, now, switch.egress);
+        if is_pause {
+            self.agent.on_pause(&view);
+        } else {
+            self.agent.on_resume(&view);
+        }
+    }
+
+    /// An event of the timer. Returns `None` if it is out of date, else the notifications to be sent; give them back with
+    /// [`Self::recycle`].
+    pub fn on_timer(&mut self, now: Time, switch: &AgentContext<'_>) -> Vec<Notification> {
+        let mut notifications = std::mem::take(&mut self.notifications);
+        if self.agent.next_timer() <= now {
+            self.agent.on_timer(now, switch, &mut |notification| notifications.push(notification));
+        }
+        notifications
+    }
+
+    /// Keeps the memory of notifications that have been sent.
+    pub fn recycle(&mut self, mut notifications: Vec<Notification>) {
+        notifications.clear();
+        self.notifications = notifications;
+    }
+
+    /// An answer to a marker of this switch arrived.
+    pub fn on_answer(&mut self, now: Time, name: u64) {
+        self.agent.on_answer(now, name);
+    }
+
+    /// Routes have changed.
+    pub fn on_routes(&mut self, switch: &AgentContext<'_>) {
+        self.agent.on_routes(switch);
+    }
+
+    /// The next thing that the agent orders.
+    #[inline]
+    pub fn next_order(&mut self) -> Option<Order> {
+        self.agent.take_order()
+    }
+
+    /// The time of the agent's first timer.
+    pub fn first_timer(&mut self) -> Option<Time> {
+        self.timer = self.agent.next_timer();
+        (self.timer != Time::MAX).then_some(self.timer)
+    }
+
+    /// The time for which an event of the timer has to be scheduled, unless one is pending for then or earlier.
+    #[inline]
+    pub fn plan_timer(&mut self, now: Time) -> Option<Time> {
+        let next = self.agent.next_timer();
+        let is_earlier = next < self.timer;
+        if is_earlier {
+            self.timer = next.max(now);
+        }
+        is_earlier.then_some(self.timer)
+    }
+
+    /// An event of the timer has come. False if it is out of date.
+    pub fn begin_timer(&mut self, now: Time) -> bool {
+        let is_current = self.timer == now;
+        if is_current {
+            self.timer = Time::MAX;
+        }
+        is_current
     }
 }
 
-/// What each event adds to its port's random stream: 2^64 over the golden ratio, as in SplitMix64.
-const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// See [`SwitchView`].
-pub(super) struct Beside<'s> {
-    ports: &'s [Port],
-    queues: &'s [Queue],
-    pool: &'s Pool,
-    rule: &'s Rule,
-    priorities: u8,
-    memory: &'s Memory,
-    holding: Option<&'s Holding>,
-    channels: Option<&'s Channels>,
-    node: u32,
-    salt: u32,
+/// The switch as its agent sees it: see [`SwitchView`].
+pub(super) struct AgentContext<'s> {
+    pub egress: &'s Egress,
+    pub router: &'s Router,
+    pub buffer: &'s SharedBuffer,
+    pub hold: Option<&'s Hold>,
+    pub channels: Option<&'s VirtualChannels>,
+    pub node: u32,
 }
 
-impl SwitchView for Beside<'_> {
+impl SwitchView for AgentContext<'_> {
     fn ports(&self) -> u16 {
-        self.ports.len() as u16
+        self.egress.ports().len() as u16
     }
     fn priorities(&self) -> u8 {
-        self.priorities
+        self.egress.priorities() as u8
     }
     fn queue_bytes(&self, port: u16, priority: u8) -> u64 {
-        self.queues[usize::from(priority) * self.ports.len() + usize::from(port)].bytes()
+        self.egress.queue_bytes(usize::from(port), priority)
     }
     fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView> {
-        let queue = &self.queues[usize::from(priority) * self.ports.len() + usize::from(port)];
-        self.pool.packets(queue).map(|(packet, origin)| describe(packet, origin.port, self.node))
+        let packets = self.egress.packets(usize::from(port), priority);
+        packets.map(|(packet, ingress)| describe(packet, ingress, self.node))
     }
     fn rate(&self, port: u16) -> Rate {
-        self.ports[usize::from(port)].link.rate()
+        self.egress.port(usize::from(port)).link.rate()
     }
     fn may_send(&self, port: u16, priority: u8) -> bool {
-        let port = &self.ports[usize::from(port)];
+        let port = self.egress.port(usize::from(port));
         port.link.is_up() && port.permission.allowed(1 << priority) != 0
     }
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16> {
-        self.rule.alternatives(destination)
+        self.router.alternatives(destination)
     }
     fn longer_ways(&self, destination: u32) -> impl Iterator<Item = u16> {
-        let longer = self.holding.map(|holding| holding.around.longer_ways(destination));
-        let usual = move |port: &u16| self.rule.alternatives(destination).any(|usual| usual == *port);
+        let longer = self.hold.map(|hold| hold.around().longer_ways(destination));
+        let usual = move |port: &u16| self.router.alternatives(destination).any(|usual| usual == *port);
         longer.into_iter().flatten().filter(move |port| !usual(port))
     }
     fn leads_to_host(&self, port: u16) -> bool {
-        self.holding.is_some_and(|holding| holding.around.leads_to_host(port))
+        self.hold.is_some_and(|hold| hold.around().leads_to_host(port))
     }
     fn channels(&self) -> u8 {
-        self.channels.map_or(1, Channels::count)
+        self.channels.map_or(1, VirtualChannels::count)
     }
     fn has_channels(&self, ingress: u16, port: u16, priority: u8, destination: u32) -> bool {
-        let Some(holding) = self.holding.filter(|holding| holding.needs_channels) else { return true };
+        let Some(hold) = self.hold.filter(|hold| hold.needs_channels()) else { return true };
         let channel = self.channels.map_or(0, |channels| priority % channels.count());
-        holding
-            .around
-            .needs(ingress, port, destination)
-            .is_some_and(|needs| channel + needs < self.channels())
+        let needs = hold.around().needs(ingress, port, destination);
+        needs.is_some_and(|needs| channel + needs < self.channels())
     }
     fn has_room(&self, port: u16, bytes: u32) -> bool {
-        let out = &self.ports[usize::from(port)];
-        out.link.is_up() && self.memory.admits_beside(u64::from(bytes), 0, out.waiting_bytes)
+        let out = self.egress.port(usize::from(port));
+        out.link.is_up() && self.buffer.admits_held(u64::from(bytes), 0, out.waiting_bytes)
     }
     fn leaving_priority(&self, ingress: u16, port: u16, priority: u8) -> u8 {
-        let origin = Origin { port: ingress, priority };
-        self.channels.map_or(priority, |channels| channels.of(origin, usize::from(port)))
+        let ingress = Ingress { port: ingress, priority };
+        self.channels.map_or(priority, |channels| channels.queue(ingress, usize::from(port)))
     }
     fn usual_port(&self, flow: &FlowAddress) -> Option<u16> {
-        self.rule.pick(flow.destination, routing::entropy(flow.entropy, self.salt))
+        self.router.of_flow(flow.destination, flow.entropy)
     }
     fn is_up(&self, port: u16) -> bool {
-        self.ports[usize::from(port)].link.is_up()
+        self.egress.port(usize::from(port)).link.is_up()
     }
     fn held_bytes(&self, port: u16) -> u64 {
-        self.holding.map_or(0, |holding| holding.bytes[usize::from(port)])
+        self.hold.map_or(0, |hold| hold.bytes(usize::from(port)))
     }
 }
 
-fn describe(packet: &Packet, ingress: u16, node: u32) -> PacketView {
+/// A packet as an agent of switch `node` sees it.
+fn describe(packet: &Packet, ingress: Ingress, node: u32) -> PacketView {
     PacketView {
-        flow: FlowAddress {
-            source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
-            destination: packet.destination,
-            sequence: packet.sequence,
-            slot: packet.slot,
-            entropy: packet.entropy,
-            class: packet.class,
-        },
-        ingress: (ingress != MADE_HERE).then_some(ingress),
+        flow: flow_of(packet),
+        ingress: (!ingress.is_local()).then_some(ingress.port),
         bytes: u32::from(packet.wire),
         ecn_capable: packet.ecn_capable(),
         codepoint: packet.codepoint(),
@@ -304,5 +304,17 @@ fn describe(packet: &Packet, ingress: u16, node: u32) -> PacketView {
         deflections: packet.deflections(),
         marker: (packet.kind == Kind::Marker)
             .then(|| Marker { name: packet.value(), is_own: packet.position == node }),
+    }
+}
+
+/// Where notifications for the flow of a packet go.
+pub(super) fn flow_of(packet: &Packet) -> FlowAddress {
+    FlowAddress {
+        source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
+        destination: packet.destination,
+        sequence: packet.sequence,
+        slot: packet.slot,
+        entropy: packet.entropy,
+        class: packet.class,
     }
 }

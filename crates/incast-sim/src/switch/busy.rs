@@ -1,13 +1,13 @@
-//! The ports with something waiting, where departures are lazy.
+//! The ports with something queued, while departures are lazy.
 
-/// A set of ports. Adding one that is there already takes no branch: no processor guesses which packet is the first.
+/// A set of ports. Inserting takes no branch: whether a packet is the first of its port is unpredictable.
 #[derive(Debug)]
 pub(super) struct BusyPorts {
     words: Vec<u64>,
 }
 
 impl BusyPorts {
-    /// None of so many ports.
+    /// The empty set, for so many ports.
     pub fn none_of(ports: usize) -> Self {
         Self { words: vec![0; ports.div_ceil(64)] }
     }
@@ -22,7 +22,7 @@ impl BusyPorts {
         self.words[port / 64] &= !(1 << (port % 64));
     }
 
-    /// The first one from `port` on.
+    /// The first port of the set from `port` on.
     #[inline]
     pub fn first_from(&self, port: usize) -> Option<usize> {
         let mut index = port / 64;
@@ -34,7 +34,7 @@ impl BusyPorts {
         Some(index * 64 + word.trailing_zeros() as usize)
     }
 
-    /// All of them, ascending.
+    /// All ports of the set, ascending.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(self.first_from(0), |port| self.first_from(port + 1))

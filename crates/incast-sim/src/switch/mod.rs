@@ -1,122 +1,86 @@
-//! A store-and-forward switch: routing, buffer admission, egress queues, marking, agents.
+//! A store-and-forward switch, put together from components that own their state.
 //!
-//! A packet's way through it: `ingress`, `enqueue`, `dequeue`; `agent` where one is asked on the way. Two kinds of
-//! switch have ingress and egress in one piece: those that only forward (`bare`) and those that also trim (`trim`).
-//! Most switches of large runs are of these kinds, and what each step would ask about is known there once for all.
-//! The other way would give the same results, and takes over where more has to be asked after all.
+//! This file is a packet's way through it, from top to bottom: arrive, route, admit to the buffer, account for flow control,
+//! mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the switch calls
+//! them. What other events do is in [`control`] (links, pause frames, credits, departures), [`orders`] (the agent's
+//! timer and what it orders), and [`overflow`] (trimming). The path is generic over [`Features`] and compiled for each kind
+//! of switch.
 
 mod agent;
-mod bare;
+mod aqm;
+mod build;
 mod busy;
-mod change;
 mod channels;
-mod credits;
-mod dequeue;
-mod enqueue;
+mod control;
+mod egress;
+mod features;
 mod hold;
-mod ingress;
-mod pfc;
-mod prefetch;
-mod sample;
-mod trim;
+mod inspect;
+mod orders;
+mod overflow;
+pub mod scheduler;
 
-use self::busy::BusyPorts;
-use super::routing::{self, Around, Rule};
-use crate::{
-    config::{Buffer, Ecn, LoadBalancing},
-    engine::{
-        Event,
-        random::{Stream, mix},
-    },
-    probe::{PacketTrace, PortProbe, Recorder},
-    settings::Settings,
+pub use self::build::{Place, Routes};
+use self::{
+    agent::AgentHost,
+    aqm::Aqm,
+    channels::VirtualChannels,
+    egress::Egress,
+    features::{All, Features, Forwarding, Kind, Trimming as Trims},
+    hold::Hold,
 };
 use crate::{
+    engine::Event,
     fabric::{
-        buffer::Memory,
-        link::{Receiver, Transmitter},
-        node::{NodeContext, class},
-        packet::Packet,
-        queue::{Origin, Pool, Queue},
+        buffer::SharedBuffer,
+        link::Receiver,
+        node::{Arrivals, NodeContext, class},
+        packet::{Packet, Telemetry},
+        queue::Ingress,
         trim::Trimming,
     },
-    flow_control::{
-        permission::{PauseRecord, Permission},
-        pfc::Accounts,
-    },
+    flow_control::{FlowControl, pause::NO_QUEUE},
+    probe::{EventKind, PortProbe, Recorder},
+    routing::Router,
+    settings::Settings,
 };
-use incast_cc::{
-    agent::{Notification, PortSetup, Site},
-    marking::Marking,
-    registry::Agent,
-};
-use incast_units::{Rate, Time};
+use incast_cc::agent::Codepoint;
+use incast_units::Time;
 
-/// The egress side of a port: what every packet that leaves needs, in one cache line.
+/// Payloads of link events.
+pub const LINK_DOWN: u32 = 0;
+/// See [`LINK_DOWN`].
+pub const LINK_UP: u32 = 1;
+/// A new routing table, of the whole fabric.
+pub const NEW_EPOCH: u32 = 2;
+
+/// A switch.
 #[derive(Debug)]
-#[repr(C, align(64))]
-struct Port {
-    link: Transmitter,
-    /// Frame bytes waiting, all priorities.
-    waiting_bytes: u64,
-    /// Priorities with something waiting, one bit each.
-    waiting: u8,
-    permission: Permission,
-    /// A frame of flow control waits for the link; never where departures are lazy.
-    notice: bool,
-    /// Answers to markers wait for the link; never where departures are lazy.
-    answers: bool,
-    /// A departure event is pending.
-    departure: bool,
-    /// Index into the switch's list of marking rules, of which there are no more than ports.
-    marking: u16,
-}
-
-impl Port {
-    /// A packet waits in a queue of this port, number `port`, which has to be one of the `busy` ones where
-    /// departures are lazy. Returns the length of all its queues, with the packet in service.
-    #[inline(always)]
-    fn note_waiting(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        now: Time,
-        busy: Option<&mut BusyPorts>,
-        counters: &mut Counters,
-    ) -> u64 {
-        if let Some(busy) = busy {
-            busy.insert(port);
-        }
-        self.waiting |= 1 << packet.priority;
-        self.waiting_bytes += u64::from(packet.wire);
-        let length = self.waiting_bytes + self.link.in_service_any(now);
-        counters.max_queue_bytes = counters.max_queue_bytes.max(length);
-        length
-    }
-}
-
-/// What must be asked for every packet. The functions that all packets pass exist once for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// Whatever there is: flow control, agents, telemetry, samples. Right for every switch.
-    Full,
-    /// Nothing: it only forwards, by hashes, with lazy departures.
-    Bare,
-    /// Trimming, and how load is balanced, but nothing else.
-    Trims,
-}
-
-/// Ways as parameters of functions.
-const FULL: u8 = Way::Full as u8;
-const BARE: u8 = Way::Bare as u8;
-const TRIMS: u8 = Way::Trims as u8;
-
-/// Counts of one queue.
-#[derive(Clone, Copy, Debug, Default)]
-struct QueueRecord {
-    marks: u64,
-    drops: u64,
-    trims: u64,
+pub struct Switch<'a> {
+    settings: &'a Settings,
+    node: u32,
+    /// The first entity of this node in its domain.
+    base: u32,
+    /// The instance of the packet path.
+    kind: Kind,
+    /// Departures are lazy whenever no neighbour is paused.
+    may_be_lazy: bool,
+    /// Ingress, by port.
+    inputs: Vec<Receiver>,
+    router: Router,
+    buffer: SharedBuffer,
+    flow_control: FlowControl,
+    aqm: Aqm,
+    trimming: Option<Box<Trimming>>,
+    egress: Egress,
+    agent: AgentHost,
+    hold: Option<Box<Hold>>,
+    channels: Option<Box<VirtualChannels>>,
+    /// Sums.
+    pub counters: Counters,
+    /// Recorded events.
+    pub recorder: Recorder,
+    probe: Option<Box<PortProbe>>,
 }
 
 /// Sums of one switch.
@@ -126,21 +90,21 @@ pub struct Counters {
     pub arrived: u64,
     /// Bytes of control packets made here.
     pub created_bytes: u64,
-    /// Bytes of flow control's frames that ended here.
+    /// Bytes of frames that ended here.
     pub consumed_bytes: u64,
-    /// Packets and bytes without room.
+    /// Packets and bytes dropped for lack of buffer.
     pub dropped: (u64, u64),
     /// Packets whose payload was cut off, and the bytes cut off.
     pub trimmed: (u64, u64),
-    /// Headers sent back to their sender.
+    /// Headers returned to their sender.
     pub bounces: u64,
     /// Packets of lossless priorities among those dropped.
     pub lossless_drops: u64,
     /// Packets and bytes without a route, or queued at a link that went down.
     pub lost: (u64, u64),
-    /// Marked packets, and those of them that were marked at ports that lead to hosts.
+    /// Marked packets.
     pub marks: u64,
-    /// See there.
+    /// Those of them that were marked at ports that lead to hosts.
     pub marks_edge: u64,
     /// Deflected packets.
     pub deflections: u64,
@@ -148,267 +112,468 @@ pub struct Counters {
     pub max_queue_bytes: u64,
 }
 
-/// The routes of a switch, by routing epoch in order.
-#[derive(Debug)]
-pub struct Routes {
-    /// At least one.
-    pub rules: Vec<Rule>,
-    /// As many where virtual channels or the agent need them, else none.
-    pub around: Vec<Around>,
+/// A packet on its way through the switch.
+#[derive(Clone, Copy)]
+struct Transit<'p> {
+    packet: &'p Packet,
+    /// Its INT records.
+    telemetry: Option<&'p Telemetry>,
+    ingress: Ingress,
+    /// The ECMP hash with which it goes on; written where the packet is stored or sent, to save a copy. Where an agent may
+    /// read the packet it is a copy that has this hash.
+    hash: u32,
 }
 
-/// A switch.
-#[derive(Debug)]
-pub struct Switch<'a> {
-    settings: &'a Settings,
-    ports: Vec<Port>,
-    /// Ingress, by port.
-    inputs: Vec<Receiver>,
-    /// By priority, then port.
-    queues: Vec<Queue>,
-    /// Frame bytes sent, indexed like the queues; only where probes want it.
-    sent_by_priority: Vec<u64>,
-    priorities: usize,
-    /// The different marking rules of the ports: one for each rate.
-    markings: Vec<Marking>,
-    /// By priority, then port.
-    records: Vec<QueueRecord>,
-    /// By port.
-    pauses: Vec<PauseRecord>,
-    pool: Pool,
-    memory: Memory,
-    rule: Rule,
-    /// Rules of later routing epochs, last first.
-    later_rules: Vec<Rule>,
-    salt: u32,
-    agent: Agent,
-    /// There is no agent to ask: apart from it, which may be large.
-    plain: bool,
-    /// The agent treats each port by itself: see [`incast_cc::agent::AgentInfo::by_port`].
-    by_port: bool,
-    /// By port.
-    leads_to_host: Vec<bool>,
-    /// How the packet at hand came in.
-    origin: Origin,
-    /// Priority flow control.
-    pfc: Option<Box<pfc::Control>>,
-    /// Credit-based flow control.
-    credits: Option<Box<credits::Control>>,
-    /// There is flow control: packets are counted by the port by which they came in.
-    by_ingress: bool,
-    /// Virtual channels.
-    channels: Option<Box<channels::Channels>>,
-    /// What is held for an agent that does so.
-    holding: Option<Box<hold::Holding>>,
-    /// Queues or memory are limited in packets.
-    limited: bool,
-    /// Packets that may wait at each port, if there is a limit.
-    most: Option<u32>,
-    /// Packet trimming.
-    trimming: Option<Box<Trimming>>,
-    /// Pending event of the agent's timer.
-    agent_event: Time,
-    /// By port, the state of the random stream of what the agent is asked about; empty without an agent.
-    lots: Vec<u64>,
-    /// What the agent wants sent; empty but while it is asked.
-    notifications: Vec<Notification>,
-    spray: Stream,
-    /// By port, where marking draws lots.
-    red: Vec<Stream>,
-    /// Departures are caught up with instead of being events; see [`Switch::drain`].
-    lazy: bool,
-    /// They are whenever flow control does not need to know of them at once.
-    may_be_lazy: bool,
-    /// The shortest one that is right for this switch, for arrivals one after the other and for departures.
-    way: Way,
-    /// Ports with something waiting, where departures are lazy.
-    busy: BusyPorts,
-    node: u32,
-    /// First entity of this node in its domain.
-    base: u32,
-    /// Sums.
-    pub counters: Counters,
-    /// Recorded events.
-    pub recorder: Recorder,
-    probe: Option<Box<PortProbe>>,
-}
-
-/// Purposes of the random streams.
-const SPRAY_STREAM: u32 = 0x5350_5259;
-const RED_STREAM: u32 = 0x5245_4400;
-const SALT_STREAM: u32 = 0x5341_4c54;
-const LOTS_STREAM: u32 = 0x4c4f_5453;
-
-/// The salt with which a switch mixes flow hashes.
-pub fn salt(seed: u64, node: u32) -> u32 {
-    mix(seed ^ mix(u64::from(SALT_STREAM) << 32 | u64::from(node))) as u32
-}
-
-fn marking(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
-    match ecn {
-        Ecn::Off => Marking::Off,
-        Ecn::Step { at } => Marking::Step { at: at.bytes(rate, base_rtt) },
-        Ecn::Red { min, max, p } => {
-            Marking::Red { min: min.bytes(rate, base_rtt), max: max.bytes(rate, base_rtt), p: *p }
-        }
-        Ecn::RedByRate { rates } => rates.iter().find(|red| red.rate == rate).map_or(Marking::Off, |red| {
-            Marking::Red { min: red.min.bytes(rate, base_rtt), max: red.max.bytes(rate, base_rtt), p: red.p }
-        }),
+impl<'p> Transit<'p> {
+    #[inline(always)]
+    fn new(packet: &'p Packet, telemetry: Option<&'p Telemetry>, ingress: Ingress) -> Self {
+        Self { packet, telemetry, ingress, hash: packet.entropy }
     }
 }
 
-impl<'a> Switch<'a> {
-    /// A switch with its links, and which of them lead to hosts. Ports to sample are given with their period. `alone`
-    /// says that it shares its domain with no other node.
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        settings: &'a Settings,
-        node: u32,
-        base: u32,
-        links: Vec<(Transmitter, Receiver)>,
-        leads_to_host: Vec<bool>,
-        routes: Routes,
-        probe: Option<(Time, Vec<u16>)>,
-        alone: bool,
-    ) -> Self {
-        let priorities = usize::from(settings.switch.priorities);
-        let queues = links.len() * priorities;
-        let agent_info = settings.switch.agent.info();
-        let mut setup = Vec::with_capacity(links.len());
-        let mut markings: Vec<Marking> = Vec::new();
-        let (mut ports, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
-        for (link, input) in links {
-            let thresholds = marking(&settings.switch.ecn, link.rate(), settings.base_rtt);
-            setup.push(PortSetup { rate: link.rate(), marking: thresholds });
-            let marking = if agent_info.is_some_and(|info| info.marks) { Marking::Off } else { thresholds };
-            let known = markings.iter().position(|other| *other == marking).unwrap_or_else(|| {
-                markings.push(marking);
-                markings.len() - 1
-            });
-            inputs.push(input);
-            ports.push(Port {
-                link,
-                waiting_bytes: 0,
-                waiting: 0,
-                permission: Permission::default(),
-                notice: false,
-                answers: false,
-                departure: false,
-                marking: known as u16,
-            });
+impl Switch<'_> {
+    // ---- Arrival ----------------------------------------------------------------------------------------------
+
+    /// A packet arrived at `port`, and something else happens at the same instant, but later. This is rare: no need of another
+    /// copy of the smaller instances.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) {
+        self.arrive::<All>(port, packet, telemetry, None, context);
+    }
+
+    /// Packets arrived, each at its port.
+    #[inline]
+    pub fn on_packets<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+        match self.kind {
+            Kind::Forwarding => self.arrive_all::<Forwarding>(arrivals),
+            Kind::Trimming => self.arrive_all::<Trims>(arrivals),
+            Kind::All => self.arrive_all::<All>(arrivals),
         }
-        let red = if matches!(settings.switch.ecn, Ecn::Red { .. } | Ecn::RedByRate { .. }) {
-            let stream =
-                |port: usize| Stream::new(settings.seed, RED_STREAM, u64::from(node) << 20 | port as u64);
-            (0..ports.len()).map(stream).collect()
-        } else {
-            Vec::new()
-        };
-        let Routes { rules, around } = routes;
-        let mut later_rules = rules;
-        later_rules.reverse();
-        let rule = later_rules.pop().unwrap_or_else(|| Rule::Table(routing::Table::default()));
-        let recorder = Recorder::new(settings.record, settings.packets.as_ref(), node);
-        let buffer = settings.switch.buffer;
-        let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
-        let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
-        let mut memory = Memory::new(buffer, queues as u64 - ports.len() as u64 * lossless);
-        let pfc = settings.pfc.as_ref().map(|rules| {
-            let links: Vec<(Rate, Time)> =
-                ports.iter().map(|port| (port.link.rate(), port.link.delay())).collect();
-            let accounts = Accounts::new(rules, &links, buffer, &mut memory);
-            Box::new(pfc::Control::new(rules, accounts, links.len()))
-        });
-        let credits = settings.credits.as_ref().map(|rules| {
-            let links = ports.iter().map(|port| (port.link.rate(), port.link.delay(), port.link.is_lossy()));
-            let control = credits::Control::new(rules, links);
-            memory.set_aside(control.own());
-            Box::new(control)
-        });
-        let most = match buffer {
-            Buffer::PerPortPackets { packets } => Some(packets),
-            _ => None,
-        };
-        let trim = settings.switch.trim.as_ref();
-        let trimming = trim.map(|rules| Box::new(Trimming::new(rules, settings.seed, node, ports.len())));
-        let limited = most.is_some() || trim.is_some();
-        let lazy = alone
-            && agent_info.is_none_or(|info| info.by_port)
-            && recorder.trace.is_none()
-            && settings.credits.is_none();
-        let agent = settings.switch.agent.install(&Site { ports: &setup, priorities: priorities as u8 });
-        let channels = around.first().filter(|_| settings.switch.virtual_channels > 1);
-        let channels = channels
-            .map(|around| Box::new(channels::Channels::new(settings.switch.virtual_channels, around)));
-        let holding = settings.switch.agent.holds().then(|| Box::new(hold::Holding::new(around, settings)));
-        // Its packets meet nothing but routes, memory, marks and trimming. Neither of the two short ways asks for
-        // permission to send: that is why flow control is left out.
-        let only_forwards = lazy
-            && channels.is_none()
-            && agent_info.is_none()
-            && settings.pfc.is_none()
-            && probe.is_none()
-            && !settings.switch.telemetry
-            && !settings.arrivals_first;
-        let hashes = settings.switch.load_balancing == LoadBalancing::Ecmp;
-        let way = match (only_forwards, limited) {
-            (true, true) => Way::Trims,
-            (true, false) if hashes => Way::Bare,
-            _ => Way::Full,
-        };
-        let own_lots = |port: usize| {
-            mix(mix(settings.seed ^ u64::from(LOTS_STREAM)) ^ u64::from(node) << 16 ^ port as u64)
-        };
-        let lots = if agent.is_none() { Vec::new() } else { (0..ports.len()).map(own_lots).collect() };
-        Self {
-            settings,
-            records: vec![QueueRecord::default(); queues],
-            pauses: vec![PauseRecord::default(); ports.len()],
-            busy: BusyPorts::none_of(ports.len()),
-            ports,
-            inputs,
-            markings,
-            queues: vec![Queue::default(); queues],
-            sent_by_priority: if probe.is_some() { vec![0; queues] } else { Vec::new() },
-            priorities,
-            pool: Pool::default(),
-            memory,
-            rule,
-            later_rules,
-            salt: salt(settings.seed, node),
-            plain: agent.is_none(),
-            by_port: agent_info.is_some_and(|info| info.by_port),
-            agent,
-            leads_to_host,
-            origin: Origin::HERE,
-            by_ingress: pfc.is_some() || credits.is_some(),
-            pfc,
-            credits,
-            channels,
-            holding,
-            limited,
-            most,
-            trimming,
-            agent_event: Time::MAX,
-            lots,
-            notifications: Vec::new(),
-            spray: Stream::new(settings.seed, SPRAY_STREAM, u64::from(node)),
-            red,
-            lazy,
-            may_be_lazy: lazy,
-            way,
-            node,
-            base,
-            counters: Counters::default(),
-            recorder,
-            probe: probe.map(|(every, ports)| Box::new(PortProbe::new(every, ports))),
+    }
+
+    /// Each instance is a function of its own, so that none saves registers for another.
+    #[inline(never)]
+    fn arrive_all<'p, F: Features>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+        let mut ahead = self.look_ahead::<F>(arrivals.peek());
+        while let Some((port, packet, telemetry)) = arrivals.next() {
+            let next_hop = ahead;
+            ahead = self.look_ahead::<F>(arrivals.peek());
+            self.arrive::<F>(port, packet, telemetry, next_hop, arrivals.context());
         }
+    }
+
+    /// The port of the packet that arrives after the present one, which is prefetched meanwhile. Only with ECMP, where it depends
+    /// on that packet alone.
+    #[inline(always)]
+    fn look_ahead<F: Features>(&self, next: Option<&Packet>) -> Option<u16> {
+        if F::SPRAYING {
+            return None;
+        }
+        let port = self.router.by_hash(next?)?;
+        self.egress.prefetch_port(usize::from(port));
+        Some(port)
     }
 
     #[inline]
-    fn index(&self, port: usize, priority: u8) -> usize {
-        usize::from(priority) * self.ports.len() + port
+    fn arrive<F: Features>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        next_hop: Option<u16>,
+        context: &mut impl NodeContext,
+    ) {
+        self.counters.arrived += 1;
+        if !self.inputs[port].accept(context.now(), packet, || &self.egress.port(port).link) {
+            self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
+            return;
+        }
+        if (F::FLOW_CONTROL || F::AGENT) && packet.priority == NO_QUEUE {
+            return self.on_link_frame(port, packet, context);
+        }
+        let ingress = Ingress { port: port as u16, priority: packet.priority };
+        let transit = Transit::new(packet, if F::TELEMETRY { telemetry } else { None }, ingress);
+        let has_credits = F::FLOW_CONTROL && self.receive_credits(port, packet);
+        self.forward::<F>(transit, next_hop, context);
+        if has_credits {
+            self.update_neighbour(ingress, context);
+        }
     }
+
+    /// Routes a packet. The agent may choose another port; with virtual channels the port decides on the queue.
+    #[inline(always)]
+    fn forward<F: Features>(
+        &mut self,
+        transit: Transit<'_>,
+        next_hop: Option<u16>,
+        context: &mut impl NodeContext,
+    ) {
+        let packet = transit.packet;
+        let route =
+            if F::SPRAYING { self.router.route(packet) } else { next_hop.map(|port| (port, packet.entropy)) };
+        let Some((port, hash)) = route else { return self.lose_unrouted(packet, context.now()) };
+        let port = usize::from(port);
+        let mut transit = Transit { hash, ..transit };
+        let (rehashed, mut on_channel);
+        if F::AGENT && hash != packet.entropy {
+            rehashed = packet.with_entropy(hash);
+            transit.packet = &rehashed;
+        }
+        if F::AGENT && self.agent.chooses_port() {
+            return self.redirect(port, transit, context);
+        }
+        if F::FLOW_CONTROL
+            && let Some(channels) = &self.channels
+        {
+            on_channel = *transit.packet;
+            on_channel.priority = channels.queue(transit.ingress, port);
+            transit.packet = &on_channel;
+        }
+        self.enqueue::<F>(port, transit, context);
+    }
+
+    // ---- Egress -----------------------------------------------------------------------------------------------
+
+    /// At `now`, before the event of that time, transmissions that end earlier than this have ended.
+    #[inline(always)]
+    fn ended_before<F: Features>(&self, now: Time) -> Time {
+        if F::EVENTS { self.settings.ended_before(now) } else { now + Time::from_ps(1) }
+    }
+
+    /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is queued.
+    #[inline]
+    fn enqueue<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let (now, packet) = (context.now(), transit.packet);
+        let limit = self.ended_before::<F>(now);
+        if self.egress.port(port).link.free_at() < limit {
+            if (!F::EVENTS || self.egress.is_lazy()) && self.egress.port(port).waiting != 0 {
+                self.drain::<F>(port, limit, context);
+            }
+            // Where departures are always lazy and nothing is ever paused, an idle link has nothing queued by now.
+            let (out, bit) = (self.egress.port(port), 1 << packet.priority);
+            let is_first = !F::EVENTS || out.permission.allowed(out.waiting | bit) == bit;
+            if out.link.free_at() < limit
+                && is_first
+                && out.link.is_up()
+                && self.has_credits::<F>(port, packet)
+            {
+                self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
+                if F::AGENT && self.agent.is_by_port() && !self.agent.skips(port, 0) {
+                    return self.pass_by_agent(port, transit, context);
+                }
+                return self.transmit::<F>(port, now, transit, context);
+            }
+        }
+        if F::AGENT && self.agent.is_by_port() {
+            let queued = self.egress.queue_bytes(port, packet.priority);
+            if !self.agent.skips(port, queued) {
+                let verdict = self.ask_on_enqueue(port, packet, transit.ingress, context);
+                if !verdict.is_nothing() {
+                    return self.queue_judged(port, transit, &verdict, context);
+                }
+            }
+        }
+        self.queue::<F>(port, transit, context);
+    }
+
+    /// A packet is queued, or dropped if the buffer does not admit it.
+    #[inline(always)]
+    fn queue<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        if !self.egress.port(port).link.is_up() {
+            self.lose(port, transit.packet, transit.ingress, context);
+        } else if self.admit::<F>(port, transit, context) {
+            self.append::<F>(port, transit, context);
+        } else if F::TRIM && self.trimming.is_some() {
+            self.handle_overflow(port, transit, context);
+        } else {
+            self.drop_packet(port, transit.packet, transit.ingress, context);
+        }
+    }
+
+    /// Admission to the buffer. False if there is no room.
+    #[inline(always)]
+    fn admit<F: Features>(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        let Transit { packet, ingress, .. } = transit;
+        if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
+            return self.admit_lossless(port, packet, ingress, context);
+        }
+        let (wire, priority) = (u64::from(packet.wire), packet.priority);
+        if F::TRIM
+            && let Some(trimming) = &self.trimming
+        {
+            let (packets, bytes) =
+                (self.egress.queue_packets(port, priority), self.egress.queue_bytes(port, priority));
+            if !trimming.limit(priority).admits(wire, packets, bytes) {
+                return false;
+            }
+        }
+        let is_admitted =
+            self.has_room(port, packet) || self.has_room_after_departures(port, packet, context);
+        if is_admitted {
+            self.buffer.enter(wire, self.egress.queue_bytes(port, priority));
+        }
+        is_admitted
+    }
+
+    #[inline(always)]
+    fn has_room(&self, port: usize, packet: &Packet) -> bool {
+        let queue = self.egress.queue_bytes(port, packet.priority);
+        let waiting = self.egress.port(port).waiting_bytes;
+        self.buffer.admits(u64::from(packet.wire), queue, waiting, || self.egress.packets_at(port))
+    }
+
+    /// Whether a packet has room once all departures that are due have happened.
+    #[cold]
+    fn has_room_after_departures(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        if !self.egress.is_lazy() {
+            return false;
+        }
+        self.catch_up(context);
+        self.has_room(port, packet)
+    }
+
+    /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this packet.
+    #[inline(never)]
+    fn admit_lossless(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        let wire = u64::from(packet.wire);
+        let mut is_full = self.flow_control.reaches(ingress, wire, self.buffer.level());
+        if is_full && self.egress.is_lazy() {
+            // Departures that are due can only empty the ingress. Once it is paused they must be events, so that it resumes in
+            // time.
+            self.catch_up(context);
+            is_full = self.flow_control.reaches(ingress, wire, self.buffer.level());
+            if is_full {
+                self.use_departure_events(context);
+            }
+        }
+        let charge = self.flow_control.enter(ingress, wire, self.buffer.level());
+        match charge {
+            Some(charge) => self.buffer.take(charge),
+            None => self.counters.lossless_drops += 1,
+        }
+        if is_full && self.flow_control.must_pause(ingress, self.buffer.level()) {
+            if self.recorder.records_events() {
+                self.record_pause_cause(port, packet, ingress, context.now());
+            }
+            self.announce(usize::from(ingress.port), context);
+        }
+        charge.is_some()
+    }
+
+    /// Marks a packet that the buffer has admitted, and appends it to its queue.
+    #[inline(always)]
+    fn append<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let (now, Transit { packet, telemetry, ingress, hash }) = (context.now(), transit);
+        let priority = packet.priority;
+        let queued = self.queued_bytes::<F>(port, priority);
+        let mark = self.mark_entering(port, packet, queued, now);
+        let length = self.egress.push::<F>(port, packet, hash, mark, telemetry, ingress, now);
+        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+        if F::EVENTS && !self.egress.is_lazy() {
+            self.recorder.queued(now, port as u16, length - u64::from(packet.wire), packet, mark);
+            self.block_head(port, priority, context);
+            self.plan_departure(port, context);
+        }
+    }
+
+    /// The mark of a packet that enters a queue of `queued` bytes.
+    #[inline(always)]
+    fn mark_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> Codepoint {
+        let out = self.egress.port(port);
+        let occupancy = || queued + out.link.in_service(now, packet.priority);
+        if self.aqm.marks_entering(port, out.marking, packet, occupancy) {
+            self.count_mark(port, packet, now)
+        } else {
+            Codepoint::None
+        }
+    }
+
+    /// Bytes that marking counts as queued: those of all virtual channels of a priority.
+    #[inline(always)]
+    fn queued_bytes<F: Features>(&self, port: usize, priority: u8) -> u64 {
+        match &self.channels {
+            Some(channels) if F::FLOW_CONTROL => {
+                channels.group(priority).map(|queue| self.egress.queue_bytes(port, queue)).sum()
+            }
+            _ => self.egress.queue_bytes(port, priority),
+        }
+    }
+
+    /// A packet is about to be marked: counts it unless it is already, and returns the codepoint.
+    #[inline]
+    fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) -> Codepoint {
+        let mark = self.aqm.codepoint(port, &self.settings.classes[usize::from(packet.class)]);
+        if !packet.marked() && packet.codepoint() != mark {
+            self.egress.record(port, packet.priority).marks += 1;
+            self.counters.marks += 1;
+            self.counters.marks_edge += u64::from(self.aqm.is_edge(port));
+            self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
+        }
+        mark
+    }
+
+    /// A packet has no room.
+    #[inline]
+    fn drop_packet(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
+        self.egress.record(port, packet.priority).drops += 1;
+        self.counters.dropped.0 += 1;
+        self.counters.dropped.1 += u64::from(packet.wire);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Drop, packet);
+        self.report_drop(port, packet, ingress, context);
+    }
+
+    /// The link of a packet's port is down.
+    #[cold]
+    fn lose(&mut self, port: usize, packet: &Packet, ingress: Ingress, context: &mut impl NodeContext) {
+        self.counters.lost.0 += 1;
+        self.counters.lost.1 += u64::from(packet.wire);
+        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
+        self.report_drop(port, packet, ingress, context);
+    }
+
+    /// No port leads to a packet's destination. The agent has not seen it.
+    #[cold]
+    fn lose_unrouted(&mut self, packet: &Packet, now: Time) {
+        self.counters.lost.0 += 1;
+        self.counters.lost.1 += u64::from(packet.wire);
+        self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
+    }
+
+    // ---- Departure --------------------------------------------------------------------------------------------
+
+    /// Carries out all departures of the window. Returns when the next packet leaves.
+    pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
+        match self.kind {
+            Kind::Forwarding => self.drain_all::<Forwarding>(limit, context),
+            Kind::Trimming => self.drain_all::<Trims>(limit, context),
+            Kind::All => self.drain_all::<All>(limit, context),
+        }
+    }
+
+    #[inline(never)]
+    fn drain_all<F: Features>(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
+        let (mut next, mut from) = (Time::MAX, 0);
+        while let Some(port) = self.egress.busy_from(from) {
+            from = port + 1;
+            self.drain::<F>(port, limit, context);
+            next = next.min(self.egress.next_departure(port));
+        }
+        next
+    }
+
+    /// Carries out the departures of all ports that are due now.
+    fn catch_up(&mut self, context: &mut impl NodeContext) {
+        self.drain_all::<All>(self.settings.ended_before(context.now()), context);
+    }
+
+    /// Carries out the departures of a port before `limit`.
+    ///
+    /// *Lazy departures.* An event for each departure would double the events of a loaded fabric. Where a switch has its domain
+    /// to itself and nothing watches departures, only three things can depend on whether one has happened: the next packet for
+    /// the same port, a packet that finds no room in the shared buffer, and the end of the window, by which what left must be on
+    /// its link. Each of these catches up first, so that the results are those of one event for each departure.
+    #[inline]
+    fn drain<F: Features>(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
+        loop {
+            let out = self.egress.port(port);
+            let at = out.link.free_at();
+            if at >= limit || out.allowed() == 0 {
+                return;
+            }
+            self.depart::<F>(port, at, context);
+        }
+    }
+
+    /// The link is free at `now`: the packet that the scheduler picks leaves its queue and the buffer.
+    #[inline(always)]
+    fn depart<F: Features>(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
+        let Some(departure) = self.egress.pop::<F>(port) else { return };
+        let priority = departure.priority;
+        let ingress =
+            if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };
+        self.release::<F>(ingress, u64::from(departure.wire), departure.left);
+        let left = if F::FLOW_CONTROL { self.queued_bytes::<F>(port, priority) } else { departure.left };
+        let (rule, packet) = (self.egress.port(port).marking, self.egress.taken(&departure));
+        if self.aqm.marks_leaving(port, rule, packet, left) {
+            let packet = *packet;
+            let mark = self.count_mark(port, &packet, now);
+            self.egress.mark_taken(&departure, mark);
+        }
+        if F::FLOW_CONTROL {
+            self.spend_credits(port, priority, departure.wire, context);
+        }
+        if F::AGENT && !self.agent.is_none() && !self.agent.skips(port, 0) {
+            let (packet, telemetry) = (*self.egress.taken(&departure), self.egress.telemetry(&departure));
+            self.send_by_agent(port, now, Transit::new(&packet, telemetry.as_ref(), ingress), context);
+        } else if !self.egress.send_taken::<F>(port, &departure, now, context) {
+            let packet = self.egress.taken(&departure);
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+        }
+        if F::FLOW_CONTROL && !self.egress.is_lazy() {
+            self.update_neighbour(ingress, context);
+        }
+    }
+
+    /// A packet leaves the buffer; its queue then holds `left` bytes.
+    #[inline(always)]
+    fn release<F: Features>(&mut self, ingress: Ingress, wire: u64, left: u64) {
+        if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
+            self.buffer.give_back(self.flow_control.leave(ingress, wire));
+        } else {
+            self.buffer.leave(wire, left);
+        }
+    }
+
+    /// Sends a packet that was not queued.
+    #[inline(always)]
+    fn transmit<F: Features>(
+        &mut self,
+        port: usize,
+        now: Time,
+        transit: Transit<'_>,
+        context: &mut impl NodeContext,
+    ) {
+        let Transit { packet, telemetry, hash, .. } = transit;
+        if F::FLOW_CONTROL {
+            self.spend_credits(port, packet.priority, packet.wire, context);
+        }
+        if F::AGENT && !self.agent.is_none() && !self.agent.skips(port, 0) {
+            self.send_by_agent(port, now, transit, context);
+        } else if !self.egress.send::<F>(port, packet, hash, telemetry, now, context) {
+            let packet = packet.with_entropy(hash);
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
+        }
+    }
+
+    // ---- Events -----------------------------------------------------------------------------------------------
 
     /// An event of this switch has come.
     pub fn on_event(&mut self, event: Event, context: &mut impl NodeContext) {
@@ -421,55 +586,4 @@ impl<'a> Switch<'a> {
             _ => {}
         }
     }
-
-    /// What was recorded of packets.
-    pub fn traces(&mut self) -> Vec<&mut PacketTrace> {
-        let links = self.ports.iter_mut().filter_map(|port| port.link.trace());
-        links.chain(self.recorder.trace.as_deref_mut()).collect()
-    }
-
-    /// Its node.
-    pub fn node(&self) -> u32 {
-        self.node
-    }
-
-    /// Frame bytes that wait in it.
-    pub fn waiting_bytes(&self) -> u64 {
-        self.ports.iter().map(|port| port.waiting_bytes).sum()
-    }
-
-    /// Transmitter and receiver of each port.
-    pub fn links(&self) -> impl Iterator<Item = (&Transmitter, &Receiver)> {
-        self.ports.iter().map(|port| &port.link).zip(&self.inputs)
-    }
-
-    /// Pause edges and paused time of all ports, until `now`.
-    pub fn pauses(&self, now: Time) -> (u64, Time) {
-        self.pauses.iter().fold((0, Time::ZERO), |(edges, paused), record| {
-            (edges + record.edges(), paused + record.paused(now))
-        })
-    }
-
-    /// Every byte that came in has gone out, or waits, or was dropped.
-    pub fn conserves(&self) -> bool {
-        let received: u64 = self.inputs.iter().map(Receiver::bytes).sum();
-        let sent: u64 = self.ports.iter().map(|port| port.link.sent_bytes()).sum();
-        let counters = &self.counters;
-        self.memory.used() == self.waiting_bytes()
-            && self.credits_add_up()
-            && received + counters.created_bytes
-                == sent
-                    + self.waiting_bytes()
-                    + counters.consumed_bytes
-                    + counters.dropped.1
-                    + counters.trimmed.1
-                    + counters.lost.1
-    }
 }
-
-/// Payloads of link events.
-pub const LINK_DOWN: u32 = 0;
-/// See [`LINK_DOWN`].
-pub const LINK_UP: u32 = 1;
-/// A new routing table, of the whole fabric.
-pub const NEW_EPOCH: u32 = 2;

@@ -6,6 +6,7 @@
 //! hashes. Applications, agents, telemetry, probes and underlays are left out.
 
 mod agenda;
+mod dwrr;
 mod host;
 mod link;
 mod pause;

@@ -3,6 +3,7 @@
 use super::{
     Content, Packet, Ps,
     agenda::{Agenda, What},
+    dwrr::Dwrr,
     host,
     link::Link,
     pause::Pauses,
@@ -15,8 +16,7 @@ use incast_sim::{
     flow_control::pfc::{Bounds, Limits},
     outcome::{EventKind, EventRecord, Totals},
     pfc_rules,
-    routing::entropy,
-    switch::salt,
+    routing::{entropy, router::salt},
 };
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;
@@ -63,6 +63,8 @@ pub struct Switch<'a> {
     victims: Stream,
     /// By port: packets of priority 0 since the last one of data, while data waited.
     headers: Vec<u32>,
+    /// By port.
+    dwrr: Vec<Dwrr>,
     trims: (u64, u64),
     /// By port.
     leads_to_host: Vec<bool>,
@@ -96,6 +98,7 @@ impl<'a> Switch<'a> {
             red: (0..links.len()).map(red).collect(),
             victims: Stream::new(config.seed, 0x5452_494d, u64::from(node)),
             headers: vec![0; links.len()],
+            dwrr: links.iter().map(|_| Dwrr::default()).collect(),
             trims: (0, 0),
             limits: links
                 .iter()
@@ -154,6 +157,7 @@ impl<'a> Switch<'a> {
     fn on_link(&mut self, now: Ps, port: usize, up: bool, agenda: &mut Agenda) {
         self.ports[port].link.switch(now, up);
         if !up {
+            self.dwrr[port] = Dwrr::default();
             for priority in 0..self.ports[port].queues.len() {
                 while let Some(packet) = self.ports[port].queues[priority].pop_front() {
                     self.lose(now, port, &packet);
@@ -391,14 +395,16 @@ impl<'a> Switch<'a> {
         self.enqueue(now, number, Packet { wire, priority: 0, ecn_capable: false, ..victim }, agenda);
     }
 
-    /// Which priority of a port is next: of headers and data in turns, where switches trim.
+    /// Which priority of a port sends next: by the scheduler, or headers and data in turns where switches trim.
     fn turn(&mut self, number: usize) -> Option<usize> {
         let port = &self.ports[number];
-        let mut ready = (0..port.queues.len())
-            .filter(|priority| !port.queues[*priority].is_empty() && !port.pauses.forbids(*priority as u8));
-        let (first, second) = (ready.next()?, ready.next());
+        let ready: Vec<usize> = (0..port.queues.len())
+            .filter(|priority| !port.queues[*priority].is_empty() && !port.pauses.forbids(*priority as u8))
+            .collect();
         let weight = self.config.switch.trim.as_ref().and_then(|trim| trim.header_weight);
-        let (Some(weight), 0, Some(data)) = (weight, first, second) else { return Some(first) };
+        let (Some(weight), [0, data, ..]) = (weight, ready[..]) else {
+            return self.dwrr[number].choose(self.config, &port.queues, &ready);
+        };
         self.headers[number] += 1;
         if self.headers[number] <= weight {
             return Some(0);

@@ -9,6 +9,7 @@ pub mod named;
 pub mod optional;
 pub mod parameters;
 pub mod profile;
+pub mod scheduler;
 pub mod scheme;
 pub mod short;
 pub mod switch;

@@ -3,6 +3,7 @@
 use super::{
     named::Agent,
     optional::{Optional, Part},
+    scheduler::Scheduler,
     trim::Trim,
 };
 use incast_sim::config::{Credits, Ecn, Headroom, MarkAt, Size, Ties, also, also_off};
@@ -45,10 +46,15 @@ pub struct Switch {
     /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
     #[serde(default)]
     pub agent: Agent,
-    /// Queues of each port, 1 to 8: strict priorities of which 0 is the highest, or with `virtual_channels` so many for each
+    /// Queues of each port, 1 to 8: priorities of which 0 is the highest, or with `virtual_channels` so many for each
     /// priority.
     #[serde(default = "eight")]
     pub priorities: u8,
+    /// Which queue of a port sends next: `"strict"`, `{ kind = "dwrr", weights = [4, 2, …] }` with a weight for each priority,
+    /// or `{ kind = "strict-over-dwrr", strict = 1, weights = […] }` with a weight for each other one. Deficit round robin does
+    /// not go together with `virtual_channels`, nor with a `trim.header_weight` other than `"strict"`.
+    #[serde(default)]
+    pub scheduler: Scheduler,
     /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes up after it has
     /// come down, so that routes with circles, those of a ring, cannot lock up. Schemes have `priorities` / `virtual_channels`
     /// priorities.
@@ -74,6 +80,7 @@ impl Default for Switch {
             trim: Optional(None),
             agent: Agent::default(),
             priorities: eight(),
+            scheduler: Scheduler::Strict,
             virtual_channels: one(),
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
@@ -92,7 +99,7 @@ fn eight() -> u8 {
     8
 }
 
-fn one() -> u8 {
+pub(super) fn one() -> u8 {
     1
 }
 

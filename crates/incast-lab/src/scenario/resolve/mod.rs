@@ -12,6 +12,7 @@ mod measure;
 mod parameters;
 pub mod pfc;
 pub mod resolved;
+pub mod scheduler;
 pub mod scheme;
 mod sizes;
 mod switch;

@@ -4,7 +4,7 @@ use super::{
     super::document::switch::{self as described, Switch},
     agent, buffer, credits,
     files::Files,
-    pfc, trim,
+    pfc, scheduler, trim,
 };
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
@@ -41,6 +41,7 @@ pub fn resolve(
         ecn: switch.ecn.clone(),
         mark_at: switch.ecn_at,
         priorities: switch.priorities,
+        scheduler: scheduler::resolve(&switch.scheduler),
         virtual_channels: switch.virtual_channels,
         load_balancing: match switch.load_balancing {
             described::LoadBalancing::Ecmp | described::LoadBalancing::Iofd => LoadBalancing::Ecmp,
@@ -55,6 +56,7 @@ pub fn resolve(
         credits: switch.credits.0.clone(),
     };
     credits::alone(&resolved)?;
+    scheduler::check(&resolved)?;
     Ok(resolved)
 }
 

@@ -1,0 +1,148 @@
+//! Credit-based flow control of a switch: what its ports may send, and what they advertise.
+//!
+//! Queued packets are counted by the port and lane of arrival; one that goes straight to an idle link takes no buffer.
+
+use super::{
+    Due, Frame,
+    credits::{End, Rules, Update, blocks},
+};
+use crate::fabric::{buffer::Charge, packet::Packet, queue::Ingress};
+use incast_units::{Rate, Time};
+
+/// Credits of one switch.
+#[derive(Debug)]
+pub struct CreditControl {
+    /// By port.
+    ends: Vec<End>,
+    /// Lanes in use, one bit each.
+    lanes: u8,
+    frame: u16,
+}
+
+/// What an update from the other end of a link brought about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// The lane that may send again.
+    pub unblocked: Option<u8>,
+    /// An update has to be sent in return.
+    pub must_update: bool,
+}
+
+impl CreditControl {
+    /// Of a switch with these ports: rate, delay, and whether the link loses packets.
+    pub fn new(rules: &Rules, ports: impl Iterator<Item = (Rate, Time, bool)>) -> Self {
+        let end = |(rate, delay, is_lossy)| End::new(rules.limits(rate, delay), rules.lanes, is_lossy);
+        Self { ends: ports.map(end).collect(), lanes: rules.lanes, frame: rules.credits.frame }
+    }
+
+    /// Bytes of buffer that all ports and lanes advertise.
+    pub fn own(&self) -> u64 {
+        let bytes = |end: &End| end.limits().bytes().saturating_mul(u64::from(self.lanes.count_ones()));
+        self.ends.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The other end of a port's link has room for a packet of `wire` bytes.
+    #[inline]
+    pub fn may_send(&self, port: usize, lane: u8, wire: u16) -> bool {
+        self.ends[port].may_send(lane, blocks(wire))
+    }
+
+    /// A packet leaves by a port. Returns the time after which the port has to ask for credits that may have been lost, if no
+    /// such reminder is pending.
+    pub fn spend(&mut self, port: usize, lane: u8, wire: u16) -> Option<Time> {
+        self.ends[port].spend(lane, blocks(wire));
+        self.plan_reminder(port)
+    }
+
+    fn plan_reminder(&mut self, port: usize) -> Option<Time> {
+        let end = &mut self.ends[port];
+        let is_needed = !end.reminder && end.misses_credits();
+        end.reminder |= is_needed;
+        is_needed.then(|| end.limits().refresh)
+    }
+
+    /// The head of a lane's queue is a packet of `wire` bytes. Returns whether it has to wait for credits.
+    pub fn block(&mut self, port: usize, lane: u8, wire: u16, now: Time) -> bool {
+        let (end, needs) = (&mut self.ends[port], blocks(wire));
+        let waits = !end.may_send(lane, needs);
+        if waits {
+            end.block(lane, now, needs);
+        }
+        waits
+    }
+
+    /// A packet arrived at a port, whatever becomes of it.
+    pub fn receive(&mut self, port: usize, packet: &Packet) {
+        self.ends[port].receive(packet.priority, blocks(packet.wire));
+    }
+
+    pub(super) fn enter(&mut self, ingress: Ingress, bytes: u64) -> Option<Charge> {
+        let room = self.ends[usize::from(ingress.port)].hold(ingress.priority, blocks(bytes as u16));
+        room.then_some(Charge { bytes, from_pool: 0 })
+    }
+
+    pub(super) fn leave(&mut self, ingress: Ingress, bytes: u64) -> Charge {
+        self.ends[usize::from(ingress.port)].free(ingress.priority, blocks(bytes as u16));
+        Charge { bytes, from_pool: 0 }
+    }
+
+    /// Whether an update about a lane is worth sending; it is sent with the next frame then.
+    pub(super) fn must_update(&mut self, ingress: Ingress) -> bool {
+        let end = &mut self.ends[usize::from(ingress.port)];
+        let is_due = end.is_due(ingress.priority);
+        if is_due {
+            end.plan(ingress.priority);
+        }
+        is_due
+    }
+
+    pub(super) fn due(&self, port: usize) -> Due {
+        if self.ends[port].has_news() { Due::Now } else { Due::No }
+    }
+
+    pub(super) fn take_frame(&mut self, port: usize, node: u32) -> Option<Frame> {
+        let end = &mut self.ends[port];
+        let packet = end.take_update()?.packet(node, self.frame);
+        Some(Frame { packet, refresh: None, more: end.has_news() })
+    }
+
+    /// An update arrived at a port.
+    pub fn on_update(&mut self, port: usize, packet: &Packet) -> Updated {
+        let (update, end) = (Update::read(packet), &mut self.ends[port]);
+        end.hear(update);
+        let must_update = end.has_news();
+        Updated { unblocked: end.unblock(update.lane).then_some(update.lane), must_update }
+    }
+
+    /// The time of a reminder has come: whether the port asks for its credits, and the time until the next reminder.
+    pub fn remind(&mut self, port: usize, link_is_up: bool) -> Option<Time> {
+        let end = &mut self.ends[port];
+        end.reminder = false;
+        if !link_is_up || !end.misses_credits() {
+            return None;
+        }
+        end.ask();
+        end.reminder = true;
+        Some(end.limits().refresh)
+    }
+
+    pub(super) fn reset(&mut self, port: usize, up: bool) {
+        self.ends[port].reset(up);
+    }
+
+    /// The link of a port came up: the time until the first reminder, if one is needed.
+    pub fn remind_after_reset(&mut self, port: usize) -> Option<Time> {
+        self.plan_reminder(port)
+    }
+
+    /// Lanes of ports in which a packet waits for credits: port, lane, and since when.
+    pub(super) fn blocked(&self) -> impl Iterator<Item = (u16, u8, Time)> {
+        let ports = self.ends.iter().enumerate();
+        ports.flat_map(|(port, end)| end.blocked().map(move |(lane, since)| (port as u16, lane, since)))
+    }
+
+    /// Blocks of an ingress in the switch.
+    pub fn held(&self, ingress: Ingress) -> u32 {
+        self.ends[usize::from(ingress.port)].held(ingress.priority)
+    }
+}

@@ -1,0 +1,389 @@
+//! What changes around a switch: departure events, pause frames, credits, and links that go down and up.
+
+use super::{All, LINK_UP, NEW_EPOCH, Switch};
+use crate::{
+    engine::{Event, queue::Key},
+    fabric::{
+        node::{NodeContext, class, pause},
+        packet::{Kind, Packet},
+        queue::Ingress,
+    },
+    flow_control::{Applied, Due, FlowControl},
+    probe::{EventKind, PauseCause},
+};
+use incast_units::Time;
+
+impl Switch<'_> {
+    // ---- Departure events -------------------------------------------------------------------------------------
+
+    /// Schedules an event for when the link of a port is free, if there is something to send.
+    #[inline]
+    pub(super) fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+        if let Some((at, payload)) = self.egress.plan_departure(port, context.now()) {
+            let entity = self.base + port as u32;
+            context.schedule(at, Event { class: self.settings.departure(), entity, payload });
+        }
+    }
+
+    /// A departure event. Frames of flow control are sent before answers to markers, and these before packets.
+    pub(super) fn on_departure(&mut self, port: usize, epoch: u32, context: &mut impl NodeContext) {
+        if !self.egress.begin_departure(port, epoch) {
+            return;
+        }
+        let now = context.now();
+        let out = self.egress.port(port);
+        if out.link.idle(now) {
+            if out.frame_waits {
+                self.send_frame(port, context);
+            } else if out.answers_wait {
+                self.send_answer(port, context);
+            } else if out.allowed() != 0 {
+                self.depart::<All>(port, now, context);
+            }
+        }
+        self.plan_departure(port, context);
+        self.relax();
+    }
+
+    /// From now on each departure is an event. All ports have caught up.
+    #[cold]
+    pub(super) fn use_departure_events(&mut self, context: &mut impl NodeContext) {
+        self.egress.use_events(Key::PAYLOADS);
+        while let Some(port) = self.egress.take_busy() {
+            self.plan_departure(port, context);
+        }
+    }
+
+    /// Departures become lazy again when no neighbour is paused.
+    #[inline]
+    fn relax(&mut self) {
+        if self.may_be_lazy && !self.egress.is_lazy() && self.flow_control.pauses_nobody() {
+            self.egress.use_lazy_departures();
+        }
+    }
+
+    // ---- What flow control advertises -------------------------------------------------------------------------
+
+    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be told that it may send.
+    #[inline]
+    pub(super) fn update_neighbour(&mut self, ingress: Ingress, context: &mut impl NodeContext) {
+        if self.flow_control.counts(ingress) {
+            let port = usize::from(ingress.port);
+            let is_up = self.egress.port(port).link.is_up();
+            if self.flow_control.must_resume(ingress, self.buffer.level(), is_up) {
+                self.announce(port, context);
+            }
+        }
+    }
+
+    /// Sends the frame of flow control that is due at a port, or lets it wait for the link.
+    pub(super) fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
+        let due = self.flow_control.due(port, context.now());
+        let out = self.egress.port_mut(port);
+        match due {
+            _ if !out.link.is_up() => out.frame_waits = false,
+            Due::No => out.frame_waits = false,
+            Due::IfWaiting => {}
+            Due::Now if out.link.idle(context.now()) => self.send_frame(port, context),
+            Due::Now => {
+                out.frame_waits = true;
+                self.plan_departure(port, context);
+            }
+        }
+    }
+
+    /// Puts a frame of flow control on the idle link of a port, if there is something to advertise.
+    fn send_frame(&mut self, port: usize, context: &mut impl NodeContext) {
+        let now = context.now();
+        let frame = self.flow_control.take_frame(port, self.node, now);
+        self.egress.port_mut(port).frame_waits = frame.is_some_and(|frame| frame.more);
+        let Some(frame) = frame else { return };
+        if let Some(at) = frame.refresh {
+            context.schedule(at, self.pause_event(port, pause::REFRESH));
+        }
+        self.send_control(port, &frame.packet, context);
+        if frame.more {
+            self.plan_departure(port, context);
+        }
+    }
+
+    /// Sends a control packet that was made here on an idle link.
+    pub(super) fn send_control(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        let now = context.now();
+        self.counters.created_bytes += u64::from(packet.wire);
+        if !self.egress.port_mut(port).link.send(now, packet, None, context) {
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+        }
+    }
+
+    fn pause_event(&self, port: usize, payload: u32) -> Event {
+        Event { class: class::PAUSE, entity: self.base + port as u32, payload }
+    }
+
+    /// Records why the ingress of a packet that is about to be queued at `port` is paused.
+    #[cold]
+    pub(super) fn record_pause_cause(&mut self, port: usize, packet: &Packet, ingress: Ingress, time: Time) {
+        let held = |egress: usize| {
+            let queues = self.channel_group(ingress.priority);
+            let packets = queues.flat_map(|queue| self.egress.packets(egress, queue));
+            let own = packets.filter(|(_, from)| *from == ingress).map(|(packet, _)| u64::from(packet.wire));
+            own.sum::<u64>() + if egress == port { u64::from(packet.wire) } else { 0 }
+        };
+        // The lowest port of those that hold most.
+        let egress = (0..self.egress.ports().len()).rev().max_by_key(|egress| held(*egress)).unwrap_or(port);
+        let egress_paused = self.egress.port(egress).permission.allowed(1 << ingress.priority) == 0;
+        let (node, egress) = (self.node, egress as u16);
+        self.recorder.causes.push(PauseCause {
+            time,
+            node,
+            ingress: ingress.port,
+            priority: ingress.priority,
+            egress,
+            egress_paused,
+            root: (node, egress),
+        });
+    }
+
+    /// The queues that are virtual channels of one priority with this one.
+    fn channel_group(&self, queue: u8) -> std::ops::Range<u8> {
+        self.channels.as_ref().map_or(queue..queue + 1, |channels| channels.group(queue))
+    }
+
+    // ---- What flow control receives ---------------------------------------------------------------------------
+
+    /// A frame that concerns a link, and is not routed, arrived.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_link_frame(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        self.counters.consumed_bytes += u64::from(packet.wire);
+        match packet.kind {
+            Kind::MarkerAck => self.on_answer(packet, context),
+            Kind::FlowControl => self.on_credit_update(port, packet, context),
+            _ => self.on_pause_frame(port, packet, context),
+        }
+    }
+
+    fn on_pause_frame(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        let FlowControl::Pfc(pfc) = &mut self.flow_control else { return };
+        match pfc.receive(port, packet, context.now()) {
+            Ok(applied) => self.apply_pause_frame(port, applied, context),
+            Err(at) => context.schedule(at, self.pause_event(port, pause::EFFECT)),
+        }
+    }
+
+    /// A pause frame takes effect.
+    fn apply_pause_frame(&mut self, port: usize, applied: Applied, context: &mut impl NodeContext) {
+        if let Some(expiry) = applied.expiry {
+            context.schedule(expiry, self.pause_event(port, pause::EXPIRY));
+        }
+        if applied.pause != 0 {
+            if self.egress.is_lazy() {
+                self.drain::<All>(port, self.settings.ended_before(context.now()), context);
+            }
+            self.pause(port, applied.pause, context);
+        }
+        if applied.resume != 0 {
+            self.resume(port, applied.resume, context);
+        }
+    }
+
+    /// An event of flow control has come.
+    #[cold]
+    pub(super) fn on_pause_event(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
+        let now = context.now();
+        let FlowControl::Pfc(pfc) = &mut self.flow_control else {
+            return self.on_credit_reminder(port, context);
+        };
+        match payload {
+            pause::EFFECT => {
+                while let FlowControl::Pfc(pfc) = &mut self.flow_control
+                    && let Some(applied) = pfc.take_effect(port, now)
+                {
+                    self.apply_pause_frame(port, applied, context);
+                }
+            }
+            pause::EXPIRY => {
+                let expired = pfc.expire(port, now);
+                if expired != 0 {
+                    self.resume(port, expired, context);
+                }
+            }
+            _ => {
+                let out = self.egress.port_mut(port);
+                if pfc.wants_refresh(port, now) && out.link.is_up() {
+                    if out.link.idle(now) {
+                        self.send_frame(port, context);
+                    } else {
+                        out.frame_waits = true;
+                        self.plan_departure(port, context);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forbids a port to send the priorities of `mask`.
+    fn pause(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+        let paused = self.egress.pause(port, mask, context.now());
+        self.report_edges(port, paused, EventKind::Pause, context);
+    }
+
+    /// Allows it again.
+    fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
+        let now = context.now();
+        if self.egress.is_lazy() {
+            // The other priorities have been sent until now.
+            self.drain::<All>(port, self.settings.ended_before(now), context);
+        }
+        let resumed = self.egress.resume(port, mask, now);
+        self.report_edges(port, resumed, EventKind::Resume, context);
+        let out = self.egress.port(port);
+        if out.link.idle(now) && out.allowed() != 0 {
+            self.depart::<All>(port, now, context);
+        }
+        if !self.egress.is_lazy() {
+            self.plan_departure(port, context);
+            self.relax();
+        }
+    }
+
+    fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
+        if !self.agent.is_none() {
+            self.ask_on_edges(port, priorities, kind == EventKind::Pause, context);
+        }
+        self.recorder.edges(context.now(), self.node, port as u16, priorities, kind);
+    }
+
+    // ---- Credits ----------------------------------------------------------------------------------------------
+
+    /// A packet arrived at a port. False if there are no credits.
+    #[inline]
+    pub(super) fn receive_credits(&mut self, port: usize, packet: &Packet) -> bool {
+        let FlowControl::Credits(credits) = &mut self.flow_control else { return false };
+        credits.receive(port, packet);
+        true
+    }
+
+    /// The other end of a port's link has room for a packet.
+    #[inline(always)]
+    pub(super) fn has_credits<F: super::Features>(&self, port: usize, packet: &Packet) -> bool {
+        match &self.flow_control {
+            FlowControl::Credits(credits) if F::FLOW_CONTROL => {
+                credits.may_send(port, packet.priority, packet.wire)
+            }
+            _ => true,
+        }
+    }
+
+    /// A packet leaves by a port.
+    #[inline(always)]
+    pub(super) fn spend_credits(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
+        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
+        let reminder = credits.spend(port, lane, wire);
+        self.after_spending(port, lane, reminder, context);
+    }
+
+    #[inline(never)]
+    fn after_spending(
+        &mut self,
+        port: usize,
+        lane: u8,
+        reminder: Option<Time>,
+        context: &mut impl NodeContext,
+    ) {
+        self.plan_reminder(port, reminder, context);
+        self.block_head(port, lane, context);
+    }
+
+    /// The head of a queue waits if it has no credits. It goes on when they come.
+    #[inline]
+    pub(super) fn block_head(&mut self, port: usize, lane: u8, context: &mut impl NodeContext) {
+        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
+        let Some(head) = self.egress.front(port, lane) else { return };
+        if credits.block(port, lane, head.wire, context.now()) {
+            self.pause(port, 1 << lane, context);
+        }
+    }
+
+    /// A flow control packet arrived.
+    fn on_credit_update(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
+        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
+        let updated = credits.on_update(port, packet);
+        if let Some(lane) = updated.unblocked {
+            self.resume(port, 1 << lane, context);
+        }
+        if updated.must_update {
+            self.announce(port, context);
+        }
+    }
+
+    /// Schedules the event at which a port asks for credits that may have been lost.
+    fn plan_reminder(&mut self, port: usize, after: Option<Time>, context: &mut impl NodeContext) {
+        if let Some(after) = after {
+            let at = context.now().saturating_add(after);
+            context.schedule(at, self.pause_event(port, pause::REFRESH));
+        }
+    }
+
+    fn on_credit_reminder(&mut self, port: usize, context: &mut impl NodeContext) {
+        let is_up = self.egress.port(port).link.is_up();
+        let FlowControl::Credits(credits) = &mut self.flow_control else { return };
+        let next = credits.remind(port, is_up);
+        if next.is_some() {
+            self.plan_reminder(port, next, context);
+            self.announce(port, context);
+        }
+    }
+
+    // ---- Links ------------------------------------------------------------------------------------------------
+
+    /// A cable went down or came up somewhere: `payload` is `NEW_EPOCH` for a new table, else the port's new state.
+    #[cold]
+    pub(super) fn on_link(&mut self, port: usize, payload: u32, context: &mut impl NodeContext) {
+        if payload == NEW_EPOCH {
+            if self.router.next_epoch() {
+                self.on_new_routes(context);
+            }
+            return;
+        }
+        let (now, up) = (context.now(), payload == LINK_UP);
+        self.drain::<All>(port, now, context);
+        self.egress.port_mut(port).link.switch(up);
+        self.inputs[port].switch(now, up);
+        if !up {
+            // Queued packets are lost here; what is on the link is lost at its far end.
+            while let Some(departure) = self.egress.flush(port) {
+                let (packet, ingress) = (*self.egress.taken(&departure), self.egress.ingress(&departure));
+                self.release::<All>(ingress, u64::from(packet.wire), departure.left);
+                self.lose(port, &packet, ingress, context);
+                self.update_neighbour(ingress, context);
+            }
+            self.egress.port_mut(port).answers_wait = false;
+            if let Some(hold) = &mut self.hold {
+                hold.forget_answers(port);
+            }
+        }
+        self.reset_flow_control(port, up, context);
+    }
+
+    /// The cable at a port went down or came up: both ends forget the state of flow control. Packets that came by it and are
+    /// still here keep their buffer.
+    fn reset_flow_control(&mut self, port: usize, up: bool, context: &mut impl NodeContext) {
+        if matches!(self.flow_control, FlowControl::None) {
+            return;
+        }
+        self.flow_control.reset(port, up);
+        self.egress.port_mut(port).frame_waits = false;
+        let mut reminder = None;
+        if let FlowControl::Credits(credits) = &mut self.flow_control {
+            reminder = if up { credits.remind_after_reset(port) } else { None };
+            self.resume(port, u8::MAX, context);
+        } else if !up {
+            self.resume(port, u8::MAX, context);
+        }
+        self.plan_reminder(port, reminder, context);
+        if up {
+            self.announce(port, context);
+        }
+    }
+}

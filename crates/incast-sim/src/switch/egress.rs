@@ -1,0 +1,504 @@
+//! The egress side of a switch: ports with their links, queues, the scheduler, and records of what passed.
+
+use super::{
+    aqm::RuleIndex,
+    busy::BusyPorts,
+    features::Features,
+    scheduler::{Heads, Scheduler},
+};
+use crate::{
+    engine::prefetch::prefetch,
+    fabric::{
+        link::Transmitter,
+        node::NodeContext,
+        packet::{Kind, Packet, Telemetry},
+        queue::{Ingress, Pool, Queue, Removed},
+    },
+    flow_control::permission::{PauseRecord, Permission},
+};
+use incast_cc::{agent::Codepoint, feedback::HopTelemetry};
+use incast_units::Time;
+
+/// An egress port: what every departing packet needs, in one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Port {
+    pub link: Transmitter,
+    /// Frame bytes that wait, all priorities, and those held for this port.
+    pub waiting_bytes: u64,
+    /// Non-empty queues, one bit for each priority.
+    pub waiting: u8,
+    pub permission: Permission,
+    /// A frame of flow control waits for the link; never while departures are lazy.
+    pub frame_waits: bool,
+    /// Answers to markers wait for the link; never while departures are lazy.
+    pub answers_wait: bool,
+    /// A departure event is pending.
+    departure: bool,
+    /// The port's marking rule. It belongs to [`super::aqm::Aqm`] and is here for the cache line.
+    pub marking: RuleIndex,
+}
+
+impl Port {
+    /// Queues that may send now, one bit for each priority.
+    #[inline]
+    pub fn allowed(&self) -> u8 {
+        self.permission.allowed(self.waiting)
+    }
+}
+
+/// Counts of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct QueueRecord {
+    pub marks: u64,
+    pub drops: u64,
+    pub trims: u64,
+}
+
+/// A packet that was just taken from its queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    /// The packet, readable until the next one is queued.
+    pub place: Removed,
+    pub priority: u8,
+    pub wire: u16,
+    /// Bytes that it leaves in its queue.
+    pub left: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Egress {
+    ports: Vec<Port>,
+    /// By priority, then port.
+    queues: Vec<Queue>,
+    pool: Pool,
+    scheduler: Scheduler,
+    priorities: usize,
+    /// By priority, then port.
+    records: Vec<QueueRecord>,
+    /// By port.
+    pauses: Vec<PauseRecord>,
+    /// Frame bytes sent, by priority, then port; only where ports are sampled.
+    sent_by_priority: Vec<u64>,
+    /// Data packets get an INT record as they leave.
+    stamps: bool,
+    /// Departures are lazy at present: see [`super::Switch::drain`].
+    lazy: bool,
+    /// Ports with something queued, while departures are lazy.
+    busy: BusyPorts,
+    /// Departure events carry this number. It changes each time departures become events, so that those left from
+    /// before are ignored.
+    epoch: u32,
+}
+
+impl Egress {
+    /// The ports with these links and marking rules.
+    pub fn new(
+        links: Vec<(Transmitter, RuleIndex)>,
+        priorities: usize,
+        scheduler: Scheduler,
+        stamps: bool,
+        is_sampled: bool,
+        lazy: bool,
+    ) -> Self {
+        let (ports, queues) = (links.len(), links.len() * priorities);
+        let port = |(link, marking)| Port {
+            link,
+            waiting_bytes: 0,
+            waiting: 0,
+            permission: Permission::default(),
+            frame_waits: false,
+            answers_wait: false,
+            departure: false,
+            marking,
+        };
+        Self {
+            ports: links.into_iter().map(port).collect(),
+            queues: vec![Queue::default(); queues],
+            pool: Pool::default(),
+            scheduler,
+            priorities,
+            records: vec![QueueRecord::default(); queues],
+            pauses: vec![PauseRecord::default(); ports],
+            sent_by_priority: if is_sampled { vec![0; queues] } else { Vec::new() },
+            stamps,
+            lazy,
+            busy: BusyPorts::none_of(ports),
+            epoch: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn index(&self, port: usize, priority: u8) -> usize {
+        usize::from(priority) * self.ports.len() + port
+    }
+
+    // ---- State ------------------------------------------------------------------------------------------------
+
+    /// Number of priorities.
+    pub fn priorities(&self) -> usize {
+        self.priorities
+    }
+
+    /// All ports.
+    #[inline]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// All ports.
+    pub fn ports_mut(&mut self) -> &mut [Port] {
+        &mut self.ports
+    }
+
+    /// One port.
+    #[inline(always)]
+    pub fn port(&self, port: usize) -> &Port {
+        &self.ports[port]
+    }
+
+    /// One port.
+    #[inline(always)]
+    pub fn port_mut(&mut self, port: usize) -> &mut Port {
+        &mut self.ports[port]
+    }
+
+    /// Bytes in a queue.
+    #[inline(always)]
+    pub fn queue_bytes(&self, port: usize, priority: u8) -> u64 {
+        self.queues[self.index(port, priority)].bytes()
+    }
+
+    /// Packets in a queue.
+    #[inline]
+    pub fn queue_packets(&self, port: usize, priority: u8) -> u32 {
+        self.queues[self.index(port, priority)].packets()
+    }
+
+    /// Packets that wait at a port.
+    pub fn packets_at(&self, port: usize) -> u32 {
+        (0..self.priorities).map(|priority| self.queue_packets(port, priority as u8)).sum()
+    }
+
+    /// The packets of a queue in order, each with its ingress.
+    pub fn packets(&self, port: usize, priority: u8) -> impl Iterator<Item = (&Packet, Ingress)> {
+        self.pool.packets(&self.queues[self.index(port, priority)])
+    }
+
+    /// The first packet of a queue.
+    pub fn front(&self, port: usize, priority: u8) -> Option<&Packet> {
+        self.pool.front(&self.queues[self.index(port, priority)])
+    }
+
+    /// The last packet of a queue.
+    pub fn tail(&self, port: usize, priority: u8) -> Option<&Packet> {
+        self.pool.tail(&self.queues[self.index(port, priority)])
+    }
+
+    /// Counts of a queue.
+    pub fn record(&mut self, port: usize, priority: u8) -> &mut QueueRecord {
+        let index = self.index(port, priority);
+        &mut self.records[index]
+    }
+
+    /// Counts of a queue, and the bytes that it has sent.
+    pub fn sample(&self, port: usize, priority: u8) -> (QueueRecord, u64) {
+        let index = self.index(port, priority);
+        (self.records[index], self.sent_by_priority[index])
+    }
+
+    /// How long ports were paused.
+    pub fn pauses(&self) -> &[PauseRecord] {
+        &self.pauses
+    }
+
+    // ---- Queues -----------------------------------------------------------------------------------------------
+
+    /// Appends a packet to its queue. Returns the bytes of all queues of the port with the packet in service.
+    #[inline(always)]
+    pub fn push<F: Features>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        hash: u32,
+        mark: Codepoint,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        now: Time,
+    ) -> u64 {
+        let index = self.index(port, packet.priority);
+        let queue = &mut self.queues[index];
+        self.pool.push(queue, packet, mark, telemetry);
+        if F::SPRAYING && !F::AGENT {
+            self.pool.set_ecmp_hash(queue, hash);
+        }
+        if F::FLOW_CONTROL || F::AGENT {
+            self.pool.set_ingress(queue, ingress);
+        }
+        if !F::EVENTS || self.lazy {
+            self.busy.insert(port);
+        }
+        let port = &mut self.ports[port];
+        port.waiting |= 1 << packet.priority;
+        port.waiting_bytes += u64::from(packet.wire);
+        port.waiting_bytes + port.link.in_service_any(now)
+    }
+
+    /// Puts a packet in the place of the last one of its queue, which is returned with its INT records. As [`Self::push`].
+    pub fn replace_tail(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        mark: Codepoint,
+        telemetry: Option<&Telemetry>,
+        now: Time,
+    ) -> Option<(Packet, Option<Telemetry>, u64)> {
+        let index = self.index(port, packet.priority);
+        let old = *self.pool.tail(&self.queues[index])?;
+        let old_telemetry = self.pool.telemetry(&old);
+        self.pool.replace_tail(&mut self.queues[index], packet, mark, telemetry);
+        let port = &mut self.ports[port];
+        port.waiting_bytes = port.waiting_bytes - u64::from(old.wire) + u64::from(packet.wire);
+        Some((old, old_telemetry, port.waiting_bytes + port.link.in_service_any(now)))
+    }
+
+    /// Takes the next packet of a port: the head of the queue that the scheduler picks among those that may send.
+    #[inline(always)]
+    pub fn pop<F: Features>(&mut self, port: usize) -> Option<Departure> {
+        let allowed = self.ports[port].allowed();
+        let priority = if F::SCHEDULER {
+            let heads = Heads { queues: &self.queues, pool: &self.pool, port, ports: self.ports.len() };
+            self.scheduler.next(allowed, heads)
+        } else {
+            allowed.trailing_zeros() as u8
+        };
+        self.take(port, priority)
+    }
+
+    /// Takes the first packet of a queue.
+    #[inline(always)]
+    fn take(&mut self, port: usize, priority: u8) -> Option<Departure> {
+        let index = self.index(port, priority);
+        let queue = &mut self.queues[index];
+        let place = self.pool.remove(queue)?;
+        let wire = self.pool.removed(place).wire;
+        let port = &mut self.ports[port];
+        port.waiting_bytes -= u64::from(wire);
+        if queue.is_empty() {
+            port.waiting &= !(1 << priority);
+        }
+        Some(Departure { place, priority, wire, left: queue.bytes() })
+    }
+
+    /// Takes a packet of a port whose link is down, whether it may send or not.
+    pub fn flush(&mut self, port: usize) -> Option<Departure> {
+        let waiting = self.ports[port].waiting;
+        if waiting == 0 {
+            self.scheduler.clear(port);
+            return None;
+        }
+        self.take(port, waiting.trailing_zeros() as u8)
+    }
+
+    /// A packet that was just taken.
+    #[inline(always)]
+    pub fn taken(&self, departure: &Departure) -> &Packet {
+        self.pool.removed(departure.place)
+    }
+
+    /// The ingress of a packet that was just taken.
+    #[inline]
+    pub fn ingress(&self, departure: &Departure) -> Ingress {
+        self.pool.ingress(departure.place)
+    }
+
+    /// The INT records of a packet that was just taken.
+    #[inline]
+    pub fn telemetry(&self, departure: &Departure) -> Option<Telemetry> {
+        self.pool.telemetry(self.pool.removed(departure.place))
+    }
+
+    /// Marks a packet that was just taken.
+    pub fn mark_taken(&mut self, departure: &Departure, mark: Codepoint) {
+        self.pool.mark_removed(departure.place, mark);
+    }
+
+    // ---- Links ------------------------------------------------------------------------------------------------
+
+    /// Sends a packet on the idle link of its port. False if the packet will be lost on the wire.
+    #[inline(always)]
+    pub fn send<F: Features>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        hash: u32,
+        telemetry: Option<&Telemetry>,
+        now: Time,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        if F::TELEMETRY {
+            if !self.sent_by_priority.is_empty() {
+                let index = self.index(port, packet.priority);
+                self.sent_by_priority[index] += u64::from(packet.wire);
+            }
+            let out = &mut self.ports[port];
+            if self.stamps && packet.kind == Kind::Data {
+                let mut telemetry = telemetry.map_or_else(Telemetry::default, Telemetry::duplicate);
+                telemetry.push(out.hop(now));
+                return out.link.send(now, packet, Some(&telemetry), context);
+            }
+            return out.link.send(now, packet, telemetry, context);
+        }
+        let out = &mut self.ports[port];
+        if F::SPRAYING {
+            out.link.send_with_hash(now, packet, hash, context)
+        } else {
+            out.link.send(now, packet, None, context)
+        }
+    }
+
+    /// Sends a packet that was just taken, from its place in the pool.
+    #[inline(always)]
+    pub fn send_taken<F: Features>(
+        &mut self,
+        port: usize,
+        departure: &Departure,
+        now: Time,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        let packet = self.pool.removed(departure.place);
+        if F::TELEMETRY {
+            let (packet, telemetry) = (*packet, self.pool.telemetry(packet));
+            return self.send::<F>(port, &packet, packet.entropy, telemetry.as_ref(), now, context);
+        }
+        self.ports[port].link.send(now, packet, None, context)
+    }
+
+    /// Forbids a port to send the priorities of `mask`; returns those that were allowed before.
+    pub fn pause(&mut self, port: usize, mask: u8, now: Time) -> u8 {
+        let mask = mask & u8::MAX >> (8 - self.priorities);
+        self.ports[port].permission.pause(now, mask, &mut self.pauses[port])
+    }
+
+    /// Allows them again; returns those that were forbidden before.
+    pub fn resume(&mut self, port: usize, mask: u8, now: Time) -> u8 {
+        self.ports[port].permission.resume(now, mask, &mut self.pauses[port])
+    }
+
+    // ---- Departures -------------------------------------------------------------------------------------------
+
+    /// Departures are lazy at present.
+    #[inline]
+    pub fn is_lazy(&self) -> bool {
+        self.lazy
+    }
+
+    /// The first port with something queued, from `port` on, while departures are lazy.
+    #[inline]
+    pub fn busy_from(&self, port: usize) -> Option<usize> {
+        self.busy.first_from(port)
+    }
+
+    /// When the next packet of a port leaves, if there is one that may. Forgets a port where nothing is queued.
+    #[inline]
+    pub fn next_departure(&mut self, port: usize) -> Time {
+        let out = &self.ports[port];
+        if out.waiting == 0 {
+            self.busy.remove(port);
+        }
+        if out.allowed() != 0 { out.link.free_at() } else { Time::MAX }
+    }
+
+    /// The time for which a departure event has to be scheduled, with its payload; `None` if there is nothing to send, or one
+    /// is pending.
+    #[inline]
+    pub fn plan_departure(&mut self, port: usize, now: Time) -> Option<(Time, u32)> {
+        let out = &mut self.ports[port];
+        let is_needed = !out.departure && (out.frame_waits || out.answers_wait || out.allowed() != 0);
+        out.departure |= is_needed;
+        is_needed.then(|| (out.link.free_at().max(now), self.epoch))
+    }
+
+    /// A departure event has come. False if it is left from earlier.
+    pub fn begin_departure(&mut self, port: usize, epoch: u32) -> bool {
+        let is_current = !self.lazy && epoch == self.epoch;
+        if is_current {
+            self.ports[port].departure = false;
+        }
+        is_current
+    }
+
+    /// From now on each departure is an event; epochs are numbered modulo `payloads`. All ports have caught up, and those of
+    /// [`Self::take_busy`] need an event.
+    pub fn use_events(&mut self, payloads: u32) {
+        self.lazy = false;
+        self.epoch = (self.epoch + 1) % payloads;
+    }
+
+    /// Removes a port from those with something queued.
+    pub fn take_busy(&mut self) -> Option<usize> {
+        let port = self.busy.first_from(0)?;
+        self.busy.remove(port);
+        Some(port)
+    }
+
+    /// From now on departures are lazy.
+    pub fn use_lazy_departures(&mut self) {
+        self.lazy = true;
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            port.departure = false;
+            if port.waiting != 0 {
+                self.busy.insert(index);
+            }
+        }
+    }
+
+    // ---- Prefetching ------------------------------------------------------------------------------------------
+
+    /// Prefetches what an arriving packet for a port touches.
+    #[inline]
+    pub fn prefetch_port(&self, port: usize) {
+        prefetch(self.ports.as_ptr().wrapping_add(port), 1);
+    }
+
+    /// Prefetches the queue of an arriving packet.
+    #[inline]
+    pub fn prefetch_queue(&self, port: usize, priority: u8) {
+        prefetch(self.queues.as_ptr().wrapping_add(self.index(port, priority)), 1);
+    }
+
+    /// Prefetches the ports where packets wait; when those are `near`, the packets.
+    #[inline]
+    pub fn prefetch_waiting(&self, near: bool) {
+        if !near {
+            self.pool.prefetch_free();
+        }
+        for port in self.busy.iter() {
+            let out = &self.ports[port];
+            if near {
+                self.pool
+                    .prefetch_head(&self.queues[self.index(port, out.waiting.trailing_zeros() as u8 & 7)]);
+            } else {
+                prefetch(std::ptr::from_ref(out), 1);
+                prefetch(self.queues.as_ptr().wrapping_add(port), 1);
+            }
+        }
+        if near {
+            self.pool.prefetch_entries();
+        }
+    }
+}
+
+impl Port {
+    /// The INT record of a packet that leaves at `now`.
+    #[inline]
+    fn hop(&self, now: Time) -> HopTelemetry {
+        HopTelemetry {
+            time: now,
+            sent_bytes: self.link.sent_bytes(),
+            queue_bytes: u32::try_from(self.waiting_bytes).unwrap_or(u32::MAX),
+            rate_mbps: u32::try_from(self.link.rate().bps() / 1_000_000).unwrap_or(u32::MAX),
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The agent and the rest of the switch: when it is called, and what becomes of its verdicts and orders.
+//!
+//! Markers are queued with data and admitted as long as any buffer is left, because they are for queues that are long. Where
+//! flow control counts packets by ingress, markers that came in are counted and admitted like data. Answers to markers are
+//! frames of single links, as pause frames are: they are not queued, not paused, and made anew by each switch.
+
+use super::{
+    All, Switch, Transit,
+    agent::{AgentContext, AgentHost, flow_of},
+};
+use crate::{
+    engine::Event,
+    fabric::{
+        buffer::Charge,
+        node::{NodeContext, class},
+        packet::{Kind, Packet},
+        queue::Ingress,
+    },
+    probe::EventKind,
+};
+use incast_cc::agent::{Codepoint, Hold as HoldRequest, Notification, Order, Verdict};
+use incast_units::Time;
+
+impl Switch<'_> {
+    // ---- Calls ------------------------------------------------------------------------------------------------
+
+    /// The agent, and what it sees of the switch.
+    fn agent_and_context(&mut self) -> (&mut AgentHost, AgentContext<'_>) {
+        let Self { agent, egress, router, buffer, hold, channels, node, .. } = self;
+        let (hold, channels) = (hold.as_deref(), channels.as_deref());
+        (agent, AgentContext { egress, router, buffer, hold, channels, node: *node })
+    }
+
+    /// The verdict on a packet that is about to be queued.
+    #[inline]
+    pub(super) fn ask_on_enqueue(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) -> Verdict {
+        let (agent, switch) = self.agent_and_context();
+        let verdict = agent.on_enqueue(port, packet, ingress, context.now(), &switch);
+        self.plan_agent_timer(context);
+        verdict
+    }
+
+    /// Tells the agent of a packet that will not leave.
+    #[inline(never)]
+    pub(super) fn report_drop(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
+        if !self.agent.is_none() {
+            let (agent, switch) = self.agent_and_context();
+            agent.on_drop(port, packet, ingress, context.now(), &switch);
+            self.plan_agent_timer(context);
+        }
+    }
+
+    /// Tells the agent of queues that are paused or resume, one bit for each priority.
+    pub(super) fn ask_on_edges(
+        &mut self,
+        port: usize,
+        priorities: u8,
+        is_pause: bool,
+        context: &mut impl NodeContext,
+    ) {
+        for priority in (0..8).filter(|priority| priorities & 1 << priority != 0) {
+            let (agent, switch) = self.agent_and_context();
+            agent.on_edge(port, priority, is_pause, context.now(), &switch);
+            self.plan_agent_timer(context);
+        }
+    }
+
+    /// When the agent's timer is first due.
+    pub fn first_timer(&mut self) -> Option<Time> {
+        self.agent.first_timer()
+    }
+
+    /// Schedules the event of the agent's timer.
+    #[inline]
+    fn plan_agent_timer(&mut self, context: &mut impl NodeContext) {
+        if let Some(at) = self.agent.plan_timer(context.now()) {
+            context.schedule(at, Event { class: class::AGENT, entity: self.base, payload: 0 });
+        }
+    }
+
+    #[cold]
+    pub(super) fn on_agent_timer(&mut self, context: &mut impl NodeContext) {
+        let now = context.now();
+        if !self.agent.begin_timer(now) {
+            return;
+        }
+        if self.egress.is_lazy() {
+            self.catch_up(context);
+        }
+        let (agent, switch) = self.agent_and_context();
+        let notifications = agent.on_timer(now, &switch);
+        notifications.iter().for_each(|notification| self.notify(notification, context));
+        self.agent.recycle(notifications);
+        self.run_orders(context);
+        self.plan_agent_timer(context);
+    }
+
+    // ---- Verdicts ---------------------------------------------------------------------------------------------
+
+    /// An agent that looks at all ports decides where a packet goes.
+    #[inline(never)]
+    pub(super) fn redirect(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let Transit { packet, telemetry, ingress, .. } = transit;
+        let mut packet = *packet;
+        let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
+        self.apply_verdict(port, &mut packet, context.now(), &verdict, context);
+        let port = match verdict.deflect_to.map(usize::from) {
+            Some(other) if other != port => {
+                let exists = other < self.egress.ports().len();
+                assert!(exists, "an agent deflects to port {other}, which does not exist");
+                self.deflect(other, &mut packet, context.now());
+                other
+            }
+            _ => port,
+        };
+        if verdict.answer {
+            self.counters.consumed_bytes += u64::from(packet.wire);
+            self.pass_answer(packet.position, packet.value(), context);
+        } else if let Some(request) = verdict.hold {
+            self.hold(request, Transit::new(&packet, telemetry, ingress), context);
+        } else {
+            self.choose_channel(port, &mut packet, ingress);
+            let transit = Transit::new(&packet, telemetry, ingress);
+            if packet.kind == Kind::Marker {
+                self.enqueue_marker(port, transit, context);
+            } else {
+                self.enqueue::<All>(port, transit, context);
+            }
+        }
+        self.run_orders(context);
+    }
+
+    /// A packet finds its port idle, and the agent of that port wants to see it.
+    #[inline(never)]
+    pub(super) fn pass_by_agent(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        context: &mut impl NodeContext,
+    ) {
+        let (now, Transit { packet, telemetry, ingress, .. }) = (context.now(), transit);
+        let mut packet = *packet;
+        let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
+        debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
+        self.apply_verdict(port, &mut packet, now, &verdict, context);
+        let transit = Transit::new(&packet, telemetry, ingress);
+        // The link may be busy with a notification that took the same port, as it may after routes have changed.
+        if self.egress.port(port).link.free_at() < self.settings.ended_before(now)
+            && self.has_credits::<All>(port, &packet)
+        {
+            self.transmit::<All>(port, now, transit, context);
+        } else {
+            self.queue::<All>(port, transit, context);
+        }
+    }
+
+    /// A packet on which the agent of its port has a verdict is queued.
+    #[inline(never)]
+    pub(super) fn queue_judged(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        verdict: &Verdict,
+        context: &mut impl NodeContext,
+    ) {
+        debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
+        let Transit { packet, telemetry, ingress, .. } = transit;
+        let mut packet = *packet;
+        self.apply_verdict(port, &mut packet, context.now(), verdict, context);
+        self.queue::<All>(port, Transit::new(&packet, telemetry, ingress), context);
+    }
+
+    /// The agent sees a packet that leaves at `now`; then it is sent.
+    pub(super) fn send_by_agent(
+        &mut self,
+        port: usize,
+        now: Time,
+        transit: Transit<'_>,
+        context: &mut impl NodeContext,
+    ) {
+        let Transit { packet, telemetry, ingress, .. } = transit;
+        let mut packet = *packet;
+        let (agent, switch) = self.agent_and_context();
+        let verdict = agent.on_dequeue(port, &packet, ingress, now, &switch);
+        if self.agent.chooses_port() {
+            self.plan_agent_timer(context);
+        }
+        if !verdict.is_nothing() {
+            self.apply_verdict(port, &mut packet, now, &verdict, context);
+        }
+        if !self.egress.send::<All>(port, &packet, packet.entropy, telemetry, now, context) {
+            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
+        }
+    }
+
+    /// Marks a packet and notifies its source, as the agent wants.
+    fn apply_verdict(
+        &mut self,
+        port: usize,
+        packet: &mut Packet,
+        now: Time,
+        verdict: &Verdict,
+        context: &mut impl NodeContext,
+    ) {
+        match verdict.mark {
+            Codepoint::None => {}
+            _ if !packet.ecn_capable() => {}
+            Codepoint::UndeterminedExperienced => packet.mark_undetermined(),
+            Codepoint::CongestionExperienced => {
+                let mark = self.count_mark(port, packet, now);
+                packet.mark_as(mark);
+            }
+        }
+        if let Some(cnp) = verdict.notify {
+            self.notify(&Notification { flow: flow_of(packet), cnp }, context);
+        }
+    }
+
+    /// A packet takes another port than the usual one.
+    fn deflect(&mut self, port: usize, packet: &mut Packet, now: Time) {
+        packet.deflect();
+        if packet.kind == Kind::Data {
+            self.counters.deflections += 1;
+            self.recorder.packet(now, self.node, port as u16, EventKind::Deflection, packet);
+        }
+    }
+
+    /// A packet leaves by this port: with virtual channels that decides on its queue.
+    fn choose_channel(&self, port: usize, packet: &mut Packet, ingress: Ingress) {
+        if let Some(channels) = &self.channels {
+            packet.priority = channels.queue(ingress, port);
+        }
+    }
+
+    /// Sends a congestion notification to the source of a flow.
+    fn notify(&mut self, notification: &Notification, context: &mut impl NodeContext) {
+        let Notification { flow, cnp } = notification;
+        let class = &self.settings.classes[usize::from(flow.class)];
+        let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
+        packet.set_cnp(cnp);
+        packet.entropy = flow.entropy;
+        packet.wire = class.format.notification as u16;
+        packet.priority = class.notification_priority;
+        packet.class = flow.class;
+        self.counters.created_bytes += u64::from(packet.wire);
+        self.forward::<All>(Transit::new(&packet, None, Ingress::local(packet.priority)), None, context);
+    }
+
+    // ---- Orders -----------------------------------------------------------------------------------------------
+
+    /// Does what the agent has ordered.
+    #[inline]
+    fn run_orders(&mut self, context: &mut impl NodeContext) {
+        if self.hold.is_some() {
+            while let Some(order) = self.agent.next_order() {
+                match order {
+                    Order::Mark { .. } => self.send_marker(&order, context),
+                    Order::Release { place, to } => self.release_held(place, to, context),
+                }
+            }
+            self.plan_agent_timer(context);
+        }
+    }
+
+    /// Holds a packet, if there is room for it.
+    fn hold(&mut self, request: HoldRequest, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let Transit { packet, telemetry, ingress, .. } = transit;
+        let Some(hold) = &mut self.hold else { return };
+        let (wire, port) = (u64::from(packet.wire), usize::from(request.port));
+        // A marker needs no share of the buffer, only room.
+        let held = if packet.kind == Kind::Marker { 0 } else { hold.bytes_in(request.place) };
+        let is_admitted = if self.flow_control.counts(ingress) {
+            self.admit_lossless(port, packet, ingress, context)
+        } else {
+            let is_admitted = self.buffer.admits_held(wire, held, self.egress.port(port).waiting_bytes);
+            if is_admitted {
+                self.buffer.take(Charge { bytes: wire, from_pool: wire });
+            }
+            is_admitted
+        };
+        if !is_admitted {
+            return self.drop_packet(port, packet, ingress, context);
+        }
+        let Some(hold) = &mut self.hold else { return };
+        hold.push(request.place, request.port, packet, telemetry, ingress);
+        self.egress.port_mut(port).waiting_bytes += wire;
+    }
+
+    /// Sends a marker behind what is queued at a port.
+    fn send_marker(&mut self, order: &Order, context: &mut impl NodeContext) {
+        let Order::Mark { port, bytes, ingress, priority, flow, deflections, place, name } = *order else {
+            return;
+        };
+        let Some(hold) = &mut self.hold else { return };
+        hold.wait_for(place, port);
+        let mut packet = Packet::new(Kind::Marker, flow.source, flow.destination, flow.sequence, flow.slot);
+        packet.set_value(name);
+        (packet.position, packet.entropy, packet.class) = (self.node, flow.entropy, flow.class);
+        packet.wire = bytes;
+        packet.priority = priority;
+        self.choose_channel(usize::from(port), &mut packet, Ingress { port: ingress, priority });
+        (0..deflections).for_each(|_| packet.deflect());
+        self.counters.created_bytes += u64::from(packet.wire);
+        let transit = Transit::new(&packet, None, Ingress::local(packet.priority));
+        self.enqueue_marker(usize::from(port), transit, context);
+    }
+
+    /// Queues a marker, made here or elsewhere, or sends it if nothing is queued.
+    fn enqueue_marker(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let transit = Transit { telemetry: None, ..transit };
+        let (packet, wire) = (transit.packet, u64::from(transit.packet.wire));
+        let out = self.egress.port(port);
+        let waits = out.waiting != 0 || !out.link.idle(context.now());
+        if waits
+            && !self.flow_control.counts(transit.ingress)
+            && out.link.is_up()
+            && self.buffer.admits_held(wire, 0, out.waiting_bytes)
+        {
+            self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
+            self.append::<All>(port, transit, context);
+        } else {
+            self.enqueue::<All>(port, transit, context);
+        }
+    }
+
+    /// What is held in a place goes on in its order, before everything that comes later.
+    fn release_held(&mut self, place: u16, to: Option<(u16, bool)>, context: &mut impl NodeContext) {
+        let Some(hold) = &mut self.hold else { return };
+        let mut group = hold.release(place);
+        let (planned, mut last) = (group.port, None);
+        while let Some(released) = self.hold.as_mut().and_then(|hold| hold.pop(&mut group)) {
+            let (mut packet, ingress) = (released.packet, released.ingress);
+            let (wire, is_counted) = (u64::from(packet.wire), self.flow_control.counts(ingress));
+            self.egress.port_mut(planned).waiting_bytes -= wire;
+            let port = match to {
+                Some((port, true)) => {
+                    self.deflect(usize::from(port), &mut packet, context.now());
+                    Some(port)
+                }
+                Some((port, false)) => Some(port),
+                None => self.router.route(&packet).map(|(port, _)| port),
+            };
+            let goes = port.map(usize::from).filter(|port| self.egress.port(*port).link.is_up());
+            if !is_counted {
+                self.buffer.give_back(Charge { bytes: wire, from_pool: wire });
+            } else if goes.is_none() {
+                self.release::<All>(ingress, wire, 0);
+            }
+            match (goes, port) {
+                (Some(port), _) => {
+                    self.choose_channel(port, &mut packet, ingress);
+                    if !is_counted {
+                        self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
+                    }
+                    let transit = Transit::new(&packet, released.telemetry.as_ref(), ingress);
+                    self.append::<All>(port, transit, context);
+                    last = Some(port);
+                }
+                (None, Some(port)) => self.lose(usize::from(port), &packet, ingress, context),
+                (None, None) => self.lose_unrouted(&packet, context.now()),
+            }
+            if goes.is_none() {
+                self.update_neighbour(ingress, context);
+            }
+        }
+        // An idle port starts at once, so that the next arrival finds its link busy.
+        if let Some(port) = last {
+            let out = self.egress.port(port);
+            if out.link.idle(context.now()) && out.allowed() != 0 {
+                self.depart::<All>(port, context.now(), context);
+            }
+            self.plan_departure(port, context);
+        }
+    }
+
+    // ---- Answers to markers -----------------------------------------------------------------------------------
+
+    /// An answer arrived: it is for the agent, or goes on.
+    pub(super) fn on_answer(&mut self, packet: &Packet, context: &mut impl NodeContext) {
+        if packet.destination == self.node {
+            self.agent.on_answer(context.now(), packet.value());
+            self.run_orders(context);
+        } else {
+            self.pass_answer(packet.destination, packet.value(), context);
+        }
+    }
+
+    /// An answer goes on to the next switch. Without a route it is lost, as the marker might have been.
+    fn pass_answer(&mut self, to: u32, name: u64, context: &mut impl NodeContext) {
+        let Self { hold: Some(hold), egress, .. } = self else { return };
+        let Some(port) = hold.push_answer(to, name, |port| egress.port(port).link.is_up()) else { return };
+        let out = egress.port_mut(port);
+        // A frame of flow control that waits for the link goes first.
+        if out.link.idle(context.now()) && !out.frame_waits {
+            self.send_answer(port, context);
+        } else {
+            out.answers_wait = true;
+        }
+        self.plan_departure(port, context);
+    }
+
+    /// Puts the answer that has waited longest on the idle link of a port.
+    pub(super) fn send_answer(&mut self, port: usize, context: &mut impl NodeContext) {
+        let Some(hold) = &mut self.hold else { return };
+        let (packet, has_more) = hold.pop_answer(port, self.node);
+        self.egress.port_mut(port).answers_wait = has_more;
+        if let Some(packet) = packet {
+            self.send_control(port, &packet, context);
+        }
+    }
+
+    /// Routes have changed.
+    pub(super) fn on_new_routes(&mut self, context: &mut impl NodeContext) {
+        let Some(hold) = &mut self.hold else { return };
+        hold.next_epoch();
+        let (agent, switch) = self.agent_and_context();
+        agent.on_routes(&switch);
+        self.run_orders(context);
+    }
+}
