@@ -7,7 +7,7 @@ use crate::{
     flow_control::{credits, pfc::Rules},
     probe::PacketFilter,
     recovery::TimerLimits,
-    routing::Ways,
+    routing::PathCount,
 };
 use incast_cc::{
     Path,
@@ -32,8 +32,8 @@ pub struct Settings {
     pub credits: Option<credits::Rules>,
     /// All hosts.
     pub host: HostConfig,
-    /// Where senders choose the ways of their packets: how many there are.
-    pub ways: Option<Ways>,
+    /// Where senders choose the paths of their packets: how many there are.
+    pub ways: Option<PathCount>,
     /// What senders know of their peers.
     pub peers: Peers,
     /// Clocks of hosts, by host; those beyond are perfect.

@@ -284,14 +284,14 @@ fn trim() -> impl Strategy<Value = Option<Trim>> {
 
 /// Scheduling before the number of priorities is known.
 #[derive(Clone, Debug)]
-struct Scheduler {
+struct Schedule {
     /// Part of the priorities that are strict; `None` for all of them.
     strict: Option<u8>,
     weights: Vec<u16>,
     quantum: Option<u64>,
 }
 
-impl Scheduler {
+impl Schedule {
     fn of(&self, priorities: u8) -> Scheduling {
         let Some(strict) = self.strict else { return Scheduling::Strict };
         let strict = strict % priorities;
@@ -300,11 +300,11 @@ impl Scheduler {
     }
 }
 
-fn scheduler() -> impl Strategy<Value = Scheduler> {
+fn scheduler() -> impl Strategy<Value = Schedule> {
     let strict = prop_oneof![3 => Just(None), 1 => Just(Some(0)), 1 => (1u8..8).prop_map(Some)];
     let weights = proptest::collection::vec(1u16..6, 8);
     let quantum = proptest::option::of(64u64..10_000);
-    (strict, weights, quantum).prop_map(|(strict, weights, quantum)| Scheduler { strict, weights, quantum })
+    (strict, weights, quantum).prop_map(|(strict, weights, quantum)| Schedule { strict, weights, quantum })
 }
 
 fn switch() -> impl Strategy<Value = SwitchConfig> {

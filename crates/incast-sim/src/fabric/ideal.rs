@@ -41,7 +41,7 @@ impl Packets {
 /// The path of a flow from host `src` to host `dst`: the NIC of `src` first, then every switch.
 ///
 /// `ports` are those of `topology`, `rules` the rules in force, by switch index, and `salts` gives the salt of a switch
-/// by its node number. `None` if there is no route, the rules lead in a circle, or either end is not a host. The path
+/// by its node number. `None` if there is no route, the rules lead in a cycle, or either end is not a host. The path
 /// of a host to itself is empty.
 pub fn path(
     topology: &Topology,
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
             let Some(peer) = end.peer.checked_sub(hosts) else { continue };
             match self.state[peer as usize] {
                 State::Unknown => return Some(peer),
-                // In a circle, or without a way.
+                // In a cycle, or without a route.
                 State::Open | NO_WAY => {}
                 State::Known(after) => {
                     let link = &self.topology.cables[end.cable as usize].link;
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_end() {
+    fn cycles_end() {
         let chain = Chain { switches: 2, hosts_per_switch: 1, host_link: link(), fabric_link: link() };
         let mut topology = chain.build().unwrap();
         // Switch 0 sends what is for host 1 to the right, and switch 1 sends it back.

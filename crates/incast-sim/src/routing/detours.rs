@@ -1,27 +1,28 @@
-//! What deflection and virtual channels know of routes: which links lead up, how many channels a way takes, which other ports
-//! lead to a host without coming back.
+//! What deflection and virtual channels need to know of routes: which links lead up, how many channels a path takes, and which
+//! other ports lead to a host without coming back.
 //!
-//! **Up and down.** Switches are in a total order: by their distance from the nearest host, then by their number. A link leads up if it
-//! leads to the higher one; a host is below its switch. So of a tree the root is up; of a ring with its switches in a row all links go up
-//! but the one from the last to the first.
+//! **Up and down.** Switches are in a total order: by their distance from the nearest host, then by their number. A link leads up
+//! if it leads to the higher switch; a host is below its switch. So the root of a tree is up; in a ring with its switches in a
+//! row all links lead up but the one from the last to the first.
 //!
-//! **Channels.** A packet begins on virtual channel 0 and takes the next one where it goes up after it has come down. *There is no
-//! circle of (link, channel) pairs of which each waits for the next:* on one channel a way goes up and then down, and up links
-//! can be numbered by rising order of where they end, down links after them by falling order, so that numbers rise along each way;
-//! and from one channel ways only go on to later ones (W. Dally and C. Seitz, IEEE Trans. Computers 1987; J. Duato, IEEE TPDS 1993, for
-//! adaptive routes: here every port that a packet may take, deflected or not, obeys the order). In a tree one channel is
-//! enough for all usual ways, in a ring two: its lowest switch is the dateline. A channel for each deflection instead, as one reads, would leave the circle
-//! of the usual ways as it is. A packet is deflected only where the channels that are left take it to its destination by usual ways.
+//! **Channels.** A packet starts on virtual channel 0 and takes the next one where it goes up after it has come down. *There is
+//! no cycle of (link, channel) pairs of which each waits for the next.* On one channel a path goes up and then down. Up links can
+//! be numbered by rising order of their ends, and down links after them by falling order, so that numbers rise along each path;
+//! and from one channel paths only go on to later ones (W. Dally and C. Seitz, IEEE Trans. Computers 1987; J. Duato, IEEE TPDS
+//! 1993, for adaptive routes: every port that a packet may take here, deflected or not, follows the order). In a tree one channel is
+//! enough for all usual paths, in a ring two: its lowest switch is the dateline. Literature also proposes a channel for each
+//! deflection; that would leave a cycle of the usual paths as it is. A packet is deflected only where the channels that are left
+//! take it to its destination by usual paths.
 //!
-//! **Longer ways** are the loop-free alternates of RFC 5286 (inequality 1): a neighbour that is no farther from the destination than the
-//! switch itself does not send packets for it back. Distances are those of the longest usual way, which become less with
+//! **Loop-free alternates** are those of RFC 5286 (inequality 1): a neighbour that is no farther from the destination than the
+//! switch itself does not send packets for it back. Distances are those of the longest usual path, which become less with
 //! each link.
 
 use super::Rule;
 use crate::topology::{Node, Ports, Topology};
 use std::{collections::VecDeque, sync::Arc};
 
-/// No way leads there.
+/// There is no path.
 const FAR: u16 = u16::MAX;
 /// No port leads there; no switch is there.
 const NONE: u32 = u32::MAX;
@@ -39,7 +40,7 @@ pub enum Direction {
 
 /// The switches of a fabric in their order, and the ports between them: the same in all routing epochs.
 #[derive(Debug)]
-pub struct Order {
+pub struct SwitchOrder {
     /// By switch index: distance from the nearest host.
     levels: Vec<u32>,
     /// By switch, then port: the switch there, or [`NONE`] for a host.
@@ -48,7 +49,7 @@ pub struct Order {
     cables: Vec<Vec<u32>>,
 }
 
-impl Order {
+impl SwitchOrder {
     /// That of a topology.
     pub fn new(topology: &Topology, ports: &Ports) -> Self {
         let (hosts, switches) = (topology.hosts, topology.switches());
@@ -90,13 +91,13 @@ pub struct Detours {
     /// By host: hosts that are reached alike have one number.
     group_of: Vec<u32>,
     switches: usize,
-    /// By group, then switch: links of the longest usual way to the host's switch.
+    /// By group, then switch: links of the longest usual path to the host's switch.
     distance: Vec<u16>,
-    /// By group, then switch: channels to change on the usual ways from there, for a packet that comes up, and one that comes down.
+    /// By group, then switch: channel changes on the usual paths from there, for a packet that comes up, and one that comes down.
     turns: Vec<[u8; 2]>,
-    /// By switch to be reached, then switch: the port. Empty where nobody asks.
+    /// By switch to be reached, then switch: the port. Empty where it is not needed.
     towards: Vec<u16>,
-    /// Channels that usual ways take.
+    /// Channels that usual paths take.
     channels: u8,
     /// Cables that are down, ascending.
     down: Vec<u32>,
@@ -106,7 +107,7 @@ impl Detours {
     /// Those of `rules`, without the cables for which `down` is true. `between_switches`: switches must be able to reach each other.
     pub fn new(
         topology: &Topology,
-        order: &Order,
+        order: &SwitchOrder,
         rules: &[Rule],
         down: &dyn Fn(usize) -> bool,
         between_switches: bool,
@@ -149,8 +150,8 @@ impl Detours {
         detours
     }
 
-    /// Distances and turns of the ways to one host, from the near to the far. What is on a loop, or leads to one, stays far.
-    fn measure(&mut self, base: usize, edge: usize, host: Node, order: &Order, rules: &[Rule]) {
+    /// Distances and turns of the paths to one host, from near switches to far ones. A switch on a loop, or with a path into one, stays far.
+    fn measure(&mut self, base: usize, edge: usize, host: Node, order: &SwitchOrder, rules: &[Rule]) {
         let next = |switch: usize| {
             rules[switch].alternatives(host).filter_map(move |port| {
                 let peer =
@@ -188,7 +189,7 @@ impl Detours {
         }
     }
 
-    /// Virtual channels that the usual ways take.
+    /// Virtual channels that the usual paths take.
     pub fn channels(&self) -> u8 {
         self.channels
     }
@@ -198,8 +199,8 @@ impl Detours {
     }
 }
 
-/// For each pair of switches, a port on a shortest way.
-fn towards(order: &Order, down: &dyn Fn(usize) -> bool) -> Vec<u16> {
+/// For each pair of switches, a port on a shortest path.
+fn towards(order: &SwitchOrder, down: &dyn Fn(usize) -> bool) -> Vec<u16> {
     let switches = order.peers.len();
     let mut towards = vec![u16::MAX; switches * switches];
     for target in 0..switches {
@@ -221,10 +222,10 @@ fn towards(order: &Order, down: &dyn Fn(usize) -> bool) -> Vec<u16> {
     towards
 }
 
-/// What one switch knows of a routing epoch.
+/// What one switch knows of the routes of an epoch.
 #[derive(Clone, Debug)]
-pub struct Around {
-    /// Of all switches, read only: counted when an epoch begins, not per packet.
+pub struct RouteView {
+    /// Of all switches, read only. The reference count changes when an epoch begins, not for each packet.
     detours: Arc<Detours>,
     hosts: u32,
     /// Index of the switch.
@@ -236,9 +237,9 @@ pub struct Around {
     down: Vec<u16>,
 }
 
-impl Around {
+impl RouteView {
     /// That of a switch, by index, of a fabric with so many hosts.
-    pub fn new(detours: &Arc<Detours>, order: &Order, hosts: u32, switch: u32) -> Self {
+    pub fn new(detours: &Arc<Detours>, order: &SwitchOrder, hosts: u32, switch: u32) -> Self {
         let peers = &order.peers[switch as usize];
         let directions = (0..peers.len()).map(|port| order.direction(switch as usize, port));
         let cables = order.cables[switch as usize].iter().enumerate();
@@ -264,7 +265,7 @@ impl Around {
     }
 
     /// Ports to neighbours that do not send packets to `destination` back here, ascending; the usual ports are among them.
-    pub fn longer_ways(&self, destination: Node) -> impl Iterator<Item = u16> + '_ {
+    pub fn loop_free_alternates(&self, destination: Node) -> impl Iterator<Item = u16> + '_ {
         let distance = move |switch: u32| match self.detours.place(destination, switch) {
             Some(place) if switch != NONE => self.detours.distance[place],
             _ => FAR,
@@ -278,7 +279,7 @@ impl Around {
     }
 
     /// Channels that a packet changes from here on if it came in by one port, leaves by another one, and then takes usual
-    /// ways to `destination`; `None` if these do not lead there.
+    /// paths to `destination`; `None` if these do not lead there.
     pub fn needs(&self, ingress: u16, port: u16, destination: Node) -> Option<u8> {
         let direction = |port: u16| self.directions.get(usize::from(port)).copied();
         let (from, out) = (direction(ingress), direction(port)?);
@@ -294,7 +295,7 @@ impl Around {
         Some(turn.saturating_add(if out == Direction::Up { up } else { down }))
     }
 
-    /// The port on the way to a switch, by its node number.
+    /// The port on a shortest path to a switch, by its node number.
     pub fn towards(&self, node: Node) -> Option<u16> {
         let target = node.checked_sub(self.hosts)? as usize;
         let place = target * self.detours.switches + self.switch as usize;
@@ -308,8 +309,8 @@ mod tests {
     use crate::topology::{Chain, Clos3, FatTree, LeafSpine, Ring, TopologyError, file::parse, tests::link};
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn around(topology: &Topology) -> (Order, Arc<Detours>) {
-        let order = Order::new(topology, &topology.ports());
+    fn detours(topology: &Topology) -> (SwitchOrder, Arc<Detours>) {
+        let order = SwitchOrder::new(topology, &topology.ports());
         let detours = Detours::new(topology, &order, &topology.rules, &|_| false, true);
         (order, Arc::new(detours))
     }
@@ -322,8 +323,8 @@ mod tests {
         LeafSpine { leaves: 3, spines: 4, hosts_per_leaf: 2, host_link: link(), fabric_link: link() }.build()
     }
 
-    /// Three ways between x and y: one link, two, and three.
-    const THREE_WAYS: &str = "host x\nhost y\nswitch a\nswitch b\nswitch c\nswitch d\nswitch e\n\
+    /// Three paths between x and y: one link, two, and three.
+    const THREE_PATHS: &str = "host x\nhost y\nswitch a\nswitch b\nswitch c\nswitch d\nswitch e\n\
         link x a 1Gbps 1us\nlink y b 1Gbps 1us\nlink a b 1Gbps 1us\nlink a c 1Gbps 1us\nlink c b 1Gbps 1us\n\
         link a d 1Gbps 1us\nlink d e 1Gbps 1us\nlink e b 1Gbps 1us\n";
 
@@ -331,12 +332,12 @@ mod tests {
         let chain =
             Chain { switches: 5, hosts_per_switch: 1, host_link: link(), fabric_link: link() }.build();
         let tree = FatTree { k: 4, link: link() }.build();
-        let built = [chain, tree, leaves(), ring(4), ring(5), ring(7), parse(THREE_WAYS)];
+        let built = [chain, tree, leaves(), ring(4), ring(5), ring(7), parse(THREE_PATHS)];
         built.into_iter().map(|topology| topology.expect("a good topology")).collect()
     }
 
     fn channels(topology: Result<Topology, TopologyError>) -> u8 {
-        around(&topology.expect("a good topology")).1.channels()
+        detours(&topology.expect("a good topology")).1.channels()
     }
 
     #[test]
@@ -357,17 +358,17 @@ mod tests {
         assert_eq!(channels(clos.build()), 1);
         assert_eq!(channels(Chain { switches: 5, hosts_per_switch: 1, host_link, fabric_link }.build()), 1);
         for switches in 3..9 {
-            // In a triangle every way is one link.
+            // In a triangle every path is one link.
             assert_eq!(channels(ring(switches)), if switches == 3 { 1 } else { 2 });
         }
     }
 
-    /// The last usual way between any two hosts, on every fabric: channels as counted on the way are no more than foretold.
+    /// The last usual path between any two hosts, on every fabric: it takes no more channels than predicted.
     #[test]
-    fn what_is_foretold_of_ways_is_so() {
+    fn paths_take_no_more_channels_than_predicted() {
         for topology in topologies() {
-            let (order, detours) = around(&topology);
-            let of = |switch: u32| Around::new(&detours, &order, topology.hosts, switch);
+            let (order, detours) = detours(&topology);
+            let of = |switch: u32| RouteView::new(&detours, &order, topology.hosts, switch);
             for source in 0..topology.hosts {
                 for destination in (0..topology.hosts).filter(|other| *other != source) {
                     let edge = |host: u32| topology.edge_of(host).expect("a host") - topology.hosts;
@@ -378,11 +379,11 @@ mod tests {
                     while switch != edge(destination) {
                         let here = of(switch);
                         let port =
-                            topology.rules[switch as usize].alternatives(destination).last().expect("a way");
-                        let needs = here.needs(ingress, port, destination).expect("a way");
+                            topology.rules[switch as usize].alternatives(destination).last().expect("a path");
+                        let needs = here.needs(ingress, port, destination).expect("a path");
                         assert!(channel + needs < detours.channels() && channel + needs <= least);
                         least = channel + needs;
-                        assert!(here.longer_ways(destination).any(|other| other == port));
+                        assert!(here.loop_free_alternates(destination).any(|other| other == port));
                         let turns = here.directions[usize::from(ingress)] == Direction::Up
                             && here.directions[usize::from(port)] == Direction::Up;
                         channel += u8::from(turns);
@@ -395,16 +396,16 @@ mod tests {
         }
     }
 
-    /// What a longer way leads to never comes back, whichever usual ways it takes.
+    /// A loop-free alternate never leads back, whichever usual paths follow it.
     #[test]
-    fn longer_ways_do_not_come_back() {
+    fn alternates_do_not_come_back() {
         let mut longer = 0;
         for topology in topologies() {
-            let (order, detours) = around(&topology);
+            let (order, detours) = detours(&topology);
             for switch in 0..topology.switches() {
                 for destination in 0..topology.hosts {
-                    let here = Around::new(&detours, &order, topology.hosts, switch);
-                    for port in here.longer_ways(destination) {
+                    let here = RouteView::new(&detours, &order, topology.hosts, switch);
+                    for port in here.loop_free_alternates(destination) {
                         let usual =
                             topology.rules[switch as usize].alternatives(destination).any(|own| own == port);
                         longer += u32::from(!usual);
@@ -425,10 +426,10 @@ mod tests {
     /// A virtual channel of a link between switches, by where the link ends: switch, port, channel.
     type Buffer = (u32, u16, u8);
 
-    /// For each buffer those that its packets may go to next, whatever they do: usual ways, and deflections without limit to ports of
-    /// equal cost and to longer ways. `turns`: packets change channels.
+    /// For each buffer those that its packets may go to next: usual paths, and deflections without limit to ports of equal cost and
+    /// to loop-free alternates. `turns`: packets change channels.
     fn waits(topology: &Topology, channels: u8, turns: bool) -> BTreeMap<Buffer, BTreeSet<Buffer>> {
-        let (order, detours) = around(topology);
+        let (order, detours) = detours(topology);
         let (ports, hosts) = (topology.ports(), topology.hosts);
         let mut waits: BTreeMap<Buffer, BTreeSet<Buffer>> = BTreeMap::new();
         for destination in 0..hosts {
@@ -439,11 +440,11 @@ mod tests {
                 if !seen.insert(buffer) {
                     continue;
                 }
-                let here = Around::new(&detours, &order, hosts, switch);
+                let here = RouteView::new(&detours, &order, hosts, switch);
                 let usual: Vec<u16> = topology.rules[switch as usize].alternatives(destination).collect();
-                let longer = here.longer_ways(destination).filter(|port| !usual.contains(port));
+                let longer = here.loop_free_alternates(destination).filter(|port| !usual.contains(port));
                 for port in usual.iter().copied().chain(longer).filter(|port| !here.leads_to_host(*port)) {
-                    let needs = here.needs(ingress, port, destination).expect("a way");
+                    let needs = here.needs(ingress, port, destination).expect("a path");
                     let suffice = !turns || channel + needs < channels;
                     assert!(suffice || !usual.contains(&port), "{}: {buffer:?} by {port}", topology.kind);
                     if !suffice || port == ingress && !usual.contains(&port) {
@@ -463,8 +464,8 @@ mod tests {
         waits
     }
 
-    /// Some of them wait for each other in a circle.
-    fn has_circle(mut waits: BTreeMap<Buffer, BTreeSet<Buffer>>) -> bool {
+    /// Some of them wait for each other in a cycle.
+    fn has_cycle(mut waits: BTreeMap<Buffer, BTreeSet<Buffer>>) -> bool {
         loop {
             let before = waits.len();
             let left: BTreeSet<Buffer> = waits.keys().copied().collect();
@@ -475,50 +476,52 @@ mod tests {
         }
     }
 
-    /// What deflection may do at all, on every fabric, with just the channels that usual ways take and with more.
+    /// All that deflection may do, on every fabric, with just the channels that usual paths take and with more.
     #[test]
-    fn channels_of_links_do_not_wait_in_circles() {
-        let mut circles = 0;
+    fn channels_of_links_do_not_wait_in_cycles() {
+        let mut cycles = 0;
         for topology in topologies() {
-            let enough = around(&topology).1.channels();
+            let enough = detours(&topology).1.channels();
             for channels in enough..enough + 3 {
                 let waits = waits(&topology, channels, true);
-                assert!(!waits.is_empty() && !has_circle(waits), "{} {channels}", topology.kind);
+                assert!(!waits.is_empty() && !has_cycle(waits), "{} {channels}", topology.kind);
             }
-            circles += u32::from(has_circle(waits(&topology, 1, false)));
+            cycles += u32::from(has_cycle(waits(&topology, 1, false)));
         }
         // The rings, at least, have some where packets stay on one channel.
-        assert!(circles >= 3, "{circles}");
+        assert!(cycles >= 3, "{cycles}");
     }
 
     #[test]
     fn switches_reach_each_other_around_what_is_down() {
         let ring = Ring { switches: 5, hosts_per_switch: 1, host_link: link(), fabric_link: link() };
         let topology = ring.build().expect("a good topology");
-        let order = Order::new(&topology, &topology.ports());
+        let order = SwitchOrder::new(&topology, &topology.ports());
         let cable = topology.find_cable("s1-s2").expect("a cable");
         let detours = Detours::new(&topology, &order, &topology.rules, &|other| other == cable, true);
         let detours = Arc::new(detours);
         let (mut at, mut hops) = (1, 0);
         while at != 2 {
-            let port = Around::new(&detours, &order, 5, at).towards(5 + 2).expect("a way");
+            let port = RouteView::new(&detours, &order, 5, at).towards(5 + 2).expect("a path");
             at = order.peers[at as usize][usize::from(port)];
             hops += 1;
         }
         assert_eq!(hops, 4);
-        // A cable that is down is no longer way either.
+        // A cable that is down is no alternate either.
         let lead_over = |detours: &Arc<Detours>| {
-            let here = Around::new(detours, &order, 5, 1);
-            (0..5).any(|host| here.longer_ways(host).any(|port| order.peers[1][usize::from(port)] == 2))
+            let here = RouteView::new(detours, &order, 5, 1);
+            (0..5).any(|host| {
+                here.loop_free_alternates(host).any(|port| order.peers[1][usize::from(port)] == 2)
+            })
         };
         let all = Detours::new(&topology, &order, &topology.rules, &|_| false, true);
         assert_eq!((lead_over(&Arc::new(all)), lead_over(&detours)), (true, false));
-        assert_eq!(Around::new(&detours, &order, 5, 2).towards(5 + 2), None);
+        assert_eq!(RouteView::new(&detours, &order, 5, 2).towards(5 + 2), None);
     }
 
     #[test]
     fn a_route_that_comes_down_and_goes_up_again_takes_a_channel_more() {
-        // x and y hang at a and d; the only way between leads over b, which is above both, c, which is below b, and e.
+        // x and y hang at a and d; the only path between leads over b, which is above both, c, which is below b, and e.
         let text = "host x\nhost y\nhost z\nswitch a\nswitch b\nswitch c\nswitch e\nswitch d\nlink x a 1Gbps 1us\n\
             link y d 1Gbps 1us\nlink z c 1Gbps 1us\nlink a b 1Gbps 1us\nlink b c 1Gbps 1us\nlink c e 1Gbps 1us\n\
             link e d 1Gbps 1us\n";

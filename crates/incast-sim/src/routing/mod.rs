@@ -2,19 +2,19 @@
 
 pub mod detours;
 mod divider;
+mod path_count;
 mod pinned;
 pub mod router;
 mod tables;
-mod ways;
 
 use super::topology::Node;
-pub use detours::{Around, Detours, Direction, Order};
+pub use detours::{Detours, Direction, RouteView, SwitchOrder};
 pub use divider::Divider;
+pub use path_count::PathCount;
 pub use pinned::{PinError, Pinned, pin};
 pub use router::Router;
 use std::hint::select_unpredictable;
 pub use tables::{TooManySets, tables};
-pub use ways::Ways;
 
 /// How one switch finds the ports that lead to a host.
 ///
@@ -52,9 +52,9 @@ pub enum Rule {
         /// Port to the switch on the right; none at the right end.
         right: Option<u16>,
     },
-    /// A switch of a ring: the shorter way round, or both where they are equally long.
+    /// A switch of a ring: the shorter direction, or both where they are equally long.
     ///
-    /// With `d = (destination - lo) mod hosts`, the way to the right is a shortest one if `d < right_end`, and the way
+    /// With `d = (destination - lo) mod hosts`, the path to the right is a shortest one if `d < right_end`, and the path
     /// to the left if `d ≥ left_start`.
     Ring {
         /// First host of this switch.
@@ -131,7 +131,7 @@ impl Rule {
         let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self else {
             return None;
         };
-        // Up or down is a toss-up that no processor guesses: both are worked out, and one is taken without a branch.
+        // Whether a packet goes up or down is unpredictable: both are computed, and one is selected without a branch.
         let below = destination.wrapping_sub(lo);
         let is_below = below < hi - lo;
         let down = down_base.wrapping_add((per_group.divide(below) as u16).wrapping_mul(down_width));

@@ -1,4 +1,4 @@
-//! Ways that the sender chooses, so that a run can follow the paths of another simulator or of a real network.
+//! Paths that the sender chooses, so that a run can follow the paths of another simulator or of a real network.
 
 use super::Rule;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
 };
 use thiserror::Error;
 
-/// A flow's ways there and back: the choices among equal-cost ports, one number for each direction.
+/// A flow's paths there and back: the choices among equal-cost ports, one number for each direction.
 ///
 /// The number is in mixed radix, the first choice being its least digit: a switch with n equal-cost ports takes the
-/// remainder by n as the index of its port, and passes on the quotient. Sixteen bits make as many ways as any fabric in
+/// remainder by n as the index of its port, and passes on the quotient. Sixteen bits make as many paths as any fabric in
 /// use has between two hosts (a fat-tree with k = 64 has 1,024).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinned {
@@ -28,12 +28,12 @@ impl Pinned {
 }
 
 impl Rule {
-    /// The port that the sender chose for a packet, and the entropy with which the packet goes on: its next choice is
+    /// The port that the sender chose for a packet, and the hash with which the packet goes on: its next choice is
     /// for the next switch.
     #[inline(always)]
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
-        if let Some((base, ways)) = self.of_tree(packet.destination) {
-            let (choice, entropy) = step(packet, ways)?;
+        if let Some((base, paths)) = self.of_tree(packet.destination) {
+            let (choice, entropy) = step(packet, paths)?;
             return Some((base + choice, entropy));
         }
         let candidates = self.candidates(packet.destination);
@@ -48,36 +48,36 @@ impl Rule {
     }
 }
 
-/// The choice of a packet's sender among so many ways, and the entropy for the choices after it; `None` where there are
+/// The choice of a packet's sender among so many next hops, and the hash for the choices after it; `None` where there are
 /// none.
 #[inline(always)]
-fn step(packet: &Packet, ways: u16) -> Option<(u16, u32)> {
-    let way = packet.pinned_way();
-    // Most switches have a power of two: a shift instead of a division. That of one way, down a tree, changes nothing:
-    // whether a packet goes up or down is a guess that is not made.
-    let (ahead, choice) = if ways.is_power_of_two() {
-        (way >> ways.trailing_zeros(), way & (ways - 1))
+fn step(packet: &Packet, paths: u16) -> Option<(u16, u32)> {
+    let path = packet.pinned_way();
+    // Most switches have a power of two: a shift instead of a division. A single choice, down a tree, changes nothing and
+    // takes the same branch: whether a packet goes up or down is unpredictable.
+    let (ahead, choice) = if paths.is_power_of_two() {
+        (path >> paths.trailing_zeros(), path & (paths - 1))
     } else {
-        (way.checked_div(ways)?, way.checked_rem(ways)?)
+        (path.checked_div(paths)?, path.checked_rem(paths)?)
     };
     Some((choice, packet.entropy_of_way(ahead)))
 }
 
-/// Why nodes are not a way of equal-cost hops.
+/// Why nodes are not a path of equal-cost hops.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PinError {
-    /// A way has a host at either end and switches between.
+    /// A path has a host at either end and switches between.
     #[error("a path leads from a host over switches to a host")]
     Ends,
-    /// Two nodes that are not neighbours, or not on a shortest way.
+    /// Two nodes that are not neighbours, or not on a shortest path.
     #[error("no shortest path to {2} leads from {0} to {1}")]
     Step(String, String, String),
-    /// More ways than a number can tell apart.
+    /// More paths than a number can tell apart.
     #[error("there are more than 65,536 equal-cost paths from {0} to {1}")]
     TooMany(String, String),
 }
 
-/// The number of the way over `nodes`, of which the first and the last are hosts. Of several cables between two
+/// The number of the path over `nodes`, of which the first and the last are hosts. Of several cables between two
 /// switches it takes the one with the lowest port.
 ///
 /// # Errors
@@ -97,19 +97,19 @@ pub fn pin(topology: &Topology, ports: &Ports, nodes: &[Node]) -> Result<u16, Pi
     if ports.end(*source, 0).is_none_or(|end| end.peer != switches[0]) {
         return Err(step(*source, switches[0]));
     }
-    let (mut way, mut radix) = (0u64, 1u64);
+    let (mut path, mut radix) = (0u64, 1u64);
     for pair in nodes[1..].windows(2) {
         let rule = &topology.rules[(pair[0] - topology.hosts) as usize];
         let leads_on = |port: u16| ports.end(pair[0], port).is_some_and(|end| end.peer == pair[1]);
         let choice =
             rule.alternatives(*destination).position(leads_on).ok_or_else(|| step(pair[0], pair[1]))?;
-        way += radix * choice as u64;
+        path += radix * choice as u64;
         radix = radix.saturating_mul(rule.alternatives(*destination).count() as u64);
         if radix > 1 << 16 {
             return Err(PinError::TooMany(name(*source), name(*destination)));
         }
     }
-    Ok(way as u16)
+    Ok(path as u16)
 }
 
 #[cfg(test)]
@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_a_fat_tree_is_followed_there_and_back() {
+    fn every_path_of_a_fat_tree_is_followed_there_and_back() {
         let topology = FatTree { k: 4, link: LINK }.build().expect("a good topology");
         let ports = topology.ports();
-        let mut ways = std::collections::BTreeSet::new();
+        let mut paths = std::collections::BTreeSet::new();
         for there in 0..4 {
             for back in 0..4 {
                 let mut data = Packet::new(Kind::Data, 0, 15, 0, 0);
@@ -155,14 +155,14 @@ mod tests {
                 answer.entropy = data.reverse_entropy();
                 let back_nodes = walk(&topology, &ports, answer, 15);
                 assert_eq!(pin(&topology, &ports, &back_nodes), Ok(back));
-                ways.insert((nodes, back_nodes));
+                paths.insert((nodes, back_nodes));
             }
         }
-        assert_eq!(ways.len(), 16);
+        assert_eq!(paths.len(), 16);
     }
 
     #[test]
-    fn says_what_is_no_way() {
+    fn says_what_is_no_path() {
         let topology = SingleSwitch { hosts: 3, link: LINK }.build().expect("a good topology");
         let ports = topology.ports();
         assert_eq!(pin(&topology, &ports, &[0, 3, 2]), Ok(0));
@@ -175,15 +175,15 @@ mod tests {
     }
 
     proptest! {
-        /// The way is a number in mixed radix, whatever the number of ports, and the half for answers stays as it is.
-        /// One way is no choice.
+        /// The path is a number in mixed radix, whatever the number of ports, and the half for answers stays as it is.
+        /// A single next hop is no choice.
         #[test]
-        fn a_step_takes_the_least_digit(entropy in any::<u32>(), ways in 1u16..100, is_answer in any::<bool>()) {
+        fn a_step_takes_the_least_digit(entropy in any::<u32>(), paths in 1u16..100, is_answer in any::<bool>()) {
             let kind = if is_answer { Kind::Ack } else { Kind::Data };
             let packet = Packet::new(kind, 0, 2, 0, 0).with_entropy(entropy);
-            let (choice, ahead) = step(&packet, ways).expect("there are ways");
-            prop_assert_eq!(choice, packet.pinned_way() % ways);
-            prop_assert_eq!(packet.with_entropy(ahead).pinned_way(), packet.pinned_way() / ways);
+            let (choice, ahead) = step(&packet, paths).expect("there are paths");
+            prop_assert_eq!(choice, packet.pinned_way() % paths);
+            prop_assert_eq!(packet.with_entropy(ahead).pinned_way(), packet.pinned_way() / paths);
             prop_assert_eq!(ahead >> 16, entropy >> 16);
             prop_assert_eq!(step(&packet, 1), Some((0, entropy)));
             prop_assert_eq!(step(&packet, 0), None);
@@ -191,7 +191,7 @@ mod tests {
 
         /// With a table, and down a tree.
         #[test]
-        fn a_switch_with_one_way_leaves_the_entropy_as_it_is(entropy in any::<u32>()) {
+        fn a_switch_with_one_next_hop_leaves_the_hash_as_it_is(entropy in any::<u32>()) {
             let star = SingleSwitch { hosts: 3, link: LINK }.build().expect("a good topology");
             let tree = FatTree { k: 4, link: LINK }.build().expect("a good topology");
             for (rule, destination) in [(&star.rules[0], 2), (&tree.rules[0], 1)] {

@@ -22,7 +22,7 @@ use crate::{
     },
     host::Host,
     probe::PacketTrace,
-    routing::{self, Around, Detours, Order, Rule, Ways},
+    routing::{self, Detours, PathCount, RouteView, Rule, SwitchOrder},
     settings::{Class, Peers, Settings},
     switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch},
     topology::{Ports, Topology},
@@ -244,7 +244,7 @@ impl Plan {
             clocks: config.clocks.clone(),
             peers: peers(config),
             ways: (config.switch.load_balancing == LoadBalancing::Permuted)
-                .then(|| Ways::new(&config.topology)),
+                .then(|| PathCount::new(&config.topology)),
             wire: config.wire,
             arrivals_first: config.ties == Ties::ArrivalsFirst,
             base_rtt: classes.iter().map(|class| class.path.base_rtt).max().unwrap_or(Time::ZERO),
@@ -280,14 +280,14 @@ struct Epochs {
     rules: Vec<Vec<Rule>>,
     /// By epoch, where virtual channels or an agent need them.
     detours: Vec<Arc<Detours>>,
-    order: Order,
+    order: SwitchOrder,
 }
 
 impl Epochs {
     fn of(config: &Config, ports: &Ports) -> Result<Self, ConfigError> {
         let (topology, events) = (&config.topology, &config.link_events);
-        let order = Order::new(topology, ports);
-        let around = |at: Time, rules: &[Rule], down: &[bool]| {
+        let order = SwitchOrder::new(topology, ports);
+        let detours_at = |at: Time, rules: &[Rule], down: &[bool]| {
             channels::detours(config, &order, at, rules, &|cable| down[cable])
         };
         let mut starts: Vec<Time> = events.iter().map(|event| event.at).collect();
@@ -295,7 +295,7 @@ impl Epochs {
         starts.dedup();
         let mut rules = vec![topology.rules.clone()];
         let mut down = vec![false; topology.cables.len()];
-        let mut detours: Vec<_> = around(Time::ZERO, &topology.rules, &down)?.into_iter().collect();
+        let mut detours: Vec<_> = detours_at(Time::ZERO, &topology.rules, &down)?.into_iter().collect();
         for start in &starts {
             for event in events.iter().filter(|event| event.at == *start) {
                 down[event.cable] = !event.up;
@@ -307,7 +307,7 @@ impl Epochs {
             } else {
                 topology.rules.clone()
             });
-            detours.extend(around(*start, &rules[rules.len() - 1], &down)?);
+            detours.extend(detours_at(*start, &rules[rules.len() - 1], &down)?);
         }
         Ok(Self { starts, rules, detours, order })
     }
@@ -362,8 +362,8 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
             });
             let leads_to_host = plan.ports.of(node).iter().map(|end| end.peer < topology.hosts).collect();
             let number = node - topology.hosts;
-            let of = |detours| Around::new(detours, &epochs.order, topology.hosts, number);
-            let routes = Routes { rules, around: epochs.detours.iter().map(of).collect() };
+            let of = |detours| RouteView::new(detours, &epochs.order, topology.hosts, number);
+            let routes = Routes { rules, views: epochs.detours.iter().map(of).collect() };
             let place = Place { node, base, is_alone, links: ends(node), leads_to_host, routes, probe };
             Some(Node::Switch(Switch::new(settings, place)))
         }

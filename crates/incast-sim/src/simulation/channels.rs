@@ -3,7 +3,7 @@
 use super::Fabric;
 use crate::{
     config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
-    routing::{Detours, Order, Rule},
+    routing::{Detours, Rule, SwitchOrder},
 };
 use incast_cc::scheduler::ReceiverScheduler;
 use incast_units::Time;
@@ -13,9 +13,9 @@ fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
     ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
 }
 
-/// Refuses what does not go together with virtual channels, or with an agent that holds packets; and fabrics whose usual ways take
-/// more virtual channels than there are, where that matters: flow control could come to a halt that the channels are there to
-/// prevent, or that deflection would add to.
+/// Refuses what does not go together with virtual channels, or with an agent that holds packets; and fabrics whose usual paths take
+/// more virtual channels than there are, where that matters: there could be a deadlock that the channels are there to prevent, or
+/// that deflection would add.
 ///
 /// # Errors
 /// What is wrong, and how many channels there would have to be.
@@ -36,7 +36,7 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
         check_numbers(fabric)?;
     }
     if matter(switch) {
-        let order = Order::new(topology, &topology.ports());
+        let order = SwitchOrder::new(topology, &topology.ports());
         let detours = Detours::new(topology, &order, &topology.rules, &|_| false, false);
         is_enough(switch, &detours, Time::ZERO)?;
     }
@@ -61,7 +61,7 @@ fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Too few channels could let packets wait for each other in a circle that is not there without deflection, or that channels are to
+/// With too few channels packets could wait for each other in a cycle that is not there without deflection, or that channels are to
 /// break.
 fn matter(switch: &SwitchConfig) -> bool {
     switch.virtual_channels > 1 || switch.pfc.is_some() && switch.agent.holds()
@@ -74,7 +74,7 @@ fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(),
     }
     let since = if from > Time::ZERO { format!(" from {from} on") } else { String::new() };
     let allowed = format!(
-        "{needs} or more: the usual ways of this fabric{since} take as many, and on fewer packets could wait for each other in a circle"
+        "{needs} or more: the usual paths of this fabric{since} take as many, and on fewer packets could wait for each other in a cycle"
     );
     Err(refuse("switch.virtual_channels", has, &allowed))
 }
@@ -82,7 +82,7 @@ fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(),
 /// What switches know of the routes of an epoch that begins at a time, where virtual channels or an agent need that.
 pub fn detours(
     config: &Config,
-    order: &Order,
+    order: &SwitchOrder,
     at: Time,
     rules: &[Rule],
     down: &dyn Fn(usize) -> bool,

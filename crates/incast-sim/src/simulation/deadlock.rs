@@ -1,8 +1,8 @@
-//! Ports that wait for each other in a circle: deadlocks of flow control, found by looking at the fabric between windows.
+//! Ports that wait for each other in a cycle: deadlocks of flow control, found by inspecting the fabric between windows.
 //!
 //! A paused egress queue waits for the switch that paused it, whose ingress is full of packets that wait in egress
 //! queues of that switch. Where these are all paused themselves, and so on, and nothing has moved for long enough,
-//! nothing ever will. Looks are at fixed simulated times, so that what is found does not depend on threads.
+//! nothing ever will. Inspections are at fixed simulated times, so that results do not depend on threads.
 
 use super::{
     build::Plan,
@@ -16,13 +16,13 @@ use crate::{
 use incast_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Looks in the time after which a circle in which nothing moves is a deadlock.
+/// Inspections in the time after which a cycle in which nothing moves is a deadlock.
 const LOOKS: u64 = 10;
 
-/// Looks are no nearer to each other than this: each costs a visit to every node.
+/// The least time between inspections: each costs a visit to every node.
 const LEAST_EVERY: Time = Time::from_us(1);
 
-/// Whom a paused queue waits for.
+/// What a paused queue waits for.
 #[derive(Debug)]
 struct Wait {
     since: Time,
@@ -42,9 +42,9 @@ struct Idle {
 pub struct Watch<'a> {
     plan: &'a Plan,
     after: Time,
-    /// Queues on circles at the last look.
+    /// Queues on cycles at the last inspection.
     known: BTreeSet<WaitingQueue>,
-    /// Pauses without a reason at the last look.
+    /// Pauses without a reason at the last inspection.
     idle: BTreeMap<WaitingQueue, Idle>,
     /// Circles seen.
     pub cycles: u64,
@@ -68,12 +68,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Time between two looks.
+    /// Time between two inspections.
     pub fn every(&self) -> Time {
         Time::from_ps(self.after.ps() / LOOKS).max(LEAST_EVERY)
     }
 
-    /// Looks at all nodes at a time.
+    /// Inspects all nodes at a time.
     pub fn look(&mut self, now: Time, domains: &[&Domain<'_>]) -> Sight {
         let soon = self.count_stranded(now, domains);
         let waits = self.waits(domains);
@@ -95,8 +95,8 @@ impl<'a> Watch<'a> {
         Sight::Stop
     }
 
-    /// Counts ports that a neighbour has kept from sending for long without a reason: it holds nothing of theirs, or
-    /// has told them to go on and that was lost. Nothing will end such a pause. Returns when there may be another.
+    /// Counts ports that a neighbour has kept from sending for long without a reason: it holds none of their packets, or its
+    /// resume was lost. Nothing will end such a pause. Returns when there may be another.
     fn count_stranded(&mut self, now: Time, domains: &[&Domain<'_>]) -> Option<Time> {
         let mut idle = BTreeMap::new();
         for (queue, since) in paused(domains) {
@@ -161,9 +161,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Counts circles that were not there at the last look.
+    /// Counts cycles that were not there at the last inspection.
     fn count(&mut self, waits: &BTreeMap<WaitingQueue, Wait>) {
-        // What neither waits for a paused queue nor is waited for by one is on no circle.
+        // What neither waits for a paused queue nor is waited for by one is on no cycle.
         let mut left: BTreeSet<WaitingQueue> = waits.keys().copied().collect();
         loop {
             let waited_for: BTreeSet<WaitingQueue> =
@@ -177,7 +177,7 @@ impl<'a> Watch<'a> {
                 break;
             }
         }
-        // Those that hang together count once.
+        // A connected group counts once.
         let mut rest = left.clone();
         while let Some(first) = rest.pop_first() {
             let (mut group, mut open) = (BTreeSet::from([first]), vec![first]);
@@ -217,7 +217,7 @@ fn queue(node: u32, port: u16, priority: u8) -> WaitingQueue {
     WaitingQueue { node, port, priority }
 }
 
-/// The queues, of those that may be, that wait for nothing but each other.
+/// The queues, among those that may be stuck, that wait for nothing but each other.
 fn stuck(waits: &BTreeMap<WaitingQueue, Wait>, may_be: impl Fn(&Wait) -> bool) -> BTreeSet<WaitingQueue> {
     let mut stuck: BTreeSet<WaitingQueue> = waits
         .iter()
@@ -239,7 +239,7 @@ fn stuck(waits: &BTreeMap<WaitingQueue, Wait>, may_be: impl Fn(&Wait) -> bool) -
     }
 }
 
-/// A circle among stuck queues, starting with the smallest queue on it.
+/// A cycle among stuck queues, starting with the smallest queue on it.
 fn cycle(
     waits: &BTreeMap<WaitingQueue, Wait>,
     stuck: &BTreeSet<WaitingQueue>,
@@ -250,10 +250,10 @@ fn cycle(
         let next = path.last().and_then(|last| waits[last].on.iter().find(|next| stuck.contains(next)));
         let Some(next) = next.copied() else { return path };
         if let Some(start) = path.iter().position(|queue| *queue == next) {
-            let mut circle = path.split_off(start);
-            let least = (0..circle.len()).min_by_key(|index| circle[*index]).unwrap_or(0);
-            circle.rotate_left(least);
-            return circle;
+            let mut cycle = path.split_off(start);
+            let least = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
+            cycle.rotate_left(least);
+            return cycle;
         }
         path.push(next);
     }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_one_that_may_go_is_not_stuck() {
-        // 7 waits for the circle of 1, 2, 3; 4 and 5 are a circle of which 5 also waits for 9, which is not paused.
+        // 7 waits for the cycle of 1, 2, 3; 4 and 5 are a cycle of which 5 also waits for 9, which is not paused.
         let waits = waits(&[(1, &[2]), (2, &[3]), (3, &[1]), (4, &[5]), (5, &[4, 9]), (7, &[3]), (8, &[])]);
         let stuck = stuck(&waits, |_| true);
         assert_eq!(stuck.iter().map(|queue| queue.node).collect::<Vec<_>>(), [1, 2, 3, 7]);

@@ -257,12 +257,12 @@ impl SwitchView for AgentContext<'_> {
         self.router.alternatives(destination)
     }
     fn longer_ways(&self, destination: u32) -> impl Iterator<Item = u16> {
-        let longer = self.hold.map(|hold| hold.around().longer_ways(destination));
+        let longer = self.hold.map(|hold| hold.view().loop_free_alternates(destination));
         let usual = move |port: &u16| self.router.alternatives(destination).any(|usual| usual == *port);
         longer.into_iter().flatten().filter(move |port| !usual(port))
     }
     fn leads_to_host(&self, port: u16) -> bool {
-        self.hold.is_some_and(|hold| hold.around().leads_to_host(port))
+        self.hold.is_some_and(|hold| hold.view().leads_to_host(port))
     }
     fn channels(&self) -> u8 {
         self.channels.map_or(1, VirtualChannels::count)
@@ -270,7 +270,7 @@ impl SwitchView for AgentContext<'_> {
     fn has_channels(&self, ingress: u16, port: u16, priority: u8, destination: u32) -> bool {
         let Some(hold) = self.hold.filter(|hold| hold.needs_channels()) else { return true };
         let channel = self.channels.map_or(0, |channels| priority % channels.count());
-        let needs = hold.around().needs(ingress, port, destination);
+        let needs = hold.view().needs(ingress, port, destination);
         needs.is_some_and(|needs| channel + needs < self.channels())
     }
     fn has_room(&self, port: u16, bytes: u32) -> bool {

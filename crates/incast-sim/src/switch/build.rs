@@ -19,7 +19,7 @@ use crate::{
     },
     flow_control::{CreditControl, FlowControl, PauseControl},
     probe::{PortProbe, Recorder},
-    routing::{Around, Router, Rule},
+    routing::{RouteView, Router, Rule},
     settings::Settings,
 };
 use incast_cc::{agent::PortSetup, marking::Marking};
@@ -31,7 +31,7 @@ pub struct Routes {
     /// At least one.
     pub rules: Vec<Rule>,
     /// As many where virtual channels or the agent need them, else none.
-    pub around: Vec<Around>,
+    pub views: Vec<RouteView>,
 }
 
 /// What belongs to one switch alone.
@@ -57,7 +57,7 @@ impl<'a> Switch<'a> {
     /// The switch at a place.
     pub fn new(settings: &'a Settings, place: Place) -> Self {
         let Place { node, base, is_alone, links, leads_to_host, routes, probe } = place;
-        let Routes { rules, around } = routes;
+        let Routes { rules, views } = routes;
         let switch = &settings.switch;
         let agent_info = switch.agent.info();
         let mut aqm = Aqm::new(&switch.ecn, switch.mark_at, leads_to_host, settings.seed, node);
@@ -89,8 +89,8 @@ impl<'a> Switch<'a> {
         let scheduler = Scheduler::new(settings, ports);
         let is_sampled = probe.is_some();
         let egress = Egress::new(outputs, priorities, scheduler, switch.telemetry, is_sampled, may_be_lazy);
-        let channels = around.first().filter(|_| switch.virtual_channels > 1);
-        let channels = channels.map(|around| Box::new(VirtualChannels::new(switch.virtual_channels, around)));
+        let channels = views.first().filter(|_| switch.virtual_channels > 1);
+        let channels = channels.map(|view| Box::new(VirtualChannels::new(switch.virtual_channels, view)));
         Self {
             settings,
             node,
@@ -105,7 +105,7 @@ impl<'a> Switch<'a> {
             trimming: switch.trim.as_ref().map(|rules| Box::new(Trimming::new(rules, settings.seed, node))),
             egress,
             agent: AgentHost::new(settings, node, &setups),
-            hold: switch.agent.holds().then(|| Box::new(Hold::new(around, settings))),
+            hold: switch.agent.holds().then(|| Box::new(Hold::new(views, settings))),
             channels,
             counters: Counters::default(),
             recorder,

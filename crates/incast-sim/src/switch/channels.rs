@@ -7,7 +7,7 @@
 
 use crate::{
     fabric::queue::Ingress,
-    routing::{Around, Direction},
+    routing::{Direction, RouteView},
 };
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ pub(super) struct VirtualChannels {
 }
 
 impl VirtualChannels {
-    /// `count` channels of each priority, of a switch with these surroundings.
-    pub fn new(count: u8, around: &Around) -> Self {
-        Self { count, directions: around.directions().to_vec() }
+    /// `count` channels of each priority, of a switch with these routes.
+    pub fn new(count: u8, view: &RouteView) -> Self {
+        Self { count, directions: view.directions().to_vec() }
     }
 
     /// Channels of each priority.

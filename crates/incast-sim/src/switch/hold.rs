@@ -9,7 +9,7 @@ use crate::{
         queue::{Ingress, Pool, Queue},
     },
     flow_control::pause::NO_QUEUE,
-    routing::Around,
+    routing::RouteView,
     settings::Settings,
 };
 use incast_cc::agent::Codepoint;
@@ -32,9 +32,9 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Hold {
     /// What the switch knows of the fabric.
-    around: Around,
+    view: RouteView,
     /// The same of later routing epochs, last first.
-    later: Vec<Around>,
+    later: Vec<RouteView>,
     needs_channels: bool,
     pool: Pool,
     places: Vec<Place>,
@@ -61,14 +61,14 @@ pub(super) struct Group {
 }
 
 impl Hold {
-    /// `around` of each routing epoch, at least one.
-    pub fn new(mut around: Vec<Around>, settings: &Settings) -> Self {
-        around.reverse();
-        let first = around.pop().expect("the builder gives one for each routing epoch");
+    /// `views` of each routing epoch, at least one.
+    pub fn new(mut views: Vec<RouteView>, settings: &Settings) -> Self {
+        views.reverse();
+        let first = views.pop().expect("the builder gives one for each routing epoch");
         let ports = first.directions().len();
         Self {
-            around: first,
-            later: around,
+            view: first,
+            later: views,
             needs_channels: settings.pfc.is_some() || settings.switch.virtual_channels > 1,
             pool: Pool::default(),
             places: Vec::new(),
@@ -78,8 +78,8 @@ impl Hold {
     }
 
     /// What the switch knows of the fabric.
-    pub fn around(&self) -> &Around {
-        &self.around
+    pub fn view(&self) -> &RouteView {
+        &self.view
     }
 
     /// Deflection must leave channels for the rest of the route.
@@ -146,7 +146,7 @@ impl Hold {
 
     /// An answer to a marker of another switch waits for the link. Returns its port; `None` if no port leads there.
     pub fn push_answer(&mut self, to: u32, name: u64, is_up: impl FnOnce(usize) -> bool) -> Option<usize> {
-        let port = self.around.towards(to).map(usize::from).filter(|port| is_up(*port))?;
+        let port = self.view.towards(to).map(usize::from).filter(|port| is_up(*port))?;
         self.answers[port].push_back((to, name));
         Some(port)
     }
@@ -170,8 +170,8 @@ impl Hold {
 
     /// The next routing epoch begins.
     pub fn next_epoch(&mut self) {
-        if let Some(around) = self.later.pop() {
-            self.around = around;
+        if let Some(view) = self.later.pop() {
+            self.view = view;
         }
     }
 

@@ -402,7 +402,7 @@ impl<'a> Switch<'a> {
             .filter(|priority| !port.queues[*priority].is_empty() && !port.pauses.forbids(*priority as u8))
             .collect();
         let weight = self.config.switch.trim.as_ref().and_then(|trim| trim.header_weight);
-        let (Some(weight), [0, data, ..]) = (weight, ready[..]) else {
+        let (Some(weight), &[0, data, ..]) = (weight, &ready[..]) else {
             return self.dwrr[number].choose(self.config, &port.queues, &ready);
         };
         self.headers[number] += 1;

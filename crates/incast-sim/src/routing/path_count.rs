@@ -1,27 +1,27 @@
-//! How many equal-cost ways there are between two hosts.
+//! How many equal-cost paths there are between two hosts.
 
 use super::Rule;
 use crate::topology::{Node, Ports, Topology};
 
-/// The most ways that a packet can name.
+/// The most paths that a packet can name.
 const MOST: u32 = 1 << 16;
 
-/// The fabric as it is before any link goes down.
+/// Counts paths in the fabric as it is before any link goes down.
 #[derive(Clone, Debug)]
-pub struct Ways {
+pub struct PathCount {
     hosts: u32,
     rules: Vec<Rule>,
     ports: Ports,
 }
 
-impl Ways {
-    /// Those of a topology.
+impl PathCount {
+    /// Of a topology.
     pub fn new(topology: &Topology) -> Self {
         Self { hosts: topology.hosts, rules: topology.rules.clone(), ports: topology.ports() }
     }
 
-    /// The number of ways from one host to another, as [`super::Pinned`] counts them: the product of the numbers of choices
-    /// on a way. Where these depend on the choices before, that of the most ways; then some ways have several numbers.
+    /// The number of paths from one host to another, as [`super::Pinned`] counts them: the product of the numbers of choices
+    /// along a path. Where these depend on earlier choices, that of the most paths; then some paths have several numbers.
     pub fn between(&self, source: Node, destination: Node) -> u16 {
         let first = self.ports.end(source, 0).map_or(destination, |end| end.peer);
         // A number of 16 bits names one of 65,536; as many as that is one too many to say.
@@ -33,8 +33,8 @@ impl Ways {
         else {
             return 1;
         };
-        if let Some((_, ways)) = known.iter().find(|(other, _)| *other == node) {
-            return *ways;
+        if let Some((_, paths)) = known.iter().find(|(other, _)| *other == node) {
+            return *paths;
         }
         let choices = rule.alternatives(destination).count();
         // In regular fabrics all choices are alike.
@@ -42,9 +42,9 @@ impl Ways {
         let next = |port: u16| self.ports.end(node, port).map(|end| end.peer);
         let ahead = rule.alternatives(destination).take(looked_at).filter_map(next);
         let most = ahead.map(|peer| self.from(peer, destination, known)).max().unwrap_or(1);
-        let ways = (choices as u32).max(1).saturating_mul(most).min(MOST);
-        known.push((node, ways));
-        ways
+        let paths = (choices as u32).max(1).saturating_mul(most).min(MOST);
+        known.push((node, paths));
+        paths
     }
 }
 
@@ -55,23 +55,23 @@ mod tests {
         Chain, FatTree, LeafSpine, Ring, SingleSwitch, TopologyError, file::parse, tests::link,
     };
 
-    fn ways(topology: Result<Topology, TopologyError>, source: u32, destination: u32) -> u16 {
-        Ways::new(&topology.expect("a good topology")).between(source, destination)
+    fn paths(topology: Result<Topology, TopologyError>, source: u32, destination: u32) -> u16 {
+        PathCount::new(&topology.expect("a good topology")).between(source, destination)
     }
 
     #[test]
-    fn ways_are_products_of_choices() {
+    fn paths_are_products_of_choices() {
         let tree = || FatTree { k: 8, link: link() }.build();
-        assert_eq!([(0, 127), (0, 5), (0, 1)].map(|(a, b)| ways(tree(), a, b)), [16, 4, 1]);
-        assert_eq!(ways(FatTree { k: 64, link: link() }.build(), 0, 60_000), 1_024);
+        assert_eq!([(0, 127), (0, 5), (0, 1)].map(|(a, b)| paths(tree(), a, b)), [16, 4, 1]);
+        assert_eq!(paths(FatTree { k: 64, link: link() }.build(), 0, 60_000), 1_024);
         let leaves =
             LeafSpine { leaves: 3, spines: 5, hosts_per_leaf: 2, host_link: link(), fabric_link: link() };
-        assert_eq!(ways(leaves.build(), 0, 5), 5);
-        assert_eq!(ways(SingleSwitch { hosts: 3, link: link() }.build(), 0, 1), 1);
+        assert_eq!(paths(leaves.build(), 0, 5), 5);
+        assert_eq!(paths(SingleSwitch { hosts: 3, link: link() }.build(), 0, 1), 1);
         let chain = Chain { switches: 4, hosts_per_switch: 1, host_link: link(), fabric_link: link() };
-        assert_eq!(ways(chain.build(), 0, 3), 1);
+        assert_eq!(paths(chain.build(), 0, 3), 1);
         let ring = Ring { switches: 4, hosts_per_switch: 1, host_link: link(), fabric_link: link() };
-        assert_eq!([1, 2].map(|to| ways(ring.clone().build(), 0, to)), [1, 2]);
+        assert_eq!([1, 2].map(|to| paths(ring.clone().build(), 0, to)), [1, 2]);
     }
 
     #[test]
@@ -80,7 +80,7 @@ mod tests {
         let text = "host x\nhost y\nswitch a\nswitch b\nswitch c\nswitch d\nlink x a 1Gbps 1us\nlink y d 1Gbps 1us\n\
             link a b 1Gbps 1us\nlink a c 1Gbps 1us\nlink b d 1Gbps 1us\nlink b d 1Gbps 1us\nlink c d 1Gbps 1us\n";
         let topology = parse(text).expect("a good topology");
-        let ways = Ways::new(&topology);
-        assert_eq!((ways.between(0, 1), ways.between(1, 0)), (4, 3));
+        let paths = PathCount::new(&topology);
+        assert_eq!((paths.between(0, 1), paths.between(1, 0)), (4, 3));
     }
 }
