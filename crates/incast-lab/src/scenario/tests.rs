@@ -153,6 +153,32 @@ fn senders_that_spray_expect_packets_in_any_order() {
 }
 
 #[test]
+fn deficit_round_robin_has_a_weight_for_each_priority_that_is_not_strict() {
+    use incast_sim::switch::scheduler::config::{Dwrr, Scheduling};
+    let scheduler = |text: &str| {
+        let text = format!("pfc = false\npriorities = 4\n{text}");
+        let scenario =
+            parse(&GOOD.replacen("pfc = false", &text, 1)).unwrap_or_else(|error| panic!("{error}"));
+        // What is printed as effective is read back as the same.
+        let again = parse(&scenario.effective_toml()).unwrap_or_else(|error| panic!("{error}"));
+        let of = |scenario: &Scenario| scenario.runs()[0].config(1).expect("a config").switch.scheduler;
+        assert_eq!(of(&scenario), of(&again), "{text}");
+        (of(&scenario), scenario.runs()[0].describe_pfc())
+    };
+    for strict in ["", "scheduler = \"strict\"", "scheduler = { kind = \"strict\" }"] {
+        assert_eq!(scheduler(strict), (Scheduling::Strict, Vec::new()));
+    }
+    let (all, lines) = scheduler("scheduler = { kind = \"dwrr\", weights = [4, 2, 1, 1] }");
+    assert_eq!(all, Scheduling::Dwrr(Dwrr { strict: 0, weights: vec![4, 2, 1, 1], quantum: None }));
+    let line = "scheduler: deficit round robin with quanta of \
+                priority 0 16664 B, priority 1 8332 B, priority 2 4166 B, priority 3 4166 B";
+    assert_eq!(lines, [line]);
+    let given = "scheduler = { kind = \"strict-over-dwrr\", weights = [3, 2, 1], quantum = \"1KB\" }";
+    let expected = Dwrr { strict: 1, weights: vec![3, 2, 1], quantum: Some(1000) };
+    assert_eq!(scheduler(given).0, Scheduling::Dwrr(expected));
+}
+
+#[test]
 fn trimming_has_the_defaults_of_ndp() {
     use incast_sim::config::{Limit, Trim, Victim};
     let trim = |text: &str| {
@@ -376,6 +402,38 @@ fn bad_values_are_refused_where_they_are() {
         ),
         ("pfc = false", "pfc = false\nload_balancing = \"flowlet\"", "later version"),
         ("pfc = false", "pfc = false\npriorities = 9", "1 to 8"),
+        ("pfc = false", "scheduler = \"wrr\"", "\"strict\""),
+        ("pfc = false", "scheduler = { kind = \"dwrr\" }", "weights"),
+        (
+            "pfc = false",
+            "scheduler = { kind = \"dwrr\", weights = [4, 1] }",
+            "switch.scheduler.weights: found 2 weights, allowed is 8, one for each priority that is not strict",
+        ),
+        (
+            "pfc = false",
+            "priorities = 2\nscheduler = { kind = \"dwrr\", weights = [4, 0] }",
+            "switch.scheduler.weights: found 0, allowed is 1 to 65535",
+        ),
+        (
+            "pfc = false",
+            "priorities = 2\nscheduler = { kind = \"strict-over-dwrr\", strict = 2, weights = [] }",
+            "switch.scheduler.strict: found 2, allowed is below the 2 priorities",
+        ),
+        (
+            "pfc = false",
+            "priorities = 2\nscheduler = { kind = \"dwrr\", weights = [4, 1], quantum = \"63B\" }",
+            "switch.scheduler.quantum: found 63B, allowed is at least 64B",
+        ),
+        (
+            "pfc = false",
+            "priorities = 2\ntrim = true\nscheduler = { kind = \"dwrr\", weights = [4, 1] }",
+            "a weight of headers is a scheduler of its own",
+        ),
+        (
+            "pfc = false",
+            "pfc = { xoff = \"64KB\" }\npriorities = 2\nvirtual_channels = 2\nscheduler = { kind = \"dwrr\", weights = [4, 1] }",
+            "\"strict\" with virtual channels",
+        ),
         ("pfc = false", "trim = \"on\"", "true for the defaults, or a table"),
         ("pfc = false", "trim = { queu = 8 }", "(did you mean \"queue\"?)"),
         ("pfc = false", "trim = { queue = 0 }", "switch.trim.queue: found 0, allowed is 1 packet"),
