@@ -8,17 +8,13 @@
 //! - [`text`]: numbers and values as text for people.
 //! - [`trace`]: one flow or port, packet by packet, for other tools to show.
 //! - [`report`]: results as one HTML page.
-//! - [`mod@bench`]: cost of the engine on the canonical cases.
 //! - [`calibrate`]: learns the map that Marimo reads.
 //! - [`clocks`]: how well the clocks of hosts can be synchronised.
-//! - [`import`]: other simulators' input files as scenarios; [`validation`]: their reference cases, ours against theirs.
 
 pub mod atomic;
-pub mod bench;
 pub mod calibrate;
 pub mod clocks;
 mod columns;
-pub mod import;
 pub mod metrics;
 pub mod report;
 pub mod results;
@@ -26,5 +22,4 @@ pub mod run;
 pub mod scenario;
 pub mod text;
 pub mod trace;
-pub mod validation;
 pub mod workload;

@@ -2,10 +2,8 @@
 
 use crate::{End, arguments, output};
 use incast_cc::registry::LAWS;
-use incast_lab::{
-    import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim},
-    scenario::tree::nearest::nearest,
-};
+use incast_interop::import::{ImportError, Imported, Names, Text, WriteError, hpcc, htsim};
+use incast_lab::scenario::tree::nearest::nearest;
 use std::path::Path;
 
 /// Imports and writes.

@@ -1,10 +1,8 @@
 //! `incast validate`: peers' reference cases, ours against theirs.
 
 use crate::{End, arguments, output};
-use incast_lab::{
-    results::host::cores,
-    validation::{self, Compared, Options, ValidationError, cases, compare, htsim, table},
-};
+use incast_interop::validation::{self, Compared, Options, ValidationError, cases, compare, htsim, table};
+use incast_lab::results::host::cores;
 use serde::Serialize;
 use std::path::PathBuf;
 

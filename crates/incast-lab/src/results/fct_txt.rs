@@ -77,6 +77,14 @@ impl FctTxt {
     }
 }
 
+/// The destination port of a class that the import of flow files has named; 100 for others.
+pub fn port_of(class: &str) -> u16 {
+    match class {
+        "incast" => 200,
+        _ => class.strip_prefix("dport-").and_then(|port| port.parse().ok()).unwrap_or(100),
+    }
+}
+
 /// The number that ends a node's name; its index if none does.
 pub fn number(name: &str, node: u32) -> u32 {
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();

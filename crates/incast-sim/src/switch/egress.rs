@@ -217,7 +217,10 @@ impl Egress {
 
     /// Appends a packet to its queue. Returns the bytes of all queues of the port with the packet in service.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "each is a fact of the packet, and the only call is inlined")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a fact of the packet, and the only call is inlined"
+    )]
     pub fn push<F: Features>(
         &mut self,
         port: usize,

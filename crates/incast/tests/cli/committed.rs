@@ -27,17 +27,6 @@ fn page(name: &str) -> String {
 }
 
 #[test]
-fn the_performance_page_has_a_row_of_every_case() {
-    let page = page("docs/performance.md");
-    let current = page.split_once("## Current numbers").expect("a section").1;
-    for case in incast_lab::bench::CASES {
-        let row = current.lines().find(|line| line.starts_with(&format!("| `{}`", case.name)));
-        let row = row.unwrap_or_else(|| panic!("docs/performance.md has a row of {}", case.name));
-        assert!(row.rsplit('`').next().is_some_and(|cells| cells.contains(char::is_numeric)), "{row}");
-    }
-}
-
-#[test]
 fn the_readme_names_every_scheme() {
     let (readme, schemes) = (page("README.md"), succeed(&["list", "schemes", "--json"]));
     let schemes: serde_json::Value = serde_json::from_str(&schemes).expect("JSON");

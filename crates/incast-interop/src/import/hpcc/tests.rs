@@ -296,7 +296,7 @@ mod never_panics {
             if let Ok(imported) = try_all(topology, flows, config) {
                 prop_assert!(imported.scenario.parse::<toml::Table>().is_ok(), "{}", imported.scenario);
                 prop_assert!(incast_sim::topology::file::parse(&imported.topology.unwrap_or_default()).is_ok());
-                prop_assert!(crate::workload::trace::read_csv(imported.flows.as_bytes()).is_ok());
+                prop_assert!(incast_lab::workload::trace::read_csv(imported.flows.as_bytes()).is_ok());
             }
         }
     }

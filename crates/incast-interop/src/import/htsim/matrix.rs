@@ -4,8 +4,8 @@
 //! What starts a connection when another one ends (triggers), failures and receivers' priorities are refused by name.
 
 use super::scenario::PAYLOAD;
-use crate::{
-    import::text::{ImportError, Line, Text, number, shown, whole},
+use crate::import::text::{ImportError, Line, Text, number, shown, whole};
+use incast_lab::{
     scenario::tree::nearest::nearest,
     workload::{MOST_BYTES, trace::LIMIT},
 };

@@ -7,12 +7,12 @@ pub mod cases;
 pub mod table;
 
 use super::{Options, ValidationError, figures, parallel};
-use crate::{
+use crate::import::{ImportError, Names, Text, htsim, text::number};
+use cases::Case;
+use incast_lab::{
     atomic,
-    import::{ImportError, Names, Text, htsim, text::number},
     scenario::{Run, Scenario},
 };
-use cases::Case;
 use incast_sim::simulate;
 use incast_units::Time;
 use serde::Serialize;

@@ -16,7 +16,7 @@ pub mod text;
 
 pub use text::{ImportError, Text};
 
-use crate::atomic;
+use incast_lab::atomic;
 use std::{
     fs, io,
     io::Write,

@@ -4,10 +4,8 @@ use super::{
     Inputs, Simulation,
     config::{Config, Mode, Red},
 };
-use crate::{
-    import::{ImportError, Names, page::Page},
-    scenario::document::profile::{HPCC_LINEAGE, HPCC_PFC},
-};
+use crate::import::{ImportError, Names, page::Page};
+use incast_lab::scenario::document::profile::{HPCC_LINEAGE, HPCC_PFC};
 use incast_units::{Bytes, Time};
 
 /// Writes it.

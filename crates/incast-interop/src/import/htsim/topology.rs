@@ -4,13 +4,11 @@
 //!
 //! Without a file there are three tiers of equal switches, 100 Gbps and 1 us.
 
-use crate::{
-    import::{
-        page::Page,
-        text::{ImportError, Line, Text, shown, whole},
-    },
-    scenario::tree::nearest::nearest,
+use crate::import::{
+    page::Page,
+    text::{ImportError, Line, Text, shown, whole},
 };
+use incast_lab::scenario::tree::nearest::nearest;
 use incast_sim::topology::{self, Clos3, FatTree, LeafSpine, TopologyError};
 use incast_units::{Rate, Time};
 use std::{collections::BTreeMap, fmt::Write, ops::RangeInclusive};

@@ -1,10 +1,8 @@
 //! `flow.txt`: the number of flows, then `src dst pg dport size start` for each; starts in seconds, in order.
 
 use super::{topology::Topology, units};
-use crate::{
-    import::text::{ImportError, Line, Text, whole},
-    workload::{MOST_BYTES, trace::LIMIT},
-};
+use crate::import::text::{ImportError, Line, Text, whole};
+use incast_lab::workload::{MOST_BYTES, trace::LIMIT};
 use std::collections::BTreeSet;
 
 /// A flow of the file.

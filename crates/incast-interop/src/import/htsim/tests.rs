@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario::{Scenario, Source};
+use incast_lab::scenario::{Scenario, Source};
 use std::path::Path;
 
 const MATRIX: &str =
@@ -245,7 +245,7 @@ mod never_panics {
         ) {
             if let Ok(imported) = try_all(matrix, topology) {
                 prop_assert!(imported.scenario.parse::<toml::Table>().is_ok(), "{}", imported.scenario);
-                prop_assert!(crate::workload::trace::read_csv(imported.flows.as_bytes()).is_ok());
+                prop_assert!(incast_lab::workload::trace::read_csv(imported.flows.as_bytes()).is_ok());
                 if let Some(file) = &imported.topology {
                     prop_assert!(incast_sim::topology::file::parse(file).is_ok());
                 }

@@ -4,10 +4,8 @@
 //! what is ignored is said.
 
 use super::units;
-use crate::{
-    import::text::{ImportError, Line, Text, number, shown, whole},
-    scenario::tree::nearest::nearest,
-};
+use crate::import::text::{ImportError, Line, Text, number, shown, whole};
+use incast_lab::scenario::tree::nearest::nearest;
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;
 

@@ -9,14 +9,14 @@ pub mod figures;
 pub mod htsim;
 pub mod table;
 
-use crate::{
+use crate::import::{ImportError, Names, Text, WriteError, hpcc};
+use cases::{Aim, Case};
+use figures::{Bin, Figures, Flow, Key};
+use incast_lab::{
     atomic,
-    import::{ImportError, Names, Text, WriteError, hpcc},
     results::fct_txt::FctTxt,
     scenario::{Run, Scenario, ScenarioError},
 };
-use cases::{Aim, Case};
-use figures::{Bin, Figures, Flow, Key};
 use incast_sim::{ConfigError, engine::random::mix, simulate};
 use incast_units::Time;
 use serde::Serialize;

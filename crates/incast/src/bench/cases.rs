@@ -5,11 +5,11 @@
 //! it. Buffers are too large to lose a packet, so that cases measure forwarding, not recovery; with NDP switches trim, as in
 //! the cases of htsim that `incast validate` runs.
 
-use crate::{
-    import::{
-        Text,
-        htsim::{matrix::Matrix, scenario as htsim},
-    },
+use incast_interop::import::{
+    Text,
+    htsim::{matrix::Matrix, scenario as htsim},
+};
+use incast_lab::{
     metrics::ns_per_packet_hop,
     results::host::peak_rss_bytes,
     scenario::{Scenario, ScenarioError, Source},
@@ -300,6 +300,17 @@ struct Pass {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_performance_page_has_a_row_of_every_case() {
+        let page = include_str!("../../../../docs/performance.md");
+        let current = page.split_once("## Current numbers").expect("a section").1;
+        for case in CASES {
+            let row = current.lines().find(|line| line.starts_with(&format!("| `{}`", case.name)));
+            let row = row.unwrap_or_else(|| panic!("docs/performance.md has a row of {}", case.name));
+            assert!(row.rsplit('`').next().is_some_and(|cells| cells.contains(char::is_numeric)), "{row}");
+        }
+    }
 
     /// With a law of its own and with any other, and the incast has the flows of the matrix.
     #[test]

@@ -1,12 +1,12 @@
 //! `incast bench`: every case in a process of its own, so that peak memory is the case's.
 
+mod cases;
+
+use self::cases::{CASES, Case, Measurement};
 use crate::{End, arguments, output};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use incast_cc::registry::{AGENTS, LAWS};
-use incast_lab::{
-    bench::{CASES, Case, Measurement},
-    text::bytes,
-};
+use incast_lab::text::bytes;
 use serde::{Deserialize, Serialize};
 use std::{
     env,
