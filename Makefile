@@ -31,10 +31,10 @@ test:
 ## The part of `test` that is about real hosts (deploy/README.md): module, BPF object, QUIC, each in a short form.
 test-hosts:
 	deploy/linux/test/run.sh
-	deploy/rigs/netns/run.sh
-	deploy/rigs/vm/run.sh
-	deploy/rigs/virtual-time/run.sh --ci
-	deploy/rigs/compare/run.sh --test
+	rigs/netns/run.sh
+	rigs/vm/run.sh
+	rigs/virtual-time/run.sh --ci
+	rigs/compare/run.sh --test
 	deploy/quic/test/run.sh
 	scripts/deploy-crates.sh test --locked
 
@@ -42,14 +42,14 @@ test-hosts:
 ## minutes on two busy processors, and half an hour more for kernels the first time.
 hosts:
 	scripts/each.sh \
-	    "deploy/rigs/compare/run.sh --rig deploy/rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts" \
-	    "deploy/rigs/netns/run.sh --faults" \
-	    "deploy/rigs/vm/run.sh --faults" \
-	    "deploy/rigs/vm/run.sh --kernel 6.12" \
-	    "deploy/rigs/vm/instructions.sh" \
-	    "deploy/rigs/virtual-time/run.sh --seeds 10" \
-	    "deploy/rigs/virtual-time/run.sh --faults" \
-	    "deploy/rigs/virtual-time/run.sh --churn" \
+	    "rigs/compare/run.sh --rig rigs/virtual-time/rig.py --jobs $$(nproc) --out $(OUT)/hosts" \
+	    "rigs/netns/run.sh --faults" \
+	    "rigs/vm/run.sh --faults" \
+	    "rigs/vm/run.sh --kernel 6.12" \
+	    "rigs/vm/instructions.sh" \
+	    "rigs/virtual-time/run.sh --seeds 10" \
+	    "rigs/virtual-time/run.sh --faults" \
+	    "rigs/virtual-time/run.sh --churn" \
 	    "deploy/linux/tcp_marimo/package-test.sh"
 
 ## Formatting, lints, documentation links, licences.

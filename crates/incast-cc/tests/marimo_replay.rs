@@ -1,6 +1,6 @@
 //! What a Linux kernel's Marimo was told and decided, acknowledgement by acknowledgement, through this crate.
 //!
-//! `deploy/core/test/marimo-kernel.txt` was recorded under virtual time (`deploy/rigs/virtual-time/record.sh` makes it
+//! `deploy/core/test/marimo-kernel.txt` was recorded under virtual time (`rigs/virtual-time/record.sh` makes it
 //! again). `INCAST_REPLAY` names another recording to replay instead. The format is that of the golden vectors; a line
 //! without decisions is the first of two events that the kernel reports as one.
 

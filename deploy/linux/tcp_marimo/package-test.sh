@@ -23,7 +23,7 @@ fi
 
 started=$SECONDS
 package=$("$here/package.sh")
-base=$(deploy/rigs/debian/root.sh dkms dkms linux-headers-cloud-amd64 openssl)
+base=$(rigs/debian/root.sh dkms dkms linux-headers-cloud-amd64 openssl)
 work=$(mktemp -d)
 trap 'rmdir "$work"' EXIT
 mount -t tmpfs tmpfs "$work"

@@ -97,14 +97,6 @@ fn address(name: &str, host: u32) -> u32 {
     0x0b00_0001u32.wrapping_add((id / 256) << 16).wrapping_add((id % 256) << 8)
 }
 
-/// The destination port of a class: 200 of `incast`, N of `dport-N`, 100 of others.
-pub fn port_of(class: &str) -> u16 {
-    match class {
-        "incast" => 200,
-        _ => class.strip_prefix("dport-").and_then(|port| port.parse().ok()).unwrap_or(100),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,5 @@
 //! Loading, tuning and unloading on this kernel, with connections, in namespaces of the test's own: a bpffs and a
-//! loopback device that end with it. Needs root and BTF: `deploy/rigs/netns/run.sh` runs it, or says why it cannot.
+//! loopback device that end with it. Needs root and BTF: `rigs/netns/run.sh` runs it, or says why it cannot.
 
 use std::{
     ffi::CString,
@@ -97,7 +97,7 @@ fn transfer(near: &mut TcpStream, far: &mut TcpStream) {
 }
 
 #[test]
-#[ignore = "needs root and BTF: deploy/rigs/netns/run.sh runs it"]
+#[ignore = "needs root and BTF: rigs/netns/run.sh runs it"]
 fn loads_tunes_drains_and_cleans_up() {
     // A congestion control has one name in a kernel: one test or rig at a time.
     let lock = fs::File::create("/run/incast-netns-rig.lock");

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The netns rig: bpf_marimo between network namespaces of this kernel, with a router that marks by its real backlog.
-# usage: deploy/rigs/netns/run.sh [--faults] [--only CASE]...
-#        deploy/rigs/netns/run.sh --hold     (for the lane itself: a rig that is to be killed)
+# usage: rigs/netns/run.sh [--faults] [--only CASE]...
+#        rigs/netns/run.sh --hold     (for the lane itself: a rig that is to be killed)
 #
 # Everything runs in a mount and a PID namespace of its own, with a bpffs and a /run/netns of its own: when the rig ends,
 # even by SIGKILL, the kernel ends its processes, and with the last of them its namespaces, pins and the registration of
 # bpf_marimo. The one setting that is outside, net.core.netdev_max_backlog, is restored by a process that waits for the
 # end of this one.
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 root=$PWD
 out=target/rigs/netns
 what="bpf_marimo between network namespaces"
@@ -44,7 +44,7 @@ binaries=${CARGO_TARGET_DIR:-$root/target}/debug
 # The rig that is to be killed finds everything built.
 [ "${1:-}" = --hold ] || scripts/deploy-crates.sh --tools-seen-to build --quiet --locked \
     --bin marimoctl --bin rig-traffic --test lifecycle
-clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c deploy/rigs/netns/marker.bpf.c \
+clang -target bpf -mcpu=v3 -std=gnu11 -O2 -g -Wall -Wextra -Werror -c rigs/netns/marker.bpf.c \
     -o "$out/marker.bpf.o"
 
 lacking=$("$binaries/marimoctl" status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["lacking"] or "")')
@@ -102,7 +102,7 @@ fi
 # Whoever kills this script kills the rig: its PID 1 dies with unshare, and unshare with us.
 rig() {
     setpriv --pdeathsig KILL unshare --mount --propagation private --pid --mount-proc --fork --kill-child -- \
-        python3 -B deploy/rigs/netns/rig.py --binaries "$binaries" --marker "$out/marker.bpf.o" --cpu "$cpu" \
+        python3 -B rigs/netns/rig.py --binaries "$binaries" --marker "$out/marker.bpf.o" --cpu "$cpu" \
         --pinner 8 9 "$@" {alive}>&- {lock}>&-
 }
 
@@ -124,7 +124,7 @@ for _ in $(seq 50); do
     [ "$(cat /proc/sys/net/core/netdev_max_backlog)" = "$backlog" ] && break
     sleep 0.1
 done
-setsid deploy/rigs/netns/run.sh --hold >/dev/null 2>&1 &
+setsid rigs/netns/run.sh --hold >/dev/null 2>&1 &
 victim=$!
 disown "$victim"
 for _ in $(seq 300); do

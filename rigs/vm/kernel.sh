@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Unpacks a stock Debian kernel, its modules and its headers below target/rigs without installing anything, and
 # prints where. What is there already is used as it is, so that only the first run needs the archive.
-# usage: deploy/rigs/vm/kernel.sh [6.1|6.12]
+# usage: rigs/vm/kernel.sh [6.1|6.12]
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 series=${1:-6.1}
 case $series in
 6.1) image=linux-image-cloud-amd64 headers=linux-headers-cloud-amd64 ;;

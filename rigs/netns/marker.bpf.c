@@ -8,7 +8,7 @@
  * "arrivals" runs at a receiver, "departures" at a sender; they only count, so
  * that what TCP reports can be held against what was on the wire.
  */
-#include "../../linux/bpf_marimo/kernel.h"
+#include "../../deploy/linux/bpf_marimo/kernel.h"
 
 #define BPF_FUNC(number) ((void *)(number))
 

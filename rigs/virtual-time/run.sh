@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
-root=$(cd ../../.. && pwd)
+root=$(cd ../.. && pwd)
 cache=${RIG_CACHE:-$root/target/rigs/virtual-time}
 out=$cache/tests
 mkdir -p "$out"

@@ -58,7 +58,7 @@ def traffic():
     if given:
         return pathlib.Path(given)
     target = "x86_64-unknown-linux-gnu"
-    # Where deploy/rigs/vm builds it in the same way.
+    # Where rigs/vm builds it in the same way.
     folder = ROOT / "target/rigs/traffic"
     environment = {**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static", "CARGO_TARGET_DIR": str(folder)}
     output([os.environ.get("CARGO", "cargo"), "build", "--quiet", "--release", "--locked", "-p", "rig-traffic",

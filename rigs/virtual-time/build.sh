@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD
-root=$(cd ../../.. && pwd)
+root=$(cd ../.. && pwd)
 cache=${RIG_CACHE:-$root/target/rigs/virtual-time}
 what="a real kernel under virtual time"
 tarball=/usr/src/linux-source-6.1.tar.xz

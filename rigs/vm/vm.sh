@@ -1,7 +1,7 @@
 # What run.sh and instructions.sh share: tools, builds, one boot. Sourced from the top of the repository.
 # shellcheck shell=bash
 
-rig=deploy/rigs/vm
+rig=rigs/vm
 built=target/rigs/vm
 # What the guest gets beside its own, below $built.
 programs=(rig-traffic)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes the root file system of the guest: busybox, iproute2, nft and ethtool with their libraries, and the modules of
 # the kernel that a run needs. What changes from run to run (module, programs, plan) comes in a second archive.
-# usage: deploy/rigs/vm/initramfs.sh KERNEL_DIR OUT.cpio
+# usage: rigs/vm/initramfs.sh KERNEL_DIR OUT.cpio
 set -euo pipefail
-# shellcheck source=deploy/rigs/vm/vm.sh
+# shellcheck source=rigs/vm/vm.sh
 . "${0%/*}/vm.sh"
 kernel=$1 out=$2
 version=$(cat "$kernel/version")

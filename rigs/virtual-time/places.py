@@ -5,5 +5,5 @@ import os
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+ROOT = HERE.parents[1]
 CACHE = pathlib.Path(os.environ.get("RIG_CACHE", ROOT / "target/rigs/virtual-time"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes a minimal Debian 12 below target/rigs, once, and prints where: what throw-away trials start from. Nothing of the
 # host is in it.
-# usage: deploy/rigs/debian/root.sh NAME PACKAGE...
+# usage: rigs/debian/root.sh NAME PACKAGE...
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 if [ $# -lt 1 ]; then
-    echo "root.sh: usage: deploy/rigs/debian/root.sh NAME PACKAGE..." >&2
+    echo "root.sh: usage: rigs/debian/root.sh NAME PACKAGE..." >&2
     exit 2
 fi
 name=$1

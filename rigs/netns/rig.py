@@ -21,7 +21,7 @@ MAPS = "/sys/fs/bpf/rig-maps"
 NAME = "bpf_marimo"
 AVAILABLE = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 PLACES = ["port", "receiver", "sender"]
-DEPLOY = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 TABLE = DEPLOY / "core/marimo-f.table"
 # Of marimo.h and marimo_tcp.h.
 SLOW_START = 2

@@ -2,14 +2,14 @@
 # Boots Debian's stock cloud kernel in QEMU's software emulation, loads tcp_marimo into it and plays an incast through
 # a queue that marks. The exit code is the verdict; what was counted stays below target/rigs/vm.
 # --congestion plays the same with a law of the kernel's own: what fails then too is the rig's fault.
-# usage: deploy/rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]
+# usage: rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
-# shellcheck source=deploy/rigs/vm/vm.sh
-. deploy/rigs/vm/vm.sh
+cd "$(dirname "$0")/../.."
+# shellcheck source=rigs/vm/vm.sh
+. rigs/vm/vm.sh
 
 usage() {
-    echo "run.sh: $1; usage: deploy/rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]" >&2
+    echo "run.sh: $1; usage: rigs/vm/run.sh [--faults [NAME,...]] [--kernel 6.1|6.12] [--congestion marimo|dctcp]" >&2
     exit 2
 }
 

@@ -18,7 +18,7 @@ from comparison import compare
 from errors import BadInput, Contradiction, Missing
 from pages import END, update
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main(words):

@@ -4,7 +4,7 @@
 # usage: record.sh [FILE]
 set -euo pipefail
 cd "$(dirname "$0")"
-root=$(cd ../../.. && pwd)
+root=$(cd ../.. && pwd)
 out=${1:-$root/deploy/core/test/marimo-kernel.txt}
 cache=${RIG_CACHE:-$root/target/rigs/virtual-time}
 record=$cache/record

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Counts what Marimo, DCTCP and CUBIC execute per acknowledgement on Debian's stock kernel: one boot and one incast each
 # under QEMU's software emulation, with a plugin that counts every instruction of the kernel. Prints tables.
-# usage: deploy/rigs/vm/instructions.sh [LAW...]
+# usage: rigs/vm/instructions.sh [LAW...]
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
-# shellcheck source=deploy/rigs/vm/vm.sh
-. deploy/rigs/vm/vm.sh
+cd "$(dirname "$0")/../.."
+# shellcheck source=rigs/vm/vm.sh
+. rigs/vm/vm.sh
 laws=("$@")
 if [ ${#laws[@]} -eq 0 ]; then
     laws=(marimo dctcp cubic)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A real kernel beside the simulator (docs/hosts.md): prepares what compare.py needs and calls it with all arguments.
-# usage: deploy/rigs/compare/run.sh [--test | arguments of compare.py]
+# usage: rigs/compare/run.sh [--test | arguments of compare.py]
 #   --test  its own tests, with the binary that INCAST names (default: target/release/incast, built if it is not there)
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 
 scripts/debian.sh python3 python3 "the comparison with a real kernel"
 venv=target/rigs/compare-venv
@@ -28,8 +28,8 @@ if [ -z "${INCAST:-}" ]; then
 fi
 
 if [ "${1:-}" = --test ]; then
-    INCAST=$(realpath "$incast") "$venv/bin/python" -B -m unittest discover -s deploy/rigs/compare
+    INCAST=$(realpath "$incast") "$venv/bin/python" -B -m unittest discover -s rigs/compare
     echo "compare: percentiles, intervals, plans, reconciliation of CE, tables in pages, both sides on one scenario"
     exit 0
 fi
-exec "$venv/bin/python" -B deploy/rigs/compare/compare.py --incast "$incast" "$@"
+exec "$venv/bin/python" -B rigs/compare/compare.py --incast "$incast" "$@"

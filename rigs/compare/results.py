@@ -14,7 +14,7 @@ def simulated(folder):
     try:
         import pyarrow.parquet as parquet
     except ImportError:
-        raise BadInput("the Python module pyarrow is missing: run deploy/rigs/compare/run.sh, which installs it") from None
+        raise BadInput("the Python module pyarrow is missing: run rigs/compare/run.sh, which installs it") from None
     flows = parquet.read_table(folder / "flows.parquet").to_pylist()
     mtu = quantity("size", json.loads((folder / "run.json").read_text())["scenario"]["host"]["mtu"], "host.mtu")
     queue = []

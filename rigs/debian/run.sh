@@ -3,9 +3,9 @@
 # compiler and the host's Rust toolchain, in which a fresh clone of HEAD installs what it needs itself. Nothing is kept.
 # Without a command: the cores, what `make test-hosts` runs, and the package.
 # The kernel is the host's: the lanes of BPF and QUIC need one with BTF and struct_ops.
-# usage: deploy/rigs/debian/run.sh [COMMAND...]
+# usage: rigs/debian/run.sh [COMMAND...]
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 what="the lanes on a bare machine"
 if [ "$(id -u)" != 0 ]; then
     if [ "${CI:-}" = true ]; then
@@ -18,7 +18,7 @@ fi
 scripts/debian.sh debootstrap debootstrap "$what"
 command -v debootstrap >/dev/null || exit 0
 if [ "${BARE_MACHINE:-}" != inside ]; then
-    BARE_MACHINE=inside exec unshare --mount --pid --fork --kill-child --propagation private deploy/rigs/debian/run.sh "$@"
+    BARE_MACHINE=inside exec unshare --mount --pid --fork --kill-child --propagation private rigs/debian/run.sh "$@"
 fi
 lanes=("$@")
 if [ ${#lanes[@]} -eq 0 ]; then
@@ -28,7 +28,7 @@ if [ ${#lanes[@]} -eq 0 ]; then
     lanes=("$cores" "${hosts[@]}" deploy/linux/tcp_marimo/package-test.sh)
 fi
 
-base=$(deploy/rigs/debian/root.sh bare git make gcc libc6-dev ca-certificates)
+base=$(rigs/debian/root.sh bare git make gcc libc6-dev ca-certificates)
 toolchain=$(rustc --print sysroot)
 # On the disk of the build folder and not in memory: clones, kernels and builds are large.
 work=$(mktemp -d target/rigs/debian/bare-machine.XXXXXX)
@@ -61,11 +61,11 @@ for lane in "${lanes[@]}"; do
         PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         bash -c "cd /opt/incast && $lane" </dev/null >"$work/log" 2>&1; then
         tail -n 1 "$work/log"
-        echo "deploy/rigs/debian: $lane: passed in $((SECONDS - started)) s"
+        echo "rigs/debian: $lane: passed in $((SECONDS - started)) s"
     else
         status=1
         tail -n 60 "$work/log"
-        echo "deploy/rigs/debian: $lane: failed after $((SECONDS - started)) s"
+        echo "rigs/debian: $lane: failed after $((SECONDS - started)) s"
     fi
 done
 exit $status
