@@ -2,7 +2,7 @@
 //!
 //! Sources: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; the state machine is that of
 //! draft-cardwell-iccrg-bbr-congestion-control-00, whose sections are named below. The delivery rate is that of
-//! [`super::delivery_rate`].
+//! `delivery_rate.rs`.
 //!
 //! ```text
 //!   Startup ── three rounds with less than 25% growth ──▶ Drain ── in flight <= BDP ──▶ ProbeBW ◀─┐ 1.25 .75 1 1 1 1 1 1

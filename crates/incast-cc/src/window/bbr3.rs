@@ -3,7 +3,7 @@
 //! Sources: N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, whose names are kept: earlier drafts
 //! say `inflight_hi` for the long-term and `inflight_lo`, `bw_lo` for the short-term bounds. The answer to ECN is that of Google's
 //! Linux branch `v3` (`tcp_bbr.c`), read for its behaviour; the draft has none. The delivery rate is that of
-//! [`super::delivery_rate`].
+//! `delivery_rate.rs`.
 //!
 //! ```text
 //!   Startup ── no growth for 3 rounds, or 6 losses and 2% in a round ──▶ Drain ── in flight <= BDP ──▶ ProbeBW ◀─┐

@@ -3,7 +3,6 @@
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
 //! - [`fct_txt`]: completion times as HPCC's simulator writes them, [`standalone`] among them; [`pfc_txt`]: its pauses.
 //! - [`record`]: the file `run.json`.
-//! - [`statistics`]: percentiles, means and confidence intervals that never leave out an unfinished flow.
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]: published numbers beside it.
 

@@ -2,8 +2,8 @@
 //!
 //! This file is a packet's way through it, from top to bottom: arrive, route, admit to the buffer, account for flow control,
 //! mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the switch calls
-//! them. What other events do is in [`control`] (links, pause frames, credits, departures), [`orders`] (the agent's
-//! timer and what it orders), and [`overflow`] (trimming). The path is generic over [`Features`] and compiled for each kind
+//! them. What other events do is in `control` (links, pause frames, credits, departures), `orders` (the agent's
+//! timer and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for each kind
 //! of switch.
 
 mod agent;
