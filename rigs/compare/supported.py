@@ -33,6 +33,7 @@ SWITCH = {
     "ecn": {"kind": ANY, "at": ANY},
     "ecn_at": ["enqueue"],
     "priorities": [1],
+    "scheduler": ["strict"],
     "virtual_channels": [1],
     "pfc": ["off"],
     "credits": [False],

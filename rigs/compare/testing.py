@@ -44,7 +44,8 @@ def run_of(**changes):
         "wire": {"gap": "0B"},
         "switch": {
             "agent": "none", "buffer": {"per_port": "150KB"}, "credits": False, "ecn": {"kind": "step", "at": "30280B"},
-            "ecn_at": "enqueue", "load_balancing": "ecmp", "pfc": "off", "priorities": 1, "ties": "seeded", "trim": False,
+            "ecn_at": "enqueue", "load_balancing": "ecmp", "pfc": "off", "priorities": 1, "scheduler": "strict",
+            "ties": "seeded", "trim": False,
             "virtual_channels": 1,
         },
         "host": {
