@@ -3,7 +3,7 @@
 //! Every node stores and forwards: a packet is sent on when its last bit has arrived, in order, at once. Wire bytes
 //! include all headers, the preamble and the inter-frame gap, since those occupy the link as well.
 
-use crate::routing::{Rule, entropy};
+use crate::routing::{Rule, salted_hash};
 use crate::topology::{Link, Node, Ports, Topology};
 use incast_units::{Bytes, Rate, Rounding, Serializer, Time};
 
@@ -52,7 +52,7 @@ pub fn path(
     dst: Node,
     flow_hash: u32,
 ) -> Option<Vec<Hop>> {
-    let mut choose = |rule: &Rule, switch| rule.pick(dst, entropy(flow_hash, salts(switch)));
+    let mut choose = |rule: &Rule, switch| rule.pick(dst, salted_hash(flow_hash, salts(switch)));
     path_by(topology, ports, rules, &mut choose, src, dst)
 }
 

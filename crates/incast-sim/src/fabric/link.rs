@@ -217,11 +217,11 @@ impl Transmitter {
     ) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
         if self.ps_per_byte == 0 {
-            return self.send_copy(now, packet.with_entropy(hash), context);
+            return self.send_copy(now, packet.with_hash(hash), context);
         }
         self.free_at = self.end_by_bytes(now, packet);
         self.occupy(packet);
-        context.send_with_entropy(self.peer, self.free_at + self.delay, packet, hash);
+        context.send_with_hash(self.peer, self.free_at + self.delay, packet, hash);
         true
     }
 

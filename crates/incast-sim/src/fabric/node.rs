@@ -13,10 +13,10 @@ pub trait NodeContext {
     fn now(&self) -> Time;
     /// A packet will arrive at the far end of a link of this node.
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>);
-    /// The same with another entropy, for which the packet need not be copied once more. Nothing travels with it.
+    /// The same with another hash, for which the packet need not be copied once more. Nothing travels with it.
     #[inline]
-    fn send_with_entropy(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
-        self.send(peer, arrival, &packet.with_entropy(entropy), None);
+    fn send_with_hash(&mut self, peer: Peer, arrival: Time, packet: &Packet, hash: u32) {
+        self.send(peer, arrival, &packet.with_hash(hash), None);
     }
     /// Wakes this node.
     fn schedule(&mut self, time: Time, event: Event);

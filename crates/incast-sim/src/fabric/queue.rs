@@ -243,7 +243,7 @@ impl Pool {
     /// Replaces the ECMP hash of the packet that was just appended to a queue.
     #[inline(always)]
     pub fn set_ecmp_hash(&mut self, queue: &Queue, hash: u32) {
-        self.entries[queue.tail as usize].packet.entropy = hash;
+        self.entries[queue.tail as usize].packet.ecmp_hash = hash;
     }
 
     /// The packet at the end of a queue.

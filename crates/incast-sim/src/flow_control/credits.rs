@@ -127,9 +127,8 @@ impl Update {
     pub fn packet(self, node: u32, bytes: u16) -> Packet {
         // It belongs to no flow and is not routed.
         let mut packet = Packet::new(Kind::FlowControl, node, 0, u32::MAX, u32::MAX);
-        packet.set_value(u64::from(self.sent) | u64::from(self.limit) << 32);
-        packet.position = u32::from(self.lane);
-        packet.packets = u32::from(self.asks);
+        packet.control_mut().set_value(u64::from(self.sent) | u64::from(self.limit) << 32);
+        packet.control_mut().set_pair(u32::from(self.lane), u32::from(self.asks));
         packet.wire = bytes;
         packet.priority = NO_QUEUE;
         packet
@@ -137,13 +136,8 @@ impl Update {
 
     /// What a flow control packet says.
     pub fn read(packet: &Packet) -> Self {
-        let value = packet.value();
-        Self {
-            lane: packet.position as u8 & 7,
-            sent: value as u32,
-            limit: (value >> 32) as u32,
-            asks: packet.packets != 0,
-        }
+        let (value, (lane, asks)) = (packet.control().value(), packet.control().pair());
+        Self { lane: lane as u8 & 7, sent: value as u32, limit: (value >> 32) as u32, asks: asks != 0 }
     }
 }
 

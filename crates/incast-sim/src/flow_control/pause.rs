@@ -27,7 +27,7 @@ impl Notice {
         // It belongs to no flow and is not routed.
         let mut packet = Packet::new(Kind::Pause, node, 0, u32::MAX, u32::MAX);
         let time = self.time.map_or(0, |time| time.ps().clamp(1, MOST_TIME));
-        packet.set_value(u64::from(self.about) | u64::from(self.paused) << 8 | time << 16);
+        packet.control_mut().set_value(u64::from(self.about) | u64::from(self.paused) << 8 | time << 16);
         packet.wire = bytes;
         packet.priority = NO_QUEUE;
         packet
@@ -35,7 +35,7 @@ impl Notice {
 
     /// What a pause frame says.
     pub fn read(packet: &Packet) -> Self {
-        let value = packet.value();
+        let value = packet.control().value();
         let time = value >> 16;
         Self {
             about: value as u8,

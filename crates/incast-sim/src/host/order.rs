@@ -1,7 +1,6 @@
 //! What a receiver's scheduler orders, as a packet carries it.
 //!
-//! A credit packet says in `payload` which order it is and what priority comes with it, and puts the rest where other
-//! packets have positions and the time stamp. Positions are in packets.
+//! The codes of the packet are the order and the priority that comes with it. Positions are in packets.
 
 use crate::fabric::packet::{Kind, Packet};
 use incast_cc::{scheduler::Control, share::Share};
@@ -49,47 +48,47 @@ impl Order {
     /// Makes a packet carry it.
     pub fn write(self, priority: Option<u8>, packet: &mut Packet) {
         packet.kind = Kind::Credit;
-        let kind = match self {
+        let mut control = packet.control_mut();
+        let code = match self {
             Self::Credit(position) => {
-                packet.set_value(position);
+                control.set_value(position);
                 0
             }
             Self::Token(wanted, lifetime) => {
-                packet.position = wanted.unwrap_or(NONE);
-                packet.set_value(lifetime.ps());
+                control.set_pair(wanted.unwrap_or(NONE), 0);
+                control.set_value(lifetime.ps());
                 1
             }
             Self::Resend(first, count) => {
-                (packet.position, packet.packets) = (first, count);
+                control.set_pair(first, count);
                 2
             }
             Self::Pull(number) => {
-                packet.set_value(number);
+                control.set_value(number);
                 3
             }
             Self::Answer => 4,
             Self::Share(share) => {
-                packet.position = u32::from(Share::bits(Some(share)));
+                control.set_pair(u32::from(Share::bits(Some(share))), 0);
                 5
             }
         };
-        packet.payload = kind | u16::from(priority.map_or(0, |priority| priority + 1)) << 8;
+        control.set_codes(code, priority.map_or(0, |priority| priority + 1));
     }
 
     /// What a packet carries, and the priority that comes with it. Of a share that says nothing there is no order.
     pub fn read(packet: &Packet) -> Option<(Self, Option<u8>)> {
-        let order = match packet.payload & 0xff {
-            0 => Self::Credit(packet.value()),
-            1 => {
-                let wanted = (packet.position != NONE).then_some(packet.position);
-                Self::Token(wanted, Time::from_ps(packet.value()))
-            }
-            2 => Self::Resend(packet.position, packet.packets),
-            3 => Self::Pull(packet.value()),
+        let control = packet.control();
+        let ((code, priority), (first, second)) = (control.codes(), control.pair());
+        let order = match code {
+            0 => Self::Credit(control.value()),
+            1 => Self::Token((first != NONE).then_some(first), Time::from_ps(control.value())),
+            2 => Self::Resend(first, second),
+            3 => Self::Pull(control.value()),
             4 => Self::Answer,
-            _ => Self::Share(Share::from_bits(packet.position as u16)?),
+            _ => Self::Share(Share::from_bits(first as u16)?),
         };
-        Some((order, ((packet.payload >> 8) as u8).checked_sub(1)))
+        Some((order, priority.checked_sub(1)))
     }
 }
 

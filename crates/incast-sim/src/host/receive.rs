@@ -145,19 +145,22 @@ impl Host<'_> {
         context: &mut impl NodeContext,
     ) {
         let class = &self.settings.classes[usize::from(data.class)];
-        let mut response = Packet::new(kind, self.node, data.source, data.sequence, data.slot);
-        response.position = data.position;
-        response.packets = expected;
-        response.entropy = data.reverse_entropy();
-        let sent = if self.schedules { data.sent_at(arrived) } else { data.stamp() };
+        let mut response = Packet::new(kind, self.node, data.data().source(), data.sequence, data.slot);
+        response.ecmp_hash = data.reverse_hash();
+        let view = data.data();
+        let sent = if self.schedules { view.sent_before(arrived) } else { view.sent() };
         let share = if class.tells_shares { self.share_of(data) } else { None };
-        response.set_echo(sent, share);
-        response.delay_ns = self.one_way_delay(sent, arrived);
-        response.set_way(data.delay_ns, Time::ZERO);
+        let delay = self.one_way_delay(sent, arrived);
+        let mut ack = response.ack_mut();
+        ack.set_position(view.position());
+        ack.set_cumulative(expected);
+        ack.set_echo(sent, share);
+        ack.set_one_way_delay_ns(delay);
+        ack.set_path(view.links(), Time::ZERO);
+        ack.set_report(report.0, report.1);
         response.wire = class.format.control() as u16;
         response.priority = class.ack_priority;
         response.class = data.class;
-        response.set_report(report.0, report.1);
         self.push_response(response, telemetry, context);
     }
 
@@ -166,8 +169,8 @@ impl Host<'_> {
         let class = &self.settings.classes[usize::from(data.class)];
         let cnp: Option<Cnp> = self.receiver.notify(context.now(), data, arrival, interval, class);
         let Some(cnp) = cnp else { return };
-        let mut packet = Packet::new(Kind::Cnp, self.node, data.source, data.sequence, data.slot);
-        packet.entropy = data.reverse_entropy();
+        let mut packet = Packet::new(Kind::Cnp, self.node, data.data().source(), data.sequence, data.slot);
+        packet.ecmp_hash = data.reverse_hash();
         packet.set_cnp(&cnp);
         packet.wire = class.format.notification as u16;
         packet.priority = class.notification_priority;
@@ -180,12 +183,14 @@ impl Host<'_> {
     fn report(&mut self, data: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         let class = &self.settings.classes[usize::from(data.class)];
-        let sent = data.sent_at(now);
-        let mut report = Packet::new(Kind::Report, self.node, data.source, data.sequence, data.slot);
-        report.position = data.position;
-        report.entropy = data.reverse_entropy();
-        report.set_echo(sent, None);
-        report.delay_ns = self.one_way_delay(sent, now);
+        let sent = data.data().sent_before(now);
+        let delay = self.one_way_delay(sent, now);
+        let mut report = Packet::new(Kind::Report, self.node, data.data().source(), data.sequence, data.slot);
+        report.ecmp_hash = data.reverse_hash();
+        let mut ack = report.ack_mut();
+        ack.set_position(data.data().position());
+        ack.set_echo(sent, None);
+        ack.set_one_way_delay_ns(delay);
         report.wire = class.format.control() as u16;
         report.priority = class.ack_priority;
         report.class = data.class;
@@ -259,9 +264,10 @@ impl Host<'_> {
     #[cold]
     pub(super) fn on_syn(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
-        let mut response = Packet::new(Kind::SynAck, self.node, packet.source, packet.sequence, packet.slot);
-        response.entropy = packet.reverse_entropy();
-        response.set_echo(packet.stamp(), None);
+        let mut response =
+            Packet::new(Kind::SynAck, self.node, packet.data().source(), packet.sequence, packet.slot);
+        response.ecmp_hash = packet.reverse_hash();
+        response.ack_mut().set_echo(packet.data().sent(), None);
         response.wire = class.format.control() as u16;
         response.priority = class.ack_priority;
         response.class = packet.class;

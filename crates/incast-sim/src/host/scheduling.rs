@@ -22,12 +22,12 @@ impl Host<'_> {
     #[cold]
     pub(super) fn announce(&mut self, packet: &Packet, flow: u32, context: &mut impl NodeContext) {
         let mss = self.settings.host.mtu;
-        let bytes = match packet.packets {
+        let bytes = match packet.data().packets() {
             // The only packet of a flow knows its size, unless only its header came.
-            1 if !packet.is_trimmed() => u64::from(packet.payload),
+            1 if !packet.is_trimmed() => u64::from(packet.data().payload()),
             packets => u64::from(packets) * u64::from(mss),
         };
-        let new = NewFlow { now: context.now(), flow, source: packet.source, bytes, mss };
+        let new = NewFlow { now: context.now(), flow, source: packet.data().source(), bytes, mss };
         let word = self.word_of(packet);
         self.with_scheduler_of(packet.class, context, |scheduler, send| {
             scheduler.on_flow(&new, send);
@@ -53,20 +53,24 @@ impl Host<'_> {
         }
         let mtu = u64::from(self.settings.host.mtu);
         // The packet carries the flow's length in packets; only its last one says how short that is.
-        let size = u64::from(packet.packets) * mtu;
+        let size = u64::from(packet.data().packets()) * mtu;
         let arrived = self.receiver.records[arrival.flow as usize].bytes;
         let seen = scheduler::Arrival {
             now: context.now(),
             flow: arrival.flow,
-            position: u64::from(packet.position) * mtu,
-            bytes: u32::from(packet.payload),
+            position: u64::from(packet.data().position()) * mtu,
+            bytes: packet.data().payload(),
             expected: (u64::from(arrival.expected) * mtu).min(size),
-            remaining: if arrival.expected == packet.packets { 0 } else { size.saturating_sub(arrived) },
+            remaining: if arrival.expected == packet.data().packets() {
+                0
+            } else {
+                size.saturating_sub(arrived)
+            },
             marked: packet.marked(),
             duplicate: arrival.received == Received::Duplicate,
         };
         self.with_scheduler(usize::from(index), context, |scheduler, send| {
-            if packet.says_more() {
+            if packet.data().has_message() {
                 tell_more(scheduler, packet, &seen, class.uses_tokens);
             }
             scheduler.take_data(&seen, send)
@@ -88,7 +92,7 @@ impl Host<'_> {
     /// What the sender tells with a packet: where there are no tokens, the place of their names is that of words.
     fn word_of(&self, packet: &Packet) -> Option<Word> {
         let has_words = !self.settings.classes[usize::from(packet.class)].uses_tokens;
-        has_words.then(|| packet.word()).flatten()
+        has_words.then(|| packet.data().word()).flatten()
     }
 
     /// What the acknowledgement of a packet says of the flow's share.
@@ -152,7 +156,7 @@ impl Host<'_> {
         let class = &self.settings.classes[usize::from(about.class)];
         let mut packet =
             Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
-        packet.entropy = about.reverse_hash;
+        packet.ecmp_hash = about.reverse_hash;
         let (order, priority) = Order::of(control, self.settings.host.mtu);
         order.write(priority, &mut packet);
         packet.wire = class.format.control() as u16;
@@ -167,10 +171,10 @@ impl Host<'_> {
 #[inline(never)]
 fn tell_more(scheduler: &mut Scheduler, packet: &Packet, seen: &scheduler::Arrival, uses_tokens: bool) {
     if uses_tokens {
-        if let Some(name) = packet.token() {
+        if let Some(name) = packet.data().token() {
             scheduler.on_token_used(seen.flow, name);
         }
-    } else if let Some(word) = packet.word() {
+    } else if let Some(word) = packet.data().word() {
         scheduler.on_word(seen.now, seen.flow, word);
     }
 }
@@ -291,7 +295,8 @@ mod tests {
 
     fn data(source: u32, position: u32, packets: u32) -> Packet {
         let mut packet = Packet::new(Kind::Data, source, 9, 0, 5);
-        (packet.position, packet.packets, packet.payload) = (position, packets, MTU as u16);
+        packet.data_mut().set_position(position, packets);
+        packet.data_mut().set_payload(MTU);
         packet.wire = 1070;
         packet
     }
@@ -302,7 +307,7 @@ mod tests {
         let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
         let acks = |sent: &[Packet]| -> Vec<(u32, Option<u32>)> {
             let acks = sent.iter().filter(|packet| packet.kind == Kind::Ack);
-            acks.map(|ack| (ack.destination, ack.share().map(Share::senders))).collect()
+            acks.map(|ack| (ack.destination, ack.ack().share().map(Share::senders))).collect()
         };
         let told = |sent: &[Packet]| -> Vec<(u32, u32)> {
             let orders = sent.iter().filter(|packet| packet.kind == Kind::Credit);
@@ -332,7 +337,7 @@ mod tests {
         // The first that is heard of it; then what was sent before it.
         host.on_packet(&Packet::new(Kind::Rst, 1, 9, 0, 5), None, &mut world);
         let mut signal = Packet::new(Kind::Signal, 1, 9, 0, 5);
-        signal.packets = 50;
+        signal.control_mut().set_pair(0, 50);
         host.on_packet(&signal, None, &mut world);
         host.on_packet(&data(1, 0, 50), None, &mut world);
         host.on_packet(&Packet::new(Kind::Rst, 1, 9, 0, 5), None, &mut world);
@@ -362,8 +367,8 @@ mod tests {
             |host: &Host<'_>| host.senders.get(0).and_then(|sender| sender.grants.share).map(Share::senders);
         assert_eq!(share(&host), None);
         let mut ack = Packet::new(Kind::Ack, 9, 3, 0, 0);
-        ack.packets = 1;
-        ack.set_echo(sent[0].stamp(), Some(Share::of_senders(12)));
+        ack.ack_mut().set_cumulative(1);
+        ack.ack_mut().set_echo(sent[0].data().sent(), Some(Share::of_senders(12)));
         host.on_packet(&ack, None, &mut world);
         assert_eq!(share(&host), Some(12));
         let mut told = Packet::new(Kind::Credit, 9, 3, 0, 0);
@@ -371,8 +376,9 @@ mod tests {
         host.on_packet(&told, None, &mut world);
         assert_eq!(share(&host), Some(11));
         // An acknowledgement that says nothing changes nothing; its RTT is that of the echo alone.
-        (ack.position, ack.packets) = (1, 2);
-        ack.set_echo(sent[1].stamp(), None);
+        ack.ack_mut().set_position(1);
+        ack.ack_mut().set_cumulative(2);
+        ack.ack_mut().set_echo(sent[1].data().sent(), None);
         host.on_packet(&ack, None, &mut world);
         assert_eq!(share(&host), Some(11));
         let smoothed = host.senders.get(0).map(|sender| sender.recovery.rtt.smoothed());

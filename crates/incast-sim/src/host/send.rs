@@ -87,7 +87,7 @@ impl Host<'_> {
         let Some(sender) = self.remove(slot, false, context) else { return };
         let Flow { spec, sequence, .. } = sender.flow;
         let mut packet = Packet::new(Kind::Rst, self.node, spec.destination, sequence, slot);
-        (packet.entropy, packet.class) = (sender.flow.ecmp_hash, sender.flow.class);
+        (packet.ecmp_hash, packet.class) = (sender.flow.ecmp_hash, sender.flow.class);
         self.send_rst(packet, context);
     }
 
@@ -108,8 +108,9 @@ impl Host<'_> {
     /// The receiver sent a grant for a flow that is gone: repeats the RST, which may have been lost.
     #[cold]
     fn repeat_rst(&mut self, credit: &Packet, context: &mut impl NodeContext) {
-        let mut packet = Packet::new(Kind::Rst, self.node, credit.source, credit.sequence, credit.slot);
-        (packet.entropy, packet.class) = (credit.reverse_entropy(), credit.class);
+        let Some(receiver) = credit.source() else { return };
+        let mut packet = Packet::new(Kind::Rst, self.node, receiver, credit.sequence, credit.slot);
+        (packet.ecmp_hash, packet.class) = (credit.reverse_hash(), credit.class);
         self.send_rst(packet, context);
     }
 
@@ -133,11 +134,11 @@ impl Host<'_> {
         let flow = &sender.flow;
         let class = &self.settings.classes[usize::from(flow.class)];
         let mut packet = Packet::new(Kind::Syn, self.node, flow.spec.destination, flow.sequence, slot);
-        packet.entropy = flow.ecmp_hash;
+        packet.ecmp_hash = flow.ecmp_hash;
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         packet.class = flow.class;
-        packet.set_stamp(context.now());
+        packet.data_mut().set_sent(context.now());
         self.scatter(&mut packet);
         self.push_control(packet, None, context);
         self.pump(context);
@@ -149,7 +150,7 @@ impl Host<'_> {
         let now = context.now();
         let rate = self.nic.link.rate();
         let Some(sender) = self.senders.addressed(packet).filter(|sender| sender.opening) else { return };
-        sender.on_syn_ack(now, now - packet.echo(now), rate, self.settings);
+        sender.on_syn_ack(now, now - packet.ack().echo(now), rate, self.settings);
         self.offer(packet.slot, context);
         self.pump(context);
     }
@@ -259,7 +260,7 @@ impl Host<'_> {
     #[cold]
     pub(super) fn on_bounced(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(sender) = self.senders.addressed(packet) else { return };
-        sender.on_bounced(context.now(), packet.position, self.settings);
+        sender.on_bounced(context.now(), packet.data().position(), self.settings);
         self.offer(packet.slot, context);
         self.pump(context);
     }
@@ -268,11 +269,12 @@ impl Host<'_> {
     #[inline(never)]
     pub(super) fn on_report(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
-        let sent = packet.echo(now);
-        let delay = i64::from(packet.delay_ns) * 1000 - self.clock_error(sent);
+        let sent = packet.ack().echo(now);
+        let delay = i64::from(packet.ack().one_way_delay_ns()) * 1000 - self.clock_error(sent);
         let held = self.senders.addressed(packet).and_then(|sender| sender.held.as_ref());
         let of_flow = held.map(|held| held.stage);
-        let Some(stage) = of_flow.or_else(|| self.stages.shared(packet.source, packet.class)) else { return };
+        let shared = || self.stages.shared(packet.source()?, packet.class);
+        let Some(stage) = of_flow.or_else(shared) else { return };
         self.stages.at(stage).on_report(now, sent, delay);
         self.offer_first_held(stage, context);
         self.pump(context);

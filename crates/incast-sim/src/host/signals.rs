@@ -7,7 +7,7 @@ use crate::fabric::{
 };
 use incast_cc::scheduler::{ReceiverScheduler, Signal};
 
-/// As a packet carries it, where data have their position.
+/// The code of a signal in its packet.
 const fn code(signal: Signal) -> u32 {
     match signal {
         Signal::Request => 0,
@@ -18,7 +18,7 @@ const fn code(signal: Signal) -> u32 {
 
 /// What a packet says.
 pub fn read(packet: &Packet) -> Signal {
-    match packet.position {
+    match packet.control().pair().0 {
         0 => Signal::Request,
         1 => Signal::Adjoint,
         _ => Signal::Busy,
@@ -37,15 +37,15 @@ impl Host<'_> {
             let flow = &sender.flow;
             let class = &settings.classes[usize::from(flow.class)];
             let mut packet = Packet::new(Kind::Signal, self.node, flow.spec.destination, flow.sequence, slot);
-            packet.position = code(signal);
-            packet.packets = flow.packets;
+            packet.control_mut().set_pair(code(signal), flow.packets);
+            let mut data = packet.data_mut();
             // The only packet of a flow knows its size.
-            packet.payload = flow.payload(0, settings.host.mtu) as u16;
-            packet.entropy = flow.ecmp_hash;
+            data.set_payload(flow.payload(0, settings.host.mtu));
+            data.set_sent(context.now());
+            packet.ecmp_hash = flow.ecmp_hash;
             packet.wire = class.format.control() as u16;
             packet.priority = class.ack_priority;
             packet.class = flow.class;
-            packet.set_stamp(context.now());
             self.scatter(&mut packet);
             self.push_control(packet, None, context);
         }
@@ -67,7 +67,7 @@ impl Host<'_> {
                 scheduler.next_timer()
             });
         } else {
-            self.respond(Kind::Ack, packet, None, packet.packets, (1, 0), now, context);
+            self.respond(Kind::Ack, packet, None, packet.data().packets(), (1, 0), now, context);
         }
         self.pump(context);
     }
@@ -81,7 +81,7 @@ mod tests {
     fn signals_are_carried() {
         for signal in [Signal::Request, Signal::Adjoint, Signal::Busy] {
             let mut packet = Packet::new(Kind::Signal, 0, 1, 2, 3);
-            packet.position = code(signal);
+            packet.control_mut().set_pair(code(signal), 0);
             assert_eq!(read(&packet), signal);
         }
     }

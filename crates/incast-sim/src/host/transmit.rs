@@ -208,7 +208,8 @@ impl Host<'_> {
         self.injected += 1;
         if matches!(packet.kind, Kind::Ack | Kind::Nack) {
             let error = clock::error(self.clock.as_deref(), start);
-            packet.set_endpoint_delay(packet.since_arrival(start, error));
+            let delay = packet.ack().since_arrival(start, error);
+            packet.ack_mut().set_endpoint_delay(delay);
         }
         if !self.nic.link.send(start, &packet, telemetry, context) {
             self.recorder.packet(start, self.node, 0, EventKind::Lost, &packet);
@@ -218,7 +219,7 @@ impl Host<'_> {
     /// Lets a control packet take any path, where hosts choose paths.
     pub(super) fn scatter(&mut self, packet: &mut Packet) {
         if self.settings.switch.load_balancing == LoadBalancing::Permuted {
-            packet.set_pinned_way(self.random.draw() as u16);
+            packet.set_pinned_path(self.random.draw() as u16);
         }
     }
 }

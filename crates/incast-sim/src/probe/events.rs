@@ -92,7 +92,7 @@ impl Recorder {
     fn record(&mut self, time: Time, node: u32, port: u16, kind: EventKind, packet: &Packet) {
         if self.events {
             // Answers travel against their flow.
-            let source = if packet.kind.is_of_sender() { packet.source } else { packet.destination };
+            let source = if packet.kind.is_of_sender() { packet.data().source() } else { packet.destination };
             let (source, sequence) = match packet.kind {
                 Kind::Pause | Kind::FlowControl | Kind::MarkerAck => (EventRecord::NO_FLOW, 0),
                 _ => (source, packet.sequence),

@@ -103,6 +103,7 @@ pub struct PacketFacts {
 impl PacketFacts {
     fn of(packet: &Packet, now: Time) -> Self {
         let is_data = matches!(packet.kind, Kind::Data | Kind::Trimmed);
+        let (data, ack) = (packet.data(), packet.ack());
         Self {
             kind: packet.kind,
             class: packet.class,
@@ -110,17 +111,17 @@ impl PacketFacts {
             ecn_capable: packet.ecn_capable(),
             codepoint: if packet.kind == Kind::Cnp { Codepoint::None } else { packet.codepoint() },
             // An acknowledgement does not name it: its flow does, see `Self::complete`.
-            source: packet.origin().unwrap_or(u32::MAX),
+            source: packet.source().unwrap_or(u32::MAX),
             destination: packet.destination,
             sequence: packet.sequence,
-            position: packet.position,
-            packets: packet.packets,
+            position: data.position(),
+            packets: data.packets(),
             wire: u32::from(packet.wire),
-            payload: if is_data { u32::from(packet.payload) } else { 0 },
+            payload: if is_data { data.payload() } else { 0 },
             deflections: packet.deflections(),
-            report: if is_data { (0, 0) } else { packet.report() },
-            delay_ns: if is_data { 0 } else { packet.delay_ns },
-            value: if is_data { packet.sent_at(now).ps() } else { packet.value() },
+            report: if is_data { (0, 0) } else { ack.report() },
+            delay_ns: if is_data { 0 } else { ack.one_way_delay_ns() },
+            value: if is_data { data.sent_before(now).ps() } else { packet.control().value() },
         }
     }
 

@@ -58,7 +58,7 @@ impl Receiver {
             || arrival.completes
             || arrival.mark_changes
             || data.is_last()
-            || data.position < host.quick_acks;
+            || data.data().position() < host.quick_acks;
         if !at_once {
             return AckDecision::Later(self.delay_ack(now, data, arrival, host));
         }
@@ -95,7 +95,7 @@ impl Receiver {
             data: last,
             arrived,
             // Packets wait for their acknowledgement only where they came in order.
-            expected: arrival.expected.min(last.position + 1),
+            expected: arrival.expected.min(last.data().position() + 1),
             report: (arrival.report.0 - own.0, arrival.report.1 - own.1),
         };
         AckDecision::Split(Split { earlier, own })

@@ -118,7 +118,10 @@ impl Receiver {
     #[inline]
     fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
-        if source == packet.source && sequence == packet.sequence && (index as usize) < self.records.len() {
+        if source == packet.data().source()
+            && sequence == packet.sequence
+            && (index as usize) < self.records.len()
+        {
             return index;
         }
         self.look_up(packet)
@@ -126,7 +129,7 @@ impl Receiver {
 
     #[inline(never)]
     fn look_up(&mut self, packet: &Packet) -> u32 {
-        let index = self.table.find(packet.source, packet.sequence).unwrap_or_else(|| {
+        let index = self.table.find(packet.data().source(), packet.sequence).unwrap_or_else(|| {
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.progress.push(Progress::default());
                 self.progress.len() as u32 - 1
@@ -134,7 +137,7 @@ impl Receiver {
             self.progress[slot as usize] = Progress { ack_event: Time::MAX, ..Progress::default() };
             let index = self.records.len() as u32;
             self.records.push(ReceivedFlow {
-                source: packet.source,
+                source: packet.data().source(),
                 sequence: packet.sequence,
                 delivered: Time::MAX,
                 bytes: 0,
@@ -143,13 +146,13 @@ impl Receiver {
                 deflections: 0,
                 class: packet.class,
                 sender_slot: packet.slot,
-                reverse_hash: packet.reverse_entropy(),
+                reverse_hash: packet.reverse_hash(),
                 slot,
             });
-            self.table.set(packet.source, packet.sequence, index);
+            self.table.set(packet.data().source(), packet.sequence, index);
             index
         });
-        self.recent = (packet.source, packet.sequence, index);
+        self.recent = (packet.data().source(), packet.sequence, index);
         index
     }
 
@@ -173,7 +176,7 @@ impl Receiver {
             return Arrival {
                 flow,
                 received: Received::Duplicate,
-                expected: packet.packets,
+                expected: packet.data().packets(),
                 completes: false,
                 out_of_order: true,
                 report: (1, u32::from(packet.marked())),
@@ -183,11 +186,11 @@ impl Receiver {
         }
         self.recent_slot = record.slot;
         let progress = &mut self.progress[record.slot as usize];
-        record.reordered += u32::from(packet.position + 1 < progress.reassembly.highest());
-        let received = progress.reassembly.on_packet(packet.position, in_order_only);
+        record.reordered += u32::from(packet.data().position() + 1 < progress.reassembly.highest());
+        let received = progress.reassembly.on_packet(packet.data().position(), in_order_only);
         let expected = progress.reassembly.expected();
         if received == Received::New {
-            record.bytes += u64::from(packet.payload);
+            record.bytes += u64::from(packet.data().payload());
             progress.nacked = false;
         }
         progress.pending.0 += 1;
@@ -196,8 +199,9 @@ impl Receiver {
         let mark_changes = packet.marked() != progress.was_marked;
         progress.was_marked = packet.marked();
         let slot = record.slot;
-        let completes = expected == packet.packets;
-        let out_of_order = expected != packet.position + 1 || progress.reassembly.highest() != expected;
+        let completes = expected == packet.data().packets();
+        let out_of_order =
+            expected != packet.data().position() + 1 || progress.reassembly.highest() != expected;
         if completes {
             record.delivered = now;
             progress.reassembly.finish();
@@ -215,11 +219,11 @@ impl Receiver {
         record.deflections += u32::from(packet.deflections());
         let slot = record.slot;
         let progress = if slot == DONE { None } else { self.progress.get(slot as usize) };
-        let has = progress.is_none_or(|progress| progress.reassembly.has(packet.position));
+        let has = progress.is_none_or(|progress| progress.reassembly.has(packet.data().position()));
         Arrival {
             flow,
             received: if has { Received::Duplicate } else { Received::Trimmed },
-            expected: progress.map_or(packet.packets, Progress::expected),
+            expected: progress.map_or(packet.data().packets(), Progress::expected),
             completes: false,
             out_of_order: true,
             report: (u32::from(has), u32::from(has && packet.marked())),
@@ -230,7 +234,7 @@ impl Receiver {
 
     /// The flow of a data packet, if it is known.
     pub fn index_of(&self, packet: &Packet) -> Option<u32> {
-        self.table.find(packet.source, packet.sequence)
+        self.table.find(packet.data().source(), packet.sequence)
     }
 
     /// A signal of a flow's sender arrived: the flow's index, and whether it is in progress.

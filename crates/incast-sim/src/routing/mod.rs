@@ -172,15 +172,15 @@ impl Rule {
 
     /// The port that a packet to host `destination` takes, or `None` where no port leads there.
     ///
-    /// `entropy` chooses among equal-cost ports, by its upper bits: equal values choose the same port, and evenly
-    /// distributed values load all ports alike. See [`entropy`].
+    /// `hash` chooses among equal-cost ports, by its upper bits: equal values choose the same port, and evenly
+    /// distributed values load all ports alike. See [`salted_hash`].
     #[inline(always)]
-    pub fn pick(&self, destination: Destination, entropy: u32) -> Option<u16> {
+    pub fn pick(&self, destination: Destination, hash: u32) -> Option<u16> {
         if let Some((base, width)) = self.of_tree(destination) {
-            return (width != 0).then(|| base + reduce(entropy, u32::from(width)) as u16);
+            return (width != 0).then(|| base + reduce(hash, u32::from(width)) as u16);
         }
         let candidates = self.candidates(destination);
-        candidates.nth(reduce(entropy, u32::from(candidates.count())) as u16)
+        candidates.nth(reduce(hash, u32::from(candidates.count())) as u16)
     }
 
     /// All equal-cost ports to host `destination`, ascending; nothing where no port leads there.
@@ -196,8 +196,8 @@ impl Rule {
 
 /// Maps a number that is evenly distributed over u32 to `0..n`, evenly, without a division.
 #[inline]
-const fn reduce(entropy: u32, n: u32) -> u32 {
-    ((entropy as u64 * n as u64) >> 32) as u32
+const fn reduce(hash: u32, n: u32) -> u32 {
+    ((hash as u64 * n as u64) >> 32) as u32
 }
 
 /// What a switch chooses an equal-cost port by: a hash of the flow's hash and of the switch's `salt`.
@@ -206,7 +206,7 @@ const fn reduce(entropy: u32, n: u32) -> u32 {
 /// that reach one switch would have been chosen by the same bits and would choose the same port again (polarisation).
 /// For one salt the mapping is one to one.
 #[inline]
-pub const fn entropy(flow_hash: u32, salt: u32) -> u32 {
+pub const fn salted_hash(flow_hash: u32, salt: u32) -> u32 {
     // Two rounds of multiply and shift, with the constants of C. Wellons' `lowbias32` (2018).
     let mut x = flow_hash ^ salt.wrapping_mul(0x9e37_79b9);
     x ^= x >> 16;
@@ -323,8 +323,8 @@ mod tests {
             for width in [2u32, 3, 4, 16] {
                 let mut counts = vec![0; (width * width) as usize];
                 for hash in flow_hashes(20_000) {
-                    let first = reduce(entropy(hash, one), width);
-                    counts[(first * width + reduce(entropy(hash, other), width)) as usize] += 1;
+                    let first = reduce(salted_hash(hash, one), width);
+                    counts[(first * width + reduce(salted_hash(hash, other), width)) as usize] += 1;
                 }
                 let freedom = f64::from(width * width - 1);
                 // Mean plus about five standard deviations of the chi-square distribution.
@@ -372,8 +372,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn entropy_reduces_into_range(entropy in any::<u32>(), n in 1u32..65_536) {
-            prop_assert!(reduce(entropy, n) < n);
+        fn a_hash_reduces_into_range(hash in any::<u32>(), n in 1u32..65_536) {
+            prop_assert!(reduce(hash, n) < n);
         }
 
         #[test]

@@ -22,7 +22,7 @@ pub struct Pinned {
 
 impl Pinned {
     /// What the flow's packets carry in place of a hash.
-    pub const fn entropy(self) -> u32 {
+    pub const fn hash(self) -> u32 {
         self.there as u32 | (self.back as u32) << 16
     }
 }
@@ -33,12 +33,12 @@ impl Rule {
     #[inline(always)]
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
         if let Some((base, paths)) = self.of_tree(packet.destination) {
-            let (choice, entropy) = step(packet, paths)?;
-            return Some((base + choice, entropy));
+            let (choice, hash) = step(packet, paths)?;
+            return Some((base + choice, hash));
         }
         let candidates = self.candidates(packet.destination);
-        let (choice, entropy) = step(packet, candidates.count())?;
-        Some((candidates.nth(choice)?, entropy))
+        let (choice, hash) = step(packet, candidates.count())?;
+        Some((candidates.nth(choice)?, hash))
     }
 
     /// The same, without taking the step.
@@ -52,7 +52,7 @@ impl Rule {
 /// none.
 #[inline(always)]
 fn step(packet: &Packet, paths: u16) -> Option<(u16, u32)> {
-    let path = packet.pinned_way();
+    let path = packet.pinned_path();
     // Most switches have a power of two: a shift instead of a division. A single choice, down a tree, changes nothing and
     // takes the same branch: whether a packet goes up or down is unpredictable.
     let (ahead, choice) = if paths.is_power_of_two() {
@@ -60,7 +60,7 @@ fn step(packet: &Packet, paths: u16) -> Option<(u16, u32)> {
     } else {
         (path.checked_div(paths)?, path.checked_rem(paths)?)
     };
-    Some((choice, packet.entropy_of_way(ahead)))
+    Some((choice, packet.hash_of_path(ahead)))
 }
 
 /// Why nodes are not a path of equal-cost hops.
@@ -131,8 +131,8 @@ mod tests {
         while node >= topology.hosts {
             nodes.push(node);
             let rule = &topology.rules[(node - topology.hosts) as usize];
-            let (port, entropy) = rule.pick_pinned(&packet).expect("a route");
-            packet.entropy = entropy;
+            let (port, hash) = rule.pick_pinned(&packet).expect("a route");
+            packet.ecmp_hash = hash;
             node = ports.end(node, port).expect("a port").peer;
         }
         nodes.push(node);
@@ -147,12 +147,12 @@ mod tests {
         for there in 0..4 {
             for back in 0..4 {
                 let mut data = Packet::new(Kind::Data, 0, 15, 0, 0);
-                data.entropy = Pinned { there, back }.entropy();
+                data.ecmp_hash = Pinned { there, back }.hash();
                 let nodes = walk(&topology, &ports, data, 0);
                 assert_eq!(nodes.len(), 7);
                 assert_eq!(pin(&topology, &ports, &nodes), Ok(there));
                 let mut answer = Packet::new(Kind::Ack, 15, 0, 0, 0);
-                answer.entropy = data.reverse_entropy();
+                answer.ecmp_hash = data.reverse_hash();
                 let back_nodes = walk(&topology, &ports, answer, 15);
                 assert_eq!(pin(&topology, &ports, &back_nodes), Ok(back));
                 paths.insert((nodes, back_nodes));
@@ -178,28 +178,28 @@ mod tests {
         /// The path is a number in mixed radix, whatever the number of ports, and the half for answers stays as it is.
         /// A single next hop is no choice.
         #[test]
-        fn a_step_takes_the_least_digit(entropy in any::<u32>(), paths in 1u16..100, is_answer in any::<bool>()) {
+        fn a_step_takes_the_least_digit(hash in any::<u32>(), paths in 1u16..100, is_answer in any::<bool>()) {
             let kind = if is_answer { Kind::Ack } else { Kind::Data };
-            let packet = Packet::new(kind, 0, 2, 0, 0).with_entropy(entropy);
+            let packet = Packet::new(kind, 0, 2, 0, 0).with_hash(hash);
             let (choice, ahead) = step(&packet, paths).expect("there are paths");
-            prop_assert_eq!(choice, packet.pinned_way() % paths);
-            prop_assert_eq!(packet.with_entropy(ahead).pinned_way(), packet.pinned_way() / paths);
-            prop_assert_eq!(ahead >> 16, entropy >> 16);
-            prop_assert_eq!(step(&packet, 1), Some((0, entropy)));
+            prop_assert_eq!(choice, packet.pinned_path() % paths);
+            prop_assert_eq!(packet.with_hash(ahead).pinned_path(), packet.pinned_path() / paths);
+            prop_assert_eq!(ahead >> 16, hash >> 16);
+            prop_assert_eq!(step(&packet, 1), Some((0, hash)));
             prop_assert_eq!(step(&packet, 0), None);
         }
 
         /// With a table, and down a tree.
         #[test]
-        fn a_switch_with_one_next_hop_leaves_the_hash_as_it_is(entropy in any::<u32>()) {
+        fn a_switch_with_one_next_hop_leaves_the_hash_as_it_is(hash in any::<u32>()) {
             let star = SingleSwitch { hosts: 3, link: LINK }.build().expect("a good topology");
             let tree = FatTree { k: 4, link: LINK }.build().expect("a good topology");
             for (rule, destination) in [(&star.rules[0], 2), (&tree.rules[0], 1)] {
                 for kind in [Kind::Data, Kind::Ack] {
-                    let packet = Packet::new(kind, 0, destination, 0, 0).with_entropy(entropy);
+                    let packet = Packet::new(kind, 0, destination, 0, 0).with_hash(hash);
                     prop_assert_eq!(rule.alternatives(destination).count(), 1);
                     let port = rule.alternatives(destination).next().expect("one");
-                    prop_assert_eq!(rule.pick_pinned(&packet), Some((port, entropy)));
+                    prop_assert_eq!(rule.pick_pinned(&packet), Some((port, hash)));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The router of one switch: its rule of the current routing epoch, and how it balances load.
 
-use super::{Rule, entropy};
+use super::{Rule, salted_hash};
 use crate::{
     config::LoadBalancing,
     engine::random::{Stream, mix},
@@ -45,22 +45,22 @@ impl Router {
     pub fn route(&mut self, packet: &Packet) -> Option<(u16, u32)> {
         let random = match self.load_balancing {
             LoadBalancing::Pinned | LoadBalancing::Permuted => return self.rule.pick_pinned(packet),
-            LoadBalancing::Ecmp => return Some((self.by_hash(packet)?, packet.entropy)),
+            LoadBalancing::Ecmp => return Some((self.by_hash(packet)?, packet.ecmp_hash)),
             LoadBalancing::Spray => self.spray.next_u32(),
         };
-        Some((self.rule.pick(packet.destination, random)?, packet.entropy))
+        Some((self.rule.pick(packet.destination, random)?, packet.ecmp_hash))
     }
 
     /// The next hop of a packet with ECMP.
     #[inline(always)]
     pub fn by_hash(&self, packet: &Packet) -> Option<u16> {
-        self.of_flow(packet.destination, packet.entropy)
+        self.of_flow(packet.destination, packet.ecmp_hash)
     }
 
     /// The next hop with ECMP of a flow with this hash.
     #[inline(always)]
     pub fn of_flow(&self, destination: u32, hash: u32) -> Option<u16> {
-        self.rule.pick(destination, entropy(hash, self.salt))
+        self.rule.pick(destination, salted_hash(hash, self.salt))
     }
 
     /// The next hop of a packet if it is known before the packet arrives.

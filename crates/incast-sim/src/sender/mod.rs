@@ -264,22 +264,22 @@ impl Sender {
         settings: &Settings,
         stages: &mut Stages,
     ) -> bool {
-        let mtu = settings.host.mtu;
-        let (before, sent) = (self.recovery.scoreboard.acked(), packet.echo(now));
+        let (mtu, ack) = (settings.host.mtu, packet.ack());
+        let (before, sent) = (self.recovery.scoreboard.acked(), ack.echo(now));
         let handed_over = self.handed_over(sent, stages);
         let nothing_to_send = self.recovery.scoreboard.next().is_none();
-        if let Some(share) = packet.share() {
+        if let Some(share) = ack.share() {
             self.grants.share = Some(share);
         }
         let acked = match packet.kind {
-            Kind::Nack => self.recovery.scoreboard.on_nack(packet.packets),
-            _ => self.recovery.scoreboard.on_ack(packet.position, packet.packets, handed_over.ps()),
+            Kind::Nack => self.recovery.scoreboard.on_nack(ack.cumulative()),
+            _ => self.recovery.scoreboard.on_ack(ack.position(), ack.cumulative(), handed_over.ps()),
         };
         let rtt = now - if self.rtt_with_hold { handed_over } else { sent };
         self.recovery.rtt.sample(rtt);
-        let one_way_delay = || i64::from(packet.delay_ns) * 1000 - clock_error(sent);
+        let one_way_delay = || i64::from(ack.one_way_delay_ns()) * 1000 - clock_error(sent);
         if self.capabilities.listens {
-            let (packets, marked) = packet.report();
+            let (packets, marked) = ack.report();
             let scoreboard = &self.recovery.scoreboard;
             let feedback = Feedback {
                 now,
@@ -292,8 +292,8 @@ impl Sender {
                 rtt,
                 app_limited: self.pacer.is_app_limited(before),
                 nothing_to_send,
-                endpoint_delay: Some(packet.endpoint_delay()),
-                hops: Some(packet.hops()),
+                endpoint_delay: Some(ack.endpoint_delay()),
+                hops: Some(ack.hops()),
                 one_way_delay: Some(one_way_delay()),
                 telemetry: telemetry.map_or(&[], Telemetry::hops),
                 share: self.grants.share,
@@ -303,7 +303,7 @@ impl Sender {
             self.keep(settings, false);
         }
         if let Some(paths) = &mut self.paths {
-            paths.on_fate(packet.position, Fate::Arrived);
+            paths.on_fate(ack.position(), Fate::Arrived);
         }
         if let Some(stage) = self.ack_stage {
             stages.at(stage).on_report(now, sent, one_way_delay());

@@ -71,7 +71,7 @@ impl Paths {
         let there = self.spray.next(|| (random.draw() >> 32) as u32);
         let back = random.draw() as u16;
         *self.place(position) = (position, there);
-        Pinned { there, back }.entropy()
+        Pinned { there, back }.hash()
     }
 
     /// The fate of a packet is known.

@@ -188,26 +188,23 @@ impl Sender {
         let payload = flow.payload(position, mtu);
         let mut packet =
             Packet::new(Kind::Data, flow.spec.source, flow.spec.destination, flow.sequence, self.slot);
-        packet.position = position;
-        packet.packets = flow.packets;
-        packet.entropy = match &mut self.paths {
+        packet.ecmp_hash = match &mut self.paths {
             Some(paths) => paths.ecmp_hash(position, again),
             None => flow.ecmp_hash,
         };
         packet.wire = class.format.data(payload) as u16;
-        packet.payload = payload as u16;
         packet.class = flow.class;
         packet.priority = self.grants.priority;
         packet.set_ecn_capable(class.ecn_capable);
-        if position + 1 == flow.packets {
-            packet.set_last();
-        }
-        packet.set_stamp(now);
+        let mut data = packet.data_mut();
+        data.set_position(position, flow.packets);
+        data.set_payload(payload);
+        data.set_sent(now);
         if self.assigns_priorities || self.capabilities.speaks {
             self.apply_law(&mut packet, again, mtu);
         }
         if on_token && let Some(name) = self.grants.tokens.as_mut().and_then(|tokens| tokens.take()) {
-            packet.set_token(name);
+            packet.data_mut().set_token(name);
         }
         if again {
             self.recovery.retransmitted_bytes += u64::from(payload);
@@ -238,14 +235,14 @@ impl Sender {
     #[inline(never)]
     fn apply_law(&self, packet: &mut Packet, again: bool, mtu: u32) {
         if self.assigns_priorities
-            && let Some(priority) = self.assigned_priority(packet.position, again, mtu)
+            && let Some(priority) = self.assigned_priority(packet.data().position(), again, mtu)
         {
             packet.priority = priority;
         }
         if self.capabilities.speaks
             && let Some(word) = self.law.word()
         {
-            packet.set_word(word);
+            packet.data_mut().set_word(word);
         }
     }
 }

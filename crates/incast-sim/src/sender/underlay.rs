@@ -88,7 +88,7 @@ impl Stage {
 
     /// The packet at some position of the flow in a slot is held.
     pub fn holds(&self, slot: u32, position: u32) -> bool {
-        self.queue.iter().any(|(packet, _)| packet.slot == slot && packet.position == position)
+        self.queue.iter().any(|(packet, _)| packet.slot == slot && packet.data().position() == position)
     }
 
     /// Takes a packet.
@@ -130,7 +130,7 @@ impl Stage {
     pub fn pop(&mut self, now: Time, in_flight: u32, gap: u32) -> Option<Packet> {
         let head = self.head(gap)?;
         let (mut packet, _) = self.queue.pop_front()?;
-        packet.restamp(now);
+        packet.data_mut().set_sent_again(now);
         self.decision.on_release(now, &head);
         while self.gone.len() >= in_flight as usize + REMEMBERED {
             self.gone.pop_front();

@@ -217,13 +217,15 @@ fn flows(
 fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &SentFlow) -> Option<Time> {
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
-    packet.entropy = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
+    packet.ecmp_hash = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
     let mut choose = |rule: &Rule, node| match settings.switch.load_balancing {
-        LoadBalancing::Ecmp | LoadBalancing::Spray => rule
-            .pick(destination, routing::entropy(packet.entropy, routing::router::salt(settings.seed, node))),
+        LoadBalancing::Ecmp | LoadBalancing::Spray => rule.pick(
+            destination,
+            routing::salted_hash(packet.ecmp_hash, routing::router::salt(settings.seed, node)),
+        ),
         LoadBalancing::Pinned | LoadBalancing::Permuted => {
-            let (port, entropy) = rule.pick_pinned(&packet)?;
-            packet.entropy = entropy;
+            let (port, hash) = rule.pick_pinned(&packet)?;
+            packet.ecmp_hash = hash;
             Some(port)
         }
     };

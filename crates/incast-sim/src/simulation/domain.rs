@@ -78,9 +78,9 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
         Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }
     #[inline(always)]
-    fn send_with_entropy(&mut self, peer: Peer, arrival: Time, packet: &Packet, entropy: u32) {
+    fn send_with_hash(&mut self, peer: Peer, arrival: Time, packet: &Packet, hash: u32) {
         let Peer { domain, entity } = peer;
-        Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.entropy = entropy);
+        Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.ecmp_hash = hash);
     }
     #[inline]
     fn schedule(&mut self, time: Time, event: Event) {

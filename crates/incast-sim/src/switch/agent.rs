@@ -303,18 +303,18 @@ fn describe(packet: &Packet, ingress: Ingress, node: u32) -> PacketView {
         is_data: packet.kind == Kind::Data,
         deflections: packet.deflections(),
         marker: (packet.kind == Kind::Marker)
-            .then(|| Marker { name: packet.value(), is_own: packet.position == node }),
+            .then(|| Marker { name: packet.control().value(), is_own: packet.control().pair().0 == node }),
     }
 }
 
 /// Where notifications for the flow of a packet go.
 pub(super) fn flow_of(packet: &Packet) -> FlowAddress {
     FlowAddress {
-        source: packet.origin().unwrap_or(EventRecord::NO_FLOW),
+        source: packet.source().unwrap_or(EventRecord::NO_FLOW),
         destination: packet.destination,
         sequence: packet.sequence,
         slot: packet.slot,
-        entropy: packet.entropy,
+        entropy: packet.ecmp_hash,
         class: packet.class,
     }
 }

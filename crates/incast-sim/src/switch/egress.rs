@@ -374,7 +374,7 @@ impl Egress {
         let packet = self.pool.removed(departure.place);
         if F::TELEMETRY {
             let (packet, telemetry) = (*packet, self.pool.telemetry(packet));
-            return self.send::<F>(port, &packet, packet.entropy, telemetry.as_ref(), now, context);
+            return self.send::<F>(port, &packet, packet.ecmp_hash, telemetry.as_ref(), now, context);
         }
         self.ports[port].link.send(now, packet, None, context)
     }

@@ -156,7 +156,7 @@ impl Hold {
         let next = self.answers[port].pop_front();
         let packet = next.map(|(to, name)| {
             let mut packet = Packet::new(Kind::MarkerAck, node, to, u32::MAX, u32::MAX);
-            packet.set_value(name);
+            packet.control_mut().set_value(name);
             (packet.wire, packet.priority) = (ANSWER, NO_QUEUE);
             packet
         });

@@ -127,7 +127,7 @@ struct Transit<'p> {
 impl<'p> Transit<'p> {
     #[inline(always)]
     fn new(packet: &'p Packet, telemetry: Option<&'p Telemetry>, ingress: Ingress) -> Self {
-        Self { packet, telemetry, ingress, hash: packet.entropy }
+        Self { packet, telemetry, ingress, hash: packet.ecmp_hash }
     }
 }
 
@@ -215,14 +215,17 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let packet = transit.packet;
-        let route =
-            if F::SPRAYING { self.router.route(packet) } else { next_hop.map(|port| (port, packet.entropy)) };
+        let route = if F::SPRAYING {
+            self.router.route(packet)
+        } else {
+            next_hop.map(|port| (port, packet.ecmp_hash))
+        };
         let Some((port, hash)) = route else { return self.lose_unrouted(packet, context.now()) };
         let port = usize::from(port);
         let mut transit = Transit { hash, ..transit };
         let (rehashed, mut on_channel);
-        if F::AGENT && hash != packet.entropy {
-            rehashed = packet.with_entropy(hash);
+        if F::AGENT && hash != packet.ecmp_hash {
+            rehashed = packet.with_hash(hash);
             transit.packet = &rehashed;
         }
         if F::AGENT && self.agent.chooses_port() {
@@ -568,7 +571,7 @@ impl Switch<'_> {
         if F::AGENT && !self.agent.is_none() && !self.agent.skips(port, 0) {
             self.send_by_agent(port, now, transit, context);
         } else if !self.egress.send::<F>(port, packet, hash, telemetry, now, context) {
-            let packet = packet.with_entropy(hash);
+            let packet = packet.with_hash(hash);
             self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
         }
     }

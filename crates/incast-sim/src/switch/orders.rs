@@ -127,7 +127,7 @@ impl Switch<'_> {
         };
         if verdict.answer {
             self.counters.consumed_bytes += u64::from(packet.wire);
-            self.pass_answer(packet.position, packet.value(), context);
+            self.pass_answer(packet.control().pair().0, packet.control().value(), context);
         } else if let Some(request) = verdict.hold {
             self.hold(request, Transit::new(&packet, telemetry, ingress), context);
         } else {
@@ -200,7 +200,7 @@ impl Switch<'_> {
         if !verdict.is_nothing() {
             self.apply_verdict(port, &mut packet, now, &verdict, context);
         }
-        if !self.egress.send::<All>(port, &packet, packet.entropy, telemetry, now, context) {
+        if !self.egress.send::<All>(port, &packet, packet.ecmp_hash, telemetry, now, context) {
             self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
         }
     }
@@ -250,7 +250,7 @@ impl Switch<'_> {
         let class = &self.settings.classes[usize::from(flow.class)];
         let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
         packet.set_cnp(cnp);
-        packet.entropy = flow.entropy;
+        packet.ecmp_hash = flow.entropy;
         packet.wire = class.format.notification as u16;
         packet.priority = class.notification_priority;
         packet.class = flow.class;
@@ -306,8 +306,9 @@ impl Switch<'_> {
         let Some(hold) = &mut self.hold else { return };
         hold.wait_for(place, port);
         let mut packet = Packet::new(Kind::Marker, flow.source, flow.destination, flow.sequence, flow.slot);
-        packet.set_value(name);
-        (packet.position, packet.entropy, packet.class) = (self.node, flow.entropy, flow.class);
+        packet.control_mut().set_value(name);
+        packet.control_mut().set_pair(self.node, 0);
+        (packet.ecmp_hash, packet.class) = (flow.entropy, flow.class);
         packet.wire = bytes;
         packet.priority = priority;
         self.choose_channel(usize::from(port), &mut packet, Ingress { port: ingress, priority });
@@ -390,10 +391,10 @@ impl Switch<'_> {
     /// An answer arrived: it is for the agent, or goes on.
     pub(super) fn on_answer(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if packet.destination == self.node {
-            self.agent.on_answer(context.now(), packet.value());
+            self.agent.on_answer(context.now(), packet.control().value());
             self.run_orders(context);
         } else {
-            self.pass_answer(packet.destination, packet.value(), context);
+            self.pass_answer(packet.destination, packet.control().value(), context);
         }
     }
 

@@ -21,7 +21,7 @@ impl Switch<'_> {
         transit: Transit<'_>,
         context: &mut impl NodeContext,
     ) {
-        let packet = transit.packet.with_entropy(transit.hash);
+        let packet = transit.packet.with_hash(transit.hash);
         if packet.is_trimmed() && self.trimming.as_ref().is_some_and(|trimming| trimming.returns()) {
             self.bounce(port, &packet, context);
         } else if packet.priority == HEADERS || !self.may_be_trimmed(&packet) {

@@ -1,7 +1,7 @@
 //! What every topology must satisfy.
 
 use super::{Link, Node, Topology, TopologyError};
-use crate::routing::{Rule, entropy, tables};
+use crate::routing::{Rule, salted_hash, tables};
 use incast_units::{Rate, Time};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -98,7 +98,7 @@ pub(crate) fn verify(topology: &Topology) {
             assert_eq!(tables[index].of(host), expected);
             let table = Rule::Table(tables[index].clone());
             for salt in 0..4 {
-                let bits = entropy(host, salt);
+                let bits = salted_hash(host, salt);
                 assert_eq!(rule.pick(host, bits), table.pick(host, bits));
             }
         }
@@ -108,7 +108,7 @@ pub(crate) fn verify(topology: &Topology) {
                 let mut taken = 1;
                 while at != host {
                     let rule = &topology.rules[(at - topology.hosts) as usize];
-                    let port = rule.pick(host, entropy(source ^ flow, at)).unwrap();
+                    let port = rule.pick(host, salted_hash(source ^ flow, at)).unwrap();
                     at = ports.end(at, port).unwrap().peer;
                     taken += 1;
                     assert!(taken <= topology.nodes(), "a loop");

@@ -16,7 +16,7 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::ClassConfig,
-    fabric::packet::reverse_entropy,
+    fabric::packet::reverse_hash,
     outcome::{EventKind, EventRecord, Totals},
 };
 use incast_units::Time;
@@ -356,7 +356,7 @@ impl<'a> Host<'a> {
             priority,
             wire,
             links: 0,
-            entropy: reverse_entropy(about.entropy),
+            ecmp_hash: reverse_hash(about.ecmp_hash),
             stamp: about.stamp,
             ingress: 0,
             started: 0,

@@ -133,7 +133,7 @@ pub struct Packet {
     /// Frame bytes.
     pub wire: u32,
     /// Hash for equal-cost ports.
-    pub entropy: u32,
+    pub ecmp_hash: u32,
     /// When the data left its host; echoed by answers.
     pub stamp: Ps,
     /// When its present link began to send it.

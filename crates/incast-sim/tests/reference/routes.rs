@@ -68,9 +68,9 @@ impl Routes {
     }
 
     /// The port that a packet takes, if there is a way.
-    pub fn pick(&self, node: u32, host: u32, entropy: u32) -> Option<u32> {
+    pub fn pick(&self, node: u32, host: u32, ecmp_hash: u32) -> Option<u32> {
         let ports = &self.ports[node as usize][host as usize];
-        ports.get(((u64::from(entropy) * ports.len() as u64) >> 32) as usize).copied()
+        ports.get(((u64::from(ecmp_hash) * ports.len() as u64) >> 32) as usize).copied()
     }
 }
 

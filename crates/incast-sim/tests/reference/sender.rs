@@ -156,7 +156,7 @@ impl<'a> Sender<'a> {
             class: self.spec.class,
             priority: self.class.priority,
             wire,
-            entropy: ecmp_hash(self.config.seed, &self.spec, self.sequence),
+            ecmp_hash: ecmp_hash(self.config.seed, &self.spec, self.sequence),
             stamp: now,
             started: now,
             links: 0,

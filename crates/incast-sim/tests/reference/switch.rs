@@ -16,7 +16,7 @@ use incast_sim::{
     flow_control::pfc::{Bounds, Limits},
     outcome::{EventKind, EventRecord, Totals},
     pfc_rules,
-    routing::{entropy, router::salt},
+    routing::{router::salt, salted_hash},
 };
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;
@@ -233,7 +233,7 @@ impl<'a> Switch<'a> {
             class: 0,
             priority: 8,
             wire,
-            entropy: 0,
+            ecmp_hash: 0,
             stamp: 0,
             started: now,
             links: 0,
@@ -286,7 +286,7 @@ impl<'a> Switch<'a> {
         }
         let packet = Packet { ingress: input, ..packet };
         let choice = match self.config.switch.load_balancing {
-            LoadBalancing::Ecmp => entropy(packet.entropy, salt(self.config.seed, self.node)),
+            LoadBalancing::Ecmp => salted_hash(packet.ecmp_hash, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
             LoadBalancing::Pinned | LoadBalancing::Permuted => unreachable!("the cases have none of these"),
         };
