@@ -4,8 +4,7 @@ use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
     parameters::{Condition, ParameterError, ParameterInfo, Raw},
-    registry::Scheduler,
-    scheduler::Signal,
+    scheduler::{ReceiverScheduler, Signal},
     share::Share,
     word::Word,
 };
@@ -193,10 +192,6 @@ pub trait SenderLaw: Sized {
     fn wants_degree(_parameters: &Self::Parameters) -> bool {
         false
     }
-    /// The receivers' half of a receiver-driven protocol: one for each host.
-    fn receiver(_parameters: &Self::Parameters, _path: &Path) -> Scheduler {
-        Scheduler::None
-    }
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;
 
@@ -265,4 +260,13 @@ pub trait SenderLaw: Sized {
     fn estimate(&self) -> Option<f32> {
         None
     }
+}
+
+/// A law that is the sender's half of a receiver-driven protocol.
+pub trait ReceiverDriven: SenderLaw {
+    /// The receiver's half.
+    type Receiver: ReceiverScheduler;
+
+    /// The receiver's half for one host; `path` has the rate of its link.
+    fn receiver(parameters: &Self::Parameters, path: &Path) -> Self::Receiver;
 }

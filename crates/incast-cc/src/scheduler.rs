@@ -20,7 +20,7 @@
 //!
 //! The sender's half of a protocol, with its parameters, is a [`crate::law::SenderLaw`] in the same file: what is sent
 //! blindly, which [`Signal`]s the sender gives, with which priority data goes. It makes the scheduler
-//! ([`crate::law::SenderLaw::receiver`]).
+//! ([`crate::law::ReceiverDriven`]).
 
 use crate::{share::Share, word::Word};
 use incast_units::Time;
@@ -181,7 +181,7 @@ pub enum Signal {
     Busy,
 }
 
-/// A receiver-driven protocol.
+/// The receiver's half of a receiver-driven protocol: one object for each host.
 pub trait ReceiverScheduler {
     /// What senders may send blindly before anything else is known: payload of the host that may send least, and of the one that
     /// may send most, where hosts have links of several rates.

@@ -166,7 +166,7 @@ fn credit_keeps_a_sender_going() {
     assert_eq!(alone.delivered_bytes, ahead + u64::from(alone.timeouts) * u64::from(MTU));
     assert_eq!(alone.delivered, None);
 
-    let outcome = run(Scheduler::WindowCredit(WindowCredit { ahead, priority: None }));
+    let outcome = run(Scheduler::Credit(WindowCredit { ahead, priority: None }));
     delivered(&outcome);
     assert_eq!(outcome.flows[0].retransmitted_bytes, 0);
     // Five packets in each round trip: a data packet there, its credit back.
@@ -240,14 +240,14 @@ fn what_goes_by_a_token_or_on_credit_goes_at_its_priority() {
     let mut config = config(dumbbell(), "credit", &[("unscheduled", text("20480B"))]);
     prepare(&mut config);
     config.flows = vec![flow(0, 3, 100 * u64::from(MTU))];
-    config.drive(Scheduler::WindowCredit(WindowCredit { ahead: 20_480, priority: Some(1) }));
+    config.drive(Scheduler::Credit(WindowCredit { ahead: 20_480, priority: Some(1) }));
     let credit = common::run(config);
     delivered(&credit);
     // All blind packets leave before credit can come.
     assert_eq!(by_priority(&credit), [5 * frame, 95 * frame]);
 
     let mut refused = common::unlimited(dumbbell());
-    refused.drive(Scheduler::WindowCredit(WindowCredit { ahead: 1, priority: Some(1) }));
+    refused.drive(Scheduler::Credit(WindowCredit { ahead: 1, priority: Some(1) }));
     let error = incast_sim::simulate(refused).expect_err("there is no such priority");
     assert_eq!(
         error.to_string(),

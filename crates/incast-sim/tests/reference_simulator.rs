@@ -372,7 +372,7 @@ fn host() -> impl Strategy<Value = HostConfig> {
             ack_every,
             ack_delay,
             reordering,
-            schedulers: vec![Scheduler::WindowCredit(WindowCredit { ahead, priority: None })],
+            schedulers: vec![Scheduler::Credit(WindowCredit { ahead, priority: None })],
             ..HostConfig::plain(mtu)
         },
     )

@@ -25,7 +25,7 @@ fn with(topology: &Topology, law: &str, recovery: Recovery) -> Config {
     config.end = Time::from_ms(20_000);
     if law == "credit" {
         // Repeating lost credit is up to a receiver-driven protocol; here each one covers the whole flow.
-        config.drive(Scheduler::WindowCredit(WindowCredit { ahead: 1 << 20, priority: None }));
+        config.drive(Scheduler::Credit(WindowCredit { ahead: 1 << 20, priority: None }));
     }
     config
 }
@@ -189,7 +189,7 @@ fn lost_credit_does_not_stop_a_flow_for_good() {
     let lossy = incast_sim::topology::Link { loss: 0.05, ..link(100, Time::from_us(1)) };
     let topology = SingleSwitch { hosts: 2, link: lossy }.build().expect("a good topology");
     let mut config = with(&topology, "credit", Recovery::SelectiveRepeat);
-    config.drive(Scheduler::WindowCredit(WindowCredit { ahead: 2 * u64::from(MTU), priority: None }));
+    config.drive(Scheduler::Credit(WindowCredit { ahead: 2 * u64::from(MTU), priority: None }));
     config.flows = vec![flow(0, 1, 10_000_000)];
     delivered(&common::run(config));
 }

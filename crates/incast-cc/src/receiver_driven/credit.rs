@@ -5,11 +5,10 @@
 //! All three send about one BDP before the receiver can have answered. What sets the pace afterwards is in
 //! [`WindowCredit`]; credit that gets lost is for the receiver to repeat.
 
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, Habits, LawInfo, ReceiverDriven, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
-    registry::Scheduler,
     scheduler::{Arrival, Control, ReceiverScheduler},
 };
 use incast_units::{Bytes, Time};
@@ -48,10 +47,6 @@ impl SenderLaw for Credit {
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()
     }
-    fn receiver(parameters: &Parameters, _path: &Path) -> Scheduler {
-        // What is sent blindly is also what its receivers keep ahead of what has arrived.
-        Scheduler::WindowCredit(WindowCredit { ahead: parameters.unscheduled.get(), priority: None })
-    }
     fn start(parameters: &Parameters, _path: &Path, _now: Time, _random: u32) -> Self {
         Self { allowed: parameters.unscheduled.get() }
     }
@@ -68,6 +63,15 @@ impl SenderLaw for Credit {
     }
     fn credit(&self) -> u64 {
         self.allowed
+    }
+}
+
+impl ReceiverDriven for Credit {
+    type Receiver = WindowCredit;
+
+    fn receiver(parameters: &Parameters, _path: &Path) -> WindowCredit {
+        // What is sent blindly is also what its receivers keep ahead of what has arrived.
+        WindowCredit { ahead: parameters.unscheduled.get(), priority: None }
     }
 }
 

@@ -12,14 +12,13 @@
 //!   of it for a timeout; that is idempotent.
 
 use super::Profile;
+use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler};
 use crate::{
     Feedback, Loss, Path,
-    law::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    law::{
+        Acknowledges, Framing, Habits, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport,
+    },
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
-};
-use crate::{
-    registry::Scheduler,
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler},
 };
 use incast_units::{Bytes, Time};
 use std::collections::VecDeque;
@@ -80,9 +79,6 @@ impl SenderLaw for Ndp {
             control_priority: Some(0),
         }
     }
-    fn receiver(parameters: &Parameters, path: &Path) -> Scheduler {
-        Scheduler::Ndp(Receiver::new(parameters, path))
-    }
     fn start(parameters: &Parameters, path: &Path, _now: Time, _random: u32) -> Self {
         Self { unscheduled: parameters.unscheduled.get().max(path.mss.into()) }
     }
@@ -95,6 +91,14 @@ impl SenderLaw for Ndp {
     }
     fn credit(&self) -> u64 {
         self.unscheduled
+    }
+}
+
+impl ReceiverDriven for Ndp {
+    type Receiver = Receiver;
+
+    fn receiver(parameters: &Parameters, path: &Path) -> Receiver {
+        Receiver::new(parameters, path)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
-    law::{Habits, LawInfo, SenderLaw, SizeClass, Transport},
+    law::{Habits, LawInfo, ReceiverDriven, SenderLaw, SizeClass, Transport},
     parameters::{Condition, ParameterError, Raw},
     registry::Scheduler,
     scheduler::Signal,
@@ -110,11 +110,6 @@ macro_rules! dispatch {
             /// See [`SenderLaw::wants_degree`].
             pub fn wants_degree(&self) -> bool {
                 match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::wants_degree(parameters),)* }
-            }
-
-            /// See [`SenderLaw::receiver`].
-            pub fn receiver(&self, path: &Path) -> Scheduler {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::receiver(parameters, path),)* }
             }
 
             /// State of a flow that starts at `now`.
@@ -231,6 +226,18 @@ macro_rules! laws {
         $($rest:tt)*
     ) => {
         dispatch! { $(window::$window::$a,)* $(rate::$rate::$b,)* $(receiver_driven::$driven::$c,)* }
+
+        impl LawParameters {
+            /// The receiver's half for one host: see [`ReceiverDriven::receiver`].
+            pub fn receiver(&self, path: &Path) -> Scheduler {
+                match self {
+                    $(Self::$c(parameters) => {
+                        Scheduler::$c(<crate::receiver_driven::$driven::$c as ReceiverDriven>::receiver(parameters, path))
+                    })*
+                    _ => Scheduler::None,
+                }
+            }
+        }
     };
 }
 algorithms!(laws);

@@ -1,22 +1,38 @@
 //! Every receiver's half.
 
 use crate::{
+    law::ReceiverDriven,
     scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, TokenName},
     share::Share,
     word::Word,
 };
 use incast_units::Time;
 
-/// Declares the schedulers and passes each call on to the one there is.
+/// Makes [`Scheduler`] of the receiver-driven protocols: it passes each call on to the one that it is.
 macro_rules! schedulers {
-    ($($(#[cfg($($cfg:tt)*)])? $(#[doc = $doc:expr])* $name:ident($scheduler:ty),)*) => {
+    (
+        window $window:tt rate $rate:tt
+        receiver_driven { $($module:ident::$law:ident,)* }
+        $($rest:tt)*
+    ) => {
+        dispatch! {
+            $($law(<crate::receiver_driven::$module::$law as ReceiverDriven>::Receiver),)*
+            #[cfg(any(test, feature = "testing"))]
+            PacedTokens(crate::testing::paced_tokens::PacedTokens),
+        }
+    };
+}
+
+/// See [`schedulers`].
+macro_rules! dispatch {
+    ($($(#[cfg($($cfg:tt)*)])? $name:ident($scheduler:ty),)*) => {
         /// The schedulers by name.
         #[derive(Clone, Debug, Default)]
         pub enum Scheduler {
             /// Sender-driven: the receiver only acknowledges.
             #[default]
             None,
-            $($(#[cfg($($cfg)*)])? $(#[doc = $doc])* $name($scheduler),)*
+            $($(#[cfg($($cfg)*)])? #[doc = concat!("The receivers of ", stringify!($name), ".")] $name($scheduler),)*
         }
 
         impl Scheduler {
@@ -91,28 +107,12 @@ macro_rules! schedulers {
     };
 }
 
-schedulers! {
-    /// See [`crate::receiver_driven::dasr`].
-    Dasr(crate::receiver_driven::dasr::Receiver),
-    /// See [`crate::receiver_driven::ndp`].
-    Ndp(crate::receiver_driven::ndp::Receiver),
-    /// See [`crate::receiver_driven::polo`].
-    Polo(crate::receiver_driven::polo::Receiver),
-    /// See [`crate::receiver_driven::credit`].
-    WindowCredit(crate::receiver_driven::credit::WindowCredit),
-    #[cfg(any(test, feature = "testing"))]
-    /// See [`crate::testing::paced_tokens`].
-    PacedTokens(crate::testing::paced_tokens::PacedTokens),
-    /// See [`crate::receiver_driven::homa`].
-    Homa(crate::receiver_driven::homa::Receiver),
-    /// See [`crate::receiver_driven::phost`].
-    Phost(crate::receiver_driven::phost::Receiver),
-}
-
 impl Scheduler {
-    /// There is nobody to ask.
+    /// The law is not receiver-driven.
     #[inline]
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 }
+
+algorithms!(schedulers);

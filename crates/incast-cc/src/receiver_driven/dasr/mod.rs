@@ -24,10 +24,9 @@ pub use receiver::Receiver;
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
-    law::{Framing, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawInfo, ReceiverDriven, Recovery, SenderLaw},
     parameters::{Condition, ParameterError, ParameterInfo, Raw},
     rate::dcqcn::{self, Dcqcn},
-    registry::Scheduler,
     share::Share,
     word::Word,
 };
@@ -271,9 +270,6 @@ impl SenderLaw for Dasr {
     fn repaces(constants: &Arc<Constants>) -> bool {
         Dcqcn::repaces(&constants.fallback)
     }
-    fn receiver(constants: &Arc<Constants>, path: &Path) -> Scheduler {
-        Scheduler::Dasr(Receiver::new(constants.clone(), path))
-    }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let line = path.rate.as_f64();
         Self {
@@ -366,5 +362,13 @@ impl SenderLaw for Dasr {
     /// n, as the receiver told it.
     fn estimate(&self) -> Option<f32> {
         (self.parts > 0.0).then_some(self.parts)
+    }
+}
+
+impl ReceiverDriven for Dasr {
+    type Receiver = Receiver;
+
+    fn receiver(constants: &Arc<Constants>, path: &Path) -> Receiver {
+        Receiver::new(constants.clone(), path)
     }
 }

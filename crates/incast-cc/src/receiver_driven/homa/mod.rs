@@ -25,10 +25,12 @@ pub use scheduler::Receiver;
 
 use crate::{
     Feedback, Loss, Path,
-    law::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, SizeClass, Transport},
+    law::{
+        Acknowledges, Framing, Habits, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, SizeClass,
+        Transport,
+    },
     parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
     receiver_driven::{Profile, reminder::Reminder},
-    registry::Scheduler,
     scheduler::Signal,
 };
 use incast_units::{Bytes, Time};
@@ -283,9 +285,6 @@ impl SenderLaw for Homa {
             control_priority: Some(0),
         }
     }
-    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Scheduler {
-        Scheduler::Homa(Receiver::new(constants.clone()))
-    }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let reminder = Reminder::new(path.rto_min);
         Self { bytes: 0, allowed: constants.blind, signal: None, reminder, constants: constants.clone() }
@@ -338,5 +337,13 @@ impl SenderLaw for Homa {
             ResendPriority::Highest => Some(self.constants.first_level()),
             ResendPriority::Resend => None,
         }
+    }
+}
+
+impl ReceiverDriven for Homa {
+    type Receiver = Receiver;
+
+    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Receiver {
+        Receiver::new(constants.clone())
     }
 }

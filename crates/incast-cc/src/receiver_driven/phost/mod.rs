@@ -23,10 +23,11 @@ pub use scheduler::Receiver;
 
 use crate::{
     Feedback, Loss, Path,
-    law::{Acknowledges, Framing, Habits, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    law::{
+        Acknowledges, Framing, Habits, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport,
+    },
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
     receiver_driven::{Profile, reminder::Reminder},
-    registry::Scheduler,
     scheduler::Signal,
 };
 use incast_units::{Bytes, Time};
@@ -198,9 +199,6 @@ impl SenderLaw for Phost {
             control_priority: Some(0),
         }
     }
-    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Scheduler {
-        Scheduler::Phost(Receiver::new(constants.clone()))
-    }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let mss = u64::from(path.mss.max(1));
         let reminder = Reminder::new(path.rto_min);
@@ -239,5 +237,13 @@ impl SenderLaw for Phost {
     }
     fn priority(&self, _position: u64) -> Option<u8> {
         Some(self.priority)
+    }
+}
+
+impl ReceiverDriven for Phost {
+    type Receiver = Receiver;
+
+    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Receiver {
+        Receiver::new(constants.clone())
     }
 }

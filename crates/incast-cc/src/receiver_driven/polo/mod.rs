@@ -27,14 +27,11 @@ mod tests;
 pub use receiver::Receiver;
 
 use super::Profile;
+use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal};
 use crate::{
     Feedback, Loss, Path,
-    law::{Acknowledges, Framing, LawInfo, Recovery, SendOrder, SenderLaw, Transport},
+    law::{Acknowledges, Framing, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport},
     parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
-};
-use crate::{
-    registry::Scheduler,
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal},
 };
 use incast_units::{Bytes, Time};
 
@@ -254,9 +251,6 @@ impl SenderLaw for Polo {
             control_priority: Some(0),
         }
     }
-    fn receiver(parameters: &Parameters, path: &Path) -> Scheduler {
-        Scheduler::Polo(Receiver::new(parameters, path))
-    }
     fn start(parameters: &Parameters, path: &Path, now: Time, _random: u32) -> Self {
         Self {
             unscheduled: parameters.unscheduled.get(),
@@ -325,5 +319,13 @@ impl SenderLaw for Polo {
     }
     fn credit(&self) -> u64 {
         self.unscheduled
+    }
+}
+
+impl ReceiverDriven for Polo {
+    type Receiver = Receiver;
+
+    fn receiver(parameters: &Parameters, path: &Path) -> Receiver {
+        Receiver::new(parameters, path)
     }
 }
