@@ -5,6 +5,7 @@ use crate::{
     arguments::{self, Running},
     interrupt, output, plan, progress,
 };
+use incast_interop::export;
 use incast_lab::run::{
     Finished, Observer, Options, Plan, RunError, execute,
     folder::{self, Existing},
@@ -52,6 +53,7 @@ pub fn run_all(
             (_, true) => Existing::Overwrite,
             _ => Existing::Refuse,
         },
+        export: export::files,
     };
     // Of all scenarios before any runs.
     plans.iter().try_for_each(|(_, plan)| folder::check(&running.out, &plan.scenario.name))?;

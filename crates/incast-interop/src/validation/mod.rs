@@ -9,12 +9,14 @@ pub mod figures;
 pub mod htsim;
 pub mod table;
 
-use crate::import::{ImportError, Names, Text, WriteError, hpcc};
+use crate::{
+    export,
+    import::{ImportError, Names, Text, WriteError, hpcc},
+};
 use cases::{Aim, Case};
 use figures::{Bin, Figures, Flow, Key};
 use incast_lab::{
     atomic,
-    results::fct_txt::FctTxt,
     scenario::{Run, Scenario, ScenarioError},
 };
 use incast_sim::{ConfigError, engine::random::mix, simulate};
@@ -291,13 +293,11 @@ fn simulate_run(run: &Run, case: &Case, moved: Option<u64>) -> Result<Simulated,
             flow.start = flow.start.saturating_add(Time::from_ns(random));
         }
     }
-    let classes: Vec<String> = config.classes.iter().map(|class| class.name.clone()).collect();
-    let fct_txt = FctTxt::of(run);
     // A full frame: what is being sent counts into our samples and not into the peer's.
     let frame =
         u64::from(config.host.mtu) + config.classes.first().map_or(0, |class| u64::from(class.format.header));
     let outcome = simulate(config)?;
-    let text = fct_txt.map(|file| file.write(&outcome.flows, &classes)).unwrap_or_default();
+    let text = export::files(run, &outcome).into_iter().next().map(|(_, text)| text).unwrap_or_default();
     let flows = figures::read(&Text::new(Path::new("fct.txt"), text.clone().into_bytes())?)?;
     let mut figures = Figures::of(&flows.values().copied().collect::<Vec<_>>());
     figures.pauses = Some(outcome.totals.pauses);

@@ -1,7 +1,6 @@
 //! What a run leaves on disk and on the terminal.
 //!
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
-//! - [`fct_txt`]: completion times as HPCC's simulator writes them, [`standalone`] among them; [`pfc_txt`]: its pauses.
 //! - [`record`]: the file `run.json`.
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]: published numbers beside it.
@@ -11,14 +10,11 @@ mod claim_target;
 pub mod claims;
 pub mod compact;
 pub mod csv;
-pub mod fct_txt;
 pub mod host;
 pub mod labels;
 pub mod parquet;
-pub mod pfc_txt;
 pub mod record;
 pub mod row;
-pub mod standalone;
 pub mod summary;
 pub mod table;
 

@@ -4,7 +4,7 @@ use super::{
     RunError,
     folder::{Existing, Folder, Identity},
     memory,
-    one::{Context, Ending, flows_file, key, run_one},
+    one::{Context, Ending, Export, flows_file, key, run_one},
     only::Only,
 };
 use crate::{
@@ -53,6 +53,8 @@ pub struct Options {
     pub threads: usize,
     /// What to do with results that are there already.
     pub existing: Existing,
+    /// Further files of each run.
+    pub export: Export,
 }
 
 /// The runs of a scenario that are wanted.
@@ -156,7 +158,14 @@ pub fn execute(
     observer.on_start(&to_do, plan.runs.len() - to_do.len());
     let host = Host::here();
     let long = plan.long_classes();
-    let context = Context { folder: &folder, identity: &plan.identity, long: &long, host: &host, threads };
+    let context = Context {
+        folder: &folder,
+        identity: &plan.identity,
+        long: &long,
+        host: &host,
+        threads,
+        export: options.export,
+    };
     let failures = run_all(&to_do, jobs, &context, observer, stop);
     let rows = summarise(plan, &folder, &long)?;
     let done = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_some()).count();

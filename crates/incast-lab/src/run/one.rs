@@ -7,10 +7,9 @@ use super::{
 use crate::{
     atomic,
     results::{
-        fct_txt::FctTxt,
         host::{Host, peak_rss_bytes},
         labels::Labels,
-        parquet, pfc_txt,
+        parquet,
         record::{RunCost, RunRecord, Status},
         summary::{Key, measure},
     },
@@ -38,7 +37,12 @@ pub struct Context<'a> {
     pub host: &'a Host,
     /// Threads of one simulation.
     pub threads: usize,
+    /// Further files of each run.
+    pub export: Export,
 }
+
+/// Names and contents of the files that a run's folder has besides the tables and `run.json`.
+pub type Export = fn(&Run, &Outcome) -> Vec<(&'static str, String)>;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,10 +169,6 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
         if !requests.is_empty() {
             parquet::write_requests(&file("requests.parquet"), &requests, &simulated.classes)?;
         }
-        if let Some(fct_txt) = FctTxt::of(run) {
-            let text = fct_txt.write(&outcome.flows, &simulated.classes);
-            atomic::write(&file("fct.txt"), |file| file.write_all(text.as_bytes()))?;
-        }
         if simulated.measured.ports {
             parquet::write_ports(&file("ports.parquet"), &outcome.ports, labels)?;
         }
@@ -177,9 +177,9 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
         }
         if simulated.measured.events {
             parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
-            if let Some(text) = pfc_txt::of(run, &outcome.events) {
-                atomic::write(&file("pfc.txt"), |file| file.write_all(text.as_bytes()))?;
-            }
+        }
+        for (name, text) in (context.export)(run, outcome) {
+            atomic::write(&file(name), |file| file.write_all(text.as_bytes()))?;
         }
         let record = RunRecord {
             status: if simulated.failure.is_some() { Status::Failed } else { Status::Done },
@@ -275,8 +275,14 @@ mod tests {
         let out = std::env::temp_dir().join(format!("incast-one-{}", std::process::id()));
         let identity = Identity { version: "0".into(), scenario_hash: "0".into() };
         let folder = Folder::open(&out, "testing", Existing::Refuse, &identity).expect("a fresh folder");
-        let context =
-            Context { folder: &folder, identity: &identity, long: &[], host: &Host::default(), threads: 1 };
+        let context = Context {
+            folder: &folder,
+            identity: &identity,
+            long: &[],
+            host: &Host::default(),
+            threads: 1,
+            export: |_, _| Vec::new(),
+        };
         let runs = super::super::testing::runs();
 
         let panicked = run_one(&runs[0], &context, &mut |_| panic!("on purpose")).expect("written");

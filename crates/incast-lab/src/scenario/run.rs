@@ -111,6 +111,11 @@ impl Run {
         self.resolved.host.mtu
     }
 
+    /// Drops, marks, pauses and the like are recorded one by one (`measure.traces`).
+    pub fn records_events(&self) -> bool {
+        self.point.probes.events
+    }
+
     /// Flows and their packets, with acknowledgements, that are to be expected.
     fn expected_flows_and_packets(&self) -> (f64, f64) {
         let mtu = f64::from(self.resolved.host.mtu);

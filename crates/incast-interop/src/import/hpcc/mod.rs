@@ -12,9 +12,9 @@ pub mod topology;
 pub mod units;
 
 use super::{ImportError, Imported, Names, Text};
+use crate::standalone::Standalone;
 use config::Config;
 use flows::Flow;
-use incast_lab::results::standalone::Standalone;
 use incast_units::{Bytes, Rate, Time};
 use paths::Ways;
 use std::{collections::BTreeMap, fmt::Write};

@@ -3,7 +3,6 @@
 //!
 //! What starts a connection when another one ends (triggers), failures and receivers' priorities are refused by name.
 
-use super::scenario::PAYLOAD;
 use crate::import::text::{ImportError, Line, Text, number, shown, whole};
 use incast_lab::{
     scenario::tree::nearest::nearest,
@@ -11,6 +10,8 @@ use incast_lab::{
 };
 use std::collections::BTreeMap;
 
+/// Payload of every packet of the peer: it sends full packets only.
+pub const PAYLOAD: u64 = 4096;
 /// More hosts than our topologies can have.
 pub const MOST_NODES: u64 = 1 << 20;
 /// Our clock ends after 213 days.
@@ -45,6 +46,11 @@ pub struct Connection {
     pub start: u64,
     /// Payload bytes as the file has them.
     pub bytes: u64,
+}
+
+/// Bytes of a connection, rounded up to full packets.
+pub fn in_full_packets(bytes: u64) -> u64 {
+    bytes.div_ceil(PAYLOAD) * PAYLOAD
 }
 
 /// A number of the header and the line that has it.

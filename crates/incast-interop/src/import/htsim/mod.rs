@@ -8,7 +8,7 @@ pub mod scenario;
 pub mod topology;
 
 use super::{ImportError, Imported, Names, Text};
-use matrix::Matrix;
+use matrix::{Matrix, PAYLOAD, in_full_packets};
 use std::fmt::Write;
 use topology::Fabric;
 
@@ -43,10 +43,10 @@ fn write_flows(matrix: &Matrix, inputs: &Inputs<'_>) -> String {
     let mut text = format!(
         "# Imported from {}. Sizes are rounded up to full packets of {} bytes.\nstart_ps,src,dst,bytes,id\n",
         inputs.matrix.name(),
-        scenario::PAYLOAD
+        PAYLOAD
     );
     for connection in &matrix.connections {
-        let bytes = scenario::in_full_packets(connection.bytes);
+        let bytes = in_full_packets(connection.bytes);
         let id = connection.id.map(|id| id.to_string()).unwrap_or_default();
         // Writing to a string does not fail.
         let _ = writeln!(

@@ -1,13 +1,15 @@
 //! The scenario file of an import: the peer's defaults with what the files say.
 
-use super::{Inputs, matrix::Matrix, topology::Fabric};
+use super::{
+    Inputs,
+    matrix::{Matrix, PAYLOAD},
+    topology::Fabric,
+};
 use crate::import::{Names, page::Page};
 use incast_cc::registry::LAWS;
 use incast_units::{Bytes, Time};
 
-/// Payload of every packet: the peer has no shorter ones.
-pub const PAYLOAD: u64 = 4096;
-/// Around it, and what is left of a trimmed packet.
+/// Header bytes of a packet, and the size of a trimmed packet.
 const HEADER: u64 = 64;
 /// The peer's queue in packets; the bytes are those of so many payloads, and frames have to fit into them.
 const QUEUE_PACKETS: u64 = 15;
@@ -17,11 +19,6 @@ const WINDOW_PACKETS: u64 = 50;
 const DROP_TAIL_PACKETS: u64 = 100;
 /// The law that the settings of trimming switches are for.
 pub const NDP: &str = "ndp";
-
-/// Bytes of a connection in full packets.
-pub fn in_full_packets(bytes: u64) -> u64 {
-    bytes.div_ceil(PAYLOAD) * PAYLOAD
-}
 
 /// Writes it; what comes back beside it is the topology file that it names, if there is one.
 pub fn write(

@@ -1,11 +1,10 @@
 //! `pfc.txt`: pauses in the format of HPCC's ns-3 simulator.
 //!
-//! One line for each port that is told to pause or to go on, in the order of time: `time node kind port told`. Times are in
-//! nanoseconds, `node` is the number that ends its name (its index if none does), `kind` is 0 of hosts and 1 of switches, ports count
-//! from 1 on in the order of the links, and `told` is 1 for a pause and 0 for its end.
+//! One line for each pause and each resume of a port, in the order of time: `time node kind port type`. Times are in
+//! nanoseconds. `node` is the number at the end of the node's name, or its index if there is none. `kind` is 0 for hosts and
+//! 1 for switches. Ports are numbered from 1 in the order of the links. `type` is 1 for a pause and 0 for its end.
 
 use super::fct_txt::number;
-use crate::scenario::Run;
 use incast_sim::{
     probe::{EventKind, EventRecord},
     topology::Topology,
@@ -13,16 +12,11 @@ use incast_sim::{
 use incast_units::Time;
 use std::fmt::Write;
 
-/// Of a run, if its scenario wants the file.
-pub fn of(run: &Run, events: &[EventRecord]) -> Option<String> {
-    Some(write(events, run.topology(), run.fct_txt_origin()?))
-}
-
 /// The whole file; `origin` is added to all times.
 pub fn write(events: &[EventRecord], topology: &Topology, origin: Time) -> String {
     let mut text = String::new();
     for event in events {
-        let told = match event.kind {
+        let pause = match event.kind {
             EventKind::Pause => 1,
             EventKind::Resume => 0,
             _ => continue,
@@ -31,7 +25,7 @@ pub fn write(events: &[EventRecord], topology: &Topology, origin: Time) -> Strin
         let kind = u8::from(event.node >= topology.hosts);
         let time = event.time.saturating_add(origin).ps() / 1000;
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{time} {id} {kind} {} {told}", u32::from(event.port) + 1);
+        let _ = writeln!(text, "{time} {id} {kind} {} {pause}", u32::from(event.port) + 1);
     }
     text
 }

@@ -1,11 +1,10 @@
 //! `fct.txt`: completion times in the format of HPCC's ns-3 simulator, for the scripts of its users.
 //!
 //! One line for each flow whose sender knows that all has arrived, in the order in which they knew:
-//! `sip dip sport dport size start fct standalone`, addresses in hexadecimal, times in nanoseconds. Source ports count
-//! from 10000 on for each pair of hosts; destination ports tell classes apart: see [`port_of`].
+//! `sip dip sport dport size start fct standalone`, addresses in hexadecimal, times in nanoseconds. Source ports start at
+//! 10000 for each pair of hosts. The destination port identifies the class: see [`port_of`].
 
-use super::standalone::Standalone;
-use crate::scenario::Run;
+use crate::standalone::Standalone;
 use incast_sim::{outcome::FlowRecord, topology::Topology};
 use incast_units::Time;
 use std::{collections::BTreeMap, fmt::Write};
@@ -13,7 +12,7 @@ use std::{collections::BTreeMap, fmt::Write};
 /// First source port of a pair of hosts.
 const FIRST_PORT: u64 = 10_000;
 
-/// What the file needs to know besides the flows.
+/// A writer of the file.
 #[derive(Debug)]
 pub struct FctTxt {
     standalone: Standalone,
@@ -24,11 +23,6 @@ pub struct FctTxt {
 }
 
 impl FctTxt {
-    /// Of a run, if its scenario wants the file.
-    pub fn of(run: &Run) -> Option<Self> {
-        Some(Self::new(run.topology(), run.mtu(), run.fct_txt_origin()?))
-    }
-
     /// For runs on a fabric with `payload` bytes in a full packet. `origin` is added to all starts.
     pub fn new(topology: &Topology, payload: u32, origin: Time) -> Self {
         let hosts = topology.names.iter().take(topology.hosts as usize);
@@ -51,13 +45,13 @@ impl FctTxt {
             }
             *port += 1;
         }
-        // Stable: those who know at the same time stay in the order of their sources.
+        // A stable sort: flows acknowledged at the same time stay in the order of their sources.
         rows.sort_by_key(|(acked, ..)| *acked);
-        let mut ways = BTreeMap::new();
+        let mut paths = BTreeMap::new();
         let mut text = String::new();
         for (acked, port, flow) in rows {
-            let ways = ways.entry(flow.source).or_insert_with(|| self.standalone.from(flow.source));
-            let way = ways.get(flow.destination as usize).copied().flatten();
+            let paths = paths.entry(flow.source).or_insert_with(|| self.standalone.from(flow.source));
+            let path = paths.get(flow.destination as usize).copied().flatten();
             let address = |host: u32| self.addresses.get(host as usize).copied().unwrap_or_default();
             let class = classes.get(usize::from(flow.class)).map_or("", String::as_str);
             // Writing to a string does not fail.
@@ -70,14 +64,14 @@ impl FctTxt {
                 flow.bytes,
                 flow.start.saturating_add(self.origin).ps() / 1000,
                 acked.saturating_sub(flow.start).ps() / 1000,
-                way.map_or(0, |way| way.standalone_ns(flow.bytes, self.payload)),
+                path.map_or(0, |path| path.standalone_ns(flow.bytes, self.payload)),
             );
         }
         text
     }
 }
 
-/// The destination port of a class that the import of flow files has named; 100 for others.
+/// The destination port of a class: 200 of `incast`, N of `dport-N`, 100 of others.
 pub fn port_of(class: &str) -> u16 {
     match class {
         "incast" => 200,
@@ -85,7 +79,7 @@ pub fn port_of(class: &str) -> u16 {
     }
 }
 
-/// The number that ends a node's name; its index if none does.
+/// The number at the end of a node's name, or its index if there is none.
 pub fn number(name: &str, node: u32) -> u32 {
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     name[name.len() - digits..].parse().unwrap_or(node)

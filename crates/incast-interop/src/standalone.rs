@@ -1,4 +1,4 @@
-//! How long a flow takes alone, by the formula that HPCC's simulator writes into the last column of `fct.txt`.
+//! How long a flow takes alone, by the formula of the last column of `fct.txt` of HPCC's ns-3 simulator.
 //!
 //! It counts one full packet's serialisation on each link besides that of the whole flow on the slowest one, and none
 //! for acknowledgements, so that measured times can be shorter. `flows.parquet` has the exact times (`ideal_ps`).
@@ -21,14 +21,14 @@ pub struct Standalone {
 
 /// A path: round trip in nanoseconds and the slowest link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// Propagation there and back, and a full payload's serialisation on each link there, cut off link by link.
+pub struct Path {
+    /// Propagation in both directions, and serialisation of a full payload on each link of the path, each rounded down.
     pub rtt_ns: u64,
     /// Rate of the slowest link.
     pub rate: Rate,
 }
 
-impl Way {
+impl Path {
     /// Nanoseconds that `bytes` of payload take alone in packets of `payload`.
     pub fn standalone_ns(&self, bytes: u64, payload: u64) -> u64 {
         let total = u128::from(bytes) + u128::from(bytes.div_ceil(payload.max(1))) * u128::from(HEADER);
@@ -38,7 +38,7 @@ impl Way {
 }
 
 impl Standalone {
-    /// On a fabric, with so many payload bytes in a full packet.
+    /// For a fabric and the payload bytes of a full packet.
     pub fn new(topology: &Topology, payload: u64) -> Self {
         let mut links = vec![Vec::new(); topology.names.len()];
         for cable in &topology.cables {
@@ -49,9 +49,9 @@ impl Standalone {
         Self { hosts: topology.hosts, payload, links }
     }
 
-    /// The ways from a host to all nodes, breadth first, as the simulator has them: among equally many hops the first
-    /// that is found. `None` where there is no way.
-    pub fn from(&self, host: u32) -> Vec<Option<Way>> {
+    /// The paths from a host to all nodes by breadth-first search, as in the simulator: of paths with the same number of
+    /// hops the first one found. `None` where there is no path.
+    pub fn from(&self, host: u32) -> Vec<Option<Path>> {
         // Delay, serialisation and rate so far.
         let mut known: Vec<Option<(u64, u64, Rate)>> = vec![None; self.links.len()];
         let mut queue = VecDeque::from([host]);
@@ -68,17 +68,17 @@ impl Standalone {
                     serialisation.saturating_add(packet),
                     rate.min(link),
                 ));
-                // Hosts do not pass packets on.
+                // Hosts do not forward packets.
                 if peer >= self.hosts {
                     queue.push_back(peer);
                 }
             }
         }
-        let way = |(delay, serialisation, rate): (u64, u64, Rate)| Way {
+        let path = |(delay, serialisation, rate): (u64, u64, Rate)| Path {
             rtt_ns: delay.saturating_mul(2).saturating_add(serialisation),
             rate,
         };
-        known.into_iter().map(|known| known.map(way)).collect()
+        known.into_iter().map(|known| known.map(path)).collect()
     }
 
     /// The longest round trip between two hosts, and the largest product of a round trip and its path's rate.
@@ -90,10 +90,10 @@ impl Standalone {
             if !seen.insert(&self.links[host as usize]) {
                 continue;
             }
-            for (other, way) in (0..self.hosts).zip(self.from(host)) {
-                if let Some(way) = way.filter(|_| other != host) {
-                    rtt = rtt.max(way.rtt_ns);
-                    product = product.max(u128::from(way.rtt_ns) * u128::from(way.rate.bps()));
+            for (other, path) in (0..self.hosts).zip(self.from(host)) {
+                if let Some(path) = path.filter(|_| other != host) {
+                    rtt = rtt.max(path.rtt_ns);
+                    product = product.max(u128::from(path.rtt_ns) * u128::from(path.rate.bps()));
                 }
             }
         }
@@ -116,9 +116,9 @@ mod tests {
         let star = SingleSwitch { hosts: 3, link: link(100) }.build().expect("a star");
         let standalone = Standalone::new(&star, 1000);
         assert_eq!(standalone.largest(), (Time::from_ns(4160), Bytes::new(52_000)));
-        let way = standalone.from(1)[0].expect("a way");
-        assert_eq!(way.standalone_ns(500_000, 1000), 46_080);
-        assert_eq!(way.standalone_ns(20_000_000, 1000), 1_680_960);
+        let path = standalone.from(1)[0].expect("a path");
+        assert_eq!(path.standalone_ns(500_000, 1000), 46_080);
+        assert_eq!(path.standalone_ns(20_000_000, 1000), 1_680_960);
     }
 
     #[test]
@@ -136,6 +136,6 @@ mod tests {
         let standalone = Standalone::new(&fabric.build().expect("a fabric"), 1000);
         assert_eq!(standalone.largest(), (Time::from_ns(12_240), Bytes::new(153_000)));
         // 1,434 bytes to another pod, from fct.txt of fat320.
-        assert_eq!(standalone.from(0)[319].map(|way| way.standalone_ns(1434, 1000)), Some(12_362));
+        assert_eq!(standalone.from(0)[319].map(|path| path.standalone_ns(1434, 1000)), Some(12_362));
     }
 }
