@@ -1,207 +1,180 @@
 //! The command line.
 
-use crate::plan::{self, Host};
-use crate::queue::Watch;
-use crate::sys::Settings;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::str::FromStr;
-
-/// What is printed for `--help` and beside a fault.
-pub const USAGE: &str = "\
-usage: rig-traffic play --plan PLAN.csv --congestion NAME --out FLOWS.csv
-           [--receiver-congestion NAME] [--socket-buffer BYTES] [--ecn-check] [--deadline SECONDS]
-           [--sample-queue NS:DEVICE --sample-interval-us N --samples QUEUE.csv]
-       rig-traffic churn --connections N --seconds S --congestion NAME
-           --source-namespace NS --source ADDRESS --destination-namespace NS --destination ADDRESS
-           [--bytes MOST] [--socket-buffer BYTES]
-
-play   plays the flows of a plan between the network namespaces of this kernel, compares every byte that arrives
-       with what was sent, and writes one row per flow. --ecn-check: a flow without ECN has failed. --sample-queue: what
-       the root queueing discipline of a device holds, every N us while flows are under way.
-churn  keeps N short connections under way for S seconds, of 1 to MOST bytes (64 KiB by default).
-A namespace is a name below /run/netns, or - for the own one. Exit code 0: all went well; 1: a flow
-failed, or the machine did; 2: bad input; 4: nothing wrong but flows that were not done at the deadline.
-";
-
-/// What is asked for.
-pub enum Command {
-    /// `--help`.
-    Help,
-    /// `play`.
-    Play {
-        /// The plan's file.
-        plan: PathBuf,
-        /// Where results go.
-        out: PathBuf,
-        /// Of the connections.
-        settings: Settings,
-        /// Whether a flow without ECN has failed.
-        ecn_check: bool,
-        /// When what has not ended has failed.
-        deadline_ns: u64,
-        /// The queue that is watched, and where its samples go.
-        watch: Option<(Watch, PathBuf)>,
-    },
-    /// `churn`.
-    Churn {
-        /// What to do.
-        churn: crate::churn::Churn,
-        /// Of the connections.
-        settings: Settings,
-    },
-}
+use crate::{
+    plan::{self, Host},
+    queue::Watch,
+    sys::Settings,
+};
+use clap::{Args, Parser, Subcommand, value_parser};
+use std::{net::Ipv4Addr, path::PathBuf};
 
 /// The longest time that may be asked for.
 const MOST_SECONDS: u64 = 1_000_000;
-/// How long connections of `churn` may take to end: once there are no new ones nothing is in their way any more, but who
-/// has lost enough packets in a row sends the next one only 120 s after the last (TCP_RTO_MAX).
+/// Time for the connections of `churn` to end after the last one was opened. A sender that has lost enough packets in a
+/// row waits up to 120 s before it retransmits (TCP_RTO_MAX).
 const GRACE_SECONDS: u64 = 300;
+const NS_PER_SECOND: u64 = 1_000_000_000;
 
-struct Options(BTreeMap<&'static str, String>);
+/// TCP traffic between the network namespaces of this kernel.
+///
+/// A namespace is a name below /run/netns, or - for that of this program.
+#[derive(Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0: no failure; 1: a flow or the machine failed; 2: bad input; 4: no failure, but flows \
+                  that were not done at the deadline."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
 
-impl Options {
-    fn read(
-        arguments: impl Iterator<Item = String>,
-        values: &[&'static str],
-        flags: &[&'static str],
-    ) -> Result<Self, String> {
-        let mut found = BTreeMap::new();
-        let mut arguments = arguments;
-        while let Some(argument) = arguments.next() {
-            let known = |names: &[&'static str]| names.iter().copied().find(|name| *name == argument);
-            let (name, value) = if let Some(name) = known(flags) {
-                (name, String::new())
-            } else if let Some(name) = known(values) {
-                (name, arguments.next().ok_or_else(|| format!("{name} needs a value"))?)
-            } else {
-                return Err(format!(
-                    "unknown argument \"{argument}\"; there are {} {}",
-                    values.join(" "),
-                    flags.join(" ")
-                ));
-            };
-            if found.insert(name, value).is_some() {
-                return Err(format!("{name} stands there twice"));
-            }
-        }
-        Ok(Self(found))
+/// Subcommands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Plays the flows of a plan, compares every received byte with what was sent and writes one row per flow
+    Play(Play),
+    /// Keeps a number of short connections open for some time
+    Churn(Churn),
+}
+
+/// `rig-traffic play`.
+#[derive(Args)]
+pub struct Play {
+    /// The plan, as CSV
+    #[arg(long, value_name = "PLAN.csv")]
+    pub plan: PathBuf,
+    /// File of the results
+    #[arg(long, value_name = "FLOWS.csv")]
+    pub out: PathBuf,
+    /// Connections.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Congestion control of the receiving ends [default: that of the senders]
+    #[arg(long, value_name = "NAME", value_parser = plan::congestion)]
+    pub receiver_congestion: Option<String>,
+    /// A flow without ECN is a failure
+    #[arg(long)]
+    pub ecn_check: bool,
+    /// Flows that have not ended by then have failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u64).range(1..=MOST_SECONDS))]
+    pub deadline: u64,
+    /// The device whose root queueing discipline is sampled
+    #[arg(long, value_name = "NS:DEVICE", value_parser = queue, allow_hyphen_values = true, requires = "samples")]
+    pub sample_queue: Option<Queue>,
+    /// Time between two samples
+    #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(1..=1_000_000_000), requires = "sample_queue")]
+    pub sample_interval_us: Option<u64>,
+    /// File of the samples
+    #[arg(long, value_name = "QUEUE.csv", requires = "sample_interval_us")]
+    pub samples: Option<PathBuf>,
+}
+
+impl Play {
+    /// How connections are set up.
+    pub fn settings(&self) -> Settings {
+        Settings { receiver: self.receiver_congestion.clone(), ..self.connection.settings() }
     }
 
-    fn text(&mut self, name: &'static str) -> Result<String, String> {
-        self.0.remove(name).ok_or_else(|| format!("{name} is missing"))
+    /// The deadline in nanoseconds.
+    pub fn deadline_ns(&self) -> u64 {
+        self.deadline * NS_PER_SECOND
     }
 
-    fn number(&mut self, name: &'static str, least: u64, most: u64) -> Result<Option<u64>, String> {
-        let Some(text) = self.0.remove(name) else { return Ok(None) };
-        match text.parse() {
-            Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),
-            _ => Err(format!("{name} is a whole number from {least} to {most}; found \"{text}\"")),
-        }
-    }
-
-    fn required_number(&mut self, name: &'static str, least: u64, most: u64) -> Result<u64, String> {
-        self.number(name, least, most)?.ok_or_else(|| format!("{name} is missing"))
-    }
-
-    fn host(&mut self, namespace: &'static str, address: &'static str) -> Result<Host, String> {
-        let inside = self.text(namespace)?;
-        let at = self.text(address)?;
-        Ok(Host {
-            namespace: plan::namespace(&inside).map_err(|fault| format!("{namespace}: {fault}"))?,
-            address: FromStr::from_str(&at)
-                .map_err(|_| format!("{address} is an IPv4 address; found \"{at}\""))?,
-        })
-    }
-
-    fn watch(&mut self) -> Result<Option<(Watch, PathBuf)>, String> {
-        let interval = self.number("--sample-interval-us", 1, 1_000_000_000)?;
-        match (self.0.remove("--sample-queue"), interval, self.0.remove("--samples")) {
-            (None, None, None) => Ok(None),
-            (Some(queue), Some(interval), Some(samples)) => {
-                let (namespace, device) = queue
-                    .split_once(':')
-                    .ok_or_else(|| format!("--sample-queue is NS:DEVICE; found \"{queue}\""))?;
-                let watch = Watch {
-                    namespace: plan::namespace(namespace)
-                        .map_err(|fault| format!("--sample-queue: {fault}"))?,
-                    device: device.to_owned(),
-                    interval_ns: interval * 1000,
-                };
-                Ok(Some((watch, samples.into())))
-            }
-            _ => Err("--sample-queue, --sample-interval-us and --samples need each other".to_owned()),
-        }
-    }
-
-    fn settings(&mut self) -> Result<Settings, String> {
-        let congestion = self.text("--congestion")?;
-        let congestion = plan::congestion(&congestion).map_err(|fault| format!("--{fault}"))?;
-        let socket_buffer = self.number("--socket-buffer", 4096, 1 << 29)?;
-        let socket_buffer = socket_buffer.map(|bytes| i32::try_from(bytes).expect("below 2^29"));
-        let receiver = self.0.remove("--receiver-congestion");
-        let receiver = receiver
-            .map(|name| plan::congestion(&name).map_err(|fault| format!("--receiver-congestion: {fault}")))
-            .transpose()?;
-        Ok(Settings { congestion, receiver, socket_buffer })
+    /// The queue that is sampled, and where its samples go.
+    pub fn watch(&self) -> Option<(Watch, &PathBuf)> {
+        let Queue { namespace, device } = self.sample_queue.clone()?;
+        let interval_ns = self.sample_interval_us? * 1000;
+        Some((Watch { namespace, device, interval_ns }, self.samples.as_ref()?))
     }
 }
 
-/// Reads the arguments after the program's name.
-///
-/// # Errors
-/// Says what is wrong and what is allowed.
-pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Command, String> {
-    let command = arguments.next().ok_or("a command is missing: play or churn")?;
-    match command.as_str() {
-        "--help" | "-h" | "help" => Ok(Command::Help),
-        "play" => {
-            let values = [
-                "--plan",
-                "--congestion",
-                "--receiver-congestion",
-                "--out",
-                "--socket-buffer",
-                "--deadline",
-                "--sample-queue",
-                "--sample-interval-us",
-                "--samples",
-            ];
-            let mut options = Options::read(arguments, &values, &["--ecn-check"])?;
-            Ok(Command::Play {
-                plan: options.text("--plan")?.into(),
-                out: options.text("--out")?.into(),
-                settings: options.settings()?,
-                ecn_check: options.text("--ecn-check").is_ok(),
-                deadline_ns: options.number("--deadline", 1, MOST_SECONDS)?.unwrap_or(600) * 1_000_000_000,
-                watch: options.watch()?,
-            })
+/// `rig-traffic churn`.
+#[derive(Args)]
+pub struct Churn {
+    /// Number of connections that are open at a time
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=20_000))]
+    pub connections: u64,
+    /// For how long new connections are opened
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=MOST_SECONDS))]
+    pub seconds: u64,
+    /// Connections.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Namespace of the sender
+    #[arg(long, value_name = "NS", value_parser = plan::namespace)]
+    pub source_namespace: Namespace,
+    /// IPv4 address of the sender
+    #[arg(long, value_name = "ADDRESS")]
+    pub source: Ipv4Addr,
+    /// Namespace of the receiver
+    #[arg(long, value_name = "NS", value_parser = plan::namespace)]
+    pub destination_namespace: Namespace,
+    /// IPv4 address of the receiver
+    #[arg(long, value_name = "ADDRESS")]
+    pub destination: Ipv4Addr,
+    /// Most bytes of a connection
+    #[arg(long, value_name = "MOST", default_value_t = 64 << 10, value_parser = value_parser!(u64).range(1..=1 << 40))]
+    pub bytes: u64,
+}
+
+impl Churn {
+    /// What to do.
+    pub fn churn(&self) -> crate::churn::Churn {
+        crate::churn::Churn {
+            connections: self.connections,
+            duration_ns: self.seconds * NS_PER_SECOND,
+            most_bytes: self.bytes,
+            grace_ns: GRACE_SECONDS * NS_PER_SECOND,
+            source: Host { namespace: self.source_namespace.clone(), address: self.source },
+            destination: Host { namespace: self.destination_namespace.clone(), address: self.destination },
         }
-        "churn" => {
-            let values = [
-                "--connections",
-                "--seconds",
-                "--congestion",
-                "--source-namespace",
-                "--source",
-                "--destination-namespace",
-                "--destination",
-                "--bytes",
-                "--socket-buffer",
-            ];
-            let mut options = Options::read(arguments, &values, &[])?;
-            Ok(Command::Churn {
-                churn: crate::churn::Churn {
-                    connections: options.required_number("--connections", 1, 20_000)?,
-                    duration_ns: options.required_number("--seconds", 1, MOST_SECONDS)? * 1_000_000_000,
-                    most_bytes: options.number("--bytes", 1, 1 << 40)?.unwrap_or(64 << 10),
-                    grace_ns: GRACE_SECONDS * 1_000_000_000,
-                    source: options.host("--source-namespace", "--source")?,
-                    destination: options.host("--destination-namespace", "--destination")?,
-                },
-                settings: options.settings()?,
-            })
-        }
-        other => Err(format!("unknown command \"{other}\"; there are play and churn")),
+    }
+}
+
+/// What both commands need to know of connections.
+#[derive(Args)]
+pub struct Connection {
+    /// Congestion control
+    #[arg(long, value_name = "NAME", value_parser = plan::congestion)]
+    pub congestion: String,
+    /// SO_SNDBUF and SO_RCVBUF [default: tuned by the kernel]
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(i32).range(4096..=1 << 29))]
+    pub socket_buffer: Option<i32>,
+}
+
+impl Connection {
+    /// How connections are set up.
+    pub fn settings(&self) -> Settings {
+        Settings { congestion: self.congestion.clone(), receiver: None, socket_buffer: self.socket_buffer }
+    }
+}
+
+/// A name below /run/netns; `None` is the namespace of this program. An alias, since an optional argument would be another
+/// thing to the parser.
+type Namespace = Option<String>;
+
+/// A device in a namespace.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    namespace: Namespace,
+    device: String,
+}
+
+fn queue(text: &str) -> Result<Queue, String> {
+    let (namespace, device) = text.split_once(':').ok_or("a queue is NS:DEVICE")?;
+    Ok(Queue { namespace: plan::namespace(namespace)?, device: device.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
     }
 }

@@ -12,7 +12,8 @@ mod play;
 mod queue;
 mod sys;
 
-use arguments::{Command, USAGE};
+use arguments::{Cli, Command};
+use clap::Parser;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -27,8 +28,7 @@ enum Fault {
 }
 
 fn main() -> ExitCode {
-    let (code, says) = match arguments::read(std::env::args().skip(1)).map_err(Fault::BadInput).and_then(run)
-    {
+    let (code, says) = match run(Cli::parse().command) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Fault::Failed(says)) => (1, says),
         Err(Fault::BadInput(says)) => (2, says),
@@ -40,25 +40,26 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Fault> {
     match command {
-        Command::Help => {
-            print!("{USAGE}");
-            Ok(())
-        }
-        Command::Play { plan, out, settings, ecn_check, deadline_ns, watch } => {
-            let name = plan.display();
-            let text = std::fs::read_to_string(&plan)
+        Command::Play(arguments) => {
+            let (name, watch) = (arguments.plan.display(), arguments.watch());
+            let text = std::fs::read_to_string(&arguments.plan)
                 .map_err(|error| Fault::BadInput(format!("{name}: {error}")))?;
             let flows = plan::read(&text).map_err(|fault| Fault::BadInput(format!("{name}: {fault}")))?;
-            let played =
-                play::play(&flows, settings, ecn_check, deadline_ns, watch.as_ref().map(|(watch, _)| watch))
-                    .map_err(|error| Fault::BadInput(error.to_string()))?;
+            let played = play::play(
+                &flows,
+                arguments.settings(),
+                arguments.ecn_check,
+                arguments.deadline_ns(),
+                watch.as_ref().map(|(watch, _)| watch),
+            )
+            .map_err(|error| Fault::BadInput(error.to_string()))?;
             let keep = |path: &Path, text: &str| {
                 write(path, text).map_err(|error| Fault::Failed(format!("{}: {error}", path.display())))
             };
             if let Some((_, samples)) = &watch {
                 keep(samples, &queue::csv(&played.samples))?;
             }
-            keep(&out, &play::csv(&played.records))?;
+            keep(&arguments.out, &play::csv(&played.records))?;
             let bytes: u64 = played.records.iter().map(|record| record.received).sum();
             let failed: Vec<_> = played
                 .records
@@ -86,9 +87,9 @@ fn run(command: Command) -> Result<(), Fault> {
                 count => Err(Fault::Failed(format!("{count} of {all} flows failed"))),
             }
         }
-        Command::Churn { churn, settings } => {
-            let churned =
-                churn::churn(&churn, settings).map_err(|error| Fault::BadInput(error.to_string()))?;
+        Command::Churn(arguments) => {
+            let churned = churn::churn(&arguments.churn(), arguments.connection.settings())
+                .map_err(|error| Fault::BadInput(error.to_string()))?;
             println!(
                 "rig-traffic: {} connections, {} bytes, {} retransmissions, {} marked, {} failed",
                 churned.complete, churned.bytes, churned.retransmissions, churned.marked, churned.failed

@@ -204,8 +204,8 @@ fn ecn_is_required_only_if_asked_for() {
 fn bad_input_writes_nothing() {
     for (plan, more, says) in [
         ("1,-,127.0.0.1,-,127.0.0.1,0,0,1\n", &[][..], "line 2: port"),
-        ("1,-,127.0.0.1,-,127.0.0.1,17851,0,1\n", &["--ecn"][..], "unknown argument \"--ecn\""),
-        ("1,-,127.0.0.1,-,127.0.0.1,17851,0,1\n", &["--socket-buffer", "1"][..], "from 4096 to"),
+        ("1,-,127.0.0.1,-,127.0.0.1,17851,0,1\n", &["--ecn"][..], "unexpected argument '--ecn'"),
+        ("1,-,127.0.0.1,-,127.0.0.1,17851,0,1\n", &["--socket-buffer", "1"][..], "is not in 4096.."),
         ("1,incast-not-there,127.0.0.1,-,127.0.0.1,17851,0,1\n", &[][..], "namespace incast-not-there"),
         ("1,-,127.0.0.1,-,192.0.2.1,17851,0,1\n", &[][..], "listening at 192.0.2.1:17851"),
     ] {
