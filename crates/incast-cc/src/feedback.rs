@@ -1,9 +1,9 @@
-//! What the network tells a sender.
+//! Feedback from the network to a sender.
 
 use crate::share::Share;
 use incast_units::Time;
 
-/// One acknowledgement as a law sees it. Parts that a fabric does not provide are absent.
+/// One acknowledgement, as laws read it. Parts that a fabric does not provide are absent.
 ///
 /// Positions count payload bytes from the start of the flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct Feedback<'a> {
     pub one_way_delay: Option<i64>,
     /// In-band telemetry, one record per hop in path order; empty if the fabric has none.
     pub telemetry: &'a [HopTelemetry],
-    /// The flow's share of its receiver, as that last said.
+    /// The flow's share of the receiver's link, as the receiver last sent it.
     pub share: Option<Share>,
 }
 
@@ -51,7 +51,7 @@ impl Feedback<'_> {
     }
 }
 
-/// What one switch port writes into a passing packet (INT).
+/// The INT record that one switch port writes into a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopTelemetry {
     /// When the packet left the queue.
@@ -79,7 +79,7 @@ pub struct Loss {
     pub in_flight: u64,
 }
 
-/// What a congestion notification packet (CNP) says.
+/// The content of a congestion notification packet (CNP).
 ///
 /// Sources: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (from the receiver); X. He et al.,
 /// "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024 (from a switch, with a window in
@@ -88,23 +88,24 @@ pub struct Loss {
 pub struct Cnp {
     /// Congestion was experienced (CE).
     pub congested: bool,
-    /// A queue was passed of which its switch did not know whether it was congested (UE).
+    /// The packet passed a queue in the undetermined state (UE).
     pub undetermined: bool,
     /// The window that is granted, in bytes.
     pub window: Option<u64>,
 }
 
 impl Cnp {
-    /// Congestion was experienced, and nothing more is known.
+    /// Congestion was experienced.
     pub const CONGESTED: Self = Self { congested: true, undetermined: false, window: None };
 
-    /// Congestion was experienced; so many bytes may be in flight.
+    /// Congestion was experienced; this number of bytes may be in flight.
     pub fn granting(window: u64) -> Self {
         Self { window: Some(window), ..Self::CONGESTED }
     }
 }
 
-/// What a switch says in its congestion notifications, or a law reads in those that come. Each includes the ones before.
+/// What a switch puts into its congestion notifications, or a law reads from them. Each level includes the ones
+/// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CnpContent {
     /// Nothing.

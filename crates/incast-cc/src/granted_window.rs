@@ -1,8 +1,8 @@
-//! The window that a switch grants: a cap on what a flow has in flight, beside what its law allows.
+//! The window that a switch grants: a cap on the bytes in flight of a flow, in addition to its law's window.
 //!
 //! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters" (Mercury), J. Cloud Computing
-//! 2024, algorithm 2: `cwnd = min(cwnd, Win)` for each notification that carries a window; the rate recovery of the law takes
-//! it back. The window before any notification is the law's own (`in_flight = "bdp"` where it has one).
+//! 2024, algorithm 2: `cwnd = min(cwnd, Win)` for each notification that carries a window; it ends with the rate
+//! recovery of the law. The window before any notification is the law's own (`in_flight = "bdp"` where it has one).
 
 use crate::Cnp;
 use incast_units::Time;
@@ -10,14 +10,15 @@ use incast_units::Time;
 crate::choice! {
     /// What ends a granted window.
     pub enum GrantUntil {
-        /// The first increase of the law's own rate or window after the notification: the algorithm to the letter.
+        /// The first increase of the law's own rate or window after the notification: the algorithm as printed.
         FirstIncrease = "first-increase",
         /// A time without notifications.
         Quiet = "quiet",
     }
 }
 
-/// How the laws that take windows call the parameters of a [`Rule`]: without windows these have no effect.
+/// Names of the parameters of a [`Rule`] in laws that use granted windows. They have no effect without such
+/// windows.
 pub const PARAMETERS: &[&str] = &["grant_until", "grant_quiet"];
 
 /// When grants end.
@@ -29,7 +30,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A quiet time of zero would end a grant as it comes: it counts as one picosecond.
+    /// A quiet time of zero would end a grant at once: it counts as one picosecond.
     pub fn new(until: GrantUntil, quiet: Time) -> Self {
         Self { until, quiet: quiet.max(Time::from_ps(1)) }
     }
@@ -40,7 +41,7 @@ impl Rule {
 pub struct Grant {
     /// Bytes; `u64::MAX` without.
     cap: u64,
-    /// When it ends by itself.
+    /// When it expires.
     ends: Time,
 }
 
@@ -48,13 +49,14 @@ impl Grant {
     /// No cap.
     pub const NONE: Self = Self { cap: u64::MAX, ends: Time::MAX };
 
-    /// There is a cap, which an increase ends.
+    /// Whether there is a cap that an increase ends.
     #[inline]
     pub fn awaits_increase(&self) -> bool {
         self.cap != u64::MAX && self.ends == Time::MAX
     }
 
-    /// A notification has come. Several windows of one epoch are those of several switches: the smallest counts. None closes the flow.
+    /// A notification has arrived. Several windows of one epoch come from several switches: the smallest is used.
+    /// No window stops the flow.
     pub fn on_cnp(&mut self, rule: &Rule, now: Time, cnp: &Cnp) {
         if let Some(window) = cnp.window {
             self.cap = self.cap.min(window.max(1));
@@ -64,7 +66,7 @@ impl Grant {
         }
     }
 
-    /// The law increases its rate or window on its own account.
+    /// The law increases its own rate or window.
     #[inline]
     pub fn on_increase(&mut self, rule: &Rule) {
         if rule.until == GrantUntil::FirstIncrease {
@@ -72,7 +74,7 @@ impl Grant {
         }
     }
 
-    /// Time passes.
+    /// Ends the cap if it has expired.
     #[inline]
     pub fn expire(&mut self, now: Time) {
         if self.ends <= now {
@@ -80,13 +82,13 @@ impl Grant {
         }
     }
 
-    /// When it ends by itself: the law's timer is wanted then. [`Time::MAX`] for never.
+    /// When the cap expires, for the law's timer. [`Time::MAX`] for never.
     #[inline]
     pub fn ends(&self) -> Time {
         self.ends
     }
 
-    /// What may be in flight of what the law allows.
+    /// The law's window, limited by the cap.
     #[inline]
     pub fn limit(&self, window: u64) -> u64 {
         self.cap.min(window)
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!((grant.limit(u64::MAX), grant.ends()), (5000, US(9)));
         grant.expire(US(9));
         assert_eq!(grant, Grant::NONE);
-        // There is nothing to be ended.
+        // There is no cap to end.
         grant.on_cnp(&rule, US(10), &Cnp::CONGESTED);
         assert_eq!(grant, Grant::NONE);
         let never = Rule::new(GrantUntil::Quiet, Time::ZERO);

@@ -2,7 +2,7 @@
 
 use incast_units::Time;
 
-/// A timer with a fixed period whose expiries are counted when somebody looks.
+/// A timer with a fixed period whose expiries are counted when they are read.
 ///
 /// A law with a 1 us timer per flow (DCQCN's alpha, InfiniBand's CCTI) would cost more events than packets.
 /// Its effect between two events of the flow depends only on how often it expired, so it is applied lazily.
@@ -19,7 +19,7 @@ impl Periodic {
         Self { period, next: now.saturating_add(period) }
     }
 
-    /// How often it expired up to and including `now` since it was last asked.
+    /// Expiries up to and including `now` since the last call.
     pub fn expired(&mut self, now: Time) -> u64 {
         if now < self.next {
             return 0;
@@ -29,7 +29,7 @@ impl Periodic {
         count
     }
 
-    /// Starts the period afresh at `now`.
+    /// Restarts the period at `now`.
     pub fn restart(&mut self, now: Time) {
         self.next = now.saturating_add(self.period);
     }

@@ -1,16 +1,17 @@
-//! Spraying by the sender: each packet takes the next of all equal-cost ways, in a random order that is drawn anew each round.
+//! Spraying by the sender: each packet takes the next of all equal-cost paths, in a random order that is drawn anew
+//! each round.
 //!
 //! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
-//! SIGCOMM 2017 (NDP), sections 3.1.1 (permuted paths) and 3.2.3 (path penalty). The paper says that ways with an outlying
-//! number of NACKs or losses are left out for a while, and no numbers. Which way is an outlier follows its authors' simulator
-//! (`ndp.cpp`: 1.25 times the mean, and 30 NACKs for 100 ACKs; a header that came back counts as three). Ours: that a
-//! way is judged once chance no longer explains what it does (theirs waits for 100 packets, more than a way of a short flow ever
-//! has), for how many rounds it is left out, that losses count, and that half of the ways always stay.
+//! SIGCOMM 2017 (NDP), sections 3.1.1 (permuted paths) and 3.2.3 (path penalty). The paper says that paths with an
+//! outlying number of NACKs or losses are excluded for a while, and gives no numbers. Which path is an outlier
+//! follows its authors' simulator (`ndp.cpp`: 1.25 times the mean, and 30 NACKs for 100 ACKs; a returned header
+//! counts as three). Ours are: the significance test (theirs waits for 100 packets, more than any path of a short
+//! flow carries), the number of rounds of an exclusion, that losses count, and that half of the paths always stay.
 //!
-//! Of a round of n ways, packet k draws one of the n − k that are left (Fisher and Yates), so no packet costs more than
-//! another.
+//! In a round of n paths, packet k draws one of the n − k that are left (Fisher and Yates), so every packet costs
+//! the same.
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived.
@@ -19,12 +20,12 @@ pub enum Fate {
     Trimmed,
     /// Its header came back.
     Bounced,
-    /// Nothing was heard of it.
+    /// It was lost.
     Lost,
 }
 
 impl Fate {
-    /// How much it speaks against its way.
+    /// Its weight as evidence against its path.
     const fn trouble(self) -> u32 {
         match self {
             Self::Arrived => 0,
@@ -34,31 +35,31 @@ impl Fate {
     }
 }
 
-/// The order of the ways of one flow.
+/// The order of the paths of one flow.
 #[derive(Clone, Debug)]
 pub struct Spray {
-    /// A permutation of the ways; those before `next` had their turn in this round.
+    /// A permutation of the paths; those before `next` have been used in this round.
     order: Vec<u16>,
     next: usize,
     scoreboard: Option<Box<Scoreboard>>,
-    /// Of the last packets, a bit each: it arrived.
+    /// One bit for each of the last packets: whether it arrived.
     arrived: u16,
-    /// How many of them there are.
+    /// Number of valid bits.
     heard: u8,
 }
 
-/// Packets by which the whole network is judged.
+/// Number of packets from which the state of the whole network is estimated.
 const HISTORY: u8 = 12;
 
 impl Spray {
-    /// So many ways, at least one. With `penalty`, outliers are left out for a while.
+    /// The order of this number of paths, at least one. With `penalty`, outliers are excluded for a while.
     pub fn new(ways: u16, penalty: bool) -> Self {
         let ways = ways.max(1);
         let scoreboard = (penalty && ways > 1).then(|| Box::new(Scoreboard::new(ways)));
         Self { order: (0..ways).collect(), next: 0, scoreboard, arrived: 0, heard: 0 }
     }
 
-    /// The way of the next packet. `random` gives evenly distributed numbers.
+    /// The path of the next packet. `random` returns uniformly distributed numbers.
     pub fn next(&mut self, mut random: impl FnMut() -> u32) -> u16 {
         loop {
             if self.next == self.order.len() {
@@ -78,7 +79,7 @@ impl Spray {
         }
     }
 
-    /// What became of a packet that took a way.
+    /// Records the fate of a packet that took a path.
     pub fn on_fate(&mut self, way: u16, fate: Fate) {
         self.arrived = self.arrived << 1 | u16::from(fate == Fate::Arrived);
         self.heard = (self.heard + 1).min(HISTORY);
@@ -87,31 +88,31 @@ impl Spray {
         }
     }
 
-    /// A header that just came back came from a way that is worse than the others: at least a quarter of the last packets
-    /// arrived, so the network as a whole is not congested.
+    /// Whether a header that has just been returned came from a path that is worse than the others: at least a
+    /// quarter of the last packets arrived, so the network as a whole is not congested.
     pub fn is_bad_way(&self) -> bool {
         let arrived = (self.arrived & ((1 << HISTORY) - 1)).count_ones();
         arrived > 0 && 4 * arrived >= u32::from(self.heard)
     }
 }
 
-/// For how many rounds a way is left out at first; twice as long each further time in a row.
+/// Rounds of the first exclusion of a path. Each further one in a row takes twice as long.
 const SHORTEST: u16 = 8;
-/// And never longer.
+/// Rounds of the longest exclusion.
 const LONGEST: u16 = 128;
-/// Packets after which those before count half.
+/// Packets after which earlier ones count half.
 const MOST: u32 = 128;
-/// Standard deviations by which an outlier is above the mean.
+/// An outlier is this number of standard deviations above the mean.
 const DEVIATIONS: u128 = 3;
 
-/// What is known of a way.
+/// Statistics of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
     arrived: u32,
     trouble: u32,
-    /// Rounds for which it was left out the last time, less when it has done well since.
+    /// Rounds of its last exclusion, reduced when it has done well since.
     penalty: u16,
-    /// Rounds for which it is still left out.
+    /// Remaining rounds of its exclusion.
     out: u16,
 }
 
@@ -134,7 +135,7 @@ impl Scoreboard {
         }
     }
 
-    /// A round begins: who is left out of it.
+    /// A round begins: decides which paths are excluded from it.
     #[inline(never)]
     fn judge(&mut self) {
         let sum = |of: fn(&Way) -> u32| self.ways.iter().map(|way| u64::from(of(way))).sum::<u64>();
@@ -145,7 +146,8 @@ impl Scoreboard {
             if way.out > 0 {
                 way.out -= 1;
                 if way.out == 0 {
-                    // It may have been mended: what it was is forgotten, and a little is enough to judge it again.
+                    // The path may have been repaired: its history is cleared, and a few packets suffice to judge
+                    // it again.
                     (way.arrived, way.trouble) = (0, 0);
                 }
             } else if allowed > 0 && way.is_outlier(arrived, trouble) {
@@ -158,14 +160,14 @@ impl Scoreboard {
 }
 
 impl Way {
-    /// Trouble per arrival above 30%, above 1.25 times that of all ways together, and by more than chance would have it.
+    /// Trouble per arrival above 30%, above 1.25 times that of all paths together, and statistically significant.
     fn is_outlier(&self, all_arrived: u64, all_trouble: u64) -> bool {
         let (arrived, trouble) = (u64::from(self.arrived), u64::from(self.trouble));
         if 100 * trouble <= 30 * arrived {
             return false;
         }
         let (all, own) = (all_arrived + all_trouble, arrived + trouble);
-        // Of `own` packets a share of all_trouble / all would be expected: how much more there is, times `all`.
+        // Trouble expected of `own` packets is own x all_trouble / all. This is the excess over it, times `all`.
         let excess = u128::from((trouble * all).saturating_sub(own * all_trouble));
         let variance = u128::from(own) * u128::from(all_trouble) * u128::from(all_arrived);
         4 * trouble * all_arrived > 5 * all_trouble * arrived
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers that are random enough.
+    /// Pseudo-random numbers for tests.
     fn random(seed: u64) -> impl FnMut() -> u32 {
         let mut state = seed;
         move || {
@@ -217,8 +219,8 @@ mod tests {
         assert!(counts.iter().flatten().all(|count| count.abs_diff(2_500) < 200), "{counts:?}");
     }
 
-    /// Runs rounds in which packets of one way meet a fate and all others arrive, heard of at once. Returns how many of
-    /// the last 1,000 packets took that way.
+    /// Runs rounds in which packets of one path have the given fate and all others arrive, reported at once.
+    /// Returns how many of the last 1,000 packets took that path.
     fn share(penalty: bool, bad: u16, fate: Fate) -> usize {
         let (mut spray, mut random) = (Spray::new(8, penalty), random(3));
         let mut taken = Vec::new();
@@ -263,7 +265,7 @@ mod tests {
         for packet in 0..4_000 {
             let way = spray.next(&mut random);
             counts[usize::from(way)] += 1;
-            // Half of a round, another half in the next one.
+            // Half of a round, the other half in the next one.
             spray.on_fate(
                 way,
                 if (packet / 8 + usize::from(way)) % 2 == 0 { Fate::Trimmed } else { Fate::Arrived },
@@ -293,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever becomes of packets, ways exist, and at least half of them are taken.
+        /// For any fates, returned paths exist, and at least half of the paths are used.
         #[test]
         fn half_of_the_ways_always_stay(
             ways in 1u16..40,
@@ -304,7 +306,7 @@ mod tests {
             for fate in fates {
                 let way = spray.next(&mut random);
                 prop_assert!(way < ways);
-                // What is likely depends on the way.
+                // Probabilities depend on the path.
                 let fates = [Fate::Arrived, Fate::Arrived, Fate::Trimmed, Fate::Lost];
                 spray.on_fate(way, fates[usize::from(fate.min((way % 7) as u8))]);
                 let out = spray.scoreboard.as_ref().map_or(0, |board| {

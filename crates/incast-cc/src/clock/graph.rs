@@ -23,7 +23,7 @@ pub struct Edge {
     pub a: usize,
     /// The node whose clock is compared with it.
     pub b: usize,
-    /// How much the edge counts, above zero; the inverse of its variance if that is known.
+    /// Weight of the edge, above zero: the inverse of its variance if that is known.
     pub weight: f64,
 }
 
@@ -36,7 +36,7 @@ pub enum GraphError {
     /// Too many for dense factors.
     #[error("{nodes} nodes are more than {most}, the most that dense factors are used for")]
     Large {
-        /// Nodes asked for.
+        /// Number of nodes requested.
         nodes: usize,
         /// [`Graph::MOST_NODES`].
         most: usize,
@@ -127,7 +127,7 @@ impl Graph {
         clocks
     }
 
-    /// What each edge says beyond the clocks that are given: `Δ − (x_b − x_a)`.
+    /// Residual of each edge against the given clocks: `Δ − (x_b − x_a)`.
     pub fn residuals(&self, differences: &[f64], clocks: &[f64]) -> Vec<f64> {
         let residual = |(edge, difference): (&Edge, &f64)| difference - (clocks[edge.b] - clocks[edge.a]);
         self.edges.iter().zip(differences).map(residual).collect()

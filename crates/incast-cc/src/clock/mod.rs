@@ -3,8 +3,9 @@
 //! Source: Y. Geng, S. Liu, Z. Yin, A. Naik, B. Prabhakar, M. Rosenblum, A. Vahdat, "Exploiting a Natural Network Effect
 //! for Scalable, Fine-grained Clock Synchronization", NSDI 2018; D. Mills et al., RFC 5905 (NTP).
 //!
-//! - [`coded`]: accepts pairs of probes that kept their distance on the way.
-//! - [`mod@envelope`]: the line between what one direction says at least and the other at most, by a support vector machine.
+//! - [`coded`]: accepts pairs of probes whose distance is unchanged on arrival.
+//! - [`mod@envelope`]: the line between the lower bounds of one direction and the upper bounds of the other, by a
+//!   support vector machine.
 //! - [`two_way`]: the same line by averaging exchanges, or by the fastest of them.
 //! - [`graph`]: clocks that agree as well as they can with the estimates of all edges.
 //! - [`mod@asymmetry`]: the edge whose estimate the others contradict.
@@ -23,7 +24,7 @@ pub use coded::accepted;
 pub use envelope::envelope;
 pub use graph::{Edge, Graph, GraphError};
 
-/// What the clocks of both ends said of one packet, in picoseconds.
+/// Time stamps of one packet by the clocks of both ends, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Reading of the sender's clock when the packet left.
@@ -52,12 +53,12 @@ pub struct Point {
 }
 
 impl Point {
-    /// What a packet from A to B says; `start_ps` is the reading of A at which the window starts.
+    /// The sample of a packet from A to B; `start_ps` is the reading of A at which the window starts.
     pub fn forward(probe: Probe, start_ps: i64) -> Self {
         Self::new(probe.sent_ps, probe.received_ps, start_ps)
     }
 
-    /// What a packet from B to A says; `start_ps` is the reading of A at which the window starts.
+    /// The sample of a packet from B to A; `start_ps` is the reading of A at which the window starts.
     pub fn reverse(probe: Probe, start_ps: i64) -> Self {
         Self::new(probe.received_ps, probe.sent_ps, start_ps)
     }

@@ -18,8 +18,8 @@
 //! - Fast recovery is five steps to a fixed target, as the paper's text has it; its algorithm, which compares after
 //!   counting, has four. [`FastRecovery`] has both.
 //! - [`Notification::EcnEcho`] is HPCC's simulator's: no notification packets, marks come back with acknowledgements.
-//! - A notification that says UE and not CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless Networks",
-//!   SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
+//! - A notification with UE and without CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless
+//!   Networks", SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
 //! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
 //!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it

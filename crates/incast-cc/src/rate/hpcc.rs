@@ -1,4 +1,4 @@
-//! HPCC: a window that follows what every switch of the path says of its link, by in-band telemetry (INT).
+//! HPCC: a window that follows the INT records of every link of the path.
 //!
 //! Source: Y. Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1. The simulator that its
 //! authors released (alibaba-edu, `rdma-hw.cc`, `int-header.h`) was read for the form in rates and for values.
@@ -208,7 +208,7 @@ impl Hpcc {
         self.last.count = hops.len();
     }
 
-    /// Takes the busiest hop into account. False if no hop says anything new.
+    /// Takes the busiest hop into account. False if no hop has new data.
     fn measure(&mut self, hops: &[HopTelemetry]) -> bool {
         let constants = &*self.constants;
         let mut busiest: Option<(f64, f64)> = None;
@@ -431,7 +431,7 @@ mod tests {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found} in place of {expected}");
     }
 
-    /// One switch port that sends at a share of its rate and holds a queue, as the law is told of it.
+    /// One switch port that sends at a share of its rate and holds a queue, as INT records show it.
     struct Port {
         hop: HopTelemetry,
         acked: u64,

@@ -20,7 +20,7 @@
 //! - A delay is in times of the packet before it. hfi1 takes the time of the largest packet for all.
 //! - A delay that has begun does not change: the table is looked up as a packet is sent.
 //! - The timer is caught up with when something happens to the flow, and never fired.
-//! - How the table is filled is up to whoever manages the fabric: [`Fill`] has two ways.
+//! - The fabric's manager fills the table: [`Fill`] has two methods.
 //! - The trigger threshold, at which a source only logs, is left out. Losses and timeouts do not change the rate.
 
 use crate::{

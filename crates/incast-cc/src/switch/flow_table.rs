@@ -1,12 +1,12 @@
-//! What waits at a port, by flow: counts by key, for agents that share a port's rate among flows.
+//! Queued bytes of a port by flow, for agents that divide a port's rate among flows.
 //!
 //! A switch has registers, indexed by port and a hash of the flow (X. He et al., J. Cloud Computing 2024: Mercury); the exact table is
-//! open addressing with linear probing, which can forget everything at once.
+//! open addressing with linear probing. Clearing it takes constant time.
 
 use crate::agent::FlowAddress;
 use incast_units::Time;
 
-/// Where a notification for an entry goes: the flow of its last data packet, and the priority that it waits in.
+/// The destination of a notification for an entry: the flow of its last data packet, and that packet's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The flow.
@@ -18,20 +18,20 @@ pub struct Told {
 /// One flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
-    /// What it is found by.
+    /// Key.
     pub key: u64,
-    /// Bytes that wait.
+    /// Queued bytes.
     pub data: u64,
-    /// There is no notification before this.
+    /// The earliest time of the next notification.
     pub quiet_until: Time,
-    /// It is of this generation of the table; of any other it is empty.
+    /// Generation of the table in which the entry was made; in any other the entry is empty.
     generation: u32,
-    /// How many queue pairs of it have bytes waiting, where they are counted.
+    /// Number of its queue pairs with queued bytes, where these are counted.
     pub members: u32,
 }
 
 impl Entry {
-    /// Nothing would be lost with it.
+    /// The entry holds nothing that must be kept.
     fn is_idle(&self, now: Time) -> bool {
         self.data == 0 && self.quiet_until <= now
     }
@@ -41,15 +41,15 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub struct Table {
     entries: Vec<Entry>,
-    /// For each entry, if they are kept.
+    /// One for each entry, if they are kept.
     told: Vec<Option<Told>>,
     keeps_told: bool,
-    /// So many registers, and keys are not compared: those with one hash are one flow.
+    /// Number of registers, if the table models these: keys are not compared, and flows with one hash are one flow.
     registers: Option<usize>,
     generation: u32,
     /// Entries of this generation.
     used: usize,
-    /// Memory of the last rebuilding.
+    /// Buffer for rebuilding, kept to avoid allocation.
     spare: (Vec<Entry>, Vec<Option<Told>>),
 }
 
@@ -62,7 +62,8 @@ fn hash(key: u64) -> u64 {
 const LEAST: usize = 16;
 
 impl Table {
-    /// An exact table; it takes memory with the first entry. `keeps_told`: it remembers whom to notify.
+    /// An exact table; memory is allocated with the first entry. `keeps_told`: it keeps the destination of
+    /// notifications.
     pub fn exact(keeps_told: bool) -> Self {
         Self {
             entries: Vec::new(),
@@ -75,12 +76,12 @@ impl Table {
         }
     }
 
-    /// A table of so many registers, in which flows with one hash are one; it takes memory with the first entry, too.
+    /// A table of registers, in which flows with one hash are one. Memory is allocated with the first entry, too.
     pub fn merging(registers: usize, keeps_told: bool) -> Self {
         Self { registers: Some(registers.max(1)), ..Self::exact(keeps_told) }
     }
 
-    /// Where a key is looked for first.
+    /// The first slot to probe for a key.
     #[inline]
     fn home(&self, key: u64) -> usize {
         // The high half of the hash times the number of entries, over 2^32: with a power of two, the highest bits.
@@ -111,11 +112,11 @@ impl Table {
         if index + 1 == self.entries.len() { 0 } else { index + 1 }
     }
 
-    /// The entry of a key, which is made if there is none.
+    /// The entry of a key, made if absent.
     #[inline]
     pub fn find_or_make(&mut self, key: u64, now: Time) -> usize {
         loop {
-            // A quarter is always free, so that each search ends.
+            // A quarter of the slots is always free, so that each search ends.
             if !self.entries.is_empty() {
                 let mut index = self.home(key);
                 let mut idle = None;
@@ -144,7 +145,7 @@ impl Table {
         }
     }
 
-    /// Makes room: without what is idle, and twice as large if more than a quarter of it is not.
+    /// Rebuilds the table without idle entries, with twice the size if more than a quarter of the slots are in use.
     #[cold]
     fn rebuild(&mut self, now: Time) {
         let live = |entry: &&Entry| entry.generation == self.generation && !entry.is_idle(now);
@@ -173,7 +174,7 @@ impl Table {
         self.spare = old;
     }
 
-    /// Forgets everything.
+    /// Clears the table.
     #[inline]
     pub fn clear(&mut self) {
         self.used = 0;
@@ -184,18 +185,18 @@ impl Table {
         }
     }
 
-    /// The entry at an index that was found.
+    /// The entry at a slot.
     pub fn entry(&self, index: usize) -> &Entry {
         &self.entries[index]
     }
 
-    /// The same, to be changed.
+    /// The entry at a slot, mutable.
     #[inline]
     pub fn at(&mut self, index: usize) -> &mut Entry {
         &mut self.entries[index]
     }
 
-    /// Notes whom to notify, if this is kept.
+    /// Stores the destination of notifications, if these are kept.
     #[inline]
     pub fn tell(&mut self, index: usize, told: Told) {
         if self.keeps_told {
@@ -203,12 +204,12 @@ impl Table {
         }
     }
 
-    /// Whom to notify of an entry.
+    /// The destination of notifications for an entry.
     pub fn told(&self, index: usize) -> Option<Told> {
         self.told.get(index).copied().flatten()
     }
 
-    /// The entries that have bytes waiting, in the order of the table.
+    /// Entries with queued bytes, in table order.
     pub fn waiting(&self) -> impl Iterator<Item = usize> {
         let entries = self.entries.iter().enumerate();
         entries
@@ -221,7 +222,7 @@ impl Table {
         self.waiting().map(|index| self.entries[index].data).sum()
     }
 
-    /// Entries that there is memory for.
+    /// Number of slots.
     pub fn capacity(&self) -> usize {
         self.entries.len()
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: InfiniBand Architecture Specification volume 1, annex A10, as the manuals of OpenSM and Mellanox's CC manager and the
 //! headers of OpenSM have it; the text of the annex was not available. Values: E. G. Gran et al., "First Experiences with Congestion
-//! Control in InfiniBand Hardware", IPDPS 2010. The sources' half is `sender/ibcc.rs`.
+//! Control in InfiniBand Hardware", IPDPS 2010. The sources' half is `rate/ibcc.rs`.
 //!
 //! ```text
 //!   a packet leaves a port and virtual lane (VL):
@@ -15,11 +15,11 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/infiniband.md`):
-//! - Threshold is a weight, from 1 (a full port) to 15 (hardly anything in it), uniformly decreasing; what "full" means is left to
-//!   the maker of the switch. Here it is a [`Parameters::reference`], in proportion to the port's rate.
+//! - Threshold is a weight, from 1 (a full port) to 15 (nearly empty), uniformly decreasing. The specification
+//!   leaves "full" to the vendor. Here it is [`Parameters::reference`], in proportion to the port's rate.
 //! - Root or victim is decided as the packet leaves, by whether the next one that waits has credits; [`HasCredits`] has another
 //!   reading.
-//! - Marking_Rate is a mean: a lot for each eligible packet, or a count ([`Marks`]).
+//! - Marking_Rate is a mean: a random draw for each eligible packet, or a count ([`Marks`]).
 //! - One setting holds for all ports, so Victim_Mask is one bit. Credit starvation (CS_Threshold, CS_ReturnDelay, Credit_Mask)
 //!   is left out.
 
@@ -82,7 +82,7 @@ fn threshold(reference: u64, weight: u64) -> Option<u64> {
     (1..=15).contains(&weight).then(|| (u128::from(reference) * u128::from(16 - weight) / 16) as u64)
 }
 
-/// Parameters with what the hosts' rate is.
+/// Parameters and the hosts' rate.
 #[derive(Debug)]
 pub struct Constants {
     parameters: Parameters,
@@ -94,11 +94,11 @@ pub struct Constants {
 #[derive(Clone, Debug)]
 pub struct Ibcc {
     constants: Arc<Constants>,
-    /// In bytes, by port; without one nothing is marked.
+    /// Thresholds in bytes, by port; a port without one marks nothing.
     thresholds: Vec<Option<u64>>,
     /// By port, then priority: eligible packets since the last mark.
     unmarked: Vec<u32>,
-    /// The same: the lane has missed credits while its queue was above the threshold.
+    /// By port, then priority: the lane has lacked credits while its queue was above the threshold.
     stopped: Vec<bool>,
     priorities: usize,
 }
@@ -108,7 +108,7 @@ impl Ibcc {
         usize::from(port.port) * self.priorities + usize::from(port.priority)
     }
 
-    /// Whether the eligible packet at hand is one of those that are marked.
+    /// Whether the present eligible packet is marked.
     #[inline]
     fn is_chosen(&mut self, port: &PortView) -> bool {
         let Parameters { marking_rate, marks, .. } = self.constants.parameters;

@@ -1,11 +1,13 @@
-//! PACC (reconstructed): the switch itself sends congestion notifications, as many as a PI controller on its queue asks for.
+//! PACC (reconstructed): the switch sends congestion notifications, at the rate that a PI controller on its queue
+//! sets.
 //!
 //! Source: X. Zhong et al., "PACC: Proactive and Accurate Congestion Feedback for RDMA Congestion Control", INFOCOM 2022, and
-//! "PACC: A Proactive CNP Generation Scheme for Datacenter Networks", ToN 32(3), 2024. **Their bodies were not available.** Known
-//! are its three parts (a PI controller on the queue, discrimination of flows by a threshold, allocation by weight), that
-//! the reaction point is DCQCN's, unchanged, and that the flow table is updated and notifications are sent every 80 us by
-//! default (X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing
-//! 2024). All else is ours, and each choice is a parameter; `docs/pacc.md` has the equations and how the gains were found.
+//! "PACC: A Proactive CNP Generation Scheme for Datacenter Networks", ToN 32(3), 2024. **Their bodies were not
+//! available.** Its three parts are known (a PI controller on the queue, discrimination of flows by a threshold,
+//! allocation by weight), that the reaction point is DCQCN's, unchanged, and that the flow table is updated and
+//! notifications are sent every 80 us by default (X. He et al., "Accurate and fast congestion feedback in
+//! MEC-enabled RDMA datacenters", J. Cloud Computing 2024). All else is ours, and each choice is a parameter;
+//! `docs/pacc.md` has the equations and how the gains were found.
 //!
 //! ```text
 //!   packet enters: count of its flow + 1
@@ -77,11 +79,11 @@ fn error(queue: u64, reference: f64) -> f64 {
     queue as f64 / reference - 1.0
 }
 
-/// Some periods with the same error: `ln p` or `p`, plus `a e` for each and `b (e - e_before)`; at most 1.
+/// A number of periods with the same error: `ln p` or `p`, plus `a e` for each and `b (e - e_before)`; at most 1.
 fn controlled(parameters: &Parameters, p: f64, error: f64, before: f64, periods: u64) -> f64 {
     let change = parameters.integral * error * periods as f64 + parameters.proportional * (error - before);
     match parameters.gains {
-        // What is beyond e^30 is beyond 1 in any case.
+        // Above e^30 the result is limited to 1 in any case.
         Gains::Relative => (p * libm::exp(change.clamp(-30.0, 30.0))).clamp(parameters.least, 1.0),
         Gains::Constant => (p + change).clamp(0.0, 1.0),
     }
@@ -105,7 +107,7 @@ struct Table {
 impl Table {
     fn place(&self, flow: &FlowAddress) -> usize {
         let mask = self.places.len() - 1;
-        // Fibonacci hashing of what names a flow.
+        // Fibonacci hashing of the flow's id.
         let key = u64::from(flow.source) << 32 | u64::from(flow.sequence);
         let mut place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
         loop {
@@ -159,7 +161,7 @@ struct Queue {
     /// The error of the period before.
     before: f64,
     table: Table,
-    /// In [0, 1), drawn with the first packet of a period: where the allocation starts.
+    /// Start of the allocation, in [0, 1): drawn with the first packet of a period.
     lot: f64,
 }
 
@@ -175,7 +177,7 @@ impl Queue {
         let theirs: u64 = entries.iter().filter(congested).map(|entry| u64::from(entry.packets)).sum();
         if theirs > 0 && (!parameters.only_above || self.before > 0.0) && queue > 0 {
             let each = self.p * all as f64 / theirs as f64;
-            // One lot for all keeps the sum to within one of `p n`, and gives each flow its share on average.
+            // One draw for all flows keeps the sum within one of `p n` and gives each flow its share on average.
             let mut due = self.lot;
             for entry in entries.iter().filter(congested) {
                 due += (each * f64::from(entry.packets)).min(1.0);
@@ -198,14 +200,14 @@ pub struct Pacc {
     /// q_ref in bytes, by port.
     references: Vec<f64>,
     priorities: usize,
-    /// End of the period; [`Time::MAX`] while nothing happens.
+    /// End of the period; [`Time::MAX`] while idle.
     end: Time,
-    /// When it was last not so.
+    /// The last end of a period before the idle time.
     stopped: Time,
 }
 
 impl Pacc {
-    /// The first packet after a while without any: as many periods with empty queues have passed.
+    /// The first packet after an idle time: applies the periods with empty queues that have passed.
     #[cold]
     fn wake(&mut self, now: Time) {
         let periods = (now - self.stopped).ps() / self.parameters.period.ps();
@@ -219,7 +221,7 @@ impl Pacc {
     }
 }
 
-/// What parameters mean for a fabric.
+/// Parameters, resolved for a fabric.
 #[derive(Clone, Debug)]
 pub struct Constants {
     parameters: Arc<Parameters>,

@@ -1,8 +1,8 @@
-//! TCD, ternary congestion detection: a queue whose port was paused lately does not know whether it is congested.
+//! TCD, ternary congestion detection: the state of a queue is undetermined for a time after a pause of its port.
 //!
 //! Source: Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021, and the state machine of its simulator
-//! (Yi-ran/DCQCN-TCD, `qbb-net-device.cc`, where it is called rootecn), which is followed to the letter. Senders hold
-//! their rates where packets say UE alone: see `sender/dcqcn.rs`.
+//! (Yi-ran/DCQCN-TCD, `qbb-net-device.cc`, where it is called rootecn), which is followed exactly. Senders hold
+//! their rates on packets with UE and without CE: see `rate/dcqcn.rs`.
 //!
 //! ```text
 //!                 a packet leaves within `interval` of a resume: UE
@@ -16,11 +16,12 @@
 //!        └────────────────────────▶ congestion ◀────────┘                          congestion
 //! ```
 //!
-//! CE is by the RED thresholds of the port, when a packet leaves, and in congestion and non-congestion alone: a packet is
-//! marked with the transition into congestion, none is while the queue is checked. A port that is never paused is one with RED.
+//! CE follows the RED thresholds of the port, at dequeue, in the states congestion and non-congestion only. The
+//! packet of the transition into congestion is marked; none is while the queue is checked. A port that is never
+//! paused marks as RED does.
 //!
 //! Readings and deviations (all in `docs/tcd.md`):
-//! - All queues start as if never resumed; the simulator's take its start for a resume.
+//! - All queues start as never resumed; in the simulator they start as resumed at time 0.
 //! - The default of `interval` is a bound of ours: the paper's formula was not available.
 
 use crate::{
@@ -47,41 +48,42 @@ crate::parameters! {
     }
 }
 
-/// `tau + (tau + h / C) / excess`: the longest time that a port can send between a resume and the next pause, where the link's
-/// loop takes `tau` (both ways, and a packet each way), thresholds are `hysteresis` h apart, and what comes in exceeds what
-/// goes out by `excess`.
+/// `tau + (tau + h / C) / excess`: the longest time that a port can send between a resume and the next pause, where
+/// the link's loop takes `tau` (propagation and one packet in both directions), thresholds are `hysteresis` h
+/// apart, and the input rate exceeds the output rate by `excess`.
 ///
-/// While the resume is on its way back the downstream queue drains for `tau`; then it grows by `excess` of the rate up to the
-/// upper threshold; and the pause takes its time.
+/// While the resume travels back, the downstream queue drains for `tau`. Then it grows by `excess` of the rate to
+/// the upper threshold. Then the pause travels back.
 fn longest_on(rate: Rate, tau: Time, hysteresis: u64, excess: f64) -> Time {
     tau + (tau + rate.time_of(Bytes::new(hysteresis))).mul_f64(1.0 / excess)
 }
 
-/// Smallest overload to tell from none. With it [`longest_on`] gives the authors' 97 us on their network.
+/// Smallest overload that is distinguished from none. With it [`longest_on`] gives the authors' 97 us on their
+/// network.
 const EXCESS: f64 = 1.0 / 8.0;
 
-/// The bound where four links lead from a host to another, and thresholds are two packets apart.
+/// The bound for paths of four links and thresholds two packets apart.
 fn usual_interval(path: &Path) -> Time {
     let two = 2 * u64::from(path.wire_mss);
     let loop_time = path.base_rtt / 4 + path.rate.time_of(Bytes::new(two));
     longest_on(path.rate, loop_time, two, EXCESS)
 }
 
-/// What a queue is thought to be.
+/// State of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Shorter than RED's thresholds, or lucky.
+    /// Not marked by RED.
     #[default]
     NonCongestion,
-    /// It marks, or grew after a resume.
+    /// Marked by RED, or grew after a resume.
     Congestion,
-    /// Its port was resumed lately.
+    /// Its port was resumed within `interval`.
     Undetermined,
-    /// Its port has not been paused since; it may only hold what a pause left.
+    /// Its port has not been paused since; the queue may still be what a pause left.
     Checking {
-        /// When it was looked at.
+        /// Time of the last check.
         since: Time,
-        /// Its length then, in bytes.
+        /// Queue length then, in bytes.
         length: u64,
     },
 }
@@ -90,12 +92,12 @@ enum State {
 #[derive(Clone, Copy, Debug, Default)]
 struct Queue {
     state: State,
-    /// Last resume of its port, and the bytes that waited then.
+    /// Last resume of its port, and the queued bytes then.
     resumed: Option<(Time, u64)>,
 }
 
 impl Queue {
-    /// A packet leaves `length` bytes behind; `red` draws the lot of RED. Returns what the packet is marked with.
+    /// A packet leaves, `length` bytes remain; `red` is RED's random decision. Returns the codepoint of the packet.
     #[inline]
     fn leave(
         &mut self,

@@ -1,4 +1,4 @@
-//! What stands between a flow and its NIC and may hold packets, whatever law runs above.
+//! Underlays: stages between a flow and its NIC that may hold packets, under any law.
 //!
 //! The stage keeps packets in the order in which they were handed over; what is decided here is when the first of them may
 //! go. One decision may be shared by all flows to a destination ([`Scope`]).
@@ -11,7 +11,7 @@ use crate::{
 };
 use incast_units::Time;
 
-/// What a listing says about an underlay.
+/// Description of an underlay, for listings.
 #[derive(Clone, Copy, Debug)]
 pub struct UnderlayInfo {
     /// Its name in scenarios.

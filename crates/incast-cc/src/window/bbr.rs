@@ -20,7 +20,8 @@
 //! - The 1% by which Linux and later drafts pace below the model is `pacing_margin`, the compensation of Linux for aggregated
 //!   acknowledgements `ack_aggregation`: neither is in the sources, and both are off.
 //! - Linux's long-term bandwidth of policed paths is left out: no draft has it.
-//! - Losses that an acknowledgement shows are told after it: a phase that ends with a loss ends one acknowledgement later.
+//! - Losses that an acknowledgement shows are reported after it: a phase that ends with a loss ends one
+//!   acknowledgement later.
 
 use super::{
     delivery_rate::{AckAggregation, DeliveryRate, RateSample},
@@ -488,7 +489,7 @@ impl SenderLaw for Bbr {
         law.limit_in_probe_rtt();
     }
 
-    /// One packet, until something is heard (section 4.2.3.4).
+    /// One packet, until an acknowledgement arrives (section 4.2.3.4).
     fn on_timeout(&mut self, _now: Time, next: u64) {
         let law = &mut *self.0;
         law.delivery.on_timeout();

@@ -18,8 +18,9 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/bbr.md`):
-//! - Losses that an acknowledgement shows are told after it, without saying which packets they are: they are judged by what was in
-//!   flight when the packet was sent that showed them. The model takes them in with the next acknowledgement.
+//! - Losses that an acknowledgement shows are reported after it, without saying which packets they are: they are
+//!   judged by what was in flight when the packet was sent that showed them. The model takes them in with the next
+//!   acknowledgement.
 //! - `inflight_longterm` grows by real numbers of bytes, not by whole packets.
 //! - Initial window, initial pace and quanta are those of [`super::bbr`].
 
@@ -162,7 +163,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// What says that the pipe is full, in Startup and in Up.
+/// Detection of a full pipe, in Startup and in Up.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     /// It was full once (BBR.full_bw_reached), and it is full in this probe (BBR.full_bw_now).
@@ -239,7 +240,7 @@ pub struct Flow {
     /// bw_shortterm, and the lesser of the two (bw).
     bandwidth_shortterm: f64,
     bandwidth: f64,
-    /// Bounds in bytes, as real numbers; infinite where nothing is known.
+    /// Bounds in bytes, as real numbers; infinite where unknown.
     inflight_longterm: f64,
     inflight_shortterm: f64,
     /// min_rtt and when it was seen; [`Time::MAX`] before the first sample.
@@ -673,7 +674,7 @@ impl SenderLaw for Bbr3 {
         law.bound_window();
     }
 
-    /// One packet, until something is heard (section 5.6.4.4).
+    /// One packet, until an acknowledgement arrives (section 5.6.4.4).
     fn on_timeout(&mut self, _now: Time, next: u64) {
         let law = &mut *self.0;
         law.delivery.on_timeout();

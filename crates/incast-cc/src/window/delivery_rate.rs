@@ -41,12 +41,12 @@ pub struct Sent {
     pub app_limited: bool,
 }
 
-/// What an acknowledgement says of the path (RS, a rate sample).
+/// What an acknowledgement shows of the path (RS, a rate sample).
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
     /// The packet that was acknowledged, as noted when it was sent.
     pub packet: Sent,
-    /// Payload bytes per second; `None` if the stretch was too short to tell.
+    /// Payload bytes per second; `None` if the interval was too short.
     pub rate: Option<f64>,
     /// Bytes delivered in the stretch.
     pub delivered: u64,
@@ -186,7 +186,7 @@ impl DeliveryRate {
         self.lost = self.lost.saturating_add(loss.lost_bytes);
     }
 
-    /// Everything in flight is presumed lost. What was sent stays known: it may have been late only.
+    /// Everything in flight is presumed lost. Records of sent packets are kept: they may only be late.
     pub fn on_timeout(&mut self) {
         self.lost = self.lost.saturating_add(self.in_flight);
         self.in_flight = 0;

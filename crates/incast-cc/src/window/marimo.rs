@@ -135,7 +135,7 @@ pub struct Marimo {
     constants: Arc<Constants>,
     /// The last time that anything was sent or acknowledged.
     active: Time,
-    /// First position never sent, as last heard.
+    /// First position never sent, as of the last event.
     next: u32,
 }
 

@@ -1,7 +1,9 @@
-//! IOFD, in-order flow deflection: packets at a congested port take another one, and no packet of a flow overtakes another.
+//! IOFD, in-order flow deflection: packets at a congested port take another port, and no packet of a flow overtakes
+//! another.
 //!
-//! Source: J. Xue et al., "Fast Congestion Control in RDMA-based Datacenter Networks", SIGCOMM Posters 2018 (Blitz), section 2. It
-//! says that a packet is deflected a few times at most and that the switch keeps a flow in order, not how; the rule is ours.
+//! Source: J. Xue et al., "Fast Congestion Control in RDMA-based Datacenter Networks", SIGCOMM Posters 2018
+//! (Blitz), section 2. It says that a packet is deflected a few times at most and that the switch keeps a flow in
+//! order. It does not say how; the rule is ours.
 //!
 //! ```text
 //!                     the port's queue is long, another one is short: a marker goes out of the old port
@@ -12,34 +14,36 @@
 //!                                                                                 deflected
 //! ```
 //!
-//! **The rule.** What a switch knows of a flow is by *visit*: flow, priority, the port that its packets came in by, and how often
-//! they were deflected before. A visit sends its packets out of one port, the usual one (that of ECMP) if it has no entry. To
-//! change that, it sends a *marker* out of the old port, behind the flow's packets in their own queue, and holds what comes after.
-//! The marker takes the way of the flow's data: the entries of later switches are its entries, and where they hold data they
-//! hold it. The switch of the destination's host answers it in place of forwarding it. With the answer, what was held goes out of the new
-//! port, in its order. An entry is given back in the same way, so that no entry means: whatever came before went the usual way.
-//! A marker that may be lost is sent again under the same name; an answer to another name than that of the change is none.
+//! **The rule.** A switch keeps state by *visit*: flow, priority, ingress port, and number of earlier deflections.
+//! A visit sends its packets out of one port: the usual one (that of ECMP) if it has no entry. To change the port,
+//! it sends a *marker* out of the old port, behind the flow's packets in their own queue, and holds later packets.
+//! The marker follows the path of the flow's data: entries of later switches apply to it, and where they hold data
+//! they hold it. The switch of the destination's host answers the marker instead of forwarding it. When the answer
+//! arrives, the held packets leave by the new port, in order. An entry is removed in the same way, so that a visit
+//! without an entry has sent all its packets by the usual port. A marker that may be lost is retransmitted with the
+//! same id; an answer with another id is ignored.
 //!
 //! **Why no packet overtakes another.** Let p and q be packets of one flow and priority, data or markers, and p the first to leave its host.
 //! Claim: q does not reach the last switch (that of the destination's host) before p, unless p is lost. Links, the queues of one
-//! priority and the places where packets are held are first in, first out; a switch passed with one number of deflections is
-//! passed once, since usual ways and those that follow a deflection only come nearer to the destination. So both begin with the same visit,
-//! and as long as both leave a visit by the same port, they come to the next one in their order. If they never part, the claim
-//! holds. Otherwise let V be the first visit that sent p out of one port and q out of another. Between the two V had a marker m
-//! answered that it sent out of p's port after p, and q left V after the answer came. The answer came after m had reached
-//! the last switch. By induction over the time at which the later packet of a pair reaches the last switch, the claim
-//! holds for p and m: so p was there before m, or was lost, and q left V later still. There all ways meet: no
-//! entry, one port to the host, and one queue for the packets of a priority, whatever virtual channel they came on. A marker that is repeated is
-//! one more packet behind p, so its answer says the same. ∎
+//! priority and the places where packets are held are first in, first out; a switch is passed at most once with the
+//! same number of deflections, since usual paths and those after a deflection only approach the destination. So
+//! both begin with the same visit, and as long as both leave a visit by the same port, they come to the next one in
+//! their order. If they never part, the claim holds. Otherwise let V be the first visit that sent p out of one port
+//! and q out of another. Between the two V had a marker m answered that it sent out of p's port after p, and q left
+//! V after the answer came. The answer came after m had reached the last switch. By induction over the time at
+//! which the later packet of a pair reaches the last switch, the claim holds for p and m: so p was there before m,
+//! or was lost, and q left V later still. There all ways meet: no entry, one port to the host, and one queue for
+//! the packets of a priority, whatever virtual channel they came on. A marker that is repeated is one more packet
+//! behind p, so its answer says the same. ∎
 //!
-//! Nothing in this depends on how long anything takes, so neither pauses (PFC) nor losses void it. Two simpler rules do not
-//! keep order and are there to show it, as [`Order::Local`]: "nothing of this flow waits here" says nothing of later
-//! switches, and a pause there outlasts any time that one waits in addition.
+//! The proof does not depend on durations, so it holds under pauses (PFC) and losses. Two simpler rules do not keep
+//! order; [`Order::Local`] has them for comparison. That no packet of the flow is queued here says nothing about
+//! later switches, and a pause there can outlast any additional waiting time.
 //!
-//! **Why holding does not lock up.** What is held waits for packets on the old way to go on, no more than if it stood in their
-//! queue: it adds no wait that the routes do not have. A receiver that put flows in order at the end of two ways would: there one
-//! way would wait for the other. Answers are frames of single links, as pause frames are, and wait for no queue. That routes have no
-//! circle is up to virtual channels: see `routing/detours.rs` of the simulator.
+//! **Why holding causes no deadlock.** Held packets wait for packets on the old path, as if they stood in the same
+//! queue: no dependency is added that the routes do not have. A receiver that reorders flows at the end of two
+//! paths would add one, between these paths. Answers are frames of single links, as pause frames are, and wait for
+//! no queue. Virtual channels keep routes free of cycles: see `routing/detours.rs` of the simulator.
 //!
 //! Choices (all in `docs/iofd.md`): thresholds, which flows move, that nothing is deflected at the last switch.
 
@@ -61,17 +65,17 @@ use table::{Table, Visit};
 
 /// Bytes of a marker: the shortest frame.
 const MARKER: u16 = 64;
-/// Packets can count so many deflections.
+/// Largest number of deflections that a packet can count.
 const MOST: u64 = 15;
-/// Bits of a place in the name of a change; the rest counts.
+/// Bits of a slot in the id of a change; the other bits are a count.
 const PLACE_BITS: u32 = 16;
 
 crate::choice! {
-    /// How order is kept.
+    /// How packets are kept in order.
     pub enum Order {
         /// With markers, always.
         Marker = "marker",
-        /// By what the switch itself sees, which is not enough: for comparison.
+        /// By the state of this switch alone, which does not keep order: for comparison.
         Local = "local",
     }
 }
@@ -102,20 +106,20 @@ crate::parameters! {
     }
 }
 
-/// A change of a visit's port that is under way.
+/// A change of a visit's port, while its marker is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     to: u16,
     name: u64,
-    /// The marker waits in this switch.
+    /// The marker is queued in this switch.
     waits: bool,
-    /// When it is sent again, unless it waits here.
+    /// When it is retransmitted, unless it is queued here.
     again: Time,
-    /// How long after the time before.
+    /// Interval since the previous transmission.
     patience: Time,
 }
 
-/// What is known of a visit. Without one, its packets take the usual port and have always done so.
+/// State of a visit. A visit without an entry has sent all its packets by the usual port.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: FlowAddress,
@@ -124,7 +128,7 @@ struct Entry {
     /// The port that its packets leave by, or left by before the change.
     port: u16,
     change: Option<Change>,
-    /// When data came last.
+    /// Time of the last data packet.
     seen: Time,
 }
 
@@ -145,12 +149,12 @@ pub struct Iofd {
     orders: VecDeque<Wanted>,
     /// Changes so far.
     changes: u64,
-    /// When the table is looked through.
+    /// Time of the next scan of the table.
     look: Time,
 }
 
 impl Iofd {
-    /// How long what waits at a port for packets of a priority takes to leave, with all that goes before or with it.
+    /// Time until what is queued at a port at this and higher priorities has left.
     fn backlog(switch: &impl SwitchView, port: u16, priority: u8) -> Time {
         let channels = switch.channels();
         let last = priority - priority % channels + channels;
@@ -158,7 +162,8 @@ impl Iofd {
         switch.rate(port).time_of(Bytes::new(waiting + switch.held_bytes(port)))
     }
 
-    /// Where packets that leave by `current` had better go, if that is congested: to one of the ports with the shortest queue, drawn.
+    /// The better port for packets that leave by `current`, if that is congested: one of the ports with the
+    /// shortest queue, drawn at random.
     fn better(
         &self,
         view: &PortView,
@@ -184,7 +189,7 @@ impl Iofd {
         let mut best: Option<(Time, u32, u16)> = None;
         for port in switch.alternatives(destination).chain(longer).filter(suits) {
             let backlog = Self::backlog(switch, port, priority);
-            // Of equals one is drawn: the next of n takes the place with probability 1/n.
+            // One of equals is drawn: the n-th replaces the present one with probability 1/n.
             match &mut best {
                 Some((least, equals, chosen)) if backlog == *least => {
                     *equals += 1;
@@ -199,7 +204,7 @@ impl Iofd {
         best.filter(|(backlog, ..)| *backlog <= self.parameters.deflect_below).map(|(.., port)| port)
     }
 
-    /// A flow may leave a port: not too many do, and its marker has room there.
+    /// Whether a flow may leave a port: few others are leaving it, and its marker has room there.
     fn may_leave(&self, port: u16, switch: &impl SwitchView) -> bool {
         self.moves[usize::from(port)].from < self.parameters.max_moves
             && switch.has_room(port, u32::from(MARKER))
@@ -225,7 +230,7 @@ impl Iofd {
             && entry.change.is_none_or(|change| may_leave(change.to))
     }
 
-    /// Begins to change the port of the visit in a place.
+    /// Begins to change the port of the visit in a slot.
     fn change(&mut self, place: u16, to: u16, now: Time) {
         self.changes += 1;
         let name = self.changes << PLACE_BITS | u64::from(place);
@@ -239,7 +244,7 @@ impl Iofd {
         self.look = self.look.min(now + self.period());
     }
 
-    /// Sends the marker of the change in a place.
+    /// Sends the marker of the change in a slot.
     fn mark(&mut self, place: u16) {
         let Some((visit, entry)) = self.table.get_mut(place) else { return };
         let Some(change) = &mut entry.change else { return };
@@ -256,12 +261,12 @@ impl Iofd {
         });
     }
 
-    /// How often the table is looked through.
+    /// Interval between scans of the table.
     fn period(&self) -> Time {
         self.parameters.marker_timeout.min(self.parameters.idle)
     }
 
-    /// The way of a packet whose visit's port is chosen anew: what the visit does from now on.
+    /// Chooses the port of a visit anew, for this packet and the following ones.
     fn decide(
         &mut self,
         view: &PortView,
@@ -283,14 +288,14 @@ impl Iofd {
             Entry { flow: packet.flow, usual: view.port, port: current, change: None, seen: view.now };
         let place = place.or_else(|| self.table.insert(visit, entry))?;
         if known.is_none() && self.parameters.order == Order::Local && self.parameters.guard > Time::ZERO {
-            // From here on it is known when its packets come.
+            // From here on the arrival times of its packets are recorded.
             self.look = self.look.min(view.now + self.period());
             return None;
         }
         Some((place, to))
     }
 
-    /// `order = "local"`: no packet of a flow seems to be before this one.
+    /// `order = "local"`: no packet of the flow appears to be ahead of this one.
     fn is_gone(
         &self,
         view: &PortView,
@@ -370,7 +375,7 @@ impl SwitchAgent for Iofd {
             return;
         }
         if switch.leads_to_host(port.port) {
-            // Here all ways of a flow meet.
+            // All paths of a flow meet here.
             verdict.answer = packet.marker.is_some();
             return;
         }
@@ -416,7 +421,7 @@ impl SwitchAgent for Iofd {
         }
     }
 
-    /// A marker has left, or did not get far: from now on it may be lost.
+    /// A marker has left or was dropped: from now on it may be lost.
     fn on_drop(&mut self, port: &PortView, packet: &PacketView) {
         let Some(marker) = packet.marker.filter(|marker| marker.is_own) else { return };
         let place = (marker.name & ((1 << PLACE_BITS) - 1)) as u16;
@@ -488,7 +493,7 @@ impl SwitchAgent for Iofd {
         self.orders.push_back(Wanted::Release { place, to: Some((change.to, is_deflection)) });
     }
 
-    /// Flows that still have the ways that they had go on as if nothing had happened; the others begin anew.
+    /// Flows whose paths are unchanged continue; the entries of others are removed.
     fn on_routes(&mut self, switch: &impl SwitchView) {
         for place in 0..self.table.places() {
             let Some((visit, entry)) = self.table.get_mut(place).map(|(visit, entry)| (*visit, *entry))

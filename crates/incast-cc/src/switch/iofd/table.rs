@@ -1,22 +1,22 @@
-//! The entries of a switch, by visit: exact, of a fixed size, as the table of a switch is.
+//! The entries of a switch, by visit: exact and of fixed size, like the tables of switches.
 
-/// Packets that a switch treats alike: see [`super`].
+/// A visit: the packets that a switch sends out of one port. See [`super`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
     /// Sending host.
     pub source: u32,
     /// Number of the flow there.
     pub sequence: u32,
-    /// The port that they come in by.
+    /// Ingress port.
     pub ingress: u16,
-    /// How often they were deflected before.
+    /// Number of earlier deflections.
     pub deflections: u8,
-    /// The priority that they come with.
+    /// Priority on arrival.
     pub priority: u8,
 }
 
 impl Visit {
-    /// Two rounds of 2^64 over the golden ratio (Knuth, TAOCP 3, section 6.4); the high bits count.
+    /// Two rounds of 2^64 over the golden ratio (Knuth, TAOCP 3, section 6.4); the high bits are used.
     fn hash(&self) -> u64 {
         let flow = u64::from(self.source) << 32 | u64::from(self.sequence);
         let rest =
@@ -28,10 +28,10 @@ impl Visit {
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 const NONE: u16 = u16::MAX;
 
-/// Entries in places that they keep, found through an index with open addressing and linear probing.
+/// Entries in slots that do not change, found through an index with open addressing and linear probing.
 #[derive(Clone, Debug)]
 pub struct Table<E> {
-    /// Places, or [`NONE`]; at least twice as many as entries. No memory before the first entry.
+    /// Slots, or [`NONE`]; at least twice as many as entries. Allocated with the first entry.
     index: Vec<u16>,
     places: Vec<Option<(Visit, E)>>,
     free: Vec<u16>,
@@ -40,7 +40,7 @@ pub struct Table<E> {
 }
 
 impl<E> Table<E> {
-    /// Of at most so many entries, fewer than 65,536.
+    /// A table of at most this many entries, fewer than 65,536.
     pub fn new(most: u16) -> Self {
         Self { index: Vec::new(), places: Vec::new(), free: Vec::new(), most, used: 0 }
     }
@@ -57,7 +57,7 @@ impl<E> Table<E> {
         self.places.get(usize::from(place))?.as_ref().map(|(visit, _)| visit)
     }
 
-    /// The place of an entry.
+    /// The slot of an entry.
     #[inline]
     pub fn find(&self, visit: &Visit) -> Option<u16> {
         if self.used == 0 {
@@ -66,7 +66,7 @@ impl<E> Table<E> {
         self.slot(visit).ok().map(|slot| self.index[slot])
     }
 
-    /// Where the index has an entry, or would have it.
+    /// The position in the index of an entry, or where it would be inserted.
     fn slot(&self, visit: &Visit) -> Result<usize, usize> {
         let mut slot = self.home(visit);
         loop {
@@ -78,7 +78,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Makes an entry, in place of an equal one; `None` if the table is full.
+    /// Inserts an entry, replacing an equal one; `None` if the table is full.
     pub fn insert(&mut self, visit: Visit, entry: E) -> Option<u16> {
         if self.index.is_empty() {
             self.index = vec![NONE; (2 * usize::from(self.most)).next_power_of_two()];
@@ -103,7 +103,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Forgets the entry in a place, if there is one.
+    /// Removes the entry in a slot, if there is one.
     pub fn remove(&mut self, place: u16) {
         let Some(mut hole) = self.visit(place).copied().and_then(|visit| self.slot(&visit).ok()) else {
             return;
@@ -111,7 +111,8 @@ impl<E> Table<E> {
         self.places[usize::from(place)] = None;
         self.free.push(place);
         self.used -= 1;
-        // What stands behind the hole and is looked for before it moves into it (Knuth, TAOCP 3, section 6.4, algorithm R).
+        // An element behind the hole that is searched for from before it moves into it (Knuth, TAOCP 3, section
+        // 6.4, algorithm R).
         let mut slot = hole;
         loop {
             self.index[hole] = NONE;
@@ -128,22 +129,22 @@ impl<E> Table<E> {
         }
     }
 
-    /// The entry in a place.
+    /// The entry in a slot.
     pub fn get(&self, place: u16) -> Option<&E> {
         self.places.get(usize::from(place))?.as_ref().map(|(_, entry)| entry)
     }
 
-    /// The same, to be changed.
+    /// The entry in a slot, mutable.
     pub fn get_mut(&mut self, place: u16) -> Option<(&Visit, &mut E)> {
         self.places.get_mut(usize::from(place))?.as_mut().map(|(visit, entry)| (&*visit, entry))
     }
 
-    /// Every place is below this.
+    /// Upper bound of slots.
     pub fn places(&self) -> u16 {
         self.places.len() as u16
     }
 
-    /// There are no entries.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }

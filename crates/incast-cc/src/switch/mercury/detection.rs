@@ -1,24 +1,24 @@
-//! Algorithm 1, state-driven detection: what a pause and the time after it say about a priority of a port.
+//! Algorithm 1, state-driven detection: the state of a priority of a port, from a pause and the time after it.
 //!
-//! The states themselves are bits of the port, which each packet looks at; this is what they follow from. Equations and readings:
-//! `docs/mercury.md`.
+//! The states are bits of the port, which every packet reads; here is the data from which they follow. Equations
+//! and readings: `docs/mercury.md`.
 
 use super::readings::{Decrease, DuringPause, Parameters, Received, TimerStart};
 use crate::agent::PortView;
 use incast_units::{Rate, Time};
 
-/// What detection keeps of one priority of a port.
+/// Detection state of one priority of a port.
 #[derive(Clone, Debug, Default)]
 pub struct Detection {
-    /// When it was paused, and what came since.
+    /// When it was paused, and the bytes that have entered since.
     paused_at: Time,
     received: u64,
-    /// When T expires, and the queue when it began.
+    /// When T expires, and the queue length when it began.
     expires: Time,
     began_with: u64,
-    /// The queue was longer since.
+    /// The queue has been longer since.
     rose: bool,
-    /// T began with a resume.
+    /// T was started by a resume.
     resumed: bool,
 }
 
@@ -31,7 +31,7 @@ impl Detection {
         queue < self.began_with && (reading == Decrease::End || !self.rose)
     }
 
-    /// A pause begins. Is it Undetermined (M3)?
+    /// A pause begins. Returns whether the priority is Undetermined (M3).
     pub fn pause(&mut self, view: &PortView, is_undetermined: bool, parameters: &Parameters) -> bool {
         (self.paused_at, self.received) = (view.now, 0);
         let becomes = parameters.during_pause == DuringPause::Undetermined && !is_undetermined;
@@ -58,7 +58,8 @@ impl Detection {
         }
     }
 
-    /// `Q >= Thr and rxByte <= C Tp`, with some tolerance: the pause ends. Is it Undetermined, for a time T?
+    /// `Q >= Thr and rxByte <= C Tp`, with some tolerance: the pause ends. Returns whether the priority is
+    /// Undetermined for a time T.
     pub fn resume(&mut self, view: &PortView, threshold: u64, rate: Rate, parameters: &Parameters) -> bool {
         let sendable = rate.bytes_in(view.now.saturating_sub(self.paused_at)).get();
         let drains = self.received <= sendable.saturating_add(parameters.tolerance.get());
@@ -73,7 +74,8 @@ impl Detection {
         true
     }
 
-    /// `Q >= Thr`, and the queue decreased during T: it is Undetermined and T may have expired. Does it stay so?
+    /// `Q >= Thr`, and the queue decreased during T: it is Undetermined and T may have expired. Returns whether it
+    /// stays so.
     pub fn stays(&mut self, view: &PortView, threshold: u64, parameters: &Parameters) -> bool {
         if view.now < self.expires {
             return true;

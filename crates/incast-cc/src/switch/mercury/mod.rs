@@ -1,4 +1,5 @@
-//! Mercury: the switch finds out which of its ports are congested in spite of pauses, and grants windows to the flows of those.
+//! Mercury: the switch detects which of its ports are congested, also under pauses, and grants windows to the flows
+//! there.
 //!
 //! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024,
 //! algorithms 1 (state-driven detection) and 2 (window-based notification).
@@ -41,26 +42,27 @@ use readings::{Capacity, ExpiryCheck, Marks, Notified, Parameters, Sharing, Thre
 use std::sync::Arc;
 use windows::Windows;
 
-/// Parameters, and the rate of hosts.
+/// Parameters and the rate of hosts.
 #[derive(Clone, Debug)]
 pub struct Constants {
     parameters: Parameters,
     host_rate: Rate,
 }
 
-/// An egress port: what each packet needs, and apart from it the rest.
+/// An egress port. Fields that not every packet reads are in [`Detail`].
 #[derive(Clone, Debug)]
 struct Port {
     threshold: u64,
     /// Priorities that are paused, and those that are Undetermined, one bit each.
     paused: u8,
     undetermined: u8,
-    /// The flow table is kept. It is made from what waits when the queue passes the threshold: before, nobody asks it.
+    /// The flow table exists. It is built from the queued packets when the queue passes the threshold: it is not
+    /// read before.
     is_counted: bool,
     detail: Box<Detail>,
 }
 
-/// Of an egress port, what matters while packets wait there.
+/// State of an egress port that is used only while packets are queued there.
 #[derive(Clone, Debug)]
 struct Detail {
     windows: Windows,
@@ -75,14 +77,14 @@ pub struct Mercury {
     ports: Vec<Port>,
     marks: Marks,
     constants: Arc<Constants>,
-    /// When the queues are looked at.
+    /// The next time at which the queues are inspected.
     look_at: Time,
-    /// The last packet that was notified of may not be in its queue yet: its bytes.
+    /// Bytes of the last packet that caused a notification, while it may not be in its queue yet.
     announced: u64,
 }
 
 impl Port {
-    /// Makes the flow table of what waits.
+    /// Builds the flow table from the queued packets.
     #[cold]
     fn count(&mut self, index: u16, now: Time, switch: &impl SwitchView) {
         self.is_counted = true;
@@ -93,19 +95,21 @@ impl Port {
         }
     }
 
-    /// A packet leaves a port with a flow table, which goes when little waits and no entry has to keep quiet.
+    /// A packet leaves a port with a flow table. The table is dropped when the queue is short and no entry has an
+    /// interval running.
     #[inline(never)]
     fn remove(&mut self, packet: &PacketView, now: Time) {
         let windows = &mut self.detail.windows;
         windows.remove(packet);
-        // To be made again it takes three quarters of the threshold: that many packets pay for it.
+        // It is built again only after three quarters of the threshold have arrived, which bounds the cost per
+        // packet.
         if windows.sum <= self.threshold / 4 && windows.quiet_until <= now {
             self.is_counted = false;
             windows.clear();
         }
     }
 
-    /// T may have expired: does a priority go on being Undetermined?
+    /// T may have expired: decides whether each priority stays Undetermined.
     #[cold]
     fn expire(&mut self, view: &PortView, parameters: &Parameters) {
         let detection = &mut self.detail.detections[usize::from(view.priority)];
@@ -114,7 +118,7 @@ impl Port {
         }
     }
 
-    /// A packet enters a port some priority of which is paused or Undetermined.
+    /// A packet enters a port with a paused or Undetermined priority.
     #[cold]
     fn watch(&mut self, view: &PortView, bytes: u32, parameters: &Parameters) {
         let bit = 1u8 << view.priority;
@@ -129,7 +133,7 @@ impl Port {
 }
 
 impl Mercury {
-    /// A packet enters a port with a flow table, and may have its sender notified.
+    /// A packet enters a port with a flow table: its sender may be notified.
     #[inline(never)]
     fn add(&mut self, view: &PortView, packet: &PacketView, verdict: &mut Verdict) {
         let port = &mut self.ports[usize::from(view.port)];
@@ -144,7 +148,7 @@ impl Mercury {
         }
     }
 
-    /// A port is congested: notifies the sender of the packet, unless it was lately.
+    /// A port is congested: notifies the sender of the packet, at most once per interval.
     fn notify(
         &mut self,
         view: &PortView,
@@ -179,17 +183,18 @@ impl Mercury {
         }
     }
 
-    /// What waits at a port is what its table has; a packet that was notified of may be on its way between the two.
+    /// Whether the table counts exactly what is queued at the port. The packet of the last notification may be in
+    /// one and not yet in the other.
     fn agrees(&self, index: u16, switch: &impl SwitchView) -> bool {
         let port = &self.ports[usize::from(index)];
         let waits: u64 = (0..switch.priorities()).map(|priority| switch.queue_bytes(index, priority)).sum();
         let Windows { sum, pairs, .. } = &port.detail.windows;
-        // To add up a large table each time would take too long.
+        // The sum over a large table is too slow for each packet.
         let adds_up = pairs.capacity() > 256 || pairs.total() == *sum;
         !port.is_counted || adds_up && (*sum == waits || *sum == waits + self.announced)
     }
 
-    /// Sees to it that a queue above the threshold is looked at, at a multiple of the period.
+    /// Schedules the next inspection of the queues, at a multiple of the period, if one is above the threshold.
     fn plan_look(&mut self, now: Time) {
         let period = self.constants.parameters.period;
         if self.look_at == Time::MAX {
@@ -302,7 +307,8 @@ impl SwitchAgent for Mercury {
         }
     }
 
-    /// A port that is neither paused nor Undetermined, and has no flow table, gets one when its queue passes the threshold.
+    /// A port that is neither paused nor Undetermined needs no call until its queue passes the threshold, when its
+    /// flow table is built.
     #[inline]
     fn indifferent_up_to(&self, port: u16) -> Option<u64> {
         let port = &self.ports[usize::from(port)];

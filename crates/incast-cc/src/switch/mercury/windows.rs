@@ -1,4 +1,5 @@
-//! Algorithm 2, window-based notification: the flow table of a port, and what flows are granted of its rate.
+//! Algorithm 2, window-based notification: the flow table of a port, and the share of its rate that each flow is
+//! granted.
 
 use super::readings::{Parameters, Sharing};
 use crate::{
@@ -7,13 +8,14 @@ use crate::{
 };
 use incast_units::Time;
 
-/// `Rate = C data_f / Sum; Win = Rate x baseRTT` (algorithm 2), C baseRTT being `bdp` bytes. At most what 32 bits hold.
+/// `Rate = C data_f / Sum; Win = Rate x baseRTT` (algorithm 2), C baseRTT being `bdp` bytes. Limited to 32 bits.
 pub fn window(bdp: u64, data: u64, sum: u64) -> u64 {
     let bytes = u128::from(bdp) * u128::from(data) / u128::from(sum.max(1));
     bytes.min(u32::MAX.into()) as u64
 }
 
-/// Whose bytes a packet's are (source and destination): acknowledgements and control packets into one host are one flow.
+/// The pair (source, destination) that a packet is counted for. Acknowledgements and control packets to one host
+/// count as one flow.
 #[inline]
 pub fn pair(packet: &PacketView) -> u64 {
     let source = if packet.is_data { packet.flow.source } else { u32::MAX };
@@ -24,23 +26,23 @@ pub fn queue_pair(flow: &FlowAddress) -> u64 {
     u64::from(flow.source) << 32 | u64::from(flow.sequence)
 }
 
-/// The flow table of a port, while packets wait there.
+/// The flow table of a port, while packets are queued there.
 #[derive(Clone, Debug)]
 pub struct Windows {
     /// Bytes of the flow table.
     pub sum: u64,
     /// Sources and destinations.
     pub pairs: Table,
-    /// Queue pairs, where they are told apart.
+    /// Queue pairs, where they are distinguished.
     pub queue_pairs: Option<Table>,
-    /// No entry keeps quiet longer than this.
+    /// The longest notification interval of any entry.
     pub quiet_until: Time,
     /// C baseRTT of windows, in bytes.
     pub bdp: u64,
 }
 
 impl Windows {
-    /// A packet waits. The entries of its pair, and of its queue pair where those are told apart.
+    /// A packet is queued. Returns the entries of its pair, and of its queue pair where those are distinguished.
     pub fn add(&mut self, packet: &PacketView, priority: u8, now: Time) -> (usize, Option<usize>) {
         let bytes = u64::from(packet.bytes);
         self.sum += bytes;
@@ -60,7 +62,7 @@ impl Windows {
         (index, Some(own))
     }
 
-    /// A packet does not wait any longer.
+    /// A packet has left the queue.
     pub fn remove(&mut self, packet: &PacketView) {
         let bytes = u64::from(packet.bytes);
         let index = self.pairs.find(pair(packet));
@@ -81,7 +83,7 @@ impl Windows {
         }
     }
 
-    /// Forgets the flow table.
+    /// Clears the flow table.
     pub fn clear(&mut self) {
         self.sum = 0;
         self.pairs.clear();
@@ -90,7 +92,7 @@ impl Windows {
         }
     }
 
-    /// What a pair is granted.
+    /// The window that a pair is granted.
     pub fn grant(&self, pair: &Entry, parameters: &Parameters) -> u64 {
         let whole = window(self.bdp, pair.data, self.sum);
         let own = match parameters.sharing {

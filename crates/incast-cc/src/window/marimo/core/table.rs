@@ -32,7 +32,7 @@ pub struct LoadTable {
     knots: Arc<[u32; KNOTS]>,
 }
 
-/// The paper's thresholds, 0.9 and 1.0: what every table must cross, whatever a scenario sets.
+/// The paper's thresholds, 0.9 and 1.0: every table must cross them, independent of the scenario.
 const THRESHOLDS: Config = Config { increase_below: 58_982, decrease_above: ONE, ..EMPTY };
 const EMPTY: Config = Config {
     increase_below: 0,
@@ -81,7 +81,7 @@ impl LoadTable {
         Ok(Self { name: name.into(), knots: Arc::new(knots) })
     }
 
-    /// Knots that only the core is asked about.
+    /// Knots that only the core evaluates.
     #[cfg(test)]
     pub fn unchecked(knots: [u32; KNOTS]) -> Self {
         Self { name: "test".into(), knots: Arc::new(knots) }

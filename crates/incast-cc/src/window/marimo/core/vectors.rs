@@ -1,4 +1,4 @@
-//! Golden vectors and recordings of Marimo: what connections are told, and what was then decided.
+//! Golden vectors and recordings of Marimo: the inputs of connections, and the decisions that followed.
 //!
 //! Their format is in `deploy/core/oracle/marimo.py`, which makes the vectors. Everything that wraps the core replays
 //! them in its tests; nothing else reads them.
@@ -41,7 +41,7 @@ pub struct Line<'a> {
     pub says: Says,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Copy, Debug)]
 pub enum Says {
     /// The configuration from here on.
@@ -57,7 +57,7 @@ pub enum Says {
     },
 }
 
-/// What a connection is told. Positions are those of the core: any unit, modulo 2^32.
+/// The inputs of a connection. Positions are those of the core: any unit, modulo 2^32.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A new one begins.
