@@ -106,7 +106,8 @@ pub struct Totals {
     pub pauses: u64,
     /// Circles of paused queues that wait for each other, as seen at the looks for deadlocks; see docs/fabric.md.
     pub pfc_cycles: u64,
-    /// Pauses that lasted although the neighbour who asked for them had no reason to, as seen at the same looks.
+    /// Pauses that lasted although the neighbour that sent them had no reason to pause, as found by the same
+    /// inspections.
     pub pfc_stranded: u64,
     /// Time ports spent paused, added up.
     pub paused: Time,

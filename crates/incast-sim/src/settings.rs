@@ -155,7 +155,7 @@ pub struct Class {
     pub underlay: UnderlayParameters,
     /// What is arranged around it, if there is one.
     pub arrangement: Option<Arrangement>,
-    /// Receivers tell senders' underlays how long each data packet took.
+    /// Acknowledgements carry the one-way delay of data packets to senders' underlays.
     pub reports: bool,
     /// What its hosts do apart from the rest.
     pub transport: Transport,

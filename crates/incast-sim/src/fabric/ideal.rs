@@ -56,7 +56,7 @@ pub fn path(
     path_by(topology, ports, rules, &mut choose, src, dst)
 }
 
-/// As [`path`], where `choose` says which port a switch takes, given its rule and its node number.
+/// As [`path`], where `choose` returns the port that a switch takes, given its rule and its node number.
 pub fn path_by(
     topology: &Topology,
     ports: &Ports,
@@ -114,9 +114,9 @@ fn ps_per_byte(rate: Rate) -> Option<u64> {
 
 /// Completion without propagation delays, where a byte takes `costs` whole picoseconds at each hop.
 ///
-/// The last packet leaves the last hop at the largest sum over all ways through the grid of packets and hops, one step
-/// in packets or hops at a time (max-plus). n full packets of F bytes and a last one of L bytes, which is reached at hop k:
-/// `F (c_1 + … + c_k) + (n - 1) F max(c_1 … c_k) + L (c_k + … + c_H)`, maximised over k.
+/// The last packet leaves the last hop at the largest sum over all paths through the grid of packets and hops, one
+/// step in packets or hops at a time (max-plus). n full packets of F bytes and a last one of L bytes, which is
+/// reached at hop k: `F (c_1 + … + c_k) + (n - 1) F max(c_1 … c_k) + L (c_k + … + c_H)`, maximised over k.
 fn closed_form(costs: &[u64], packets: Packets) -> Time {
     let Packets { full, count, last } = packets;
     let all: u128 = costs.iter().map(|&cost| u128::from(cost)).sum();

@@ -57,7 +57,7 @@ pub mod class {
     pub const FLOW_START: u8 = 8;
     /// An in-switch agent's own timer.
     pub const AGENT: u8 = 10;
-    /// A pause takes effect, expires, or must be said again; see [`crate::flow_control::pause`].
+    /// A pause takes effect, expires, or must be refreshed; see [`crate::flow_control::pause`].
     pub const PAUSE: u8 = 11;
     /// [`DEPARTURE`] where arrivals come first.
     pub const LATE_DEPARTURE: u8 = 12;
@@ -71,6 +71,6 @@ pub mod pause {
     pub const EFFECT: u32 = 0;
     /// A pause expires, unless it was refreshed.
     pub const EXPIRY: u32 = 1;
-    /// A neighbour is told again that it is paused.
+    /// The pause of a neighbour is refreshed.
     pub const REFRESH: u32 = 2;
 }

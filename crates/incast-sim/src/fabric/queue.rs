@@ -150,7 +150,7 @@ impl Pool {
         }
     }
 
-    /// Appends a packet to a queue, marked as `mark` says.
+    /// Appends a packet to a queue, with the codepoint `mark`.
     #[inline(always)]
     pub fn push(
         &mut self,

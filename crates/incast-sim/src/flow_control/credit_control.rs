@@ -19,7 +19,7 @@ pub struct CreditControl {
     frame: u16,
 }
 
-/// What an update from the other end of a link brought about.
+/// The effect of an update from the other end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Updated {
     /// The lane that may send again.
@@ -29,7 +29,7 @@ pub struct Updated {
 }
 
 impl CreditControl {
-    /// Of a switch with these ports: rate, delay, and whether the link loses packets.
+    /// Credits of a switch with these ports: rate, delay, and whether the link loses packets.
     pub fn new(rules: &Rules, ports: impl Iterator<Item = (Rate, Time, bool)>) -> Self {
         let end = |(rate, delay, is_lossy)| End::new(rules.limits(rate, delay), rules.lanes, is_lossy);
         Self { ends: ports.map(end).collect(), lanes: rules.lanes, frame: rules.credits.frame }
@@ -47,8 +47,8 @@ impl CreditControl {
         self.ends[port].may_send(lane, blocks(wire))
     }
 
-    /// A packet leaves by a port. Returns the time after which the port has to ask for credits that may have been lost, if no
-    /// such reminder is pending.
+    /// A packet leaves by a port. Returns the time after which the port requests credits that may have been lost,
+    /// if no such event is pending.
     pub fn spend(&mut self, port: usize, lane: u8, wire: u16) -> Option<Time> {
         self.ends[port].spend(lane, blocks(wire));
         self.plan_reminder(port)
@@ -56,7 +56,7 @@ impl CreditControl {
 
     fn plan_reminder(&mut self, port: usize) -> Option<Time> {
         let end = &mut self.ends[port];
-        let is_needed = !end.reminder && end.misses_credits();
+        let is_needed = !end.reminder && end.lacks_credits();
         end.reminder |= is_needed;
         is_needed.then(|| end.limits().refresh)
     }
@@ -71,7 +71,7 @@ impl CreditControl {
         waits
     }
 
-    /// A packet arrived at a port, whatever becomes of it.
+    /// A packet arrived at a port, dropped or not.
     pub fn receive(&mut self, port: usize, packet: &Packet) {
         self.ends[port].receive(packet.priority, blocks(packet.wire));
     }
@@ -97,31 +97,32 @@ impl CreditControl {
     }
 
     pub(super) fn due(&self, port: usize) -> Due {
-        if self.ends[port].has_news() { Due::Now } else { Due::No }
+        if self.ends[port].has_update() { Due::Now } else { Due::No }
     }
 
     pub(super) fn take_frame(&mut self, port: usize, node: u32) -> Option<Frame> {
         let end = &mut self.ends[port];
         let packet = end.take_update()?.packet(node, self.frame);
-        Some(Frame { packet, refresh: None, more: end.has_news() })
+        Some(Frame { packet, refresh: None, more: end.has_update() })
     }
 
     /// An update arrived at a port.
     pub fn on_update(&mut self, port: usize, packet: &Packet) -> Updated {
         let (update, end) = (Update::read(packet), &mut self.ends[port]);
-        end.hear(update);
-        let must_update = end.has_news();
+        end.on_update(update);
+        let must_update = end.has_update();
         Updated { unblocked: end.unblock(update.lane).then_some(update.lane), must_update }
     }
 
-    /// The time of a reminder has come: whether the port asks for its credits, and the time until the next reminder.
+    /// The event for lost credits: returns whether the port requests its credits, and the time until the next such
+    /// event.
     pub fn remind(&mut self, port: usize, link_is_up: bool) -> Option<Time> {
         let end = &mut self.ends[port];
         end.reminder = false;
-        if !link_is_up || !end.misses_credits() {
+        if !link_is_up || !end.lacks_credits() {
             return None;
         }
-        end.ask();
+        end.request();
         end.reminder = true;
         Some(end.limits().refresh)
     }
@@ -130,7 +131,7 @@ impl CreditControl {
         self.ends[port].reset(up);
     }
 
-    /// The link of a port came up: the time until the first reminder, if one is needed.
+    /// The link of a port came up: returns the time until the first event for lost credits, if one is needed.
     pub fn remind_after_reset(&mut self, port: usize) -> Option<Time> {
         self.plan_reminder(port)
     }

@@ -1,11 +1,11 @@
-//! Credit-based flow control of a link, for each virtual lane (InfiniBand volume 1, section 7.9): an end sends a packet only if
-//! the other one has said that it has room for it.
+//! Credit-based flow control of a link, for each virtual lane (InfiniBand volume 1, section 7.9): an end sends a
+//! packet only if the other one has advertised room for it.
 //!
 //! Lanes are the priorities of ports. Memory is counted in blocks of 64 bytes, and each packet takes whole ones. Both ends count all
-//! blocks since the link came up, so that what is said is absolute and a lost word does no harm:
+//! blocks since the link came up, so that advertisements are absolute and a lost one does no harm:
 //!
 //! - the sender knows FCTBS, the blocks that it has sent, and FCCL, up to where it may send;
-//! - the receiver knows ABR, the blocks that have arrived, and says FCCL = ABR + what is free.
+//! - the receiver knows ABR, the blocks that have arrived, and advertises FCCL = ABR + free blocks.
 //!
 //! docs/fabric.md has the rules, docs/infiniband.md where they come from.
 
@@ -23,21 +23,21 @@ const LANES: usize = 8;
 /// Memory of a lane is less than this many blocks, so that differences of counts have a sign.
 pub const MOST_BLOCKS: u64 = 1 << 30;
 
-/// Bytes that a link of four lanes passes in 65,536 symbol times, a symbol being a byte on a lane.
+/// Bytes that a link of four lanes carries in 65,536 symbol times; a symbol is one byte on one lane.
 const REFRESH: u64 = 65_536 * 4;
 
-/// Blocks that a packet of so many bytes takes.
+/// Blocks that a packet of `wire` bytes takes.
 #[inline]
 pub fn blocks(wire: u16) -> u32 {
     u32::from(wire).div_ceil(BLOCK as u32)
 }
 
-/// Credits with what they need to know of the fabric.
+/// The configuration of credits, with the parameters of the fabric on which limits depend.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// As configured.
     pub credits: Credits,
-    /// Lanes that packets of this run can have, one bit each. Memory is set aside for these alone.
+    /// Lanes that packets of this run can have, one bit each. Only these have memory.
     pub lanes: u8,
     /// Bytes of the largest frame of any kind.
     pub frame: u64,
@@ -45,16 +45,16 @@ pub struct Rules {
     pub gap: u64,
 }
 
-/// What one end of a link has for each lane, and when it speaks.
+/// The memory of one end of a link for each lane, and when it sends updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Memory, in blocks.
     pub buffer: u32,
-    /// The other end is told of so many blocks together.
+    /// An update is sent once this many blocks are to be advertised.
     pub update: u32,
-    /// Blocks of the largest frame: where fewer are known to be free, the other end is told of each.
+    /// Blocks of the largest frame: while the other end knows of fewer free blocks, each one is advertised.
     pub largest: u32,
-    /// On links that lose packets, who misses credits says so after this time.
+    /// On links that lose packets, an end that lacks credits requests them after this time.
     pub refresh: Time,
 }
 
@@ -66,8 +66,8 @@ impl Limits {
 }
 
 impl Rules {
-    /// Full frames that a sender has out before it hears that the first of them has gone on, on a link that is never idle: while
-    /// that one is sent, travels, its credit waits for a frame in service, is sent, and travels.
+    /// Full frames that a sender on a busy link has sent before the credit of the first one returns: the time in
+    /// which that one is sent and propagates, and its credit waits for a frame in service, is sent and propagates.
     pub fn packets_out(&self, rate: Rate, delay: Time) -> u64 {
         let way = delay.saturating_mul(2);
         let cable = (u128::from(rate.bps()) * u128::from(way.ps())).div_ceil(8_000_000_000_000);
@@ -76,8 +76,8 @@ impl Rules {
         u64::try_from(cable).unwrap_or(u64::MAX / 2).saturating_add(frames).div_ceil(full.max(1))
     }
 
-    /// Memory of a lane at which a link of this rate and delay is never idle for lack of credits, in blocks, and how many of
-    /// them are told of together: as configured, or enough of one for what the other holds back.
+    /// Memory of a lane, in blocks, with which a link of this rate and delay is never idle for lack of credits, and
+    /// the number of blocks per update: as configured; if only one is configured, the other follows from it.
     fn memory(&self, rate: Rate, delay: Time) -> (u64, u64) {
         let out = self.packets_out(rate, delay).saturating_mul(self.frame.div_ceil(BLOCK));
         match (self.credits.buffer.map(Bytes::get), self.credits.update.map(Bytes::get)) {
@@ -91,7 +91,7 @@ impl Rules {
         }
     }
 
-    /// The limits of both ends of a link. Whether they make sense is checked before.
+    /// The limits of both ends of a link. They have been checked before.
     pub fn limits(&self, rate: Rate, delay: Time) -> Limits {
         let (buffer, update) = self.memory(rate, delay);
         let small = |blocks: u64| blocks.min(MOST_BLOCKS) as u32;
@@ -109,35 +109,40 @@ impl Rules {
     }
 }
 
-/// What a flow control packet says: IBA's has the lane, FCTBS and FCCL in 12 bits each, and a check sequence.
+/// The content of a flow control packet: IBA's has the lane, FCTBS and FCCL in 12 bits each, and a check sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update {
     /// The lane.
     pub lane: u8,
-    /// FCTBS: blocks sent by who says it.
+    /// FCTBS: blocks sent by the sender of this update.
     pub sent: u32,
-    /// FCCL: up to where the other end may send.
+    /// FCCL: the count up to which the other end may send.
     pub limit: u32,
-    /// The other end is to say the same of itself.
-    pub asks: bool,
+    /// The other end must answer with its own update.
+    pub requests: bool,
 }
 
 impl Update {
-    /// The packet that says it.
+    /// The packet that carries the update.
     pub fn packet(self, node: u32, bytes: u16) -> Packet {
         // It belongs to no flow and is not routed.
         let mut packet = Packet::new(Kind::FlowControl, node, 0, u32::MAX, u32::MAX);
         packet.control_mut().set_value(u64::from(self.sent) | u64::from(self.limit) << 32);
-        packet.control_mut().set_pair(u32::from(self.lane), u32::from(self.asks));
+        packet.control_mut().set_pair(u32::from(self.lane), u32::from(self.requests));
         packet.wire = bytes;
         packet.priority = NO_QUEUE;
         packet
     }
 
-    /// What a flow control packet says.
+    /// Reads a flow control packet.
     pub fn read(packet: &Packet) -> Self {
-        let (value, (lane, asks)) = (packet.control().value(), packet.control().pair());
-        Self { lane: lane as u8 & 7, sent: value as u32, limit: (value >> 32) as u32, asks: asks != 0 }
+        let (value, (lane, requests)) = (packet.control().value(), packet.control().pair());
+        Self {
+            lane: lane as u8 & 7,
+            sent: value as u32,
+            limit: (value >> 32) as u32,
+            requests: requests != 0,
+        }
     }
 }
 
@@ -146,17 +151,17 @@ impl Update {
 struct Lane {
     /// FCTBS.
     sent: u32,
-    /// FCCL that the other end said last.
+    /// FCCL of the last update from the other end.
     limit: u32,
     /// ABR.
     received: u32,
-    /// Blocks of what arrived and is still here.
+    /// Blocks of packets that arrived and are still stored.
     held: u32,
-    /// FCCL that was said last.
+    /// FCCL of the last update sent.
     told: u32,
-    /// Blocks that the packet needs which waits for credits.
+    /// Blocks of the packet that waits for credits.
     needs: u32,
-    /// Since when one has been waiting for them.
+    /// Since when a packet has waited for credits.
     blocked: Time,
 }
 
@@ -169,35 +174,35 @@ pub struct End {
     used: u8,
     /// Packets can be lost on the link.
     is_lossy: bool,
-    /// Lanes of which something is to be said, one bit each.
+    /// Lanes with an update to send, one bit each.
     pending: u8,
-    /// Lanes in which the other end is to be asked.
+    /// Lanes whose update requests an answer.
     asking: u8,
-    /// An event is pending at which lanes that miss credits ask.
+    /// The event at which lanes that lack credits request them is pending.
     pub reminder: bool,
 }
 
 impl End {
-    /// Of a link that is up, its two ends having told each other what they have.
+    /// The end of a link that is up, after both ends have exchanged updates.
     pub fn new(limits: Limits, used: u8, is_lossy: bool) -> Self {
         let (limit, told) = (limits.buffer, limits.buffer);
         let lane = Lane { sent: 0, limit, received: 0, held: 0, told, needs: 0, blocked: Time::MAX };
         Self { lanes: [lane; LANES], limits, used, is_lossy, pending: 0, asking: 0, reminder: false }
     }
 
-    /// What it goes by.
+    /// Its limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// There is room for a packet of so many blocks.
+    /// Whether the other end has room for a packet of `blocks` blocks.
     #[inline]
     pub fn may_send(&self, lane: u8, blocks: u32) -> bool {
         let lane = &self.lanes[usize::from(lane)];
         lane.limit.wrapping_sub(lane.sent) >= blocks
     }
 
-    /// It is sent.
+    /// A packet is sent.
     #[inline]
     pub fn spend(&mut self, lane: u8, blocks: u32) {
         debug_assert!(self.may_send(lane, blocks), "credits of lane {lane} are overrun: {:?}", self.lanes);
@@ -212,7 +217,7 @@ impl End {
         lane.received = lane.received.wrapping_add(blocks);
     }
 
-    /// It stays for now; false if there is no room for it, which the other end ought to have known.
+    /// Stores a packet; false if there is no room, which is an error of the other end.
     #[inline]
     pub fn hold(&mut self, lane: u8, blocks: u32) -> bool {
         let buffer = self.limits.buffer;
@@ -225,25 +230,26 @@ impl End {
         fits
     }
 
-    /// It has gone on.
+    /// A stored packet has left.
     #[inline]
     pub fn free(&mut self, lane: u8, blocks: u32) {
         self.lanes[usize::from(lane)].held -= blocks;
     }
 
-    /// Blocks that are here.
+    /// Stored blocks.
     pub fn held(&self, lane: u8) -> u32 {
         self.lanes[usize::from(lane)].held
     }
 
-    /// FCCL: blocks that have arrived, and those that are free.
+    /// FCCL: blocks that have arrived plus free blocks.
     #[inline]
     fn credit_limit(&self, lane: u8) -> u32 {
         let lane = &self.lanes[usize::from(lane)];
         lane.received.wrapping_add(self.limits.buffer - lane.held)
     }
 
-    /// Whether the other end is to be told now: of enough blocks, or of any where it knows of too few for a largest packet.
+    /// Whether an update is due: enough blocks are to be advertised, or any if the other end knows of too few for a
+    /// largest packet.
     #[inline]
     pub fn is_due(&self, lane: u8) -> bool {
         let Lane { told, received, .. } = self.lanes[usize::from(lane)];
@@ -251,51 +257,52 @@ impl End {
         news >= self.limits.update || news > 0 && told.wrapping_sub(received) < self.limits.largest
     }
 
-    /// A lane has something to say.
+    /// Plans an update of a lane.
     #[inline]
     pub fn plan(&mut self, lane: u8) {
         self.pending |= 1 << lane;
     }
 
-    /// Something is to be said.
+    /// Whether an update is to be sent.
     #[inline]
-    pub fn has_news(&self) -> bool {
+    pub fn has_update(&self) -> bool {
         self.pending != 0
     }
 
-    /// The next that is to be said; it counts as said.
+    /// The next update; it counts as sent.
     pub fn take_update(&mut self) -> Option<Update> {
         if self.pending == 0 {
             return None;
         }
         let lane = self.pending.trailing_zeros() as u8;
         let (limit, bit) = (self.credit_limit(lane), 1u8 << lane);
-        let asks = self.asking & bit != 0;
+        let requests = self.asking & bit != 0;
         self.pending &= !bit;
         self.asking &= !bit;
         let state = &mut self.lanes[usize::from(lane)];
         state.told = limit;
-        Some(Update { lane, sent: state.sent, limit, asks })
+        Some(Update { lane, sent: state.sent, limit, requests })
     }
 
-    /// The other end has said something. What it has sent and did not arrive was lost, and takes no room; links keep order.
-    pub fn hear(&mut self, update: Update) {
+    /// An update has arrived. Blocks that the other end has sent and that have not arrived are lost and take no
+    /// room, since links keep order.
+    pub fn on_update(&mut self, update: Update) {
         let lane = &mut self.lanes[usize::from(update.lane)];
         lane.limit = update.limit;
         lane.received = update.sent;
-        if update.asks || self.is_due(update.lane) {
+        if update.requests || self.is_due(update.lane) {
             self.plan(update.lane);
         }
     }
 
-    /// A packet waits for this lane's credits.
+    /// A packet waits for credits of this lane.
     pub fn block(&mut self, lane: u8, now: Time, needs: u32) {
         let lane = &mut self.lanes[usize::from(lane)];
         lane.blocked = lane.blocked.min(now);
         lane.needs = needs;
     }
 
-    /// No packet waits for them any more, if none is missing now.
+    /// Ends the wait of a lane if it has enough credits now. Returns whether it did.
     pub fn unblock(&mut self, lane: u8) -> bool {
         let Lane { blocked, needs, .. } = self.lanes[usize::from(lane)];
         let free = blocked < Time::MAX && self.may_send(lane, needs);
@@ -311,8 +318,8 @@ impl End {
         lanes.filter(|(_, lane)| lane.blocked < Time::MAX).map(|(index, lane)| (index as u8, lane.blocked))
     }
 
-    /// On a link that loses packets: some credits are not back yet, and may never be unless somebody asks.
-    pub fn misses_credits(&self) -> bool {
+    /// On a link that loses packets: whether credits are outstanding, which may return only on request.
+    pub fn lacks_credits(&self) -> bool {
         self.is_lossy && self.missing() != 0
     }
 
@@ -323,14 +330,14 @@ impl End {
         missing.fold(0, |mask, (index, _)| mask | 1 << index) & self.used
     }
 
-    /// Lanes that miss credits ask.
-    pub fn ask(&mut self) {
+    /// Requests updates for lanes that lack credits.
+    pub fn request(&mut self) {
         self.asking |= self.missing();
         self.pending |= self.asking;
     }
 
-    /// The link went down or came up. Both ends count from zero; what is still here from before takes room. Nothing may be sent
-    /// until the other end has said what it has.
+    /// The link went down or came up. Both ends count from zero; packets stored from before take room. Nothing may
+    /// be sent until an update from the other end has arrived.
     pub fn reset(&mut self, up: bool) {
         for lane in &mut self.lanes {
             *lane = Lane { sent: 0, limit: 0, received: 0, told: 0, needs: 0, blocked: Time::MAX, ..*lane };
@@ -358,13 +365,14 @@ mod tests {
     #[test]
     fn the_default_memory_keeps_a_link_busy() {
         let rate = Rate::from_gbps(100);
-        // A microsecond each way is 25,000 bytes; two frames with gaps and a flow control packet are 2,060: 27 packets.
+        // Propagation of one microsecond in both directions is 25,000 bytes; two frames with gaps and a flow
+        // control packet are 2,060: 27 packets.
         let usual = rules(Credits::default());
         assert_eq!(usual.packets_out(rate, Time::from_us(1)), 27_060u64.div_ceil(1_026));
         let limits = usual.limits(rate, Time::from_us(1));
         assert_eq!((limits.buffer, limits.update, limits.largest), (27 * 16 * 4 / 3, 27 * 16 / 3, 16));
         assert_eq!(limits.refresh, Time::from_ps(262_144 * 80));
-        // What is held back of a memory that is given is a quarter; what is given to be held back is added.
+        // Updates are sent for a quarter of a configured memory; a configured update size is added to the memory.
         let given = |buffer: Option<u64>, update: Option<u64>| {
             let [buffer, update] = [buffer, update].map(|size| size.map(Bytes::new));
             let limits =
@@ -378,9 +386,9 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_says_what_was_meant() {
-        for (lane, sent, limit, asks) in [(0, 0, 1, false), (7, u32::MAX, 5, true)] {
-            let update = Update { lane, sent, limit, asks };
+    fn an_update_survives_its_packet() {
+        for (lane, sent, limit, requests) in [(0, 0, 1, false), (7, u32::MAX, 5, true)] {
+            let update = Update { lane, sent, limit, requests };
             let packet = update.packet(3, 6);
             assert_eq!((Update::read(&packet), packet.wire, packet.priority), (update, 6, NO_QUEUE));
         }
@@ -393,23 +401,23 @@ mod tests {
     }
 
     #[test]
-    fn credits_are_told_of_together_unless_they_are_short() {
+    fn updates_are_coalesced_unless_credits_are_short() {
         let (mut sender, mut receiver) = ends(10, 4, 2);
         let pass = |sender: &mut End, receiver: &mut End, blocks| {
             sender.spend(0, blocks);
             receiver.receive(0, blocks);
         };
-        // Gone on at once: the fourth block is worth a word.
+        // All leave at once: the fourth block makes an update due.
         for (count, due) in [(1, false), (2, false), (3, false), (4, true)] {
             pass(&mut sender, &mut receiver, 1);
             assert_eq!(receiver.is_due(0), due, "{count}");
         }
         receiver.plan(0);
         let update = receiver.take_update().expect("it is due");
-        assert_eq!((update.limit, update.asks, receiver.has_news()), (14, false, false));
-        sender.hear(update);
+        assert_eq!((update.limit, update.requests, receiver.has_update()), (14, false, false));
+        sender.on_update(update);
         assert!(sender.may_send(0, 10) && !sender.may_send(0, 11));
-        // Held, until the sender knows of one block: then each block that goes on is worth a word.
+        // Stored, until the sender knows of one block: then each block that leaves makes an update due.
         for blocks in [3, 3, 3] {
             pass(&mut sender, &mut receiver, blocks);
             assert!(receiver.hold(0, blocks));
@@ -420,33 +428,33 @@ mod tests {
     }
 
     #[test]
-    fn lost_packets_cost_credits_until_somebody_asks() {
+    fn lost_packets_cost_credits_until_they_are_requested() {
         let (mut sender, mut receiver) = ends(10, 1, 5);
         for lane in [0, 3] {
             sender.spend(lane, 5);
             sender.spend(lane, 5);
             receiver.receive(lane, 5);
         }
-        // The second of each lane was lost, and so is what the receiver says.
-        assert!(receiver.is_due(0) && sender.misses_credits());
+        // The second packet of each lane was lost, and so is the receiver's update.
+        assert!(receiver.is_due(0) && sender.lacks_credits());
         receiver.plan(0);
         receiver.take_update();
         assert!(!receiver.is_due(0));
-        sender.ask();
+        sender.request();
         for _ in 0..2 {
-            let question = sender.take_update().expect("it asks");
-            assert!(question.asks && question.sent == 10);
-            receiver.hear(question);
+            let question = sender.take_update().expect("it requests");
+            assert!(question.requests && question.sent == 10);
+            receiver.on_update(question);
             let answer = receiver.take_update().expect("it answers");
-            assert!(!answer.asks);
-            sender.hear(answer);
+            assert!(!answer.requests);
+            sender.on_update(answer);
         }
-        assert!(!sender.misses_credits() && !sender.has_news() && !receiver.has_news());
+        assert!(!sender.lacks_credits() && !sender.has_update() && !receiver.has_update());
         assert!(sender.may_send(0, 10) && sender.may_send(3, 10));
     }
 
     #[test]
-    fn a_link_that_comes_back_says_what_is_free() {
+    fn a_link_that_comes_up_advertises_what_is_free() {
         let (mut sender, mut receiver) = ends(10, 3, 5);
         sender.spend(1, 6);
         receiver.receive(1, 6);
@@ -458,7 +466,7 @@ mod tests {
         }
         assert_eq!((sender.blocked().count(), sender.may_send(1, 1)), (0, false));
         while let Some(update) = receiver.take_update() {
-            sender.hear(update);
+            sender.on_update(update);
         }
         assert!(!sender.may_send(5, 1), "a lane that is not in use");
         assert!(sender.may_send(1, 4) && !sender.may_send(1, 5));
@@ -467,8 +475,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is sent, held, lost and said in whatever order: the receiver always has room, and once all has gone on and
-        /// who misses credits has asked, all credits are back. Counts begin near where they wrap.
+        /// For any order of sending, storing, loss and updates: the receiver always has room, and once all packets
+        /// have left and ends that lack credits have requested them, all credits are back. Counts begin near their
+        /// wrap.
         #[test]
         fn memory_is_never_overrun_and_credits_come_back(
             steps in prop::collection::vec((0u8..5, 1u32..6, any::<bool>()), 1..300),
@@ -503,23 +512,23 @@ mod tests {
                         receiver.free(2, blocks);
                     },
                     4 => if let Some(word) = words.pop_front() && flag {
-                        sender.hear(word);
+                        sender.on_update(word);
                     },
                     _ => {}
                 }
                 speak(&mut receiver, &mut words);
                 prop_assert!(receiver.held(2) <= buffer);
             }
-            // All that is on its way is lost; what is here goes on.
+            // All packets in flight are lost; stored ones leave.
             here.drain(..).for_each(|blocks| receiver.free(2, blocks));
-            sender.ask();
+            sender.request();
             while let Some(question) = sender.take_update() {
-                receiver.hear(question);
+                receiver.on_update(question);
                 while let Some(answer) = receiver.take_update() {
-                    sender.hear(answer);
+                    sender.on_update(answer);
                 }
             }
-            prop_assert!(sender.may_send(2, buffer) && !sender.misses_credits());
+            prop_assert!(sender.may_send(2, buffer) && !sender.lacks_credits());
         }
     }
 }

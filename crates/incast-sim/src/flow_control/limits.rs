@@ -3,7 +3,7 @@
 use crate::config::{Alpha, Headroom, Pfc, Threshold};
 use incast_units::{Rate, Time};
 
-/// Alpha is a fixed-point number with so many binary places.
+/// Binary places of alpha, a fixed-point number.
 pub(super) const ALPHA_BITS: u32 = 20;
 
 /// The configuration of PFC, with what its limits depend on.
@@ -11,7 +11,7 @@ pub(super) const ALPHA_BITS: u32 = 20;
 pub struct Rules {
     /// As configured.
     pub pfc: Pfc,
-    /// Lossless priorities that packets of this run can have, one bit each. Buffer is set aside for these alone.
+    /// Lossless priorities that packets of this run can have, one bit each. Only these have buffer.
     pub lossless: u8,
     /// Bytes of the largest frame of any kind.
     pub frame: u64,
@@ -48,7 +48,7 @@ pub enum Bounds {
         alpha: u64,
         /// Bytes set aside for the ingress, below the shared ones.
         reserve: u64,
-        /// Resume so many bytes below the threshold.
+        /// Resume this many bytes below the threshold.
         resume_offset: u64,
     },
 }

@@ -1,6 +1,6 @@
 //! Flow control of links: priority flow control (IEEE 802.1Qbb) and credits (InfiniBand).
 //!
-//! [`FlowControl`] is that of one switch. It keeps the state and says what is to be done; the switch does it.
+//! [`FlowControl`] is that of one switch. It keeps the state and returns what is to be done; the switch does it.
 
 mod credit_control;
 pub mod credits;
@@ -50,7 +50,7 @@ pub struct Frame {
     pub more: bool,
 }
 
-/// What a received pause frame asks of a port.
+/// The effect of a received pause frame on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
     /// Its pauses expire at this time.
@@ -118,7 +118,7 @@ impl FlowControl {
         }
     }
 
-    /// A packet left: whether its neighbour must be told to send more.
+    /// A packet left: whether its neighbour must be sent a resume or credits.
     pub fn must_resume(&mut self, ingress: Ingress, level: Level, link_is_up: bool) -> bool {
         match self {
             Self::None => false,
@@ -154,7 +154,7 @@ impl FlowControl {
         }
     }
 
-    /// It is priority flow control, and no neighbour is paused.
+    /// Whether it is priority flow control and no neighbour is paused.
     #[inline]
     pub fn pauses_nobody(&self) -> bool {
         matches!(self, Self::Pfc(pfc) if pfc.is_quiet())
@@ -171,7 +171,7 @@ impl FlowControl {
         paused.chain(credits.into_iter().flat_map(|credits| credits.blocked()))
     }
 
-    /// The neighbour of an ingress is kept from sending with reason: packets of it are here.
+    /// Whether the neighbour of an ingress is blocked because packets of it are queued here.
     pub fn keeps_paused(&self, ingress: Ingress) -> bool {
         match self {
             Self::None => false,

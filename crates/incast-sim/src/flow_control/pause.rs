@@ -1,60 +1,62 @@
-//! Pause frames: what one end of a link asks of the other, and what the other makes of it.
+//! Pause frames (IEEE 802.1Qbb): their content, and the pauses of the port that receives them.
 
 use crate::fabric::packet::{Kind, Packet};
 use incast_units::Time;
 use std::collections::VecDeque;
 
-/// The priority of pause frames: that of no queue.
+/// The priority of pause frames: they pass no queue.
 pub const NO_QUEUE: u8 = 8;
 
-/// What a pause frame says: IEEE 802.1Qbb's class-enable vector and its times.
+/// The content of a pause frame: IEEE 802.1Qbb's class-enable vector and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Priorities that it is about, one bit each.
-    pub about: u8,
-    /// Those of them that must pause; the others may go on.
+pub struct PauseFrame {
+    /// Priorities that it names, one bit each.
+    pub class_enable: u8,
+    /// Those of them that pause; the others resume.
     pub paused: u8,
-    /// For how long, unless told again; `None` until told otherwise.
+    /// How long the pauses last unless refreshed; `None`: until a resume.
     pub time: Option<Time>,
 }
 
 /// Times have 48 bits in a frame: more than four minutes.
 const MOST_TIME: u64 = (1 << 48) - 1;
 
-impl Notice {
-    /// The frame that says it.
+impl PauseFrame {
+    /// The frame with this content.
     pub fn packet(self, node: u32, bytes: u16) -> Packet {
         // It belongs to no flow and is not routed.
         let mut packet = Packet::new(Kind::Pause, node, 0, u32::MAX, u32::MAX);
         let time = self.time.map_or(0, |time| time.ps().clamp(1, MOST_TIME));
-        packet.control_mut().set_value(u64::from(self.about) | u64::from(self.paused) << 8 | time << 16);
+        packet
+            .control_mut()
+            .set_value(u64::from(self.class_enable) | u64::from(self.paused) << 8 | time << 16);
         packet.wire = bytes;
         packet.priority = NO_QUEUE;
         packet
     }
 
-    /// What a pause frame says.
+    /// Reads a pause frame.
     pub fn read(packet: &Packet) -> Self {
         let value = packet.control().value();
         let time = value >> 16;
         Self {
-            about: value as u8,
+            class_enable: value as u8,
             paused: (value >> 8) as u8,
             time: (time > 0).then_some(Time::from_ps(time)),
         }
     }
 
-    /// Priorities that may go on.
+    /// Priorities that resume.
     pub fn resumed(self) -> u8 {
-        self.about & !self.paused
+        self.class_enable & !self.paused
     }
 }
 
-/// What a port has been told: until it takes effect, and until it expires.
+/// Received pauses of a port: those that take effect later, and those in effect.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
-    /// With the time at which it takes effect, in order.
-    coming: VecDeque<(Time, Notice)>,
+pub struct ReceivedPauses {
+    /// Frames that take effect later, by time.
+    coming: VecDeque<(Time, PauseFrame)>,
     /// By priority.
     pauses: [Pause; 8],
 }
@@ -72,32 +74,32 @@ impl Default for Pause {
     }
 }
 
-impl Heard {
-    /// A notice takes effect later.
-    pub fn put_off(&mut self, at: Time, notice: Notice) {
-        self.coming.push_back((at, notice));
+impl ReceivedPauses {
+    /// A frame takes effect later.
+    pub fn defer(&mut self, at: Time, frame: PauseFrame) {
+        self.coming.push_back((at, frame));
     }
 
-    /// The next notice that takes effect by `now`.
-    pub fn due(&mut self, now: Time) -> Option<Notice> {
-        self.coming.pop_front_if(|(at, _)| *at <= now).map(|(_, notice)| notice)
+    /// The next frame that takes effect by `now`.
+    pub fn due(&mut self, now: Time) -> Option<PauseFrame> {
+        self.coming.pop_front_if(|(at, _)| *at <= now).map(|(_, frame)| frame)
     }
 
-    /// A notice takes effect; returns when its pause expires.
-    pub fn apply(&mut self, now: Time, notice: Notice) -> Option<Time> {
-        let until = notice.time.map_or(Time::MAX, |time| now.saturating_add(time));
-        for priority in (0..8u8).filter(|priority| notice.about & 1 << priority != 0) {
+    /// A frame takes effect. Returns when its pauses expire.
+    pub fn apply(&mut self, now: Time, frame: PauseFrame) -> Option<Time> {
+        let until = frame.time.map_or(Time::MAX, |time| now.saturating_add(time));
+        for priority in (0..8u8).filter(|priority| frame.class_enable & 1 << priority != 0) {
             let pause = &mut self.pauses[usize::from(priority)];
-            if notice.paused & 1 << priority == 0 {
+            if frame.paused & 1 << priority == 0 {
                 *pause = Pause::default();
             } else {
                 *pause = Pause { since: pause.since.min(now), until };
             }
         }
-        (notice.paused & notice.about != 0 && until < Time::MAX).then_some(until)
+        (frame.paused & frame.class_enable != 0 && until < Time::MAX).then_some(until)
     }
 
-    /// Priorities whose pause expires by `now`; they are forgotten.
+    /// Removes and returns the priorities whose pause expires by `now`.
     pub fn expire(&mut self, now: Time) -> u8 {
         let mut mask = 0;
         for (priority, pause) in self.pauses.iter_mut().enumerate() {
@@ -109,13 +111,13 @@ impl Heard {
         mask
     }
 
-    /// Since when a priority has been paused without a break.
+    /// Since when a priority has been paused without interruption.
     pub fn since(&self, priority: u8) -> Option<Time> {
         Some(self.pauses[usize::from(priority)].since).filter(|since| *since < Time::MAX)
     }
 
-    /// The link went down: nothing of it counts any more.
-    pub fn forget(&mut self) {
+    /// The link went down: clears all pauses.
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
@@ -125,34 +127,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_says_what_was_meant() {
+    fn a_pause_frame_survives_its_packet() {
         for time in [None, Some(Time::from_ps(1)), Some(Time::from_us(335))] {
-            let notice = Notice { about: 0b1001, paused: 0b1000, time };
-            assert_eq!(Notice::read(&notice.packet(7, 64)), notice);
-            assert_eq!(notice.resumed(), 1);
+            let frame = PauseFrame { class_enable: 0b1001, paused: 0b1000, time };
+            assert_eq!(PauseFrame::read(&frame.packet(7, 64)), frame);
+            assert_eq!(frame.resumed(), 1);
         }
     }
 
     #[test]
     fn pauses_expire_unless_refreshed() {
         let at = Time::from_us;
-        let mut heard = Heard::default();
-        let pause = |mask, time| Notice { about: mask, paused: mask, time: Some(at(time)) };
-        assert_eq!(heard.apply(at(1), pause(0b11, 5)), Some(at(6)));
-        assert_eq!(heard.apply(at(4), pause(0b01, 5)), Some(at(9)));
-        assert_eq!((heard.expire(at(6)), heard.since(0), heard.since(1)), (0b10, Some(at(1)), None));
-        assert_eq!(heard.apply(at(7), Notice { about: 1, paused: 0, time: None }), None);
-        assert_eq!((heard.expire(at(20)), heard.since(0)), (0, None));
+        let mut pauses = ReceivedPauses::default();
+        let pause = |mask, time| PauseFrame { class_enable: mask, paused: mask, time: Some(at(time)) };
+        assert_eq!(pauses.apply(at(1), pause(0b11, 5)), Some(at(6)));
+        assert_eq!(pauses.apply(at(4), pause(0b01, 5)), Some(at(9)));
+        assert_eq!((pauses.expire(at(6)), pauses.since(0), pauses.since(1)), (0b10, Some(at(1)), None));
+        assert_eq!(pauses.apply(at(7), PauseFrame { class_enable: 1, paused: 0, time: None }), None);
+        assert_eq!((pauses.expire(at(20)), pauses.since(0)), (0, None));
     }
 
     #[test]
-    fn notices_take_effect_in_their_order() {
-        let mut heard = Heard::default();
-        let notice = |paused| Notice { about: 1, paused, time: None };
-        heard.put_off(Time::from_us(2), notice(1));
-        heard.put_off(Time::from_us(3), notice(0));
-        assert_eq!(heard.due(Time::from_us(1)), None);
-        assert_eq!(heard.due(Time::from_us(2)), Some(notice(1)));
-        assert_eq!((heard.due(Time::from_us(2)), heard.due(Time::from_us(3))), (None, Some(notice(0))));
+    fn frames_take_effect_in_order() {
+        let mut pauses = ReceivedPauses::default();
+        let frame = |paused| PauseFrame { class_enable: 1, paused, time: None };
+        pauses.defer(Time::from_us(2), frame(1));
+        pauses.defer(Time::from_us(3), frame(0));
+        assert_eq!(pauses.due(Time::from_us(1)), None);
+        assert_eq!(pauses.due(Time::from_us(2)), Some(frame(1)));
+        assert_eq!((pauses.due(Time::from_us(2)), pauses.due(Time::from_us(3))), (None, Some(frame(0))));
     }
 }

@@ -1,7 +1,7 @@
 //! Permission of a port to send, by priority.
 //!
-//! Whoever may forbid sending (PFC, credits) goes through here. What is forbidden waits in its queue; other
-//! priorities go on.
+//! PFC and credits forbid priorities. Packets of a forbidden priority wait in their queue; other priorities may
+//! send.
 
 use incast_units::Time;
 

@@ -8,7 +8,7 @@ pub use super::limits::{Bounds, Limits, Rules};
 use super::{
     Applied, Due, Frame,
     limits::ALPHA_BITS,
-    pause::{Heard, Notice},
+    pause::{PauseFrame, ReceivedPauses},
 };
 use crate::{
     config::{Buffer, Expiry},
@@ -45,12 +45,12 @@ struct Port {
     advertised: u8,
     /// When the next refresh is due, where pauses expire.
     refresh: Time,
-    /// What the neighbour's pause frames ask of this port.
-    received: Heard,
+    /// Pauses received from the neighbour.
+    received: ReceivedPauses,
 }
 
 impl PauseControl {
-    /// Of a switch with links of these rates and delays, and this buffer.
+    /// PFC of a switch with links of these rates and delays, and this buffer.
     pub fn new(rules: &Rules, links: &[(Rate, Time)], buffer: Buffer) -> Self {
         Self {
             accounts: Accounts::new(rules, links, buffer),
@@ -62,7 +62,7 @@ impl PauseControl {
         }
     }
 
-    /// What is counted by ingress.
+    /// The counts by ingress.
     #[inline]
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
@@ -128,12 +128,14 @@ impl PauseControl {
     /// expire all pauses anew.
     pub fn take_frame(&mut self, port: usize, node: u32, now: Time) -> Option<Frame> {
         let Port { requested, advertised, .. } = self.ports[port];
-        let about = if self.expiry.is_some() { requested | advertised } else { requested ^ advertised };
-        if about == 0 {
+        let class_enable =
+            if self.expiry.is_some() { requested | advertised } else { requested ^ advertised };
+        if class_enable == 0 {
             return None;
         }
         let time = self.expiry.map(|expiry| expiry.after);
-        let packet = Notice { about, paused: requested & about, time }.packet(node, self.frame);
+        let packet =
+            PauseFrame { class_enable, paused: requested & class_enable, time }.packet(node, self.frame);
         self.change(port, |port| port.advertised = requested);
         let refresh = self.expiry.filter(|_| requested != 0).map(|expiry| now + expiry.refresh);
         if let Some(refresh) = refresh {
@@ -142,31 +144,31 @@ impl PauseControl {
         Some(Frame { packet, refresh, more: false })
     }
 
-    /// The refresh that was scheduled for `now` is still wanted.
+    /// Whether the refresh that was scheduled for `now` is still due.
     pub fn wants_refresh(&self, port: usize, now: Time) -> bool {
         self.ports[port].refresh == now && self.ports[port].advertised != 0
     }
 
     /// A pause frame arrived at a port. `Ok` if it takes effect at once, else when it does.
     pub fn receive(&mut self, port: usize, packet: &Packet, now: Time) -> Result<Applied, Time> {
-        let notice = Notice::read(packet);
+        let frame = PauseFrame::read(packet);
         if self.response_delay > Time::ZERO {
             let at = now + self.response_delay;
-            self.ports[port].received.put_off(at, notice);
+            self.ports[port].received.defer(at, frame);
             return Err(at);
         }
-        Ok(self.apply(port, notice, now))
+        Ok(self.apply(port, frame, now))
     }
 
     /// The next pause frame of a port that takes effect by `now`.
     pub fn take_effect(&mut self, port: usize, now: Time) -> Option<Applied> {
-        let notice = self.ports[port].received.due(now)?;
-        Some(self.apply(port, notice, now))
+        let frame = self.ports[port].received.due(now)?;
+        Some(self.apply(port, frame, now))
     }
 
-    fn apply(&mut self, port: usize, notice: Notice, now: Time) -> Applied {
-        let expiry = self.ports[port].received.apply(now, notice);
-        Applied { expiry, pause: notice.paused, resume: notice.resumed() }
+    fn apply(&mut self, port: usize, frame: PauseFrame, now: Time) -> Applied {
+        let expiry = self.ports[port].received.apply(now, frame);
+        Applied { expiry, pause: frame.paused, resume: frame.resumed() }
     }
 
     /// Priorities of a port whose received pause has expired by `now`.
@@ -174,9 +176,9 @@ impl PauseControl {
         self.ports[port].received.expire(now)
     }
 
-    /// The link of a port went down or came up: both ends forget the pause state.
+    /// The link of a port went down or came up: both ends clear the pause state.
     pub fn reset(&mut self, port: usize) {
-        self.ports[port].received.forget();
+        self.ports[port].received.clear();
         self.change(port, |port| (port.advertised, port.refresh) = (0, Time::ZERO));
     }
 
@@ -194,7 +196,8 @@ impl PauseControl {
         })
     }
 
-    /// The neighbour of an ingress is paused with reason: a pause is requested, and packets of it are here.
+    /// Whether the neighbour of an ingress is paused rightly: a pause is requested, and packets of it are queued
+    /// here.
     pub fn keeps_paused(&self, ingress: Ingress) -> bool {
         self.ports[usize::from(ingress.port)].requested & 1 << ingress.priority != 0
             && self.accounts.bytes(ingress) > 0
@@ -223,7 +226,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Of a switch with ports of these rates and delays.
+    /// The counts of a switch with ports of these rates and delays.
     pub fn new(rules: &Rules, ports: &[(Rate, Time)], buffer: Buffer) -> Self {
         Self {
             lossless: rules.lossless,
@@ -363,7 +366,7 @@ impl Accounts {
     }
 }
 
-/// Alpha, times 2^20, of so many bytes.
+/// `bytes` times alpha, which is given in units of 2^-20.
 #[inline]
 fn part(bytes: u64, alpha: u64) -> u64 {
     u64::try_from((u128::from(bytes) * u128::from(alpha)) >> ALPHA_BITS).unwrap_or(u64::MAX)
@@ -488,8 +491,8 @@ mod tests {
     }
 
     proptest! {
-        /// No ingress takes more than its own and the shared buffer, what it may not have it does not get, everything
-        /// comes back, and what was put off makes thresholds look nearer, never farther.
+        /// No ingress takes more than its own and the shared buffer, refused packets take nothing, all buffer is
+        /// returned, and departures not yet carried out can only make thresholds appear nearer.
         #[test]
         fn buffer_is_shared_out_and_comes_back(
             steps in proptest::collection::vec((0u16..3, 0u8..2, 64u64..1500, any::<bool>()), 1..300),

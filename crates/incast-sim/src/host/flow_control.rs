@@ -8,7 +8,7 @@ use crate::{
     },
     flow_control::{
         credits::{Update, blocks},
-        pause::Notice,
+        pause::PauseFrame,
     },
     probe::EventKind,
     switch::{LINK_UP, NEW_EPOCH},
@@ -42,25 +42,25 @@ impl Host<'_> {
     #[inline(never)]
     pub(super) fn on_pause_frame(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(rules) = &self.settings.pfc else { return };
-        let notice = Notice::read(packet);
+        let frame = PauseFrame::read(packet);
         if rules.pfc.response_delay > Time::ZERO {
             let at = context.now() + rules.pfc.response_delay;
-            self.nic.heard.put_off(at, notice);
+            self.nic.received.defer(at, frame);
             context.schedule(at, self.event(class::PAUSE, pause::EFFECT));
         } else {
-            self.apply_pause_frame(notice, context);
+            self.apply_pause_frame(frame, context);
         }
     }
 
     /// A pause frame takes effect.
-    fn apply_pause_frame(&mut self, notice: Notice, context: &mut impl NodeContext) {
+    fn apply_pause_frame(&mut self, frame: PauseFrame, context: &mut impl NodeContext) {
         let now = context.now();
-        if let Some(expiry) = self.nic.heard.apply(now, notice) {
+        if let Some(expiry) = self.nic.received.apply(now, frame) {
             context.schedule(expiry, self.event(class::PAUSE, pause::EXPIRY));
         }
-        self.pause(notice.paused, now);
-        if notice.resumed() != 0 {
-            self.resume(notice.resumed(), context);
+        self.pause(frame.paused, now);
+        if frame.resumed() != 0 {
+            self.resume(frame.resumed(), context);
         }
     }
 
@@ -72,11 +72,11 @@ impl Host<'_> {
         }
         let now = context.now();
         if payload == pause::EFFECT {
-            while let Some(notice) = self.nic.heard.due(now) {
-                self.apply_pause_frame(notice, context);
+            while let Some(frame) = self.nic.received.due(now) {
+                self.apply_pause_frame(frame, context);
             }
         } else {
-            let expired = self.nic.heard.expire(now);
+            let expired = self.nic.received.expire(now);
             if expired != 0 {
                 self.resume(expired, context);
             }
@@ -96,7 +96,7 @@ impl Host<'_> {
             self.send_credited(context);
         }
         let lanes = self.lanes();
-        let has_update = self.nic.credits.as_ref().is_some_and(|end| end.has_news());
+        let has_update = self.nic.credits.as_ref().is_some_and(|end| end.has_update());
         if has_update || self.nic.has_ready_flow() || self.nic.next_credited(lanes).is_some() {
             self.plan_departure(context);
         }
@@ -151,7 +151,7 @@ impl Host<'_> {
     fn spend_credits(&mut self, lane: u8, wire: u16, context: &mut impl NodeContext) {
         let Some(end) = &mut self.nic.credits else { return };
         end.spend(lane, blocks(wire));
-        if !end.reminder && end.misses_credits() {
+        if !end.reminder && end.lacks_credits() {
             self.plan_reminder(context);
         }
     }
@@ -171,7 +171,7 @@ impl Host<'_> {
     pub(super) fn on_credit_update(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(end) = &mut self.nic.credits else { return };
         let update = Update::read(packet);
-        end.hear(update);
+        end.on_update(update);
         if end.unblock(update.lane) {
             self.resume(1 << update.lane, context);
         }
@@ -189,8 +189,8 @@ impl Host<'_> {
     fn on_reminder(&mut self, context: &mut impl NodeContext) {
         let Some(end) = &mut self.nic.credits else { return };
         end.reminder = false;
-        if self.nic.link.is_up() && end.misses_credits() {
-            end.ask();
+        if self.nic.link.is_up() && end.lacks_credits() {
+            end.request();
             self.plan_reminder(context);
             self.pump(context);
         }
@@ -209,12 +209,12 @@ impl Host<'_> {
         self.nic.link.switch(up);
         self.nic.input.switch(now, up);
         if self.settings.pfc.is_some() {
-            self.nic.heard.forget();
+            self.nic.received.clear();
             self.allow(u8::MAX, now);
         }
         if let Some(end) = &mut self.nic.credits {
             end.reset(up);
-            let reminds = up && !end.reminder && end.misses_credits();
+            let reminds = up && !end.reminder && end.lacks_credits();
             self.allow(u8::MAX, now);
             if reminds {
                 self.plan_reminder(context);

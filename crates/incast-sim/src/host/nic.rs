@@ -8,7 +8,7 @@ use crate::{
     },
     flow_control::{
         credits::{End, Rules, blocks},
-        pause::Heard,
+        pause::ReceivedPauses,
         permission::{PauseRecord, Permission},
     },
     sender::QueuePlace,
@@ -32,8 +32,8 @@ pub struct Nic {
     pub permission: Permission,
     /// For how long not everything could be.
     pub pauses: PauseRecord,
-    /// What the switch has asked for.
-    pub heard: Box<Heard>,
+    /// Pauses received from the switch.
+    pub received: Box<ReceivedPauses>,
     /// Credits of the link, where there are some.
     pub credits: Option<Box<End>>,
     /// A departure event is pending.
@@ -67,7 +67,7 @@ impl Nic {
             input,
             permission: Permission::default(),
             pauses: PauseRecord::default(),
-            heard: Box::default(),
+            received: Box::default(),
             departure: false,
             answered: false,
             control: Queue::default(),

@@ -65,7 +65,7 @@ impl Host<'_> {
 
     /// Priorities that its switch has paused, or has no buffer for, and since when.
     pub fn paused(&self) -> impl Iterator<Item = (u8, Time)> {
-        let paused = (0..8u8).filter_map(|priority| Some((priority, self.nic.heard.since(priority)?)));
+        let paused = (0..8u8).filter_map(|priority| Some((priority, self.nic.received.since(priority)?)));
         paused.chain(self.nic.credits.iter().flat_map(|end| end.blocked()))
     }
 

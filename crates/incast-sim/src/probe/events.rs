@@ -52,7 +52,7 @@ impl EventRecord {
     pub const NO_FLOW: u32 = u32::MAX;
 }
 
-/// Recorded events of one node; records nothing unless asked to.
+/// Recorded events of one node; records nothing unless enabled.
 #[derive(Debug, Default)]
 pub struct Recorder {
     /// Whether to record anything.
@@ -105,7 +105,7 @@ impl Recorder {
         }
     }
 
-    /// Records that a packet has to wait in a queue of `found` bytes; `marked` says that it was marked just now.
+    /// Records that a packet has to wait in a queue of `found` bytes; `marked`: it has just been marked.
     #[inline]
     pub fn queued(&mut self, time: Time, port: u16, found: u64, packet: &Packet, mark: Codepoint) {
         if let Some(trace) = &mut self.trace {

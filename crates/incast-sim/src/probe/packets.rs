@@ -74,7 +74,7 @@ pub struct PacketFacts {
     pub priority: u8,
     /// It may be marked.
     pub ecn_capable: bool,
-    /// What it is marked with; a congestion notification, which says what others were marked with, never is.
+    /// Its codepoint; none for congestion notifications, which report the codepoints of other packets.
     pub codepoint: Codepoint,
     /// Host that sent this packet.
     pub source: u32,

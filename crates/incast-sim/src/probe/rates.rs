@@ -11,13 +11,13 @@ pub struct RateSample {
     pub source: u32,
     /// Number of the flow at its source.
     pub sequence: u32,
-    /// Pace that the law assigns, and no more than its window lets through in a base RTT; or window / smoothed RTT for laws without pacing.
-    /// On the wire with a pace, payload without, in bit/s.
+    /// Pacing rate that the law assigns, at most what its window permits in a base RTT; window / smoothed RTT for
+    /// laws without pacing. On the wire with a pace, payload without, in bit/s.
     pub assigned_bps: u64,
     /// Acknowledged payload since the last sample, in bit/s.
     pub measured_bps: u64,
     /// Window in bytes; `u64::MAX` without.
     pub window_bytes: u64,
-    /// What the law believes about its path ([`incast_cc::law::SenderLaw::estimate`]).
+    /// The law's estimate of its path ([`incast_cc::law::SenderLaw::estimate`]).
     pub estimate: Option<f32>,
 }

@@ -66,8 +66,8 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver wants `count` packets from `first` on: those of them in flight are lost and go before everything
-    /// else. Returns how many, and the first.
+    /// The receiver requests `count` packets from `first` on: those of them in flight are lost and go before
+    /// everything else. Returns how many, and the first.
     #[cold]
     pub fn on_resend(&mut self, first: u32, count: u32) -> Acked {
         match self {

@@ -72,7 +72,7 @@ pub enum PinError {
     /// Two nodes that are not neighbours, or not on a shortest path.
     #[error("no shortest path to {2} leads from {0} to {1}")]
     Step(String, String, String),
-    /// More paths than a number can tell apart.
+    /// More paths than a number can name.
     #[error("there are more than 65,536 equal-cost paths from {0} to {1}")]
     TooMany(String, String),
 }

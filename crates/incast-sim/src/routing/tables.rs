@@ -7,7 +7,8 @@ use thiserror::Error;
 
 const FAR: u32 = u32::MAX;
 
-/// Sets of ports that a table can tell apart: the one without a port, each port alone, and those of several ports.
+/// Number of different sets of ports in a table: the one without a port, each port alone, and those of several
+/// ports.
 const MOST_SETS: usize = 1 << 16;
 
 /// A switch has more different sets of equal-cost ports than its table can hold.

@@ -110,7 +110,7 @@ impl Pacer {
         acked_before > self.limited_until
     }
 
-    /// The window assigned, and the rate in bit/s: the pace, but no more than the window lets through in a base RTT;
+    /// The window assigned, and the rate in bit/s: the pacing rate, at most what the window permits in a base RTT;
     /// without pacing, the window over the smoothed RTT.
     pub fn assigned(&self, rtt: Time, path: &Path) -> (u64, u64) {
         let rate = if self.pace > 0.0 {
@@ -122,8 +122,8 @@ impl Pacer {
     }
 }
 
-/// What a window lets through on the wire in a base RTT, in bit/s: no less than a packet, as a sender always has one in
-/// flight. A window counts payload, a pace what is on the wire.
+/// The rate on the wire that a window permits in a base RTT, in bit/s: no less than a packet, as a sender always
+/// has one in flight. A window counts payload, a pace what is on the wire.
 fn window_rate(window: u64, path: &Path) -> f64 {
     if window == u64::MAX || path.base_rtt == Time::ZERO {
         return f64::INFINITY;

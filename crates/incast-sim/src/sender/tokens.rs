@@ -1,4 +1,4 @@
-//! Tokens: each lets one packet of a flow go, within its lifetime.
+//! Tokens: each permits one packet of a flow, within its lifetime.
 
 use incast_cc::scheduler::TokenName;
 use incast_units::Time;
@@ -52,7 +52,7 @@ impl Tokens {
         self.lasting > 0 || !self.expiring.is_empty()
     }
 
-    /// Uses a token, rather one that expires, and says its name; [`Self::any`] has just said that there is one.
+    /// Uses a token, one that expires first, and returns its id. [`Self::any`] must have returned true.
     #[inline]
     pub fn take(&mut self) -> Option<TokenName> {
         let Some((_, name)) = self.expiring.pop_front() else {

@@ -198,7 +198,7 @@ impl Plan {
             Class {
                 law: class.law.clone(),
                 law_at: class.law_at.clone(),
-                // Where nothing is acknowledged but all of it, the receiver asks for what is missing by name.
+                // Where only whole flows are acknowledged, the receiver requests missing packets by number.
                 recovery: match transport.acknowledges {
                     Acknowledges::Packets => class.recovery,
                     Acknowledges::Flows => Recovery::SelectiveRepeat,

@@ -68,7 +68,7 @@ pub(super) fn used_priorities(fabric: Fabric<'_>) -> u8 {
     used & u8::MAX >> (8 - switch.class_priorities().clamp(1, 8))
 }
 
-/// Bytes of the largest frame of any flow: any can be the one in service when a frame of flow control wants to leave.
+/// Bytes of the largest frame of any flow: any can be in service when a frame of flow control is ready.
 pub(super) fn largest_frame(fabric: Fabric<'_>) -> u64 {
     let largest = |class: &ClassConfig| {
         let format = &class.format;

@@ -20,7 +20,7 @@ pub struct Partition {
 const LEAST_LOOKAHEADS: [Time; 4] =
     [Time::from_ns(250), Time::from_ns(100), Time::from_ns(50), Time::from_ns(20)];
 
-/// A domain of this size is small, whatever the fabric.
+/// A domain of this size is small in any fabric.
 const SMALL: usize = 64;
 
 impl Partition {

@@ -92,7 +92,7 @@ impl Aqm {
         self.leads_to_host[port]
     }
 
-    /// The codepoint that says of a class's packets that they were marked at a port.
+    /// The codepoint of packets of a class that are marked at a port.
     #[inline]
     pub fn codepoint(&self, port: usize, class: &Class) -> Codepoint {
         if self.is_edge(port) && class.tells_edge_marks {

@@ -64,7 +64,8 @@ impl Switch<'_> {
 
     // ---- What flow control advertises -------------------------------------------------------------------------
 
-    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be told that it may send.
+    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be sent a resume
+    /// or credits.
     #[inline]
     pub(super) fn update_neighbour(&mut self, ingress: Ingress, context: &mut impl NodeContext) {
         if self.flow_control.counts(ingress) {
@@ -317,7 +318,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Schedules the event at which a port asks for credits that may have been lost.
+    /// Schedules the event at which a port requests credits that may have been lost.
     fn plan_reminder(&mut self, port: usize, after: Option<Time>, context: &mut impl NodeContext) {
         if let Some(after) = after {
             let at = context.now().saturating_add(after);

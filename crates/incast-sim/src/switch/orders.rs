@@ -142,7 +142,7 @@ impl Switch<'_> {
         self.run_orders(context);
     }
 
-    /// A packet finds its port idle, and the agent of that port wants to see it.
+    /// A packet finds its port idle, and the agent of that port is called.
     #[inline(never)]
     pub(super) fn pass_by_agent(
         &mut self,
@@ -205,7 +205,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Marks a packet and notifies its source, as the agent wants.
+    /// Marks a packet and notifies its source, according to the agent's verdict.
     fn apply_verdict(
         &mut self,
         port: usize,

@@ -11,7 +11,7 @@ pub const MAX_CABLES: u32 = 1 << 22;
 pub const MAX_PORTS: u32 = 65_535;
 /// Slowest link: slower ones would overflow simulated time.
 pub const MIN_RATE: Rate = Rate::from_bps(1_000);
-/// Fastest link: on faster ones the smallest frame would take less than the clock's resolution allows to tell apart.
+/// Fastest link: on faster ones the transmission time of the smallest frame would be below the clock's resolution.
 pub const MAX_RATE: Rate = Rate::from_gbps(100_000);
 /// Longest propagation delay of a link.
 pub const MAX_DELAY: Time = Time::from_ms(10_000);
