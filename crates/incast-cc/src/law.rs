@@ -25,6 +25,8 @@ pub enum Framing {
 
 /// How a law's transport recovers from loss unless the scenario says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Recovery {
     /// Only what was lost is sent again.
     SelectiveRepeat,

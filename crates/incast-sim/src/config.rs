@@ -1,5 +1,6 @@
 //! Everything a simulation is made of.
 
+pub use crate::fabric::trim::config::{Limit, Trim, Victim};
 use crate::{
     application::{Application, FlowSpec},
     fabric::{format::Format, packet::GAP},
@@ -13,9 +14,12 @@ use incast_cc::{
     registry::{AgentParameters, LawParameters, Scheduler, UnderlayParameters},
 };
 use incast_units::{Bytes, Rate, Rounding, Time};
-use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, Unexpected, Visitor},
+};
+use std::{borrow::Cow, fmt, str::FromStr};
 use thiserror::Error;
 
 /// One simulation: a fabric, its hosts, the flows, and what to measure.
@@ -60,17 +64,40 @@ impl Config {
 }
 
 /// How frames lie on all links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Wire {
-    /// Bytes on a link that belong to no frame.
+    /// Bytes on a link that belong to no frame, 0 to 1,000. Default: 20, Ethernet's preamble and gap; 0 with
+    /// `profile = "hpcc-lineage"`.
+    #[serde(with = "Ranged::<0, 1000>")]
+    #[schemars(with = "Bytes", extend("default" = "20B"))]
     pub gap: u32,
-    /// What becomes of fractions of transmission times and of the gaps of paced flows.
+    /// What becomes of fractions of transmission times and of the gaps of paced flows. Default: `"exact"`; `"whole-ns"` with
+    /// `profile = "hpcc-lineage"`.
     pub rounding: Rounding,
 }
 
 impl Default for Wire {
     fn default() -> Self {
         Self { gap: GAP, rounding: Rounding::Exact }
+    }
+}
+
+/// A number of bytes in a scenario, a size such as `"64B"` from `LEAST` to `MOST`; for `serde(with)`.
+struct Ranged<const LEAST: u64, const MOST: u64>;
+
+impl<const LEAST: u64, const MOST: u64> Ranged<LEAST, MOST> {
+    fn deserialize<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
+        let size = Bytes::deserialize(deserializer)?;
+        let fits = Some(size.get()).filter(|bytes| (LEAST..=MOST).contains(bytes));
+        fits.and_then(|bytes| T::try_from(bytes).ok()).ok_or_else(|| {
+            let allowed = format!("{LEAST}B to {MOST}B");
+            D::Error::invalid_value(Unexpected::Other(&size.to_string()), &allowed.as_str())
+        })
+    }
+
+    fn serialize<S: Serializer, T: Copy + Into<u64>>(bytes: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Bytes::new((*bytes).into()))
     }
 }
 
@@ -163,46 +190,6 @@ pub enum Buffer {
     },
     /// No limit.
     Unlimited,
-}
-
-/// Packet trimming: a data packet that finds its queue full loses its payload; its header goes on, ahead of data.
-///
-/// Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
-/// SIGCOMM 2017 (NDP), sections 3.1 and 3.2. Which packets may be trimmed is up to their class.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trim {
-    /// What may wait in a data queue: that of each priority below the highest.
-    pub queue: Limit,
-    /// What may wait in the header queue: priority 0, for trimmed headers and control packets.
-    pub headers: Limit,
-    /// Who loses its payload when the data queue is full.
-    pub victim: Victim,
-    /// While data waits, so many packets of the header queue go before each data packet; `None` for all of them.
-    pub header_weight: Option<u32>,
-    /// A trimmed header that finds the header queue full goes back to its sender; otherwise it is dropped.
-    pub return_to_sender: bool,
-}
-
-/// How much may wait in a queue, the packet in service not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// So many packets.
-    Packets(u32),
-    /// So many frame bytes.
-    Bytes(u64),
-}
-
-/// Who loses its payload when a data queue is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Victim {
-    /// The packet that arrives.
-    Arriving,
-    /// The last packet that waits; the one that arrives takes its place.
-    Tail,
-    /// Either, with probability 1/2.
-    #[default]
-    Either,
 }
 
 /// ECN marking of the egress queue, in bytes of the packet's own priority.
@@ -332,7 +319,7 @@ pub struct Credits {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update: Option<Bytes>,
     /// Size of a flow control packet.
-    #[serde(with = "control_frame")]
+    #[serde(with = "Ranged::<1, 9216>")]
     #[schemars(with = "Bytes")]
     pub frame: u16,
     /// On links that lose packets: a sender without credits requests them after this time. Default: 65,536 symbol times of a
@@ -348,27 +335,6 @@ impl Default for Credits {
     /// Packets of 6 bytes, as IBA has them, a deadlock after 10 ms, the rest as computed.
     fn default() -> Self {
         Self { buffer: None, update: None, frame: 6, refresh: None, deadlock_after: Some(Time::from_ms(10)) }
-    }
-}
-
-/// Sizes of pause frames and flow control packets in a scenario.
-mod control_frame {
-    use incast_units::Bytes;
-    use serde::{
-        Deserialize, Deserializer, Serializer,
-        de::{Error, Unexpected},
-    };
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-        let size = Bytes::deserialize(deserializer)?;
-        match size.get() {
-            bytes @ 1..=9_216 => Ok(bytes as u16),
-            _ => Err(D::Error::invalid_value(Unexpected::Other(&size.to_string()), &"1B to 9216B")),
-        }
-    }
-
-    pub fn serialize<S: Serializer>(bytes: &u16, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&Bytes::new(u64::from(*bytes)))
     }
 }
 
@@ -433,12 +399,62 @@ pub enum Threshold {
 }
 
 /// How much of the free memory one ingress may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Alpha {
-    /// Numerator and denominator.
-    Fixed(u32, u32),
     /// As in HPCC's simulator: 1/8 at the hosts' rate and below, twice as much for each doubling of the rate, at most 1.
+    #[default]
     ByRate,
+    /// The same for all ports, in units of 2^-20.
+    Fixed(f64),
+}
+
+impl<'de> Deserialize<'de> for Alpha {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrRule;
+        impl Visitor<'_> for NumberOrRule {
+            type Value = Alpha;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or \"by-rate\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Alpha, E> {
+                match text {
+                    "by-rate" => Ok(Alpha::ByRate),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Alpha, E> {
+                Ok(Alpha::Fixed(number))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Alpha, E> {
+                Ok(Alpha::Fixed(number as f64))
+            }
+        }
+        deserializer.deserialize_any(NumberOrRule)
+    }
+}
+
+impl Serialize for Alpha {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::ByRate => serializer.serialize_str("by-rate"),
+            Self::Fixed(alpha) => serializer.serialize_f64(*alpha),
+        }
+    }
+}
+
+impl JsonSchema for Alpha {
+    fn schema_name() -> Cow<'static, str> {
+        "Alpha".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Part of the free memory.",
+            "anyOf": [
+                { "type": "number", "description": "The same for all ports." },
+                { "const": "by-rate", "description": "HPCC's rule." },
+            ],
+        })
+    }
 }
 
 /// Memory of each port and lossless priority for what still arrives after a pause was decided on.

@@ -29,5 +29,6 @@ pub use config::{Config, ConfigError};
 pub use outcome::Outcome;
 pub use simulation::{
     Demand, Fabric, MemoryEstimate, Progress, base_path, base_path_of, check_channels, check_credits,
-    check_pfc, check_scheduler, credit_rules, estimate_memory, pfc_rules, simulate, simulate_observed,
+    check_pfc, check_scheduler, check_trim, credit_rules, estimate_memory, pfc_rules, simulate,
+    simulate_observed,
 };

@@ -331,7 +331,7 @@ fn links_may_change_at_the_very_instant_of_an_arrival() {
     let trimming = |mut config: Config| {
         config.switch.trim = Some(Trim {
             queue: Limit::Packets(4),
-            headers: Limit::Bytes(2_000),
+            header_queue: Some(Limit::Bytes(2_000)),
             victim: Victim::Either,
             header_weight: Some(10),
             return_to_sender: true,

@@ -172,7 +172,7 @@ fn no_packet_overtakes_another_where_nothing_is_lost() {
         if seed >= 4 {
             // A memory that all ports share, thresholds that follow what is free of it, and little of that.
             let threshold =
-                Threshold::Dynamic { alpha: Alpha::Fixed(1, 8), reserve: 4096, resume_offset: 3072 };
+                Threshold::Dynamic { alpha: Alpha::Fixed(0.125), reserve: 4096, resume_offset: 3072 };
             config.switch.pfc = Some(Pfc { threshold, ..pfc() });
             config.switch.buffer = Buffer::Shared { total: 1_200_000, alpha: (1, 1), reserve: 0 };
         }

@@ -31,7 +31,8 @@ const CASES: u32 = 1000;
 fn pfc() -> impl Strategy<Value = Pfc> {
     let alpha = prop_oneof![
         Just(Alpha::ByRate),
-        (1u32..9, 1u32..17).prop_map(|(numerator, denominator)| Alpha::Fixed(numerator, denominator)),
+        (1u32..9, 1u32..17)
+            .prop_map(|(numerator, denominator)| Alpha::Fixed(f64::from(numerator) / f64::from(denominator))),
     ];
     let threshold = prop_oneof![
         (1_000u64..200_000, 1u64..1_000).prop_map(|(xoff, part)| Threshold::Static {

@@ -17,7 +17,7 @@ fn ndp(topology: Topology, first_window: u64) -> Config {
     let mut config = config(topology, "ndp", &[("unscheduled", text(&format!("{packets}B")))]);
     config.switch.trim = Some(Trim {
         queue: Limit::Packets(8),
-        headers: Limit::Bytes(16 * u64::from(MTU)),
+        header_queue: Some(Limit::Bytes(16 * u64::from(MTU))),
         victim: Victim::Either,
         header_weight: Some(10),
         return_to_sender: true,
@@ -90,7 +90,7 @@ fn a_permutation_fills_all_links() {
 fn what_comes_back_is_sent_again() {
     let mut config = ndp(star(101), 10);
     if let Some(trim) = &mut config.switch.trim {
-        trim.headers = Limit::Bytes(2_000);
+        trim.header_queue = Some(Limit::Bytes(2_000));
     }
     config.flows = (1..101).map(|source| flow(source, 0, 100_000)).collect();
     let outcome = common::run(config);
@@ -126,7 +126,7 @@ proptest! {
         let topology = SingleSwitch { hosts: sizes.len() as u32 + 1, link: lossy }.build().expect("a good topology");
         let mut config = ndp(topology, first_window);
         if let Some(trim) = &mut config.switch.trim {
-            (trim.headers, trim.queue, trim.return_to_sender) = (Limit::Bytes(headers), Limit::Packets(queue), back);
+            (trim.header_queue, trim.queue, trim.return_to_sender) = (Some(Limit::Bytes(headers)), Limit::Packets(queue), back);
         }
         (config.seed, config.end) = (seed, Time::from_ms(600_000));
         let to_zero = sizes.iter().enumerate();

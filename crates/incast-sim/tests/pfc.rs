@@ -28,7 +28,7 @@ fn fixed(xoff: u64, xon: u64) -> Pfc {
 }
 
 fn dynamic() -> Pfc {
-    Pfc::new(Threshold::Dynamic { alpha: Alpha::Fixed(1, 8), reserve: 4096, resume_offset: 3072 })
+    Pfc::new(Threshold::Dynamic { alpha: Alpha::Fixed(0.125), reserve: 4096, resume_offset: 3072 })
 }
 
 fn shared(total: u64) -> Buffer {

@@ -17,7 +17,7 @@ const LAWS: [&str; 5] = ["ndp", "phost", "homa", "polo", "dasr"];
 fn with_trimming(config: &mut Config) {
     config.switch.trim = Some(Trim {
         queue: Limit::Packets(8),
-        headers: Limit::Bytes(16 * u64::from(MTU)),
+        header_queue: Some(Limit::Bytes(16 * u64::from(MTU))),
         victim: Victim::Either,
         header_weight: Some(10),
         return_to_sender: true,

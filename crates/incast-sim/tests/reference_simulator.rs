@@ -19,12 +19,12 @@ use incast_sim::{
     fabric::format::Format,
     outcome::Totals,
     simulate,
-    switch::scheduler::config::{Dwrr, Scheduling},
+    switch::scheduler::config::Scheduling,
     topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },
 };
-use incast_units::{Rate, Time};
+use incast_units::{Bytes, Rate, Time};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use reference::Summary;
 use std::fmt::Write as _;
@@ -273,7 +273,7 @@ fn trim() -> impl Strategy<Value = Option<Trim>> {
     let some = (limit(), limit(), victim, proptest::option::of(1u32..12)).prop_map(
         |(queue, headers, victim, header_weight)| Trim {
             queue,
-            headers,
+            header_queue: Some(headers),
             victim,
             header_weight,
             return_to_sender: false,
@@ -296,7 +296,7 @@ impl Schedule {
         let Some(strict) = self.strict else { return Scheduling::Strict };
         let strict = strict % priorities;
         let weights = self.weights[..usize::from(priorities - strict)].to_vec();
-        Scheduling::Dwrr(Dwrr { strict, weights, quantum: self.quantum })
+        Scheduling::StrictOverDwrr { strict, weights, quantum: self.quantum.map(Bytes::new) }
     }
 }
 

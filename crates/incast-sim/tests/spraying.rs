@@ -136,7 +136,7 @@ fn ndp(balancing: LoadBalancing) -> Outcome {
     config.switch.load_balancing = balancing;
     config.switch.trim = Some(Trim {
         queue: Limit::Packets(15),
-        headers: Limit::Bytes(2 * 15 * 4_166),
+        header_queue: Some(Limit::Bytes(2 * 15 * 4_166)),
         victim: Victim::Either,
         header_weight: Some(10),
         return_to_sender: true,

@@ -20,7 +20,7 @@ const CASES: u32 = 96;
 fn ndp() -> Trim {
     Trim {
         queue: Limit::Packets(8),
-        headers: Limit::Bytes(2 * 8 * 4_166),
+        header_queue: Some(Limit::Bytes(2 * 8 * 4_166)),
         victim: Victim::Either,
         header_weight: Some(10),
         return_to_sender: true,
@@ -118,7 +118,7 @@ fn headers_arrive_before_the_data_that_waited() {
 #[test]
 fn headers_without_room_go_back_once_or_are_dropped() {
     let run = |return_to_sender| {
-        let trim = Trim { headers: Limit::Packets(4), return_to_sender, ..ndp() };
+        let trim = Trim { header_queue: Some(Limit::Packets(4)), return_to_sender, ..ndp() };
         let mut config = trimming(star(41), "1GB", trim);
         incast(&mut config, 4096);
         config.probes.events = true;
@@ -184,7 +184,8 @@ fn what_cannot_be_is_refused() {
         refused(&|config| trim(config, Trim { queue: Limit::Packets(0), ..ndp() })).contains("trim.queue")
     );
     assert!(
-        refused(&|config| trim(config, Trim { headers: Limit::Bytes(0), ..ndp() })).contains("header_queue")
+        refused(&|config| trim(config, Trim { header_queue: Some(Limit::Bytes(0)), ..ndp() }))
+            .contains("header_queue")
     );
     assert!(
         refused(&|config| trim(config, Trim { header_weight: Some(0), ..ndp() })).contains("header_weight")
@@ -213,7 +214,7 @@ fn trim() -> impl Strategy<Value = Trim> {
     (limit(), limit(), victim, proptest::option::of(1u32..12), any::<bool>()).prop_map(
         |(queue, headers, victim, header_weight, return_to_sender)| Trim {
             queue,
-            headers,
+            header_queue: Some(headers),
             victim,
             header_weight,
             return_to_sender,

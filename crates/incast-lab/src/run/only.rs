@@ -1,7 +1,7 @@
 //! `--only scheme=marimo,load=0.4`: which of a scenario's runs are wanted.
 
 use super::RunError;
-use crate::scenario::Run;
+use crate::scenario::{Run, tree::nearest::nearest};
 use std::collections::BTreeMap;
 
 /// Conditions of `--only`. Values of one key are alternatives; all keys must hold.
@@ -54,12 +54,11 @@ impl Only {
             let known = facts(&runs, key);
             if known.is_empty() {
                 let keys = keys(&runs);
-                let message = format!("no such key; allowed: {}{}", keys.join(", "), nearest(key, &keys));
+                let message = format!("no such key; allowed: {}{}", keys.join(", "), hint(key, &keys));
                 return Err(RunError::Only { found: key.clone(), message });
             }
             if let Some(value) = values.iter().find(|value| !known.iter().any(|known| same(known, value))) {
-                let message =
-                    format!("no run has it; there is {}{}", known.join(", "), nearest(value, &known));
+                let message = format!("no run has it; there is {}{}", known.join(", "), hint(value, &known));
                 return Err(RunError::Only { found: format!("{key}={value}"), message });
             }
         }
@@ -108,26 +107,9 @@ fn same(a: &str, b: &str) -> bool {
     a == b || a.parse::<f64>().ok().zip(b.parse::<f64>().ok()).is_some_and(|(a, b)| a == b)
 }
 
-fn nearest(found: &str, allowed: &[String]) -> String {
-    let best = allowed.iter().map(|name| (distance(found, name), name)).min();
-    best.filter(|(distance, name)| *distance <= 1 + name.chars().count() / 3)
-        .map_or_else(String::new, |(_, name)| format!(" (did you mean \"{name}\"?)"))
-}
-
-/// Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+fn hint(found: &str, allowed: &[String]) -> String {
+    nearest(found, allowed.iter().map(String::as_str))
+        .map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"))
 }
 
 #[cfg(test)]
@@ -147,9 +129,8 @@ mod tests {
     #[test]
     fn typos_find_the_nearest_name() {
         let names = ["dctcp".to_owned(), "cubic".to_owned()];
-        assert_eq!(nearest("dctpc", &names), " (did you mean \"dctcp\"?)");
-        assert_eq!(nearest("zzzzzzzz", &names), "");
-        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
+        assert_eq!(hint("dctpc", &names), " (did you mean \"dctcp\"?)");
+        assert_eq!(hint("zzzzzzzz", &names), "");
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn senders_that_spray_expect_packets_in_any_order() {
 
 #[test]
 fn deficit_round_robin_has_a_weight_for_each_priority_that_is_not_strict() {
-    use incast_sim::switch::scheduler::config::{Dwrr, Scheduling};
+    use incast_sim::switch::scheduler::config::Scheduling;
     let scheduler = |text: &str| {
         let text = format!("pfc = false\npriorities = 4\n{text}");
         let scenario =
@@ -169,13 +169,14 @@ fn deficit_round_robin_has_a_weight_for_each_priority_that_is_not_strict() {
         assert_eq!(scheduler(strict), (Scheduling::Strict, Vec::new()));
     }
     let (all, lines) = scheduler("scheduler = { kind = \"dwrr\", weights = [4, 2, 1, 1] }");
-    assert_eq!(all, Scheduling::Dwrr(Dwrr { strict: 0, weights: vec![4, 2, 1, 1], quantum: None }));
+    assert_eq!(all, Scheduling::Dwrr { weights: vec![4, 2, 1, 1], quantum: None });
     let line = "scheduler: deficit round robin with quanta of \
                 priority 0 16664 B, priority 1 8332 B, priority 2 4166 B, priority 3 4166 B";
     assert_eq!(lines, [line]);
     let given = "scheduler = { kind = \"strict-over-dwrr\", weights = [3, 2, 1], quantum = \"1KB\" }";
-    let expected = Dwrr { strict: 1, weights: vec![3, 2, 1], quantum: Some(1000) };
-    assert_eq!(scheduler(given).0, Scheduling::Dwrr(expected));
+    let quantum = Some(incast_units::Bytes::new(1000));
+    let expected = Scheduling::StrictOverDwrr { strict: 1, weights: vec![3, 2, 1], quantum };
+    assert_eq!(scheduler(given).0, expected);
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn trimming_has_the_defaults_of_ndp() {
     };
     let defaults = Trim {
         queue: Limit::Packets(8),
-        headers: Limit::Bytes(2 * 8 * 4_166),
+        header_queue: Some(Limit::Bytes(2 * 8 * 4_166)),
         victim: Victim::Either,
         header_weight: Some(10),
         return_to_sender: true,
@@ -202,7 +203,7 @@ fn trimming_has_the_defaults_of_ndp() {
     let given = "trim = { queue = \"64KB\", victim = \"tail\", header_weight = \"strict\", return_to_sender = false }";
     let expected = Trim {
         queue: Limit::Bytes(64_000),
-        headers: Limit::Bytes(128_000),
+        header_queue: Some(Limit::Bytes(128_000)),
         victim: Victim::Tail,
         header_weight: None,
         return_to_sender: false,

@@ -102,9 +102,7 @@ impl Rules {
     /// Alpha times 2^20.
     fn alpha(&self, alpha: Alpha, rate: Rate) -> u64 {
         match alpha {
-            Alpha::Fixed(numerator, denominator) => {
-                (u64::from(numerator) << ALPHA_BITS) / u64::from(denominator.max(1))
-            }
+            Alpha::Fixed(alpha) => ((alpha * f64::from(1u32 << ALPHA_BITS)).round() as u64).max(1),
             Alpha::ByRate => {
                 let (mut shift, mut rate) = (3, rate.bps());
                 while rate > self.host_rate.bps() && shift > 0 {

@@ -461,7 +461,7 @@ mod tests {
     /// leaves first; and it goes on when it is far enough below the threshold again.
     #[test]
     fn a_dynamic_threshold_follows_the_free_buffer() {
-        let rules = rules(dynamic(Alpha::Fixed(1, 8)), Headroom::Bytes(1_000));
+        let rules = rules(dynamic(Alpha::Fixed(0.125)), Headroom::Bytes(1_000));
         // Two priorities of two ports have 4,096 and 1,000 each; 90,000 are shared.
         let policy = Buffer::Shared { total: 90_000 + 4 * 5_096, alpha: (1, 1), reserve: 0 };
         let mut buffer = SharedBuffer::new(policy, 0);
@@ -502,7 +502,7 @@ mod tests {
         ) {
             let threshold = match fixed {
                 Some(xoff) => Threshold::Static { xoff: crate::config::Size::Bytes(xoff), xon: None },
-                None => Threshold::Dynamic { alpha: Alpha::Fixed(alpha.0, alpha.1), reserve: 1000, resume_offset: 500 },
+                None => Threshold::Dynamic { alpha: Alpha::Fixed(f64::from(alpha.0) / f64::from(alpha.1)), reserve: 1000, resume_offset: 500 },
             };
             let rules = rules(threshold, Headroom::Bytes(headroom));
             let policy = Buffer::Shared { total: 70_000, alpha: (1, 1), reserve: 0 };

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     application::FlowSpec,
-    config::{Buffer, Config, ConfigError, Limit, LoadBalancing, SwitchConfig, Ties},
+    config::{Config, ConfigError, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -18,7 +18,6 @@ use crate::{
     fabric::{
         link::{Peer, Receiver, Transmitter},
         node::class,
-        queue::MOST_COUNTED,
     },
     host::Host,
     probe::PacketTrace,
@@ -98,7 +97,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(refuse("the cable of a link event", event.cable, "the index of a cable"));
     }
-    check_trim(switch)?;
+    scheduling::check_trim(switch)?;
     scheduling::check_scheduler(switch)?;
     for scheduler in &host.schedulers {
         if scheduler.priorities() > switch.priorities {
@@ -122,36 +121,6 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
     lossless::check_pfc(config.into())?;
     credits::check_credits(config.into())
-}
-
-/// What limits queues in packets.
-fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
-    if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
-        return Err(refuse("switch.buffer", "0 packets for each port", "at least 1"));
-    }
-    if let Buffer::PerPortPackets { packets: packets @ MOST_COUNTED.. } = switch.buffer {
-        return Err(refuse("switch.buffer", packets, "below 2^24 packets for each port"));
-    }
-    let Some(trim) = &switch.trim else { return Ok(()) };
-    if switch.priorities < 2 {
-        let allowed = "at least 2 where switches trim: 0 is that of headers, data has the others";
-        return Err(refuse("switch.priorities", switch.priorities, allowed));
-    }
-    for (what, limit) in [("switch.trim.queue", trim.queue), ("switch.trim.header_queue", trim.headers)] {
-        if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
-            return Err(refuse(what, 0, "above zero"));
-        }
-        if let Limit::Packets(packets @ MOST_COUNTED..) = limit {
-            return Err(refuse(what, packets, "below 2^24 packets"));
-        }
-    }
-    if trim.header_weight == Some(0) {
-        return Err(refuse("switch.trim.header_weight", 0, "at least one header for each data packet"));
-    }
-    if !switch.agent.is_none() {
-        return Err(refuse("switch.trim", "on, with an in-switch algorithm", "one of the two"));
-    }
-    Ok(())
 }
 
 /// What is worked out before the nodes exist.

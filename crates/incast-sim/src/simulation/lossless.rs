@@ -123,13 +123,6 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
         let found = format!("on, with {packets} packets for each port");
         return refuse("switch.pfc", found, "off, or a memory in bytes: flow control counts bytes");
     }
-    if fabric.switch.trim.is_some() {
-        return refuse(
-            "switch.pfc",
-            "on, with trimming".into(),
-            "one of the two: what is paused is not trimmed",
-        );
-    }
     if let Threshold::Dynamic { alpha, .. } = pfc.threshold {
         if !matches!(fabric.switch.buffer, Buffer::Shared { .. }) {
             return refuse(
@@ -138,10 +131,10 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
                 "static ones, or a memory that the ports share: dynamic thresholds are parts of what is free there",
             );
         }
-        if let Alpha::Fixed(numerator, denominator) = alpha
-            && (numerator == 0 || denominator == 0)
+        if let Alpha::Fixed(alpha) = alpha
+            && !(alpha > 0.0 && alpha <= 1024.0)
         {
-            return refuse("switch.pfc.alpha", format!("{numerator}/{denominator}"), "above 0");
+            return refuse("switch.pfc.alpha", alpha.to_string(), "above 0 and at most 1024, or \"by-rate\"");
         }
     }
     if let Headroom::RateTimesDelay(factor) = pfc.headroom

@@ -27,7 +27,7 @@ pub use channels::check_channels;
 pub use credits::{check_credits, credit_rules};
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
-pub use scheduling::check_scheduler;
+pub use scheduling::{check_scheduler, check_trim};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
-//! Whether the queues of switches can be scheduled as configured.
+//! Whether the queues of switches can be limited and scheduled as configured.
 
 use crate::{
-    config::{ConfigError, SwitchConfig},
-    switch::scheduler::config::{Dwrr, Scheduling},
+    config::{Buffer, ConfigError, Limit, SwitchConfig},
+    fabric::queue::MOST_COUNTED,
+    switch::scheduler::config::Dwrr,
 };
 
 /// The least quantum: with less, a decision would take many rounds.
@@ -17,8 +18,8 @@ fn refuse(what: &str, found: impl ToString, allowed: impl ToString) -> ConfigErr
 /// # Errors
 /// What is wrong.
 pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
-    let Scheduling::Dwrr(Dwrr { strict, weights, quantum }) = &switch.scheduler else { return Ok(()) };
-    if *strict >= switch.priorities {
+    let Some(Dwrr { strict, weights, quantum }) = switch.scheduler.dwrr() else { return Ok(()) };
+    if strict >= switch.priorities {
         let allowed = format!("below the {} priorities of the switches", switch.priorities);
         return Err(refuse("switch.scheduler.strict", strict, allowed));
     }
@@ -30,9 +31,9 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
     if weights.contains(&0) {
         return Err(refuse("switch.scheduler.weights", 0, "1 to 65535"));
     }
-    if let Some(quantum) = quantum.filter(|quantum| *quantum < LEAST_QUANTUM) {
+    if let Some(quantum) = quantum.filter(|quantum| quantum.get() < LEAST_QUANTUM) {
         let allowed = format!("at least {LEAST_QUANTUM}B, the shortest frame");
-        return Err(refuse("switch.scheduler.quantum", format!("{quantum}B"), allowed));
+        return Err(refuse("switch.scheduler.quantum", quantum, allowed));
     }
     if switch.virtual_channels > 1 {
         let allowed = "\"strict\" with virtual channels, which take turns themselves";
@@ -41,6 +42,48 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
     if switch.trim.as_ref().is_some_and(|trim| trim.header_weight.is_some()) {
         let allowed = "\"strict\", or switch.trim.header_weight = \"strict\": a weight of headers is a scheduler of its own";
         return Err(refuse("switch.scheduler", "deficit round robin", allowed));
+    }
+    Ok(())
+}
+
+/// Refuses limits of queues that nothing passes, and what trimming does not go together with.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
+    if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
+        return Err(refuse("switch.buffer", "0 packets for each port", "at least 1"));
+    }
+    if let Buffer::PerPortPackets { packets: packets @ MOST_COUNTED.. } = switch.buffer {
+        return Err(refuse("switch.buffer", packets, "below 2^24 packets for each port"));
+    }
+    let Some(trim) = &switch.trim else { return Ok(()) };
+    if switch.priorities < 2 {
+        let allowed = "at least 2 where switches trim: 0 is that of headers, data has the others";
+        return Err(refuse("switch.priorities", switch.priorities, allowed));
+    }
+    let headers = trim.header_queue.map(|limit| ("switch.trim.header_queue", limit));
+    for (what, limit) in [("switch.trim.queue", trim.queue)].into_iter().chain(headers) {
+        if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
+            return Err(refuse(what, 0, "1 packet or more, or a size"));
+        }
+        if let Limit::Packets(packets @ MOST_COUNTED..) = limit {
+            return Err(refuse(what, packets, "below 2^24 packets"));
+        }
+    }
+    if trim.header_weight == Some(0) {
+        return Err(refuse("switch.trim.header_weight", 0, "1 packet or more, or \"strict\""));
+    }
+    if !switch.agent.is_none() {
+        return Err(refuse(
+            "switch.trim",
+            "on, with an in-switch algorithm",
+            "switches that trim have no switch.agent",
+        ));
+    }
+    if switch.pfc.is_some() {
+        let allowed = "switches that trim have no switch.pfc: what is paused is not trimmed";
+        return Err(refuse("switch.trim", "on, with priority flow control", allowed));
     }
     Ok(())
 }

@@ -102,7 +102,10 @@ impl<'a> Switch<'a> {
             buffer,
             flow_control,
             aqm,
-            trimming: switch.trim.as_ref().map(|rules| Box::new(Trimming::new(rules, settings.seed, node))),
+            trimming: switch
+                .trim
+                .as_ref()
+                .map(|rules| Box::new(Trimming::new(rules, settings.full_frame(), settings.seed, node))),
             egress,
             agent: AgentHost::new(settings, node, &setups),
             hold: switch.agent.holds().then(|| Box::new(Hold::new(views, settings))),

@@ -84,7 +84,7 @@ impl Kind {
             || is_sampled;
         let forwards = switch.load_balancing == LoadBalancing::Ecmp
             && switch.trim.is_none()
-            && switch.scheduler.is_strict();
+            && switch.scheduler.dwrr().is_none();
         match (needs_all, forwards) {
             (true, _) => Self::All,
             (false, true) => Self::Forwarding,

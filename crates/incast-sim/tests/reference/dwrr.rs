@@ -1,7 +1,8 @@
 //! Deficit weighted round robin of one port, one queue at a time.
 
 use super::Packet;
-use incast_sim::{Config, switch::scheduler::config::Scheduling};
+use incast_sim::Config;
+use incast_units::Bytes;
 use std::collections::VecDeque;
 
 /// See the module.
@@ -17,7 +18,7 @@ pub struct Dwrr {
 impl Dwrr {
     /// The queue that sends next, of those that are `ready`.
     pub fn choose(&mut self, config: &Config, queues: &[VecDeque<Packet>], ready: &[usize]) -> Option<usize> {
-        let Scheduling::Dwrr(rules) = &config.switch.scheduler else { return ready.first().copied() };
+        let Some(rules) = config.switch.scheduler.dwrr() else { return ready.first().copied() };
         let strict = usize::from(rules.strict);
         if let Some(first) = ready.first().filter(|first| **first < strict) {
             return Some(*first);
@@ -27,7 +28,7 @@ impl Dwrr {
         }
         self.deficits.resize(queues.len(), 0);
         let frames = config.classes.iter().map(|class| u64::from(class.format.data(config.host.mtu)));
-        let quantum = rules.quantum.unwrap_or_else(|| frames.max().unwrap_or(0));
+        let quantum = rules.quantum.map_or_else(|| frames.max().unwrap_or(0), Bytes::get);
         loop {
             let queue = self.visited;
             if ready.contains(&queue) {

@@ -344,7 +344,9 @@ impl<'a> Switch<'a> {
         let priority = usize::from(packet.priority);
         let queue = &self.ports[number].queues[priority];
         let within = self.config.switch.trim.as_ref().is_none_or(|trim| {
-            match if priority == 0 { trim.headers } else { trim.queue } {
+            let frames =
+                self.config.classes.iter().map(|class| u64::from(class.format.data(self.config.host.mtu)));
+            match if priority == 0 { trim.header_limit(frames.max().unwrap_or(0)) } else { trim.queue } {
                 Limit::Packets(most) => queue.len() < most as usize,
                 Limit::Bytes(most) => bytes(queue) + u64::from(packet.wire) <= most,
             }

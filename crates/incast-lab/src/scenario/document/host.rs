@@ -1,5 +1,6 @@
 //! `[host]`.
 
+use incast_cc::law::Recovery;
 use incast_sim::config::Echo;
 use incast_units::{Bytes, Time};
 use schemars::JsonSchema;
@@ -100,16 +101,6 @@ pub struct Frames {
     /// The smallest frame, 1 to 1,000 bytes; shorter ones are padded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Bytes>,
-}
-
-/// What is sent again after a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// What was lost.
-    SelectiveRepeat,
-    /// Everything from the first loss on.
-    GoBackN,
 }
 
 /// Deviation of the hosts' clocks.

@@ -9,16 +9,13 @@ pub mod named;
 pub mod optional;
 pub mod parameters;
 pub mod profile;
-pub mod scheduler;
 pub mod scheme;
 pub mod short;
 pub mod switch;
 pub mod table;
-pub mod trim;
-pub mod wire;
 pub mod workload;
 
-use incast_sim::topology::TopologyConfig;
+use incast_sim::{config::Wire, topology::TopologyConfig};
 use incast_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,9 +33,9 @@ pub struct Document {
     /// Paper, table or figure that it follows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Whose habits the defaults of `[wire]`, `host.frames`, `switch.ties`, `switch.ecn_at`, `switch.pfc` and the laws follow.
+    /// Where the defaults of `[wire]`, `host.frames`, `switch.ties`, `switch.ecn_at`, `switch.pfc` and the laws come from.
     #[serde(default)]
-    pub profile: wire::Profile,
+    pub profile: profile::Profile,
     /// Flows arrive from 0 until this time.
     pub duration: Time,
     /// Flows that start earlier are simulated but not counted.
@@ -54,7 +51,7 @@ pub struct Document {
     pub topology: TopologyConfig,
     /// What lies between frames, and how times are rounded.
     #[serde(default)]
-    pub wire: wire::Wire,
+    pub wire: Wire,
     /// All switches. `buffer` must be given.
     #[serde(default)]
     pub switch: switch::Switch,

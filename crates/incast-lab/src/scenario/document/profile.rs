@@ -1,12 +1,27 @@
 //! `profile` at the top of a scenario: defaults that are not ours.
 //!
-//! Those of frames and of times are in the resolution of `[wire]` and `host.frames`, those of laws in that of schemes. Here
-//! are those of `[switch]`, which are written into the document wherever it says nothing, so that every reader of it sees them.
+//! Those of `host.frames` and of laws depend on the law: the resolution of schemes has them. Those of `[switch]` and `[wire]` are
+//! written into the document where it has no value.
 
 use crate::scenario::tree::{
     node::{Node, Value},
     place::Origin,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the defaults come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The standards: Ethernet's preamble and gap, the protocols' headers, exact times.
+    #[default]
+    Faithful,
+    /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of headers
+    /// and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, their flow control,
+    /// and each law's profile of that name.
+    HpccLineage,
+}
 
 /// The name of the ns-3 simulators that descend from HPCC's: of the whole and of each law's own `profile`.
 pub const HPCC_LINEAGE: &str = "hpcc-lineage";
@@ -15,7 +30,7 @@ pub const HPCC_LINEAGE: &str = "hpcc-lineage";
 pub const HPCC_PFC: &str = "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
                             headroom = \"3 rate*delay\", frame = \"43B\", strict = false }";
 
-/// Fills in what the profile says about `[switch]`; faults of it point to the line of the profile.
+/// Fills in what the profile says about `[switch]` and `[wire]`; faults of it point to the line of the profile.
 pub fn fill(root: &mut Node) {
     let Some(profile) = root.entries().iter().find(|entry| entry.key == "profile") else { return };
     if !matches!(&profile.node.value, Value::Text(name) if name == HPCC_LINEAGE) {
@@ -23,6 +38,11 @@ pub fn fill(root: &mut Node) {
     }
     let origin = profile.origin;
     let text = |text: &str| Node { origin, value: Value::Text(text.to_owned()) };
+    root.insert_default("wire", Node { origin, value: Value::Table(Vec::new()) });
+    if let Some(wire) = root.get_mut("wire") {
+        wire.insert_default("gap", text("0B"));
+        wire.insert_default("rounding", text("whole-ns"));
+    }
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };
     // Memory of single ports is not shared, which flow control needs.

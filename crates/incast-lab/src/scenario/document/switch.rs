@@ -3,17 +3,14 @@
 use super::{
     named::Agent,
     optional::{Optional, Part},
-    scheduler::Scheduler,
-    trim::Trim,
 };
-use incast_sim::config::{Credits, Ecn, Headroom, MarkAt, Size, Ties, also, also_off};
+use incast_sim::{
+    config::{Alpha, Credits, Ecn, Headroom, MarkAt, Size, Ties, Trim, also, also_off},
+    switch::scheduler::config::Scheduling,
+};
 use incast_units::{Bytes, Time};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, Unexpected, Visitor},
-};
-use std::{borrow::Cow, fmt};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
 
 /// Memory, marking and scheduling of all switches.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -54,7 +51,7 @@ pub struct Switch {
     /// or `{ kind = "strict-over-dwrr", strict = 1, weights = […] }` with a weight for each other one. Deficit round robin does
     /// not go together with `virtual_channels`, nor with a `trim.header_weight` other than `"strict"`.
     #[serde(default)]
-    pub scheduler: Scheduler,
+    pub scheduler: Scheduling,
     /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes up after it has
     /// come down, so that routes with circles, those of a ring, cannot lock up. Schemes have `priorities` / `virtual_channels`
     /// priorities.
@@ -80,7 +77,7 @@ impl Default for Switch {
             trim: Optional(None),
             agent: Agent::default(),
             priorities: eight(),
-            scheduler: Scheduler::Strict,
+            scheduler: Scheduling::Strict,
             virtual_channels: one(),
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
@@ -95,11 +92,19 @@ impl Part for Credits {
     const EXAMPLE: &'static str = "{ buffer = \"64KB\" }";
 }
 
+impl Part for Trim {
+    const SCHEMA: &'static str = "Trimming";
+    const DESCRIBE: &'static str =
+        "Packet trimming: data that finds its queue full loses its payload, and the header goes on.";
+    const NONE: &'static str = "None: what finds no room is dropped.";
+    const EXAMPLE: &'static str = "{ queue = 8 }";
+}
+
 fn eight() -> u8 {
     8
 }
 
-pub(super) fn one() -> u8 {
+fn one() -> u8 {
     1
 }
 
@@ -297,63 +302,4 @@ fn resume_offset() -> Bytes {
 }
 fn yes() -> bool {
     true
-}
-
-/// Part of the free memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Alpha {
-    /// HPCC's rule.
-    #[default]
-    ByRate,
-    /// The same for all ports.
-    Fixed(f64),
-}
-
-impl<'de> Deserialize<'de> for Alpha {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberOrRule;
-        impl Visitor<'_> for NumberOrRule {
-            type Value = Alpha;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, or \"by-rate\"")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Alpha, E> {
-                match text {
-                    "by-rate" => Ok(Alpha::ByRate),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Alpha, E> {
-                Ok(Alpha::Fixed(number))
-            }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Alpha, E> {
-                Ok(Alpha::Fixed(number as f64))
-            }
-        }
-        deserializer.deserialize_any(NumberOrRule)
-    }
-}
-
-impl Serialize for Alpha {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::ByRate => serializer.serialize_str("by-rate"),
-            Self::Fixed(alpha) => serializer.serialize_f64(*alpha),
-        }
-    }
-}
-
-impl JsonSchema for Alpha {
-    fn schema_name() -> Cow<'static, str> {
-        "Alpha".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Part of the free memory.",
-            "anyOf": [
-                { "type": "number", "description": "The same for all ports." },
-                { "const": "by-rate", "description": "HPCC's rule." },
-            ],
-        })
-    }
 }

@@ -66,7 +66,7 @@ pub fn resolve(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Bu
 }
 
 /// The nearest fraction with a denominator of at most 2^20, in lowest terms.
-pub fn fraction(alpha: f64) -> (u32, u32) {
+fn fraction(alpha: f64) -> (u32, u32) {
     const DENOMINATOR: u32 = 1 << 20;
     let numerator = ((alpha * f64::from(DENOMINATOR)).round() as u32).max(1);
     let shift = numerator.trailing_zeros().min(20);

@@ -1,10 +1,8 @@
 //! `switch.credits` to what the simulator wants, and whether it makes sense there.
 
-use crate::scenario::tree::{
-    error::Problem,
-    place::{Step, keys},
-};
-use incast_sim::{ConfigError, Fabric, check_credits, config::SwitchConfig, credit_rules};
+use super::refusal;
+use crate::scenario::tree::{error::Problem, place::keys};
+use incast_sim::{Fabric, check_credits, config::SwitchConfig, credit_rules};
 use incast_units::{Rate, Time};
 
 /// Refuses what does not go together with credits.
@@ -21,13 +19,7 @@ pub fn alone(switch: &SwitchConfig) -> Result<(), Problem> {
 
 /// Refuses what could never be sent, or has no memory.
 pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
-    check_credits(fabric).map_err(|error| match error {
-        ConfigError::Value { what, found, allowed } => {
-            let path: Vec<Step> = what.split('.').map(Step::from).collect();
-            Problem::value(found, allowed).at(&path)
-        }
-        other => Problem::new(other.to_string()).at(&keys!["switch", "credits"]),
-    })
+    check_credits(fabric).map_err(|error| refusal(error, &keys!["switch", "credits"]))
 }
 
 /// What credits come to, one line for each kind of link; nothing where there are none.

@@ -1,11 +1,11 @@
 //! `[host]` to what the simulator wants.
 
-use super::super::document::host::{self as described, Host};
+use super::super::document::host::Host;
 use crate::scenario::{
     resolve::clocks,
     tree::{error::Problem, place::keys},
 };
-use incast_cc::{Path, law::Recovery};
+use incast_cc::Path;
 use incast_sim::config::{HostConfig, LoadBalancing};
 use incast_units::Time;
 
@@ -70,13 +70,5 @@ pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
             let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
             u32::try_from(packets).unwrap_or(u32::MAX).max(3)
         }
-    }
-}
-
-/// Loss recovery.
-pub fn recovery(recovery: described::Recovery) -> Recovery {
-    match recovery {
-        described::Recovery::SelectiveRepeat => Recovery::SelectiveRepeat,
-        described::Recovery::GoBackN => Recovery::GoBackN,
     }
 }

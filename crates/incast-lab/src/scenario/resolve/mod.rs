@@ -7,6 +7,7 @@ pub mod clocks;
 pub mod credits;
 mod fabric;
 pub mod files;
+mod frames;
 mod host;
 mod measure;
 mod parameters;
@@ -19,14 +20,18 @@ mod switch;
 pub mod traffic;
 mod trim;
 mod underlay;
-mod wire;
 
 use super::{
     document::Document,
-    tree::{error::Problem, node::Node, place::keys},
+    tree::{
+        error::Problem,
+        node::Node,
+        place::{Step, keys},
+    },
 };
 use files::Files;
 use incast_sim::{
+    ConfigError,
     config::{LinkEvent, Probes},
     topology::Topology,
 };
@@ -84,6 +89,17 @@ pub fn resolve(
         warnings.push("some hosts cannot reach one another: their flows will not complete".into());
     }
     Ok(Point { grid, topology, traffic, schemes, events, probes, warnings, document })
+}
+
+/// What the simulator refuses, at the key that it names, or at `place`.
+fn refusal(error: ConfigError, place: &[Step]) -> Problem {
+    match error {
+        ConfigError::Value { what, found, allowed } => {
+            let path: Vec<Step> = what.split('.').map(Step::from).collect();
+            Problem::value(found, allowed).at(&path)
+        }
+        other => Problem::new(other.to_string()).at(place),
+    }
 }
 
 /// What can be said without the fabric.

@@ -1,16 +1,13 @@
 //! `switch.pfc` to what the simulator wants, and whether it can be lossless there.
 
 use super::{
-    super::document::switch::{self as described, Pfc as Described, PfcCommon},
-    buffer::fraction,
+    super::document::switch::{Pfc as Described, PfcCommon},
+    refusal,
 };
-use crate::scenario::tree::{
-    error::Problem,
-    place::{Step, keys},
-};
+use crate::scenario::tree::{error::Problem, place::keys};
 use incast_sim::{
     ConfigError, Fabric, check_pfc,
-    config::{Alpha, Expiry, Pfc, Shortage, Threshold},
+    config::{Expiry, Pfc, Shortage, Threshold},
     flow_control::pfc::{Bounds, Rules},
     pfc_rules,
     topology::Topology,
@@ -30,19 +27,8 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
             (Threshold::Static { xoff: table.xoff, xon }, table.common())
         }
         Described::Dynamic(table) => {
-            let alpha = match table.alpha {
-                described::Alpha::ByRate => Alpha::ByRate,
-                described::Alpha::Fixed(alpha) if alpha > 0.0 && alpha <= 1024.0 => {
-                    let (numerator, denominator) = fraction(alpha);
-                    Alpha::Fixed(numerator, denominator)
-                }
-                described::Alpha::Fixed(alpha) => {
-                    let allowed = "above 0 and at most 1024, or \"by-rate\"";
-                    return Err(at("alpha", Problem::value(alpha, allowed)));
-                }
-            };
             let (reserve, resume_offset) = (table.reserve.get(), table.resume_offset.get());
-            (Threshold::Dynamic { alpha, reserve, resume_offset }, table.common())
+            (Threshold::Dynamic { alpha: table.alpha, reserve, resume_offset }, table.common())
         }
     };
     let PfcCommon { headroom, lossless, response_delay, frame, pause_time, refresh, deadlock_after, strict } =
@@ -81,10 +67,6 @@ pub fn resolve(pfc: &Described, priorities: u8) -> Result<Option<Pfc>, Problem> 
 /// Refuses what could lose packets.
 pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
     check_pfc(fabric).map_err(|error| match error {
-        ConfigError::Value { what, found, allowed } => {
-            let path: Vec<Step> = what.split('.').map(Step::from).collect();
-            Problem::value(found, allowed).at(&path)
-        }
         ConfigError::Lossy { switch, shortage } => {
             let strict = "; with strict = false what finds no room is dropped and counted";
             let (path, strict) = match shortage {
@@ -95,19 +77,13 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
             };
             Problem::new(format!("at {switch} {shortage}{strict}")).at(&path)
         }
-        other => Problem::new(other.to_string()).at(&keys!["switch", "pfc"]),
+        other => refusal(other, &keys!["switch", "pfc"]),
     })
 }
 
 /// Refuses what could lock up although virtual channels or deflection are wanted.
 pub fn check_channels(fabric: Fabric<'_>) -> Result<(), Problem> {
-    incast_sim::check_channels(fabric).map_err(|error| match error {
-        ConfigError::Value { what, found, allowed } => {
-            let path: Vec<Step> = what.split('.').map(Step::from).collect();
-            Problem::value(found, allowed).at(&path)
-        }
-        other => Problem::new(other.to_string()).at(&keys!["switch", "virtual_channels"]),
-    })
+    incast_sim::check_channels(fabric).map_err(|error| refusal(error, &keys!["switch", "virtual_channels"]))
 }
 
 /// What flow control comes to, one line for each kind of switch port; nothing where there is none.

@@ -5,10 +5,9 @@ use super::{
         document::{
             Document,
             host::Host,
-            profile::HPCC_LINEAGE,
+            profile::{HPCC_LINEAGE, Profile},
             scheme::{self as described, Scheme},
             switch::Switch,
-            wire::Profile,
         },
         tree::{
             de,
@@ -20,13 +19,13 @@ use super::{
     },
     agent, credits,
     files::Files,
-    host,
+    frames, host,
     parameters::{given_parameters, parameter_problem, void_parameters},
     pfc,
     resolved::Resolved,
     switch,
     traffic::Traffic,
-    trim, underlay, wire,
+    trim, underlay,
 };
 use incast_cc::{
     Path,
@@ -80,8 +79,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
 
     let law = find_law(&scheme.law).map_err(|problem| at(problem.under("law")))?;
     let mtu = host::mtu(&host_table).map_err(place)?;
-    let wire = wire::resolve(context.document)?;
-    let format = wire::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
+    let wire = context.document.wire;
+    let format = frames::format(law, context.document.profile, host_table.frames.as_ref()).map_err(place)?;
     let rto_min = host_table.rto_min;
     let network = Path { rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
     let switch =
@@ -223,7 +222,7 @@ fn class_config(
         given.push(("profile".to_owned(), Raw::Text(HPCC_LINEAGE.to_owned())));
     }
     files.read_parameters(info.parameters, &mut given)?;
-    let format = wire::format(info, context.document.profile, host.frames.as_ref())?;
+    let format = frames::format(info, context.document.profile, host.frames.as_ref())?;
     let path = Path { rto_min: host.rto_min, ..files.path(context.topology, mtu, &format, wire.gap) };
     let resolved =
         |rate, given: &[(String, Raw)]| match LawParameters::resolve(law, &Path { rate, ..path }, given) {
@@ -279,7 +278,7 @@ fn class_config(
         .map_err(|problem| problem.under("underlay"))?;
     let class = ClassConfig {
         name: name.to_owned(),
-        recovery: host.recovery.map_or(info.recovery, host::recovery),
+        recovery: host.recovery.unwrap_or(info.recovery),
         law,
         law_at,
         format,

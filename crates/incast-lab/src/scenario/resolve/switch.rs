@@ -4,11 +4,12 @@ use super::{
     super::document::switch::{self as described, Switch},
     agent, buffer, credits,
     files::Files,
-    pfc, scheduler, trim,
+    pfc, refusal, trim,
 };
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
+    check_scheduler, check_trim,
     config::{Ecn, LoadBalancing, RedAtRate, Size, SwitchConfig},
     topology::Topology,
 };
@@ -33,15 +34,14 @@ pub fn resolve(
     let agent = agent::resolve(&agent::of(switch)?, path, files)
         .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
     let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
-    let trim =
-        trim::resolve(switch.trim.0.as_ref(), switch.priorities, full_frame, pfc.as_ref(), !agent.is_none())?;
+    let trim = switch.trim.0.as_ref().map(|trim| trim::resolve(trim, full_frame)).transpose()?;
     check_ecn(&switch.ecn, topology, path.base_rtt).map_err(|problem| problem.at(&keys!["switch", "ecn"]))?;
     let resolved = SwitchConfig {
         buffer: buffer::resolve(switch, topology, path.wire_mss)?,
         ecn: switch.ecn.clone(),
         mark_at: switch.ecn_at,
         priorities: switch.priorities,
-        scheduler: scheduler::resolve(&switch.scheduler),
+        scheduler: switch.scheduler.clone(),
         virtual_channels: switch.virtual_channels,
         load_balancing: match switch.load_balancing {
             described::LoadBalancing::Ecmp | described::LoadBalancing::Iofd => LoadBalancing::Ecmp,
@@ -56,7 +56,8 @@ pub fn resolve(
         credits: switch.credits.0.clone(),
     };
     credits::alone(&resolved)?;
-    scheduler::check(&resolved)?;
+    check_trim(&resolved).map_err(|error| refusal(error, &keys!["switch", "trim"]))?;
+    check_scheduler(&resolved).map_err(|error| refusal(error, &keys!["switch", "scheduler"]))?;
     Ok(resolved)
 }
 

@@ -1,73 +1,23 @@
-//! `switch.trim` to what the simulator wants.
+//! `switch.trim`: the default of the header queue, and what trims nothing.
 
-use super::{
-    super::document::trim::{Room, Trim as Described, Weight},
-    resolved::Resolved,
-};
+use super::resolved::Resolved;
 use crate::scenario::tree::{error::Problem, place::keys};
-use incast_sim::config::{Limit, Pfc, Trim};
+use incast_sim::config::{Limit, Trim};
 use incast_units::Bytes;
 
-fn at(key: &str, problem: Problem) -> Problem {
-    problem.at(&keys!["switch", "trim", key])
-}
-
-/// Checks and converts. `full_frame` is the size of a full packet.
-pub fn resolve(
-    trim: Option<&Described>,
-    priorities: u8,
-    full_frame: u32,
-    pfc: Option<&Pfc>,
-    has_agent: bool,
-) -> Result<Option<Trim>, Problem> {
-    let Some(trim) = trim else { return Ok(None) };
-    let Described { queue, header_queue, victim, header_weight, return_to_sender } = *trim;
-    let here = |problem: Problem| problem.at(&keys!["switch", "trim"]);
-    if priorities < 2 {
-        let allowed = "at least 2 where switches trim: 0 is that of headers, data has the others";
-        return Err(Problem::value(priorities, allowed).at(&keys!["switch", "priorities"]));
-    }
-    if pfc.is_some() {
-        return Err(here(Problem::new(
-            "switches that trim have no switch.pfc: what is paused is not trimmed",
-        )));
-    }
-    if has_agent {
-        return Err(here(Problem::new("switches that trim have no switch.agent")));
-    }
-    let headers = header_queue.unwrap_or_else(|| {
-        Room::Bytes(Bytes::new(
-            2 * match queue {
-                Room::Packets(packets) => u64::from(packets) * u64::from(full_frame),
-                Room::Bytes(bytes) => bytes.get(),
-            },
-        ))
-    });
-    Ok(Some(Trim {
-        queue: limit("queue", queue, full_frame)?,
-        // Headers are small, and control packets are.
-        headers: limit("header_queue", headers, 64)?,
-        victim,
-        header_weight: match header_weight {
-            Weight::Packets(0) => {
-                return Err(at("header_weight", Problem::value(0, "1 packet or more, or \"strict\"")));
-            }
-            Weight::Packets(packets) => Some(packets),
-            Weight::Strict => None,
-        },
-        return_to_sender,
-    }))
-}
-
-fn limit(key: &str, room: Room, least: u32) -> Result<Limit, Problem> {
-    match room {
-        Room::Packets(0) => Err(at(key, Problem::value(0, "1 packet or more"))),
-        Room::Packets(packets) => Ok(Limit::Packets(packets)),
-        Room::Bytes(bytes) if bytes.get() < u64::from(least) => {
-            Err(at(key, Problem::value(bytes, format!("at least one packet, {least} B"))))
+/// Fills in the limit of the header queue, for full packets of so many bytes. Refuses limits that no packet passes.
+pub fn resolve(trim: &Trim, full_frame: u32) -> Result<Trim, Problem> {
+    let header_queue = trim.header_limit(full_frame.into());
+    // Trimmed headers and control packets are the shortest frames.
+    for (key, limit, least) in [("queue", trim.queue, full_frame), ("header_queue", header_queue, 64)] {
+        if let Limit::Bytes(bytes) = limit
+            && bytes < u64::from(least)
+        {
+            let allowed = format!("at least one packet, {least} B");
+            return Err(Problem::value(Bytes::new(bytes), allowed).at(&keys!["switch", "trim", key]));
         }
-        Room::Bytes(bytes) => Ok(Limit::Bytes(bytes.get())),
     }
+    Ok(Trim { header_queue: Some(header_queue), ..trim.clone() })
 }
 
 /// What makes trimming less than it seems.

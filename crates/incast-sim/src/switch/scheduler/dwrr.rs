@@ -8,6 +8,7 @@
 //! packet, so that a decision takes constant time.
 
 use super::{Discipline, Heads, config::Dwrr};
+use incast_units::Bytes;
 
 /// The state of one switch.
 #[derive(Debug)]
@@ -31,10 +32,10 @@ struct Visit {
 }
 
 impl DeficitRoundRobin {
-    pub fn new(config: &Dwrr, full_frame: u64, ports: usize) -> Self {
-        let quantum = config.quantum.unwrap_or(full_frame).max(1);
+    pub fn new(config: Dwrr<'_>, full_frame: u64, ports: usize) -> Self {
+        let quantum = config.quantum.map_or(full_frame, Bytes::get).max(1);
         let mut quanta = [quantum; 8];
-        for (bytes, weight) in quanta.iter_mut().skip(usize::from(config.strict)).zip(&config.weights) {
+        for (bytes, weight) in quanta.iter_mut().skip(usize::from(config.strict)).zip(config.weights) {
             *bytes = quantum * u64::from(*weight).max(1);
         }
         Self { strict: ((1u16 << config.strict) - 1) as u8, quanta, ports: vec![Visit::default(); ports] }
@@ -127,7 +128,7 @@ mod tests {
     }
 
     fn scheduler(strict: u8, weights: &[u16], quantum: u64) -> DeficitRoundRobin {
-        DeficitRoundRobin::new(&Dwrr { strict, weights: weights.to_vec(), quantum: Some(quantum) }, 1500, 1)
+        DeficitRoundRobin::new(Dwrr { strict, weights, quantum: Some(Bytes::new(quantum)) }, 1500, 1)
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub mod config;
 mod dwrr;
 mod headers;
 
-use self::{channels::ChannelRotation, config::Scheduling, dwrr::DeficitRoundRobin, headers::HeaderWeight};
+use self::{channels::ChannelRotation, dwrr::DeficitRoundRobin, headers::HeaderWeight};
 use crate::{
     fabric::queue::{Pool, Queue},
     settings::Settings,
@@ -79,17 +79,15 @@ impl Scheduler {
     /// That of a switch with so many ports.
     pub fn new(settings: &Settings, ports: usize) -> Self {
         let switch = &settings.switch;
-        match (&switch.scheduler, switch.trim.as_ref().and_then(|trim| trim.header_weight)) {
-            (Scheduling::Dwrr(dwrr), _) => {
+        match (switch.scheduler.dwrr(), switch.trim.as_ref().and_then(|trim| trim.header_weight)) {
+            (Some(dwrr), _) => {
                 Self::Dwrr(Box::new(DeficitRoundRobin::new(dwrr, settings.full_frame(), ports)))
             }
-            (Scheduling::Strict, Some(weight)) => {
-                Self::HeaderWeight(Box::new(HeaderWeight::new(weight, ports)))
-            }
-            (Scheduling::Strict, None) if switch.virtual_channels > 1 => {
+            (None, Some(weight)) => Self::HeaderWeight(Box::new(HeaderWeight::new(weight, ports))),
+            (None, None) if switch.virtual_channels > 1 => {
                 Self::Channels(Box::new(ChannelRotation::new(switch.virtual_channels, ports)))
             }
-            (Scheduling::Strict, None) => Self::Strict,
+            (None, None) => Self::Strict,
         }
     }
 }

@@ -3,10 +3,10 @@
 //! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
 //! SIGCOMM 2017 (NDP), section 3.1. See `docs/fabric.md` (Trimming) for what other simulators do differently.
 
-use crate::{
-    config::{Limit, Trim, Victim},
-    engine::random::Stream,
-};
+pub mod config;
+
+use self::config::{Limit, Trim, Victim};
+use crate::engine::random::Stream;
 
 /// The queue of trimmed headers and control packets.
 pub const HEADERS: u8 = 0;
@@ -50,11 +50,11 @@ pub struct Trimming {
 }
 
 impl Trimming {
-    /// The rules of switch `node`.
-    pub fn new(rules: &Trim, seed: u64, node: u32) -> Self {
+    /// The rules of switch `node`; full packets have so many bytes.
+    pub fn new(rules: &Trim, full_frame: u64, seed: u64, node: u32) -> Self {
         Self {
             rules: rules.clone(),
-            limits: [rules.headers.into(), rules.queue.into()],
+            limits: [rules.header_limit(full_frame).into(), rules.queue.into()],
             random: Stream::new(seed, VICTIM_STREAM, u64::from(node)),
         }
     }
@@ -90,8 +90,7 @@ mod tests {
     use crate::fabric::queue::MOST_COUNTED;
 
     fn trimming(victim: Victim) -> Trimming {
-        let (queue, headers) = (Limit::Packets(8), Limit::Bytes(18_000));
-        Trimming::new(&Trim { queue, headers, victim, header_weight: None, return_to_sender: true }, 1, 2)
+        Trimming::new(&Trim { victim, ..Trim::default() }, 1_500, 1, 2)
     }
 
     #[test]

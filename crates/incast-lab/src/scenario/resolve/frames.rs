@@ -1,24 +1,13 @@
-//! `profile`, `[wire]` and `host.frames` to what the simulator wants.
+//! Sizes of a law's frames: those of its transport, of the `profile`, or of `host.frames`.
 
-use super::super::document::{Document, host::Frames, wire::Profile};
+use super::super::document::{host::Frames, profile::Profile};
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::law::LawInfo;
-use incast_sim::{config::Wire, fabric::format::Format};
-use incast_units::{Bytes, Rounding};
+use incast_sim::fabric::format::Format;
+use incast_units::Bytes;
 
-/// Most bytes of a header, a control frame or a gap.
+/// Most bytes of a header or a control frame.
 const MOST: u64 = 1000;
-
-/// How frames lie on all links.
-pub fn resolve(document: &Document) -> Result<Wire, Problem> {
-    let standard = match document.profile {
-        Profile::Faithful => Wire::default(),
-        Profile::HpccLineage => Wire { gap: 0, rounding: Rounding::WholeNanoseconds },
-    };
-    let gap =
-        bytes(document.wire.gap, 0, standard.gap).map_err(|problem| problem.at(&keys!["wire", "gap"]))?;
-    Ok(Wire { gap, rounding: document.wire.rounding.unwrap_or(standard.rounding) })
-}
 
 /// Sizes of a law's frames. Faults are those of `host.frames`.
 pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Result<Format, Problem> {
