@@ -21,11 +21,11 @@ HOST = {
     # HZ is 1000.
     "timer_tick": ["1ms"],
     "handshake": [True],
-    "frames": {"header": ["66B"], "control": ["66B"], "smallest": ["60B"]},
+    "frames": {"header": ["66B"], "control": ["66B"], "min_size": ["60B"]},
     "recovery": [None, "selective-repeat"],
-    "answer_delay": ["0ps"],
+    "response_delay": ["0ps"],
     "notification_delay": ["0ps"],
-    "answers_first": [True],
+    "control_first": [True],
     "clock": {"offset": ["0ps"], "drift_ppm": [0], "noise": ["0ps"]},
 }
 SWITCH = {
@@ -43,7 +43,7 @@ SWITCH = {
     "ties": ["seeded"],
 }
 WORLD = {
-    "profile": ["faithful"],
+    "profile": ["standard"],
     "warmup": ["0ps"],
     "event": [None],
     "wire": {"gap": ANY, "rounding": [None, "exact"]},

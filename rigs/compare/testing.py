@@ -36,7 +36,7 @@ def scheme(law, **changes):
 
 def run_of(**changes):
     scenario = {
-        "profile": "faithful",
+        "profile": "standard",
         "duration": "60ms",
         "drain": "3s",
         "warmup": "0ps",
@@ -49,9 +49,9 @@ def run_of(**changes):
             "virtual_channels": 1,
         },
         "host": {
-            "ack_delay": "2ms", "ack_every": 2, "answer_delay": "0ps", "answers_first": True,
+            "ack_delay": "2ms", "ack_every": 2, "response_delay": "0ps", "control_first": True,
             "clock": {"drift_ppm": 0.0, "noise": "0ps", "offset": "0ps"}, "echo": "flag",
-            "frames": {"control": "66B", "header": "66B", "smallest": "60B"}, "handshake": True, "mtu": "1448B",
+            "frames": {"control": "66B", "header": "66B", "min_size": "60B"}, "handshake": True, "mtu": "1448B",
             "notification_delay": "0ps", "quick_acks": 16, "rto_min": "10ms", "timer_tick": "1ms",
         },
         "scheme": [scheme("dctcp")],

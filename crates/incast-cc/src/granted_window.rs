@@ -13,19 +13,19 @@ crate::choice! {
         /// The first increase of the law's own rate or window after the notification: the algorithm as printed.
         FirstIncrease = "first-increase",
         /// A time without notifications.
-        Quiet = "quiet",
+        Timeout = "timeout",
     }
 }
 
 /// Names of the parameters of a [`Rule`] in laws that use granted windows. They have no effect without such
 /// windows.
-pub const PARAMETERS: &[&str] = &["grant_until", "grant_quiet"];
+pub const PARAMETERS: &[&str] = &["grant_until", "grant_timeout"];
 
 /// When grants end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
     until: GrantUntil,
-    /// With [`GrantUntil::Quiet`].
+    /// With [`GrantUntil::Timeout`].
     quiet: Time,
 }
 
@@ -61,7 +61,7 @@ impl Grant {
         if let Some(window) = cnp.window {
             self.cap = self.cap.min(window.max(1));
         }
-        if self.cap != u64::MAX && rule.until == GrantUntil::Quiet {
+        if self.cap != u64::MAX && rule.until == GrantUntil::Timeout {
             self.ends = now.saturating_add(rule.quiet);
         }
     }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn quiet_counts_from_the_last_notification() {
-        let rule = Rule::new(GrantUntil::Quiet, US(5));
+        let rule = Rule::new(GrantUntil::Timeout, US(5));
         let mut grant = Grant::NONE;
         grant.on_cnp(&rule, US(1), &Cnp::granting(5000));
         assert_eq!(grant.ends(), US(6));
@@ -134,7 +134,7 @@ mod tests {
         // There is no cap to end.
         grant.on_cnp(&rule, US(10), &Cnp::CONGESTED);
         assert_eq!(grant, Grant::NONE);
-        let never = Rule::new(GrantUntil::Quiet, Time::ZERO);
+        let never = Rule::new(GrantUntil::Timeout, Time::ZERO);
         grant.on_cnp(&never, US(10), &Cnp::granting(1));
         assert!(grant.ends() > US(10));
     }

@@ -19,7 +19,7 @@ pub struct FlowSpec {
     pub class: u16,
     /// Group of the flow (an incast, an RPC), or [`FlowSpec::NO_REQUEST`].
     pub request: u64,
-    /// Its paths there and back, with [`LoadBalancing::Pinned`](crate::config::LoadBalancing::Pinned).
+    /// Its paths there and back, with [`LoadBalancing::SourceRouted`](crate::config::LoadBalancing::SourceRouted).
     pub pinned: Option<Pinned>,
 }
 

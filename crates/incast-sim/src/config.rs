@@ -271,9 +271,9 @@ pub enum LoadBalancing {
     /// Each packet draws a port.
     Spray,
     /// The sender chooses: see [`Pinned`](crate::routing::Pinned). Flows that are not pinned choose by a hash, once for all switches.
-    Pinned,
-    /// The sender chooses for each packet: all ways in a random order, drawn anew each round. Control packets take any way.
-    Permuted,
+    SourceRouted,
+    /// The sender chooses for each packet: per-packet spraying over a permutation of all paths, drawn anew each round. Control packets take any path.
+    SprayPermutation,
 }
 
 /// All switches of a fabric.
@@ -554,19 +554,19 @@ pub struct HostConfig {
     pub timer_tick: Time,
     /// A round trip opens each flow of a sender-driven class before its data.
     pub handshake: bool,
-    /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
-    pub answer_delay: Time,
+    /// Time in a receiver's NIC from the arrival of data until its acknowledgement can leave.
+    pub response_delay: Time,
     /// The same for a congestion notification.
     pub notification_delay: Time,
     /// Acknowledgements and other control packets go before data; otherwise they take turns with it.
-    pub answers_first: bool,
+    pub control_first: bool,
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the highest arrival).
     pub reordering: u32,
     /// Receiver-driven schedulers; each host gets a copy of each. Classes name theirs.
     pub schedulers: Vec<Scheduler>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
-    /// With [`LoadBalancing::Permuted`]: ways with outlying numbers of trimmed or lost packets are left out for a while.
+    /// With [`LoadBalancing::SprayPermutation`]: ways with outlying numbers of trimmed or lost packets are left out for a while.
     pub path_penalty: bool,
 }
 
@@ -583,9 +583,9 @@ impl HostConfig {
             echo: Echo::Counts,
             timer_tick: Time::ZERO,
             handshake: false,
-            answer_delay: Time::ZERO,
+            response_delay: Time::ZERO,
             notification_delay: Time::ZERO,
-            answers_first: true,
+            control_first: true,
             reordering: 3,
             schedulers: Vec::new(),
             give_up_after: None,

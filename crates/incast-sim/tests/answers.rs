@@ -9,7 +9,7 @@ use incast_units::Time;
 /// When data was delivered and when its sender knew, of a packet to a host that takes `answer` for acknowledgements.
 fn answered(answer: Time) -> (Time, Time) {
     let mut config = unlimited(star(2));
-    config.host.answer_delay = answer;
+    config.host.response_delay = answer;
     config.flows = vec![flow(0, 1, 10_000)];
     let outcome = common::run(config);
     delivered(&outcome);
@@ -27,9 +27,9 @@ fn a_nic_takes_its_time_for_answers() {
 fn answers_go_first_or_in_turn() {
     // Ten short flows arrive together at a host that is sending: their acknowledgements leave together, or each after
     // another packet of its data, 335 ns.
-    let finish = |answers_first| {
+    let finish = |control_first| {
         let mut config = unlimited(star(12));
-        config.host.answers_first = answers_first;
+        config.host.control_first = control_first;
         let short = |source| FlowSpec { start: Time::from_us(10), ..flow(source, 0, 100) };
         config.flows = (2..12).map(short).chain([flow(0, 1, 4_000_000)]).collect();
         let outcome = common::run(config);

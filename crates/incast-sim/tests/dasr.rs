@@ -244,7 +244,7 @@ fn of_a_second_change_soon_after_the_first_all_hear_within_the_bound_of_telling(
 /// Literally, by acknowledgements alone: then it takes as long as the next one, which for n senders comes n packets later.
 #[test]
 fn by_acknowledgements_alone_the_next_one_tells() {
-    let mut config = dasr(star(17), &[("tell", text("acks"))]);
+    let mut config = dasr(star(17), &[("advertise", text("acks"))]);
     let rtt = base_rtt(&config);
     config.flows = (1..17).map(|source| flow(source, 0, 2_000_000)).collect();
     let outcome = sampled(config, STEP);
@@ -296,7 +296,7 @@ fn an_incast_takes_as_long_as_shared_processing() {
 #[test]
 fn flows_of_one_host_share_what_it_has() {
     for (counts, expected) in [("hosts", [25.0, 25.0, 50.0]), ("flows", [33.3, 33.3, 33.3])] {
-        let mut config = dasr(star(3), &[("counts", text(counts))]);
+        let mut config = dasr(star(3), &[("count", text(counts))]);
         config.flows = vec![flow(1, 0, 3_000_000), flow(1, 0, 3_000_000), flow(2, 0, 3_000_000)];
         let outcome = sampled(config, Time::from_us(50));
         delivered(&outcome);
@@ -493,7 +493,7 @@ proptest! {
         loss in 0.0f64..0.3, seed in any::<u64>(), buffer in prop::option::of(10_000u64..200_000),
         looks in any::<bool>(), heard in any::<bool>(), sizes in prop::collection::vec(1u64..150_000, 1..12),
     ) {
-        let active = text(if heard { "heard" } else { "open" });
+        let active = text(if heard { "recent" } else { "open" });
         let parameters = [("look_ahead", Raw::Flag(looks)), ("water_filling", Raw::Flag(looks)), ("active", active)];
         let outcome = lossy(loss, seed, &sizes, buffer, &parameters);
         prop_assert!(outcome.complete, "{:?}", outcome.flows);

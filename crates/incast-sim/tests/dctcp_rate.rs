@@ -55,8 +55,8 @@ fn the_queue_stays_around_the_threshold_and_shares_are_equal() {
 #[test]
 fn a_new_rate_ends_the_gap_under_way_where_the_law_re_times() {
     let parameters = [("initial_rate", text("100Mbps")), ("additive_increase", text("10Gbps"))];
-    let done = |repace: bool| {
-        let parameters = [&parameters[..], &[("repace", Raw::Flag(repace))]].concat();
+    let done = |update_gap: bool| {
+        let parameters = [&parameters[..], &[("update_gap", Raw::Flag(update_gap))]].concat();
         let outcome = common::run(to_one(1, 2 * u64::from(PAYLOAD), &parameters));
         delivered(&outcome);
         outcome.flows[0].delivered.expect("delivered").as_us_f64()

@@ -337,7 +337,7 @@ fn links_may_change_at_the_very_instant_of_an_arrival() {
             return_to_sender: true,
         });
         config.switch.priorities = config.switch.priorities.max(3);
-        config.switch.load_balancing = LoadBalancing::Permuted;
+        config.switch.load_balancing = LoadBalancing::SprayPermutation;
         config
     };
     for (what, law, trims) in [("forwarding", "dctcp", false), ("trimming", "ndp", true)] {

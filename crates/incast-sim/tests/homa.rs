@@ -135,7 +135,7 @@ fn grants_never_run_more_than_rtt_bytes_ahead() {
 /// In no port does data go while a control packet waits: data of a lower priority, or any where control has its own.
 #[test]
 fn control_packets_are_never_behind_data() {
-    for control in ["shared", "own"] {
+    for control in ["shared", "separate"] {
         let config = busy(&[("control", text(control))]);
         let outcome = recorded(config);
         delivered(&outcome);
@@ -283,7 +283,7 @@ fn a_busy_sender_says_so_and_is_not_asked_again_and_again() {
 
 #[test]
 fn what_is_sent_again_has_the_priority_of_the_resend_or_of_its_place() {
-    for (value, expected) in [("resend", 7), ("highest", 0), ("place", 3)] {
+    for (value, expected) in [("resend", 7), ("highest", 0), ("original", 3)] {
         let mut config = homa(star(2), &[("resend_priority", text(value)), ("resend_timeout", text("20us"))]);
         let event = |ns, up| common::link_event(&config.topology, Time::from_ns(ns), "h1-s0", up);
         // A few of the packets that are sent blindly.
@@ -320,7 +320,7 @@ fn a_message_of_which_all_is_lost_is_announced() {
 fn lossy(loss: f64, seed: u64, sizes: &[u64], buffer: u64, own: bool) -> Outcome {
     let lossy = Link { loss, ..link(100, Time::from_us(1)) };
     let topology = SingleSwitch { hosts: 5, link: lossy }.build().expect("a good topology");
-    let control = if own { "own" } else { "shared" };
+    let control = if own { "separate" } else { "shared" };
     let resends = if own { "all-ranges" } else { "first-range" };
     let parameters =
         [("resend_timeout", text("50us")), ("control", text(control)), ("resends", text(resends))];

@@ -34,7 +34,7 @@ fn restless() -> Vec<(&'static str, Raw)> {
     vec![
         ("deflect_above", text("500ns")),
         ("deflect_below", text("400ns")),
-        ("max_moves", Raw::Integer(8)),
+        ("max_reroutes", Raw::Integer(8)),
         ("idle", text("20us")),
     ]
 }
@@ -224,7 +224,7 @@ fn what_a_switch_sees_is_not_enough() {
     let overtaken = |guard: &str, lossless: bool| {
         let topology = tree();
         let mut given = restless();
-        given.extend([("order", text("local")), ("guard", text(guard))]);
+        given.extend([("order", text("local")), ("flow_gap", text(guard))]);
         let mut config = random(topology.clone(), "dctcp", 60_000, 20, 3);
         config.host.rto_min = Time::from_ms(100);
         config.switch.agent = iofd(&topology, &given);
@@ -510,7 +510,7 @@ fn what_cannot_be_kept_in_order_or_could_lock_up_is_refused() {
     let mut low = around(3, None, 4);
     low.classes[0].priority = 2;
     assert!(refusal(low).2.contains("below the 2 priorities"));
-    for balancing in [LoadBalancing::Spray, LoadBalancing::Permuted, LoadBalancing::Pinned] {
+    for balancing in [LoadBalancing::Spray, LoadBalancing::SprayPermutation, LoadBalancing::SourceRouted] {
         let mut config = around(3, Some(false), 2);
         config.switch.load_balancing = balancing;
         assert_eq!(refusal(config).0, "switch.load_balancing");

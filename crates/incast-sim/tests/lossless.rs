@@ -152,7 +152,7 @@ fn deflection(topology: &Topology, rest: &Rest) -> AgentParameters {
     let given = [
         ("deflect_above", text("500ns")),
         ("deflect_below", text("400ns")),
-        ("max_moves", Raw::Integer(8)),
+        ("max_reroutes", Raw::Integer(8)),
         ("idle", text("20us")),
         ("loop_free_alternates", Raw::Flag(rest.deflect == Some(true))),
     ];

@@ -266,8 +266,8 @@ fn seen(outcome: &Outcome) -> Vec<(Time, At)> {
 #[test]
 fn what_is_in_flight_does_not_grow_above_a_granted_window() {
     for law in ["dcqcn", "timely", "hpcc", "dctcp-rate"] {
-        for until in ["quiet", "first-increase"] {
-            let given = [("grant_until", text(until)), ("grant_quiet", text("1s"))];
+        for until in ["timeout", "first-increase"] {
+            let given = [("grant_until", text(until)), ("grant_timeout", text("1s"))];
             let mut config = victim_and_culprit(law, Some(&[]), &given, XOFF);
             config.probes.packets = Some(PacketFilter {
                 flow: Some((1, 0)),
@@ -321,8 +321,8 @@ fn what_is_in_flight_does_not_grow_above_a_granted_window() {
 fn results_do_not_depend_on_threads_nor_on_who_watches() {
     let readings: [&[(&str, &str)]; 4] = [
         &[],
-        &[("trigger", "periodic"), ("sharing", "split")],
-        &[("notified", "each"), ("marks", "always"), ("expiry_check", "any-packet"), ("cnp_interval", "1us")],
+        &[("cnp_trigger", "periodic"), ("window_sharing", "split")],
+        &[("notify", "each"), ("marks", "always"), ("expiry_check", "any-packet"), ("cnp_interval", "1us")],
         &[
             ("table_entries", "2"),
             ("decrease", "throughout"),

@@ -48,7 +48,7 @@ fn alone_a_flow_takes_no_longer_than_it_must() {
 #[test]
 fn an_incast_fills_the_receivers_link() {
     let mut config = ndp(tree(8), 50);
-    config.switch.load_balancing = LoadBalancing::Permuted;
+    config.switch.load_balancing = LoadBalancing::SprayPermutation;
     config.flows = (1..101).map(|source| flow(source, 0, 450_000)).collect();
     let frame = u64::from(MTU) + 66 + 20;
     let outcome = common::run(config);
@@ -70,7 +70,7 @@ fn an_incast_fills_the_receivers_link() {
 fn a_permutation_fills_all_links() {
     // One BDP and what waits in queues on the way.
     let mut config = ndp(tree(4), 64);
-    config.switch.load_balancing = LoadBalancing::Permuted;
+    config.switch.load_balancing = LoadBalancing::SprayPermutation;
     config.flows = (0..16).map(|source| flow(source, (source + 8) % 16, 20_000_000)).collect();
     let outcome = common::run(config);
     delivered(&outcome);

@@ -153,7 +153,7 @@ fn what_is_lost_is_repaired_within_25_packet_times() {
         for us in [5u64, 30] {
             let link = link(100, Time::from_ns(300));
             let topology = SingleSwitch { hosts: 2, link }.build().expect("a good topology");
-            let mut config = phost(topology, &[("waits", text(waits))]);
+            let mut config = phost(topology, &[("timeouts", text(waits))]);
             let event =
                 |ns: u64, up| link_event(&config.topology, Time::from_ns(us * 1000 + ns), "h0-s0", up);
             config.link_events = vec![event(0, false), event(1_000, true)];
@@ -188,7 +188,7 @@ fn a_flow_of_which_all_is_lost_is_announced_again() {
 fn waits_grow_with_the_path() {
     let again = |waits: &str| {
         let topology = SingleSwitch { hosts: 3, link: link(100, Time::from_us(25)) }.build();
-        let mut config = phost(topology.expect("a good topology"), &[("waits", text(waits))]);
+        let mut config = phost(topology.expect("a good topology"), &[("timeouts", text(waits))]);
         config.flows = vec![flow(1, 0, 3_000_000), flow(2, 0, 3_000_000)];
         let outcome = common::run(config);
         delivered(&outcome);

@@ -84,7 +84,7 @@ fn a_thousand_senders_fill_the_link_as_one_does() {
 #[test]
 fn without_one_mechanism_every_flow_completes() {
     for scope in ["receiver", "flow"] {
-        for mechanism in ["wasted_optimisation", "recovery2", "recovery1"] {
+        for mechanism in ["wasted_packet_optimization", "recovery2", "recovery1"] {
             for senders in [10, 40, 200] {
                 let given = [("d_scope", text(scope)), (mechanism, Raw::Flag(false))];
                 delivered(&common::run(incast(senders, 100_000, &given)));
@@ -155,7 +155,7 @@ fn the_queue_stays_about_the_threshold() {
 #[test]
 fn a_bound_on_d_spares_those_who_join() {
     let join = |most| {
-        let mut config = long(5, Time::from_ms(100), &[("d_most", Raw::Float(most))]);
+        let mut config = long(5, Time::from_ms(100), &[("d_max", Raw::Float(most))]);
         config.flows.iter_mut().skip(1).for_each(|flow| flow.start = Time::from_ms(50));
         let outcome = common::run(config);
         (outcome.totals.drops, queue(&outcome, Time::from_ms(75), [0.0, 0.5, 1.0])[1])
@@ -237,7 +237,7 @@ fn threads_change_nothing_under_any_reading() {
     for reading in [
         vec![],
         vec![("d_scope", text("flow"))],
-        vec![("driving", text("per-data")), ("repair", text("one"))],
+        vec![("driving", text("per-data")), ("recovery2_scope", text("one"))],
         vec![("epoch", text("each")), ("adjoint_scope", text("all"))],
     ] {
         let run = |threads| {
@@ -277,9 +277,9 @@ fn racks(given: &[(&str, Raw)]) -> f64 {
 /// active flows from which on others are paused does as much against an incast.
 #[test]
 fn pausing_after_the_first_mark_makes_short_flows_wait_for_long_ones() {
-    let (paused, crowded) = (racks(&[]), racks(&[("pause", text("crowded"))]));
+    let (paused, crowded) = (racks(&[]), racks(&[("pause", text("active-limit"))]));
     assert!(paused > 50.0 && crowded < 15.0, "{paused} {crowded}");
-    let share = goodput(&common::run(incast(1000, 100_000, &[("pause", text("crowded"))])));
+    let share = goodput(&common::run(incast(1000, 100_000, &[("pause", text("active-limit"))])));
     assert!(share > 0.88, "{share}");
     let off = goodput(&common::run(incast(1000, 100_000, &[("pause", text("off"))])));
     assert!(off < 0.8, "{off}");
@@ -300,18 +300,18 @@ fn options() -> impl Strategy<Value = Vec<(&'static str, Raw)>> {
             choice("d_scope", &["receiver", "flow"]),
             choice("driving", &["window", "per-data"]),
             choice("epoch", &["owner", "each"]),
-            choice("pause", &["until-marked", "crowded", "off"]),
+            choice("pause", &["until-marked", "active-limit", "off"]),
             choice("paused_window", &["lost", "awaited"]),
             choice("adjoint_scope", &["all", "active", "owner"]),
-            choice("repair", &["all", "one"]),
+            choice("recovery2_scope", &["all", "one"]),
         ),
         (
             switch("count_retransmissions"),
             switch("recovery1"),
             switch("recovery2"),
-            switch("wasted_optimisation"),
+            switch("wasted_packet_optimization"),
             (0u32..20).prop_map(|packets| ("unscheduled", text(&format!("{}B", packets * 1000)))),
-            prop::sample::select(&[0.0, 0.5, 1.0, 3.0]).prop_map(|d| ("d_floor", Raw::Float(d))),
+            prop::sample::select(&[0.0, 0.5, 1.0, 3.0]).prop_map(|d| ("d_min", Raw::Float(d))),
         ),
     )
         .prop_map(|((a, b, c, d, e, f, g), (h, i, j, k, l, m))| {
@@ -337,7 +337,7 @@ fn options() -> impl Strategy<Value = Vec<(&'static str, Raw)>> {
                 l,
                 m,
                 ("rto", text("100us")),
-                ("most_active", Raw::Integer(2)),
+                ("max_active", Raw::Integer(2)),
             ]
         })
 }

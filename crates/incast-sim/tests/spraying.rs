@@ -22,7 +22,7 @@ fn leaves(spines: u32) -> Topology {
 
 fn permuted(topology: Topology, window: &str) -> Config {
     let mut config = common::config(topology, "constant-window", &[("window", text(window))]);
-    config.switch.load_balancing = LoadBalancing::Permuted;
+    config.switch.load_balancing = LoadBalancing::SprayPermutation;
     // A window of packets in any order.
     config.host.reordering = 100;
     config
@@ -70,7 +70,7 @@ fn a_permutation_is_faster_than_with_hashes_or_random_ways() {
         took.sum::<f64>() / outcome.flows.len() as f64
     };
     let [permuted, spray, ecmp] =
-        [LoadBalancing::Permuted, LoadBalancing::Spray, LoadBalancing::Ecmp].map(mean);
+        [LoadBalancing::SprayPermutation, LoadBalancing::Spray, LoadBalancing::Ecmp].map(mean);
     assert!(permuted < spray && spray < ecmp, "{permuted} {spray} {ecmp}");
     assert!(permuted < 0.95 * ecmp);
 }
@@ -150,7 +150,7 @@ fn ndp(balancing: LoadBalancing) -> Outcome {
 
 #[test]
 fn nothing_is_trimmed_of_a_permutation_with_permuted_ways() {
-    let (permuted, spray) = (ndp(LoadBalancing::Permuted), ndp(LoadBalancing::Spray));
+    let (permuted, spray) = (ndp(LoadBalancing::SprayPermutation), ndp(LoadBalancing::Spray));
     let mean = |outcome: &Outcome| {
         let took = outcome.flows.iter().map(|flow| common::took(flow).as_secs_f64());
         took.sum::<f64>() / outcome.flows.len() as f64 * 1e6

@@ -276,7 +276,7 @@ fn random_run(trim: &Trim, buffer: Buffer, rest: &Rest) -> Config {
     config.switch.ecn = Ecn::Red { min: Size::Bytes(5_000), max: Size::Bytes(50_000), p: 0.5 };
     config.switch.mark_at = if rest.dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue };
     config.switch.load_balancing =
-        [LoadBalancing::Ecmp, LoadBalancing::Spray, LoadBalancing::Permuted][rest.balancing];
+        [LoadBalancing::Ecmp, LoadBalancing::Spray, LoadBalancing::SprayPermutation][rest.balancing];
     config.seed = rest.seed;
     for (index, (source, destination, bytes, start)) in rest.flows.iter().enumerate() {
         // Half of them are an incast.

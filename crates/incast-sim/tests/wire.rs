@@ -99,7 +99,7 @@ fn flows_go_where_they_are_pinned() {
     assert_eq!(ways.len(), 4);
     let finish = |of_first: usize, of_second: usize| {
         let mut config = unlimited(topology.clone());
-        config.switch.load_balancing = LoadBalancing::Pinned;
+        config.switch.load_balancing = LoadBalancing::SourceRouted;
         let pinned = |index: usize| Some(Pinned { there: ways[index].0, back: ways[index].1 });
         config.flows = vec![
             FlowSpec { pinned: pinned(of_first), ..flow(0, 15, 1_000_000) },

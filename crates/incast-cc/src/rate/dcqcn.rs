@@ -116,9 +116,9 @@ crate::parameters! {
         /// Variant mellanox: the ticks of cuts come so much after the notification's multiples of `decrease_timer`.
         decrease_delay: Time = "0ns; hpcc-lineage: 1ns", |_| Time::ZERO, "any time", |_| true, "HPCC's simulator, so that alpha's tick comes first";
         /// Variant mellanox: share of the rate that the first notification leaves.
-        first_notification: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "HPCC's simulator (RateOnFirstCnp)";
+        rate_on_first_cnp: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "HPCC's simulator (RateOnFirstCnp)";
         /// A new rate changes the gap to the next packet that is under way, too.
-        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
         /// A limit of what is in flight, beside the rate.
         in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019";
         /// The window that `in_flight` means, at line rate.
@@ -129,9 +129,9 @@ crate::parameters! {
         /// grants counts. "cnp-interval" is the time in which a receiver would send one.
         decrease_guard: Guard = "0ns", |_| Guard::Time(Time::ZERO), "any time, or \"cnp-interval\"", |_| true, "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not";
         /// What ends a window that a switch granted: the first increase of the rate (a step of recovery, by timer or byte counter), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
-        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -209,7 +209,7 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static st
     }
     if profile == Profile::HpccLineage {
         defaults.extend([("notification", "ecn-echo"), ("decrease_delay", "1ns")].map(text));
-        defaults.push(("repace", Raw::Flag(false)));
+        defaults.push(("update_gap", Raw::Flag(false)));
         defaults.extend(rate_based::lineage_window(path));
     }
     defaults
@@ -410,7 +410,7 @@ impl Dcqcn {
             self.decrease_timer.restart(now.saturating_add(self.constants.parameters.decrease_delay));
             self.cut_pending = mellanox;
             if mellanox {
-                self.current *= self.constants.parameters.first_notification;
+                self.current *= self.constants.parameters.rate_on_first_cnp;
                 self.target = self.current;
             }
         } else if mellanox {
@@ -470,11 +470,11 @@ impl SenderLaw for Dcqcn {
         Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),
         Condition::new("decrease_delay", "variant", &["mellanox"]),
-        Condition::new("first_notification", "variant", &["mellanox"]),
+        Condition::new("rate_on_first_cnp", "variant", &["mellanox"]),
         Condition::new("cnp_interval", "notification", &["cnp"]),
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
-        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+        Condition::new("grant_timeout", "grant_until", &["timeout"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -499,7 +499,7 @@ impl SenderLaw for Dcqcn {
                 Guard::Time(time) => time,
                 Guard::CnpInterval => parameters.cnp_interval,
             },
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_quiet),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout),
             parameters,
         }))
     }
@@ -511,7 +511,7 @@ impl SenderLaw for Dcqcn {
         (parameters.notification == Notification::Cnp).then_some(parameters.cnp_interval)
     }
     fn repaces(constants: &Arc<Constants>) -> bool {
-        constants.parameters.repace
+        constants.parameters.update_gap
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         let Parameters { alpha_timer, increase_timer, decrease_timer, .. } = constants.parameters;

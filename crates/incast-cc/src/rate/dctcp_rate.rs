@@ -58,11 +58,11 @@ crate::parameters! {
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
         /// A new rate changes the gap to the next packet that is under way, too.
-        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
         /// What ends a window that a switch granted: the first increase of the rate (at the end of a batch without a cut), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
-        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -121,7 +121,7 @@ impl SenderLaw for DctcpRate {
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
-        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+        Condition::new("grant_timeout", "grant_until", &["timeout"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -131,7 +131,7 @@ impl SenderLaw for DctcpRate {
             defaults.extend([
                 ("additive_increase", Rate::from_bps(615_000_000).write()),
                 ("min_rate", Rate::from_bps((path.rate.bps() / 100).max(1)).write()),
-                ("repace", Raw::Flag(false)),
+                ("update_gap", Raw::Flag(false)),
             ]);
         }
         let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
@@ -142,7 +142,7 @@ impl SenderLaw for DctcpRate {
             step: parameters.additive_increase.as_f64(),
             mss: u64::from(path.mss).max(1),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_quiet),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout),
             parameters,
         }))
     }
@@ -150,7 +150,7 @@ impl SenderLaw for DctcpRate {
         constants.parameters.values()
     }
     fn repaces(constants: &Arc<Constants>) -> bool {
-        constants.parameters.repace
+        constants.parameters.update_gap
     }
     fn start(constants: &Arc<Constants>, _path: &Path, _now: Time, _random: u32) -> Self {
         Self {
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(law.window(), 3_000);
         ack(&mut law, 11_000, 14_000, 0);
         assert_eq!(law.window(), 162_500);
-        let mut law = flow(&[("grant_until", "quiet"), ("grant_quiet", "20us")]);
+        let mut law = flow(&[("grant_until", "timeout"), ("grant_timeout", "20us")]);
         law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
         ack(&mut law, 1000, 10_000, 0);
         assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(21)));

@@ -76,15 +76,15 @@ crate::parameters! {
         /// Acknowledgements between the updates of the reference window change the window, too.
         fast_react: bool = "true", |_| true, "true or false", |_| true, "SIGCOMM 2019";
         /// How exact telemetry is.
-        telemetry: Telemetry = "\"exact\"; hpcc-lineage: \"hpcc\"", |_| Telemetry::Exact, "\"exact\" or \"hpcc\"", |_| true, "ours; \"hpcc\" is the header of SIGCOMM 2019";
-        /// Multiple of 128 B and of 80 B that bytes and queues are counted in, with telemetry = "hpcc".
-        telemetry_multiple: u64 = "rate / 25Gbps, at least 1", |path| (path.rate.bps() / 25_000_000_000).max(1), "1 to 1000", |m| (1..=1000).contains(m), "the released scripts (INT_MULTI)";
+        int: Telemetry = "\"exact\"; hpcc-lineage: \"hpcc\"", |_| Telemetry::Exact, "\"exact\" or \"hpcc\"", |_| true, "ours; \"hpcc\" is the header of SIGCOMM 2019";
+        /// Multiple of 128 B and of 80 B that bytes and queues are counted in, with int = "hpcc".
+        int_multiplier: u64 = "rate / 25Gbps, at least 1", |path| (path.rate.bps() / 25_000_000_000).max(1), "1 to 1000", |m| (1..=1000).contains(m), "the released scripts (INT_MULTI)";
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is the released simulator";
         /// What ends a window that a switch granted: the first increase of the reference window (an update that does not lower it), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
-        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -140,14 +140,14 @@ pub struct Hpcc {
 /// `u = txRate / B + min(q, q') / (B T)` of one hop, and `tau` in picoseconds (SIGCOMM 2019, algorithm 1). `None` if both records
 /// are of one time.
 fn utilisation(constants: &Constants, now: &HopTelemetry, before: &HopTelemetry) -> Option<(f64, f64)> {
-    let (tau, bytes, queue) = match constants.parameters.telemetry {
+    let (tau, bytes, queue) = match constants.parameters.int {
         Telemetry::Exact => (
             now.time.saturating_sub(before.time).ps(),
             now.sent_bytes.saturating_sub(before.sent_bytes),
             now.queue_bytes.min(before.queue_bytes).into(),
         ),
         Telemetry::Hpcc => {
-            let multiple = constants.parameters.telemetry_multiple;
+            let multiple = constants.parameters.int_multiplier;
             let (now, before) = (Record::of(now, multiple), Record::of(before, multiple));
             (
                 now.nanoseconds.wrapping_sub(before.nanoseconds) % Record::TIMES * 1000,
@@ -250,8 +250,8 @@ impl SenderLaw for Hpcc {
     };
     const HEEDS: CnpContent = CnpContent::Windows;
     const CONDITIONS: &'static [Condition] = &[
-        Condition::new("telemetry_multiple", "telemetry", &["hpcc"]),
-        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+        Condition::new("int_multiplier", "int", &["hpcc"]),
+        Condition::new("grant_timeout", "grant_until", &["timeout"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -272,7 +272,7 @@ impl SenderLaw for Hpcc {
                     ("form", Form::Rate.write()),
                     ("max_stage", Raw::Integer(0)),
                     ("additive_increase", Rate::from_bps(50_000_000).write()),
-                    ("telemetry", Telemetry::Hpcc.write()),
+                    ("int", Telemetry::Hpcc.write()),
                 ]);
             }
         }
@@ -286,7 +286,7 @@ impl SenderLaw for Hpcc {
         defaults.push(("min_rate", least.write()));
         let parameters = Parameters::resolve(&network, &with_defaults(&defaults, given))?;
 
-        let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_quiet);
+        let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout);
         let line = path.rate.as_f64();
         let (step, least) = (parameters.additive_increase.as_f64(), parameters.min_rate.as_f64().min(line));
         let initial = parameters.window.get() as f64;
@@ -471,7 +471,7 @@ mod tests {
         assert_eq!(values.min_rate, values.additive_increase);
         let lineage = given(&[("profile", "hpcc-lineage"), ("base_rtt", "12240ns")]);
         let lineage = Hpcc::resolve(&path(), &lineage).expect("allowed").parameters.clone();
-        assert_eq!((lineage.form, lineage.max_stage, lineage.telemetry_multiple), (Form::Rate, 0, 4));
+        assert_eq!((lineage.form, lineage.max_stage, lineage.int_multiplier), (Form::Rate, 0, 4));
         assert_eq!((lineage.window, lineage.min_rate), (Bytes::new(153_000), Rate::from_gbps(1)));
         assert_eq!(lineage.additive_increase, Rate::from_bps(50_000_000));
         // Keys win over profiles, and what follows from them follows.
@@ -584,8 +584,8 @@ mod tests {
     #[test]
     fn records_of_64_bits_wrap_around_and_round_down() {
         let exact = flow(&[]).constants;
-        let hpcc = flow(&[("telemetry", "hpcc")]).constants;
-        assert_eq!(hpcc.parameters.telemetry_multiple, 4);
+        let hpcc = flow(&[("int", "hpcc")]).constants;
+        assert_eq!(hpcc.parameters.int_multiplier, 4);
         let hop = |ns: u64, sent_bytes: u64, queue_bytes: u32| HopTelemetry {
             time: Time::from_ns(ns),
             sent_bytes,
@@ -685,7 +685,7 @@ mod tests {
         assert_eq!(law.window(), 3_000);
         (0..8).for_each(|_| port.ack(&mut law, us, 0.1, 0, 10_000));
         assert!(law.window() > 3_000, "{law:?}");
-        let mut law = flow(&[("grant_until", "quiet"), ("grant_quiet", "20us")]);
+        let mut law = flow(&[("grant_until", "timeout"), ("grant_timeout", "20us")]);
         law.on_cnp(us, &Cnp::granting(3_000));
         assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(21)));
         law.on_timer(Time::from_us(21));

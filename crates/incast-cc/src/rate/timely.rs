@@ -108,11 +108,11 @@ crate::parameters! {
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
         /// A new rate changes the gap to the next packet that is under way, too.
-        repace: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
+        update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
         /// What ends a window that a switch granted: the first increase of the rate (an update that raises it or would if it were not the line's), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"quiet\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"quiet\" a reading of its text";
+        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
-        grant_quiet: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
+        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
     }
 }
 
@@ -141,7 +141,7 @@ fn lineage(path: &Path) -> Vec<(&'static str, Raw)> {
         ("min_rate", share(100)),
         ("hyper_after", Raw::Integer(6)),
         ("hyper_counts", Streak::Increases.write()),
-        ("repace", Raw::Flag(false)),
+        ("update_gap", Raw::Flag(false)),
     ]);
     defaults
 }
@@ -260,7 +260,7 @@ impl SenderLaw for Timely {
         Condition::new("segment", "update", &["segment"]),
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
-        Condition::new("grant_quiet", "grant_until", &["quiet"]),
+        Condition::new("grant_timeout", "grant_until", &["timeout"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -296,7 +296,7 @@ impl SenderLaw for Timely {
             reference: ps(parameters.reference),
             min_rtt: ps(parameters.min_rtt),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_quiet),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout),
             parameters,
         }))
     }
@@ -304,7 +304,7 @@ impl SenderLaw for Timely {
         constants.parameters.values()
     }
     fn repaces(constants: &Arc<Constants>) -> bool {
-        constants.parameters.repace
+        constants.parameters.update_gap
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         Self {
@@ -586,7 +586,7 @@ mod tests {
         law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
         updates(&mut law, &[30.0, 30.0]);
         assert_eq!((law.window(), law.rate), (25_000, 10.0 * GBPS));
-        let mut law = flow(&[("grant_until", "quiet")]);
+        let mut law = flow(&[("grant_until", "timeout")]);
         law.on_cnp(Time::from_us(1), &Cnp::granting(3_000));
         updates(&mut law, &[30.0, 30.0]);
         assert_eq!((law.window(), law.next_timer()), (3_000, Time::from_us(101)));

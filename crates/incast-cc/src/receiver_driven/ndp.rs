@@ -33,7 +33,7 @@ crate::parameters! {
         /// Pace of PULLs, as a fraction of the rate at which full packets can arrive.
         pull_rate: f64 = "1", |_| 1.0, "in (0, 1]", |rate| *rate > 0.0 && *rate <= 1.0, "SIGCOMM 2017, section 3.3; its authors' simulator runs with 0.99";
         /// A PULL of which nothing has come for so long is repeated, if no other one is due.
-        repeat_after: Time = "host.rto_min", |path| path.rto_min, "above 0", |time| *time > Time::ZERO, "ours: the paper has no remedy for a lost last PULL";
+        pull_timeout: Time = "host.rto_min", |path| path.rto_min, "above 0", |time| *time > Time::ZERO, "ours: the paper has no remedy for a lost last PULL";
     }
 }
 
@@ -139,7 +139,7 @@ struct Last {
 pub struct Receiver {
     /// From one PULL to the next.
     interval: Time,
-    repeat_after: Time,
+    pull_timeout: Time,
     /// By handle.
     flows: Vec<Pulls>,
     /// Flows to which PULLs are owed, or one is to be repeated, the next one first; those that have ended are passed over.
@@ -156,7 +156,7 @@ impl Receiver {
         let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
         Self {
             interval: packet.mul_f64(1.0 / parameters.pull_rate),
-            repeat_after: parameters.repeat_after,
+            pull_timeout: parameters.pull_timeout,
             flows: Vec::new(),
             turns: VecDeque::new(),
             next_pull: Time::ZERO,
@@ -205,7 +205,7 @@ impl Receiver {
             flow.queued = true;
             self.turns.push_back(handle);
         } else {
-            self.remember(Last { due: now.saturating_add(self.repeat_after), flow: handle, number });
+            self.remember(Last { due: now.saturating_add(self.pull_timeout), flow: handle, number });
         }
         self.next_pull = now.saturating_add(self.interval);
         true
@@ -233,13 +233,13 @@ impl Receiver {
             if !flow.ends_with(last.number) {
                 continue;
             }
-            if flow.heard.saturating_add(self.repeat_after) <= now {
+            if flow.heard.saturating_add(self.pull_timeout) <= now {
                 flow.again = true;
                 if !std::mem::replace(&mut flow.queued, true) {
                     self.turns.push_back(last.flow);
                 }
             } else {
-                self.last.push_back(Last { due: now.saturating_add(self.repeat_after), ..last });
+                self.last.push_back(Last { due: now.saturating_add(self.pull_timeout), ..last });
             }
         }
     }
@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn golden_trajectory() {
         use std::fmt::Write;
-        let mut receiver = receiver(&[("repeat_after".into(), Raw::Text("40us".into()))]);
+        let mut receiver = receiver(&[("pull_timeout".into(), Raw::Text("40us".into()))]);
         let mut text = String::new();
         // When, of which flow, which packet, whether whole.
         let mut script: VecDeque<(u64, u32, u64, bool)> = VecDeque::new();
@@ -551,7 +551,7 @@ mod tests {
                 let (number, is_last) = (flow.sent, flow.owed == 0);
                 send(pull(handle, number));
                 if is_last {
-                    self.0.last.push_back(Last { due: now + self.0.repeat_after, flow: handle, number });
+                    self.0.last.push_back(Last { due: now + self.0.pull_timeout, flow: handle, number });
                 } else {
                     self.line_up(handle);
                 }
@@ -589,7 +589,7 @@ mod tests {
 
         fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
             while let Some(last) = self.0.last.pop_front_if(|last| last.due <= now) {
-                let after = self.0.repeat_after;
+                let after = self.0.pull_timeout;
                 let flow = self.0.flow(last.flow);
                 if flow.ended || flow.sent != last.number || flow.owed > 0 {
                     continue;
@@ -682,11 +682,11 @@ mod tests {
         /// What is dropped early would have come to nothing, and what is answered at once is not out of turn.
         #[test]
         fn says_what_a_naive_receiver_says(
-            flows in 1u32..6, repeat_after in 1u64..40, half_pace in any::<bool>(),
+            flows in 1u32..6, pull_timeout in 1u64..40, half_pace in any::<bool>(),
             steps in prop::collection::vec(step(), 1..200),
         ) {
             let given = [
-                ("repeat_after".to_owned(), Time::from_us(repeat_after).write()),
+                ("pull_timeout".to_owned(), Time::from_us(pull_timeout).write()),
                 ("pull_rate".to_owned(), Raw::Float(if half_pace { 0.5 } else { 1.0 })),
             ];
             let (said, timers) = play(&mut receiver(&given), flows, &steps);

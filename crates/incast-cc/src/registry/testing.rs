@@ -737,7 +737,7 @@ proptest! {
             rate: Rate::from_gbps(gbps), base_rtt: Time::from_us(base_us), mss, wire_mss: mss + 90, rto_min: Time::from_ms(1),
         };
         let set = |key: &str, value: &str| [(key.to_owned(), Raw::Text(value.to_owned()))];
-        let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "quiet"));
+        let (lineage, quiet) = (set("profile", "hpcc-lineage"), set("grant_until", "timeout"));
         let ecn = [("ecn".to_owned(), Raw::Flag(true))];
         let cases = LAWS
             .iter()

@@ -64,13 +64,13 @@ crate::parameters! {
         /// b: gain of the error's change, in parts of q_ref.
         proportional: f64 = "0.2", |_| 0.2, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
         /// The controller starts from this p, and with relative gains it is the least one.
-        least: f64 = "0.0003", |_| 3e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
+        min_probability: f64 = "0.0003", |_| 3e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
         /// Which flows get notifications.
         discrimination: Discrimination = "\"packets\"", |_| Discrimination::Packets, "\"mean\" or \"packets\"", |_| true, "ours (reconstruction): with \"mean\" too few of many equal flows are left";
         /// theta with "packets", in packets of a period.
         packets: u64 = "2", |_| 2, "any number", |_| true, "ours (reconstruction)";
         /// Notifications are sent only where the queue is longer than q_ref.
-        only_above: bool = "true", |_| true, "true or false", |_| true, "ours (reconstruction): the queue swings less";
+        only_above_reference: bool = "true", |_| true, "true or false", |_| true, "ours (reconstruction): the queue swings less";
     }
 }
 
@@ -84,7 +84,7 @@ fn controlled(parameters: &Parameters, p: f64, error: f64, before: f64, periods:
     let change = parameters.integral * error * periods as f64 + parameters.proportional * (error - before);
     match parameters.gains {
         // Above e^30 the result is limited to 1 in any case.
-        Gains::Relative => (p * libm::exp(change.clamp(-30.0, 30.0))).clamp(parameters.least, 1.0),
+        Gains::Relative => (p * libm::exp(change.clamp(-30.0, 30.0))).clamp(parameters.min_probability, 1.0),
         Gains::Constant => (p + change).clamp(0.0, 1.0),
     }
 }
@@ -175,7 +175,7 @@ impl Queue {
             Discrimination::Packets => u64::from(entry.packets) >= parameters.packets,
         };
         let theirs: u64 = entries.iter().filter(congested).map(|entry| u64::from(entry.packets)).sum();
-        if theirs > 0 && (!parameters.only_above || self.before > 0.0) && queue > 0 {
+        if theirs > 0 && (!parameters.only_above_reference || self.before > 0.0) && queue > 0 {
             let each = self.p * all as f64 / theirs as f64;
             // One draw for all flows keeps the sum within one of `p n` and gives each flow its share on average.
             let mut due = self.lot;
@@ -255,7 +255,7 @@ impl SwitchAgent for Pacc {
     }
     fn install(constants: &Constants, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);
-        let queue = Queue { p: constants.parameters.least, before: -1.0, table: Table::default(), lot: 0.0 };
+        let queue = Queue { p: constants.parameters.min_probability, before: -1.0, table: Table::default(), lot: 0.0 };
         Self {
             parameters: Arc::clone(&constants.parameters),
             queues: vec![queue; site.ports.len() * priorities],
@@ -401,7 +401,7 @@ mod tests {
 
     /// p stays what it starts with.
     fn fixed(p: f64) -> Vec<(&'static str, Raw)> {
-        vec![("integral", Raw::Float(0.0)), ("proportional", Raw::Float(0.0)), ("least", Raw::Float(p))]
+        vec![("integral", Raw::Float(0.0)), ("proportional", Raw::Float(0.0)), ("min_probability", Raw::Float(p))]
     }
 
     #[test]
@@ -439,12 +439,12 @@ mod tests {
         assert_eq!(sources(&[("packets", Raw::Integer(1))]), [7, 8, 9]);
         assert_eq!(sources(&[("discrimination", text("mean"))]), [7]);
         assert!(sources(&[("reference", text("50KB"))]).is_empty());
-        assert_eq!(sources(&[("reference", text("50KB")), ("only_above", Raw::Flag(false))]), [7, 8]);
+        assert_eq!(sources(&[("reference", text("50KB")), ("only_above_reference", Raw::Flag(false))]), [7, 8]);
     }
 
     #[test]
     fn the_timer_runs_only_while_something_happens() {
-        let mut given = given(&[("least", Raw::Float(0.5)), ("integral", Raw::Float(0.01))]);
+        let mut given = given(&[("min_probability", Raw::Float(0.5)), ("integral", Raw::Float(0.01))]);
         assert_eq!(given.agent.next_timer(), Time::MAX);
         enter(&mut given, US(1000), &[(3, 5)], 40_000);
         assert_eq!(given.agent.next_timer(), US(1080));

@@ -42,9 +42,9 @@ crate::parameters! {
         /// max(T_on): a queue is undetermined for so long after each resume of its port, and is then checked as often.
         interval: Time = "9 tau + 128 wire MTU / rate; tau = base RTT / 4 + 16 wire MTU / rate", usual_interval, "above 0", |t| *t > Time::ZERO, "ours: longest time between a resume and the next pause; the authors' simulator has 40us, and 97us with links of 5us, which is what the formula gives there";
         /// A queue that is checked has grown if it is longer by this much.
-        growth: Bytes = "0.9 MSS", |path| Bytes::new(u64::from(path.mss) * 9 / 10), "any size", |_| true, "the authors' simulator: 0.9 x 1000B";
+        growth_threshold: Bytes = "0.9 MSS", |path| Bytes::new(u64::from(path.mss) * 9 / 10), "any size", |_| true, "the authors' simulator: 0.9 x 1000B";
         /// A queue that is checked and at most so long has drained.
-        drained: Bytes = "2 wire MTU", |path| Bytes::new(2 * u64::from(path.wire_mss)), "any size", |_| true, "the authors' simulator: 2 x 1030B";
+        drained_threshold: Bytes = "2 wire MTU", |path| Bytes::new(2 * u64::from(path.wire_mss)), "any size", |_| true, "the authors' simulator: 2 x 1030B";
     }
 }
 
@@ -119,9 +119,9 @@ impl Queue {
             State::Undetermined => (State::Congestion, ce(red())),
             State::Checking { since, length: before } => {
                 let due = now - since >= parameters.interval;
-                if due && length >= before.saturating_add(parameters.growth.get()) {
+                if due && length >= before.saturating_add(parameters.growth_threshold.get()) {
                     (State::Congestion, ce(red()))
-                } else if length <= parameters.drained.get() {
+                } else if length <= parameters.drained_threshold.get() {
                     (State::NonCongestion, Codepoint::None)
                 } else if due {
                     (State::Checking { since: now, length }, Codepoint::None)
@@ -233,7 +233,7 @@ mod tests {
 
     /// The authors' network and constants: 40 Gbit/s, packets of 1,000 and frames of 1,030 bytes.
     fn authors() -> Parameters {
-        Parameters { interval: US(97), growth: Bytes::new(900), drained: Bytes::new(2060) }
+        Parameters { interval: US(97), growth_threshold: Bytes::new(900), drained_threshold: Bytes::new(2060) }
     }
 
     /// A packet leaves at some microsecond a queue in this state, resumed at 1,000 us with 50,000 bytes if at all.
@@ -315,7 +315,7 @@ mod tests {
         let defaults = Tcd::resolve(&path, &[]).expect("defaults");
         let tau = 2.5 + 2.0 * 1082.0 * 8.0 / 40e3;
         assert!((defaults.interval.as_us_f64() - (tau + 8.0 * (tau + 0.4328))).abs() < 1e-3);
-        assert_eq!((defaults.growth, defaults.drained), (Bytes::new(900), Bytes::new(2164)));
+        assert_eq!((defaults.growth_threshold, defaults.drained_threshold), (Bytes::new(900), Bytes::new(2164)));
         let text = |text: &str| Raw::Text(text.to_owned());
         let zero = Tcd::resolve(&path, &[("interval".to_owned(), text("0us"))]).expect_err("refused");
         assert!(zero.to_string().contains("above 0"));

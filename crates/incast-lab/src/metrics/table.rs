@@ -94,8 +94,8 @@ pub const METRICS: &[Metric] = &[
     class(
         "retransmitted_bytes",
         Unit::Bytes,
-        "sent again",
-        "payload of counted flows that was sent again",
+        "retransmitted",
+        "payload of counted flows that was retransmitted",
         Measure::Sum(|run| run.sum(|flow| flow.retransmitted_bytes)),
     ),
     class(

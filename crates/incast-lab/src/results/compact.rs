@@ -71,8 +71,8 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
             let axes = axes(&points);
             let title = |column: &Column| {
                 let names: Vec<&str> = axes.iter().map(|(_, name)| name.as_str()).collect();
-                let at = if names.is_empty() { String::new() } else { format!(", at {}", names.join(", ")) };
-                format!("{}{at}", heading(column, " "))
+                let by = if names.is_empty() { String::new() } else { format!(", by {}", names.join(", ")) };
+                format!("{}{by}", heading(column, " "))
             };
             let values = |point: &&Map<String, Value>| {
                 let values = axes.iter().map(|(path, _)| point.get(*path).map_or_else(String::new, json));
@@ -97,7 +97,8 @@ fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
     let short = |path: &'a str| {
         let ends = path.match_indices('.').rev().map(|(dot, _)| &path[dot + 1..]).chain([path]);
         let unique = |end: &&str| paths.iter().filter(|other| other.ends_with(*end)).count() == 1;
-        ends.clone().find(unique).unwrap_or(path).to_owned()
+        // "at" alone says too little: "ecn.at".
+        ends.clone().filter(|end| end.len() > 2).find(unique).unwrap_or(path).to_owned()
     };
     paths.iter().map(|path| (*path, short(path))).collect()
 }
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(tables[0].title, "load = 0.2");
         assert_eq!(
             tables[0].header,
-            ["scheme", "all\nFCT p99 us", "all\nfinished", "drops", "all\nsent again"]
+            ["scheme", "all\nFCT p99 us", "all\nfinished", "drops", "all\nretransmitted"]
         );
         assert_eq!(lines[0], ["a", "1.23 ±0.50", "all", "2.0", "0"]);
         assert_eq!(lines[1], ["b|c", "25.6 ±0.5", "all", "2.0", "0"]);
@@ -246,7 +247,7 @@ mod tests {
         let tables = tables(&rows(), &columns(&["fct_us.p99"]), Layout::ByNumber);
         assert_eq!(
             markdown(&tables),
-            "**all FCT p99 us, at load**\n\n| scheme | 0.2 | 0.4 |\n|---|---:|---:|\n\
+            "**all FCT p99 us, by load**\n\n| scheme | 0.2 | 0.4 |\n|---|---:|---:|\n\
              | a | 1.23 ±0.50 | ≥123 |\n| b\\|c | 25.6 ±0.5 |  |\n"
         );
     }

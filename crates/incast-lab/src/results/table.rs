@@ -109,7 +109,7 @@ fn comparison(rows: &[&Row], footer: &Footer) -> Table {
     }
     header.push("flows".to_owned());
     header.extend(statistics.iter().map(|(metric, _)| metric.heading_with_unit()));
-    header.extend(["drops", "sent again", "timeouts", "marks"].map(str::to_owned));
+    header.extend(["drops", "retransmitted", "timeouts", "marks"].map(str::to_owned));
     header.extend(extras.iter().map(|metric| metric.heading_with_unit()));
     if !extras.is_empty() {
         // With more columns than usual, headings take two lines.

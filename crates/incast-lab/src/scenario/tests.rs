@@ -6,6 +6,7 @@ mod credits;
 mod deflection;
 mod mixed;
 mod receiver_driven;
+mod renamed;
 
 use super::*;
 use incast_sim::config::{Buffer, Ecn, Size};
@@ -147,9 +148,9 @@ fn senders_that_spray_expect_packets_in_any_order() {
         let host = config.expect("a config").host;
         (host.reordering, host.path_penalty)
     };
-    assert_eq!((host("ecmp"), host("pinned")), ((3, true), (3, true)));
-    assert_eq!(host("permuted"), host("spray"));
-    assert!(host("permuted").0 > 3);
+    assert_eq!((host("ecmp"), host("source-routed")), ((3, true), (3, true)));
+    assert_eq!(host("spray-permutation"), host("spray"));
+    assert!(host("spray-permutation").0 > 3);
 }
 
 #[test]
@@ -593,8 +594,8 @@ fn what_has_no_effect_is_a_warning() {
         ),
         (
             "law = \"cubic\"",
-            "law = \"hpcc\"\nname = \"cubic\"\ntelemetry_multiple = 2",
-            "telemetry_multiple has no effect with telemetry = \"exact\"",
+            "law = \"hpcc\"\nname = \"cubic\"\nint_multiplier = 2",
+            "int_multiplier has no effect with int = \"exact\"",
         ),
         (
             "law = \"cubic\"",

@@ -112,7 +112,7 @@ impl Host<'_> {
         if let Some(update) = self.nic.credits.as_mut().and_then(|end| end.take_update()) {
             return self.send_update(update, context);
         }
-        if !self.settings.host.answers_first && self.nic.answered && self.send_data_credited(context) {
+        if !self.settings.host.control_first && self.nic.answered && self.send_data_credited(context) {
             self.nic.answered = false;
             return;
         }

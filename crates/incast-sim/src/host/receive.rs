@@ -218,7 +218,7 @@ impl Host<'_> {
         context: &mut impl NodeContext,
     ) {
         let host = &self.settings.host;
-        let delay = if packet.kind == Kind::Cnp { host.notification_delay } else { host.answer_delay };
+        let delay = if packet.kind == Kind::Cnp { host.notification_delay } else { host.response_delay };
         if delay == Time::ZERO {
             self.push_control(packet, telemetry, context);
         } else {

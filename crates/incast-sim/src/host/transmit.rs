@@ -83,7 +83,7 @@ impl Host<'_> {
             return self.pump_credited(idle, context);
         }
         if idle {
-            if !self.settings.host.answers_first && self.nic.answered && self.send_next(context) {
+            if !self.settings.host.control_first && self.nic.answered && self.send_next(context) {
                 self.nic.answered = false;
             } else if let Some(packet) = self.nic.pop_control() {
                 let telemetry = self.nic.telemetry(&packet);
@@ -218,7 +218,7 @@ impl Host<'_> {
 
     /// Lets a control packet take any path, where hosts choose paths.
     pub(super) fn scatter(&mut self, packet: &mut Packet) {
-        if self.settings.switch.load_balancing == LoadBalancing::Permuted {
+        if self.settings.switch.load_balancing == LoadBalancing::SprayPermutation {
             packet.set_pinned_path(self.random.draw() as u16);
         }
     }

@@ -44,7 +44,9 @@ impl Router {
     #[inline(always)]
     pub fn route(&mut self, packet: &Packet) -> Option<(u16, u32)> {
         let random = match self.load_balancing {
-            LoadBalancing::Pinned | LoadBalancing::Permuted => return self.rule.pick_pinned(packet),
+            LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation => {
+                return self.rule.pick_pinned(packet);
+            }
             LoadBalancing::Ecmp => return Some((self.by_hash(packet)?, packet.ecmp_hash)),
             LoadBalancing::Spray => self.spray.next_u32(),
         };
@@ -68,7 +70,7 @@ impl Router {
     pub fn expected(&self, packet: &Packet) -> Option<u16> {
         match self.load_balancing {
             LoadBalancing::Ecmp => self.by_hash(packet),
-            LoadBalancing::Pinned | LoadBalancing::Permuted => self.rule.peek_pinned(packet),
+            LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation => self.rule.peek_pinned(packet),
             LoadBalancing::Spray => None,
         }
     }

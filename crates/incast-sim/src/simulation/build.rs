@@ -200,7 +200,7 @@ impl Plan {
         let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
         let is_disturbed = pfc.is_some()
             || credits.is_some()
-            || !config.host.answers_first
+            || !config.host.control_first
             || !config.link_events.is_empty();
         Settings {
             seed: config.seed,
@@ -212,7 +212,7 @@ impl Plan {
             host: config.host.clone(),
             clocks: config.clocks.clone(),
             peers: peers(config),
-            ways: (config.switch.load_balancing == LoadBalancing::Permuted)
+            ways: (config.switch.load_balancing == LoadBalancing::SprayPermutation)
                 .then(|| PathCount::new(&config.topology)),
             wire: config.wire,
             arrivals_first: config.ties == Ties::ArrivalsFirst,

@@ -223,7 +223,7 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
             destination,
             routing::salted_hash(packet.ecmp_hash, routing::router::salt(settings.seed, node)),
         ),
-        LoadBalancing::Pinned | LoadBalancing::Permuted => {
+        LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation => {
             let (port, hash) = rule.pick_pinned(&packet)?;
             packet.ecmp_hash = hash;
             Some(port)

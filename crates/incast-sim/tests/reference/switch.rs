@@ -288,7 +288,9 @@ impl<'a> Switch<'a> {
         let choice = match self.config.switch.load_balancing {
             LoadBalancing::Ecmp => salted_hash(packet.ecmp_hash, salt(self.config.seed, self.node)),
             LoadBalancing::Spray => self.spray.next_u32(),
-            LoadBalancing::Pinned | LoadBalancing::Permuted => unreachable!("the cases have none of these"),
+            LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation => {
+                unreachable!("the cases have none of these")
+            }
         };
         match routes.pick(self.node, packet.to, choice) {
             Some(port) => self.enqueue(now, port as usize, packet, agenda),

@@ -62,8 +62,8 @@ fn agents_that_do_not_exist_or_take_no_such_parameter() {
         message.contains("switch.agent.treshold") && message.contains("did you mean \"threshold\""),
         "{message}"
     );
-    let message = set("{ kind = \"mercury\", trigger = \"dequeue\" }");
-    assert!(message.contains("switch.agent.trigger") && message.contains("\"periodic\""), "{message}");
+    let message = set("{ kind = \"mercury\", cnp_trigger = \"dequeue\" }");
+    assert!(message.contains("switch.agent.cnp_trigger") && message.contains("\"periodic\""), "{message}");
     assert!(set("{ threshold = \"9KB\" }").contains("`kind` is missing"));
     assert!(set("true").contains("false, \"none\""));
 }

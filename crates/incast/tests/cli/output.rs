@@ -139,7 +139,7 @@ fn an_agent_is_run_and_recorded() {
     arguments.push(&small);
     let checked = succeed(&[&["check"][..], &arguments].concat());
     for line in
-        ["kind = \"mercury\"", "threshold = \"31KB\"", "cnp_interval = \"12us\"", "trigger = \"enqueue\""]
+        ["kind = \"mercury\"", "threshold = \"31KB\"", "cnp_interval = \"12us\"", "cnp_trigger = \"enqueue\""]
     {
         assert!(checked.contains(&format!("\n{line}\n")), "{line}\n{checked}");
     }

@@ -306,7 +306,7 @@ fn the_lineage_takes_marked_acknowledgements_for_notifications() {
     assert_eq!(law.target, 100.0 * GBPS);
     // The first notification may cut at once, too.
     let halved = given(&[("variant", "mellanox"), ("profile", "paper")]);
-    let halved = [halved, vec![("first_notification".to_owned(), Raw::Float(0.5))]].concat();
+    let halved = [halved, vec![("rate_on_first_cnp".to_owned(), Raw::Float(0.5))]].concat();
     let halved = Dcqcn::resolve(&path, &halved).expect("allowed");
     let mut law = Dcqcn::start(&halved, &path, Time::ZERO, 0);
     law.on_cnp(US(1), &Cnp::CONGESTED);
@@ -331,7 +331,7 @@ fn a_granted_window_lasts_until_the_next_step_of_recovery() {
     law.on_sent(US(101), 10_000);
     assert_eq!(law.window(), u64::MAX);
     // With the other reading increases do not matter.
-    let mut law = flow(&[("grant_until", "quiet")]);
+    let mut law = flow(&[("grant_until", "timeout")]);
     law.on_cnp(US(100), &Cnp::granting(9_000));
     law.on_cnp(US(110), &Cnp::CONGESTED);
     law.catch_up(Time::from_ns(159_999));

@@ -50,13 +50,13 @@ crate::choice! {
         /// From the first packet of a message to its last one.
         Open = "open",
         /// The same, while it was heard of lately.
-        Heard = "heard",
+        Recent = "recent",
     }
 }
 
 crate::choice! {
     /// How senders learn of n.
-    pub enum Tell {
+    pub enum Advertise {
         /// By acknowledgements alone.
         Acks = "acks",
         /// A change is also told at once to those to whom no acknowledgement has.
@@ -100,15 +100,15 @@ crate::parameters! {
     /// Parameters of DASR. Those of DCQCN come on top.
     pub struct Parameters {
         /// What n counts: the hosts that send, whose flows to one receiver share what the host has; or the flows.
-        counts: Counts = "\"hosts\"", |_| Counts::Hosts, "\"hosts\" or \"flows\"", |_| true, "Blitz, SIGCOMM 2018: \"a receiver of n senders\"";
+        count: Counts = "\"hosts\"", |_| Counts::Hosts, "\"hosts\" or \"flows\"", |_| true, "Blitz, SIGCOMM 2018: \"a receiver of n senders\"";
         /// When a sender counts: while a message of its is open, or if it was also heard of in the last `idle_after`.
-        active: Active = "\"heard\"", |_| Active::Heard, "\"open\" or \"heard\"", |_| true, "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\"";
+        active: Active = "\"recent\"", |_| Active::Recent, "\"open\" or \"recent\"", |_| true, "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\"";
         /// A sender that was not heard of for so long does not count; nor less than the time of two of its packets.
         idle_after: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
         /// How senders learn of n.
-        tell: Tell = "\"changes\"", |_| Tell::Changes, "\"acks\" or \"changes\"", |_| true, "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\"";
+        advertise: Advertise = "\"changes\"", |_| Advertise::Changes, "\"acks\" or \"changes\"", |_| true, "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\"";
         /// Changes are told, and limits of senders taken in, no more often than this; nor so often that it takes more than a tenth of the receiver's link.
-        tell_interval: Time = "base RTT / 2", |path| path.base_rtt / 2, "above 0", |t| *t > Time::ZERO, "ours: half an RTT to wait and half to travel";
+        advertise_interval: Time = "base RTT / 2", |path| path.base_rtt / 2, "above 0", |t| *t > Time::ZERO, "ours: half an RTT to wait and half to travel";
         /// Senders tell the incast degree of their request with their first packets, and its receiver counts those that have not come.
         look_ahead: bool = "false", |_| false, "true or false", |_| true, "patent US 11,190,454; Blitz, SIGCOMM 2018, does not have it";
         /// For how long, after the first of them.
@@ -126,7 +126,7 @@ crate::parameters! {
         /// Which marks make DCQCN cut: those set in the fabric, all, or none.
         fallback: Fallback = "\"fabric\"", |_| Fallback::Fabric, "\"fabric\", \"all\" or \"off\"", |_| true, "Blitz, SIGCOMM 2018: for what is left once receiver congestion is filtered out";
         /// What DCQCN cuts: the rate at which the flow sends, or DCQCN's own.
-        cut_of: CutOf = "\"sent\"", |_| CutOf::Sent, "\"sent\" or \"own\"", |_| true, "ours; \"own\" is DCQCN beside DASR, which does nothing until it is below the share";
+        cut_rate: CutOf = "\"sent\"", |_| CutOf::Sent, "\"sent\" or \"own\"", |_| true, "ours; \"own\" is DCQCN beside DASR, which does nothing until it is below the share";
     }
 }
 
@@ -145,9 +145,9 @@ const TABLE: [ParameterInfo; ALL] = {
 };
 
 const OWN_CONDITIONS: [Condition; 4] = [
-    Condition::new("idle_after", "active", &["heard"]),
+    Condition::new("idle_after", "active", &["recent"]),
     Condition::new("look_ahead_for", "look_ahead", &["true"]),
-    Condition::new("cut_of", "fallback", &["fabric", "all"]),
+    Condition::new("cut_rate", "fallback", &["fabric", "all"]),
     Condition::new("cnp_interval", "fallback", &["fabric", "all"]),
 ];
 
@@ -213,7 +213,7 @@ impl Dasr {
         let Constants { parameters, fallback, path } = &*self.constants;
         let start = || Box::new(Dcqcn::start(fallback, path, now, 0));
         let inner = self.fallback.get_or_insert_with(start);
-        if congested && parameters.cut_of == CutOf::Sent {
+        if congested && parameters.cut_rate == CutOf::Sent {
             inner.confine(now, rate);
         }
         inner
@@ -251,7 +251,7 @@ impl SenderLaw for Dasr {
         [constants.parameters.values(), Dcqcn::values(&constants.fallback)].concat()
     }
     fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
-        const KEYS: [&str; 6] = ["counts", "active", "idle_after", "tell", "tell_interval", "look_ahead_for"];
+        const KEYS: [&str; 6] = ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
         let values = constants.parameters.values();
         values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
     }

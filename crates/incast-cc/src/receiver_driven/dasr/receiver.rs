@@ -1,6 +1,6 @@
 //! The receiver's half: who sends, and what each one's share is.
 
-use super::{Active, Constants, Counts, Parameters, Tell};
+use super::{Active, Constants, Counts, Parameters, Advertise};
 use crate::{
     Path,
     receiver_driven::slots::Slots,
@@ -153,7 +153,7 @@ impl Receiver {
             self.limited = if active { self.limited + 1 } else { self.limited - 1 };
         }
         if active
-            && self.parameters().active == Active::Heard
+            && self.parameters().active == Active::Recent
             && !std::mem::replace(&mut self.flows[place].watched, true)
         {
             let silence = self.silence(place);
@@ -232,7 +232,7 @@ impl Receiver {
         let mut told = 0;
         for place in 0..self.flows.len() {
             let flow = self.flows[place];
-            if !flow.active || self.parameters().tell == Tell::Acks {
+            if !flow.active || self.parameters().advertise == Advertise::Acks {
                 continue;
             }
             let share = self.share_at(place);
@@ -244,7 +244,7 @@ impl Receiver {
         }
         if told > 0 || self.limited > 0 {
             let busy = self.frame.saturating_mul(TELLING * told);
-            self.next_telling = now.saturating_add(self.parameters().tell_interval.max(busy));
+            self.next_telling = now.saturating_add(self.parameters().advertise_interval.max(busy));
         }
     }
 
@@ -279,7 +279,7 @@ impl Receiver {
 
 impl ReceiverScheduler for Receiver {
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
-        let party = match self.parameters().counts {
+        let party = match self.parameters().count {
             Counts::Hosts => u64::from(new.source),
             Counts::Flows => u64::from(new.flow),
         };
@@ -373,7 +373,7 @@ impl ReceiverScheduler for Receiver {
     fn next_timer(&self) -> Time {
         let silence = self.silences.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
         let group = self.groups.iter().map(|group| group.until).min().unwrap_or(Time::MAX);
-        let tells = self.changed && self.parameters().tell == Tell::Changes && !self.parties.is_empty();
+        let tells = self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
         let telling = if tells { self.next_telling } else { Time::MAX };
         silence.min(group).min(telling)
     }

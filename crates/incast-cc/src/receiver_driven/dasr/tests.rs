@@ -127,7 +127,7 @@ fn close(found: f64, expected: f64) {
 
 #[test]
 fn each_acknowledgement_says_how_many_there_are() {
-    let mut script = Script::new(&[("tell", text("acks"))]);
+    let mut script = Script::new(&[("advertise", text("acks"))]);
     for senders in 1..=64 {
         assert_eq!(script.open(at(0), senders, None), f64::from(senders));
     }
@@ -191,7 +191,7 @@ fn flows_of_one_host_share_what_it_has() {
     assert_eq!([0, 1, 2, 3].map(|flow| script.parts(flow)), [6.0, 6.0, 6.0, 2.0]);
     script.end(at(1), 1);
     assert_eq!([0, 2, 3].map(|flow| script.parts(flow)), [4.0, 4.0, 2.0]);
-    let mut script = Script::new(&[("counts", text("flows"))]);
+    let mut script = Script::new(&[("count", text("flows"))]);
     script.open_all([7, 7, 7, 8]);
     assert_eq!([0, 1, 2, 3].map(|flow| script.parts(flow)), [4.0; 4]);
 }
@@ -363,22 +363,22 @@ fn it_says_who_it_is_until_it_is_heard_and_then_what_it_can_use() {
 
 #[test]
 fn dcqcn_cuts_what_is_sent_and_the_smaller_rate_counts() {
-    for (cut_of, after) in [("sent", 1.25), ("own", 2.5)] {
-        let mut law = sender(&[("cut_of", text(cut_of))], 40, 40, 0);
+    for (cut_rate, after) in [("sent", 1.25), ("own", 2.5)] {
+        let mut law = sender(&[("cut_rate", text(cut_rate))], 40, 40, 0);
         acked(&mut law, at(8), 16);
         assert!(law.fallback.is_none());
         law.on_cnp(at(100), &Cnp::CONGESTED);
-        assert_eq!(gbps(&law), after, "{cut_of}");
+        assert_eq!(gbps(&law), after, "{cut_rate}");
         // With fewer senders the share is no longer what limits.
         acked(&mut law, at(101), 1);
-        assert_eq!(gbps(&law), if cut_of == "sent" { 1.25 } else { 20.0 }, "{cut_of}");
+        assert_eq!(gbps(&law), if cut_rate == "sent" { 1.25 } else { 20.0 }, "{cut_rate}");
         let recovers = law.fallback.as_ref().expect("notified").pacing_rate();
         assert_eq!(law.pacing_rate(), recovers);
         law.on_timer(Time::from_ms(500));
         assert_eq!(gbps(&law), 40.0);
     }
     // What DCQCN does it does by its own parameters, and by its own rules.
-    let echo = [("notification", text("ecn-echo")), ("cut_of", text("own"))];
+    let echo = [("notification", text("ecn-echo")), ("cut_rate", text("own"))];
     let mut law = sender(&echo, 40, 40, 0);
     law.on_ack(&Feedback { now: at(9), marked: 1, packets: 1, ..Feedback::default() });
     assert_eq!(gbps(&law), 20.0);
@@ -404,15 +404,15 @@ fn only_congestion_cuts_and_nothing_does_where_fallback_is_off() {
         (window, 2.5, 3_000),
         (Cnp { undetermined: true, ..window }, 2.5, 3_000),
     ] {
-        for (cut_of, alone) in [("sent", 1.25), ("own", 20.0)] {
-            let mut law = sender(&[("cut_of", text(cut_of))], 40, 40, 0);
+        for (cut_rate, alone) in [("sent", 1.25), ("own", 20.0)] {
+            let mut law = sender(&[("cut_rate", text(cut_rate))], 40, 40, 0);
             acked(&mut law, at(8), 16);
             law.on_cnp(at(100), &cnp);
-            let expected = if cnp.congested && cut_of == "own" { 2.5 } else { rate };
-            assert_eq!((gbps(&law), law.window()), (expected, cap), "{cut_of}: {cnp:?}");
+            let expected = if cnp.congested && cut_rate == "own" { 2.5 } else { rate };
+            assert_eq!((gbps(&law), law.window()), (expected, cap), "{cut_rate}: {cnp:?}");
             // Of DCQCN's own rate nothing is lost either, with all of the link for the flow.
             acked(&mut law, at(101), 1);
-            assert_eq!(gbps(&law), if cnp.congested { alone } else { 40.0 }, "{cut_of}: {cnp:?}");
+            assert_eq!(gbps(&law), if cnp.congested { alone } else { 40.0 }, "{cut_rate}: {cnp:?}");
         }
         let mut law = sender(&[("fallback", text("off"))], 40, 40, 0);
         acked(&mut law, at(8), 16);
@@ -439,7 +439,7 @@ fn parameters_are_its_own_and_dcqcns() {
     for given in [("weight", Raw::Integer(9)), ("fallback", text("off")), ("gain", Raw::Float(0.5))] {
         assert_eq!(of_receiver(&[given]), of_receiver(&[]));
     }
-    assert_ne!(of_receiver(&[("counts", text("flows"))]), of_receiver(&[]));
+    assert_ne!(of_receiver(&[("count", text("flows"))]), of_receiver(&[]));
     let refused = |given| resolve(&[given]).expect_err("refused").to_string();
     assert!(refused(("weight", Raw::Integer(17))).contains("1 to 16"));
     assert!(refused(("kmin", text("5KB"))).contains("unknown parameter"));

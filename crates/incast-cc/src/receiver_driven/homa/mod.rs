@@ -62,7 +62,7 @@ crate::choice! {
         /// At the highest priority, which the shortest messages' unscheduled data has too.
         Shared = "shared",
         /// At the highest priority, alone: data has the others.
-        Own = "own",
+        Own = "separate",
     }
 }
 
@@ -80,7 +80,7 @@ crate::choice! {
     /// Which priority data has that is sent again.
     pub enum ResendPriority {
         /// That of its place, which is an unscheduled one for what was sent blindly.
-        Place = "place",
+        Original = "original",
         /// The highest one that data has (Linux).
         Highest = "highest",
         /// That which the receiver last named: of the message's last GRANT, before that the lowest.
@@ -108,7 +108,7 @@ crate::parameters! {
         /// Priorities in all, of which control packets and the shortest messages share the highest.
         priorities: u64 = "8", |_| 8, "1 to 8", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
         /// Where control packets go.
-        control: ControlAt = "\"shared\"", |_| ControlAt::Shared, "\"shared\" or \"own\" (with 3 priorities or more)", |_| true, "SIGCOMM 2018, section 3.4: all but data at the highest priority";
+        control: ControlAt = "\"shared\"", |_| ControlAt::Shared, "\"shared\" or \"separate\" (with 3 priorities or more)", |_| true, "SIGCOMM 2018, section 3.4: all but data at the highest priority";
         /// Priorities of unscheduled data, above those of scheduled data.
         unscheduled_priorities: u64 = "by the traffic's unscheduled bytes; without traffic half of them", |_| 4, "1 to the data priorities - 1", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
         /// Largest sizes of the messages of each unscheduled priority but the last, as "2KB,8KB".
@@ -126,7 +126,7 @@ crate::parameters! {
         /// What a RESEND asks for.
         resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
         /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the receiver last named.
-        resend_priority: ResendPriority = "\"highest\"", |_| ResendPriority::Highest, "\"place\", \"highest\" or \"resend\"", |_| true, "Linux; SIGCOMM 2018 does not say";
+        resend_priority: ResendPriority = "\"highest\"", |_| ResendPriority::Highest, "\"original\", \"highest\" or \"resend\"", |_| true, "Linux; SIGCOMM 2018 does not say";
         /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
         incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
         /// Payload of marked messages that is sent without a grant, in whole packets.
@@ -187,7 +187,7 @@ fn derive(mut parameters: Parameters, is_given: &dyn Fn(&str) -> bool) -> Result
     let data = parameters.priorities.saturating_sub(own);
     if own == 1 && data < 2 {
         let message =
-            format!("found \"own\" with {} priorities, allowed is \"shared\"", parameters.priorities);
+            format!("found \"separate\" with {} priorities, allowed is \"shared\"", parameters.priorities);
         return Err(wrong("control", message));
     }
     let most = (data - 1).max(1);
@@ -333,7 +333,7 @@ impl SenderLaw for Homa {
     }
     fn resend_priority(&self, position: u64) -> Option<u8> {
         match self.constants.parameters.resend_priority {
-            ResendPriority::Place => self.priority(position),
+            ResendPriority::Original => self.priority(position),
             ResendPriority::Highest => Some(self.constants.first_level()),
             ResendPriority::Resend => None,
         }

@@ -235,11 +235,11 @@ fn unscheduled_data_goes_by_size_or_by_what_is_left() {
     let law = start(&[cutoffs, ("unscheduled_by", text("remaining"))], 12_000);
     let levels = [0, 3_000, 4_000, 7_000, 8_000, 9_000, 11_000].map(|position| law.priority(position));
     assert_eq!(levels, [Some(3), Some(3), None, None, Some(3), Some(2), Some(1)]);
-    let own = [("control", text("own")), ("cutoffs", text("500B"))];
+    let own = [("control", text("separate")), ("cutoffs", text("500B"))];
     assert_eq!(start(&own, 10).priority(0), Some(1));
     // Sent again.
     let again = |value| start(&[("resend_priority", text(value))], 9_000).resend_priority(0);
-    assert_eq!(["place", "highest", "resend"].map(again), [Some(3), Some(0), None]);
+    assert_eq!(["original", "highest", "resend"].map(again), [Some(3), Some(0), None]);
     let marked = start(&[("incast_control", text("marked"))], 9_000);
     assert_eq!((marked.credit(), marked.priority(1_000)), (1_000, None));
 }
@@ -281,7 +281,7 @@ fn parameters_that_contradict_each_other_are_refused() {
     assert!(refused(&[("cutoffs", Raw::Integer(3))]).contains("expected sizes"));
     assert!(refused(&[two, ("priorities", Raw::Integer(2))]).contains("allowed is 1 to 1 of 2"));
     assert!(refused(&[("priorities", Raw::Integer(9))]).contains("1 to 8"));
-    assert!(refused(&[("priorities", Raw::Integer(1)), ("control", text("own"))]).contains("\"shared\""));
+    assert!(refused(&[("priorities", Raw::Integer(1)), ("control", text("separate"))]).contains("\"shared\""));
     assert!(refused(&[("overcommitment", Raw::Integer(0))]).contains("at least 1"));
     // One priority serves for all; Polo's evaluation has two active messages and 12 packets.
     let one = constants(&[("priorities", Raw::Integer(1))]);

@@ -55,7 +55,7 @@ crate::choice! {
 
 crate::choice! {
     /// What the waiting times are.
-    pub enum Waits {
+    pub enum Timeouts {
         /// No less than the paper's are in RTTs: on longer paths what is on its way is not taken as lost.
         Rtt = "rtt",
         /// As many t_p as printed, on any path.
@@ -83,7 +83,7 @@ crate::parameters! {
         /// What has not come so many t_p after all of a flow's tokens is given tokens again.
         resend_timeout: f64 = "9", |_| 9.0, "above 0", |n| *n > 0.0, "the authors' simulator";
         /// What the two waiting times are on paths that are longer than the paper's.
-        waits: Waits = "\"rtt\"", |_| Waits::Rtt, "\"rtt\" or \"literal\"", |_| true, "ours; \"literal\" is the authors' simulator";
+        timeouts: Timeouts = "\"rtt\"", |_| Timeouts::Rtt, "\"rtt\" or \"literal\"", |_| true, "ours; \"literal\" is the authors' simulator";
         /// Largest flows whose data has the second of three priorities; control packets have the first.
         short: Bytes = "free_tokens", |path| path.bdp(), "any size", |_| true, "the authors' simulator";
     }
@@ -167,9 +167,9 @@ impl SenderLaw for Phost {
         let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
         let wait = |packets: f64| {
             let literal = packet.mul_f64(packets);
-            match parameters.waits {
-                Waits::Literal => literal,
-                Waits::Rtt => literal.max(path.base_rtt.mul_f64(packets / PAPER_RTT)),
+            match parameters.timeouts {
+                Timeouts::Literal => literal,
+                Timeouts::Rtt => literal.max(path.base_rtt.mul_f64(packets / PAPER_RTT)),
             }
         };
         Ok(Arc::new(Constants {

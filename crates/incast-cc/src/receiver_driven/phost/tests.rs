@@ -235,7 +235,7 @@ fn waits_and_windows_follow_the_path_unless_they_are_literal() {
     };
     assert_eq!(waits(&path(), &[]), (at(9), at(25), 8, 8));
     assert_eq!(waits(&long, &[]), (at(90), at(250), 80, 80));
-    assert_eq!(waits(&long, &[("waits", text("literal"))]), (at(9), at(25), 80, 80));
+    assert_eq!(waits(&long, &[("timeouts", text("literal"))]), (at(9), at(25), 80, 80));
     let paper = [("profile", text("paper"))];
     assert_eq!(waits(&long, &paper), (at(90), at(250), 12, 12));
     let paper = resolve(&long, &paper).expect("allowed").parameters.clone();

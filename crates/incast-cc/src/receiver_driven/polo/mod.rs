@@ -83,7 +83,7 @@ crate::choice! {
         /// Those that come after the first mark, until an active one ends.
         UntilMarked = "until-marked",
         /// Those that come while many are active, until one of these ends.
-        Crowded = "crowded",
+        ActiveLimit = "active-limit",
         /// None.
         Off = "off",
     }
@@ -101,7 +101,7 @@ crate::choice! {
 
 crate::choice! {
     /// What recovery 2 takes for lost.
-    pub enum Repair {
+    pub enum Recovery2Scope {
         /// All that is awaited of all active flows.
         All = "all",
         /// All that is awaited of one of them.
@@ -123,15 +123,15 @@ crate::parameters! {
         /// Whose adjoint packets end epochs (A3).
         epoch: EpochOf = "\"owner\"", |_| EpochOf::Owner, "\"owner\" or \"each\"", |_| true, "ours: the slides show one flow";
         /// Least D after the first epoch, in packets (A4). Below 1 only recovery goes on.
-        d_floor: f64 = "1", |_| 1.0, "0 to 1e6", |d| (0.0..=1e6).contains(d), "ours: the slides have no least D";
+        d_min: f64 = "1", |_| 1.0, "0 to 1e6", |d| (0.0..=1e6).contains(d), "ours: the slides have no least D";
         /// Most D, in BDP of full packets: senders' own links do not mark, so that D would rise for as long as one of them is what limits.
-        d_most: f64 = "8", |_| 8.0, "at least 1", |d| *d >= 1.0, "ours: the slides have no most D";
+        d_max: f64 = "8", |_| 8.0, "at least 1", |d| *d >= 1.0, "ours: the slides have no most D";
         /// Marks of packets that were asked for again count (A5).
         count_retransmissions: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: \"M packets carry ECN marks\"";
         /// Which flows are paused.
-        pause: Pause = "\"until-marked\"", |_| Pause::UntilMarked, "\"until-marked\", \"crowded\" or \"off\"", |_| true, "ICPP 2020, slides: optimization for highly concurrent flows; \"crowded\" is ours";
-        /// Active flows from which on others are paused, with the pause `crowded`.
-        most_active: u64 = "4 BDP, in packets", |path| (4 * path.bdp().get()).div_ceil(u64::from(path.mss.max(1))).max(1), "at least 1", |flows| *flows >= 1, "ours: as many as get a packet in a few round trips";
+        pause: Pause = "\"until-marked\"", |_| Pause::UntilMarked, "\"until-marked\", \"active-limit\" or \"off\"", |_| true, "ICPP 2020, slides: optimization for highly concurrent flows; \"active-limit\" is ours";
+        /// Active flows from which on others are paused, with the pause `active-limit`.
+        max_active: u64 = "4 BDP, in packets", |path| (4 * path.bdp().get()).div_ceil(u64::from(path.mss.max(1))).max(1), "at least 1", |flows| *flows >= 1, "ours: as many as get a packet in a few round trips";
         /// What is made of an inactive flow's first window when it becomes active (A7).
         paused_window: PausedWindow = "\"lost\"", |_| PausedWindow::Lost, "\"lost\" or \"awaited\"", |_| true, "ours: the slides do not say";
         /// Whose adjoint packets are acknowledged.
@@ -141,15 +141,15 @@ crate::parameters! {
         /// Recovery 2: two epochs without any data mean that what is awaited is lost.
         recovery2: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides; without: Polo^b";
         /// Recovery 2 waits at least so long for data after the last that came or was asked for.
-        repair_after: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "any time", |_| true, "ours: control packets go round faster than data; 0ns is the slides' reading";
+        recovery2_timeout: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "any time", |_| true, "ours: control packets go round faster than data; 0ns is the slides' reading";
         /// What recovery 2 takes for lost.
-        repair: Repair = "\"all\"", |_| Repair::All, "\"all\" or \"one\"", |_| true, "ours; \"one\" is the slides' reading: \"a random active flow\", here the next in turn";
+        recovery2_scope: Recovery2Scope = "\"all\"", |_| Recovery2Scope::All, "\"all\" or \"one\"", |_| true, "ours; \"one\" is the slides' reading: \"a random active flow\", here the next in turn";
         /// Recovery 3: a sender that waits for an acknowledgement for `rto` repeats its adjoint packet, and what is awaited of a flow that has been silent for so long is lost.
         recovery3: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides";
         /// The timeout of recovery 3; it doubles while nothing is heard.
         rto: Time = "host.rto_min", |path| path.rto_min, "above 0", |rto| *rto > Time::ZERO, "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it";
         /// Driving packets go to flows that have something to send.
-        wasted_optimisation: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: optimization mechanism for the wasted driven packets; without: Polo^a";
+        wasted_packet_optimization: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: optimization mechanism for the wasted driven packets; without: Polo^a";
     }
 }
 
@@ -211,12 +211,12 @@ impl SenderLaw for Polo {
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("epoch", "d_scope", &["receiver"]),
         Condition::new("epoch", "adjoint_scope", &["all", "active"]),
-        Condition::new("repair", "d_scope", &["receiver"]),
-        Condition::new("repair", "recovery2", &["true"]),
-        Condition::new("repair_after", "recovery2", &["true"]),
+        Condition::new("recovery2_scope", "d_scope", &["receiver"]),
+        Condition::new("recovery2_scope", "recovery2", &["true"]),
+        Condition::new("recovery2_timeout", "recovery2", &["true"]),
         Condition::new("rto", "recovery3", &["true"]),
-        Condition::new("paused_window", "pause", &["until-marked", "crowded"]),
-        Condition::new("most_active", "pause", &["crowded"]),
+        Condition::new("paused_window", "pause", &["until-marked", "active-limit"]),
+        Condition::new("max_active", "pause", &["active-limit"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {

@@ -5,7 +5,7 @@
 
 use super::{
     AdjointScope, Arrival, Control, Driving, End, EpochOf, NewFlow, Parameters, Pause, PausedWindow,
-    ReceiverScheduler, Repair, Scope, Signal,
+    ReceiverScheduler, Recovery2Scope, Scope, Signal,
 };
 use crate::{Path, receiver_driven::slots::Slots};
 use incast_units::Time;
@@ -203,7 +203,7 @@ impl Receiver {
         let bdp = path.rate.bytes_in(path.base_rtt).get() as f64 / f64::from(path.wire_mss.max(1));
         Self {
             rules: parameters.clone(),
-            most: (parameters.d_most * bdp).max(1.0),
+            most: (parameters.d_max * bdp).max(1.0),
             flows: Slots::new(),
             begun: 0,
             active: BTreeMap::new(),
@@ -258,7 +258,7 @@ impl Receiver {
 
     /// An active flow that has something to send, or any if driving packets may be wasted, stands in line.
     fn stand_in_line(&mut self, place: usize) {
-        let (all, by_flow) = (!self.rules.wasted_optimisation, self.by_flow());
+        let (all, by_flow) = (!self.rules.wasted_packet_optimization, self.by_flow());
         let flow = &mut self.flows[place];
         if flow.active && !by_flow && !flow.in_turn && (all || flow.has_work()) {
             flow.in_turn = true;
@@ -270,7 +270,7 @@ impl Receiver {
     fn next_in_line(&mut self) -> Option<usize> {
         while let Some(handle) = self.turns.pop_front() {
             let Some(place) = self.place(handle) else { continue };
-            let all = !self.rules.wasted_optimisation;
+            let all = !self.rules.wasted_packet_optimization;
             let flow = &mut self.flows[place];
             flow.in_turn = false;
             if all || flow.has_work() {
@@ -288,7 +288,7 @@ impl Receiver {
             self.presume_lost(place, now);
         }
         self.activate(place, now);
-        let (floor, most) = (self.rules.d_floor, self.most);
+        let (floor, most) = (self.rules.d_min, self.most);
         let budget = &mut self.flows[place].budget;
         budget.d = budget.d.clamp(floor.min(most), most);
         (budget.first, budget.left) = (false, budget.whole());
@@ -364,7 +364,7 @@ impl Receiver {
         }
         while self.budget.awaited < self.budget.whole() {
             let next = self.next_in_line();
-            let promoted = next.is_none() && self.rules.wasted_optimisation;
+            let promoted = next.is_none() && self.rules.wasted_packet_optimization;
             let next = if promoted { self.promote(now, send) } else { next };
             match next {
                 Some(place) if !promoted => self.drive(place, now, send),
@@ -379,7 +379,7 @@ impl Receiver {
     fn fill_flow(&mut self, place: Option<usize>, now: Time, send: Send<'_>) {
         let mut next = place;
         while let Some(place) = next.take().filter(|place| self.flows[*place].active) {
-            let all = !self.rules.wasted_optimisation;
+            let all = !self.rules.wasted_packet_optimization;
             while self.flows[place].budget.awaited < self.flows[place].budget.whole() {
                 if !all && !self.flows[place].has_work() {
                     next = self.succeed(place, now, send);
@@ -414,7 +414,7 @@ impl Receiver {
 
     /// A driving packet that a flow has no use for goes to another one, unless it is wasted.
     fn drive_or_pass_on(&mut self, place: usize, now: Time, send: Send<'_>) {
-        let (optimises, by_flow) = (self.rules.wasted_optimisation, self.by_flow());
+        let (optimises, by_flow) = (self.rules.wasted_packet_optimization, self.by_flow());
         let flow = &mut self.flows[place];
         let active = flow.active;
         let next = if active && (!optimises || flow.has_work()) {
@@ -449,9 +449,9 @@ impl Receiver {
 
     /// An adjoint packet of an active flow ends an epoch of the D that it goes by.
     fn end_epoch(&mut self, place: usize, now: Time, send: Send<'_>) {
-        let (floor, most, arrivals) = (self.rules.d_floor, self.most, self.arrivals);
+        let (floor, most, arrivals) = (self.rules.d_min, self.most, self.arrivals);
         let counts_idle = self.by_flow() || self.is_owner(place);
-        let (repairs, silence) = (self.rules.recovery2, self.rules.repair_after);
+        let (repairs, silence) = (self.rules.recovery2, self.rules.recovery2_timeout);
         let budget = self.budget(place);
         let came = arrivals > budget.arrivals;
         let before = budget.whole();
@@ -477,7 +477,7 @@ impl Receiver {
     fn repair(&mut self, place: usize, now: Time, send: Send<'_>) {
         if self.by_flow() {
             self.presume_lost(place, now);
-        } else if self.rules.repair == Repair::All {
+        } else if self.rules.recovery2_scope == Recovery2Scope::All {
             let active: Vec<u32> = self.active.values().copied().collect();
             active.iter().for_each(|place| self.presume_lost(*place as usize, now));
         } else {
@@ -570,7 +570,7 @@ impl ReceiverScheduler for Receiver {
         let place = self.flows.insert(new.flow, flow);
         let has_room = match self.rules.pause {
             Pause::UntilMarked => !self.marked,
-            Pause::Crowded => (self.active.len() as u64) < self.rules.most_active,
+            Pause::ActiveLimit => (self.active.len() as u64) < self.rules.max_active,
             Pause::Off => true,
         };
         if has_room || self.active.is_empty() {

@@ -263,7 +263,7 @@ fn d_counts_up_then_adds_one_for_a_clean_epoch_and_halves_what_is_marked() {
 
 #[test]
 fn d_has_bounds_that_may_be_others() {
-    let mut world = World::new(&[("d_floor", Raw::Float(2.5)), ("d_most", Raw::Float(1.0))]);
+    let mut world = World::new(&[("d_min", Raw::Float(2.5)), ("d_max", Raw::Float(1.0))]);
     world.open(1000);
     (0..20).for_each(|packet| drop(world.data(0, packet)));
     assert_eq!(world.receiver.d().0, 6.0, "one BDP");
@@ -352,7 +352,7 @@ fn two_epochs_without_data_mean_loss() {
 #[test]
 fn recovery_2_may_choose_one_flow() {
     let mut world =
-        World::new(&[("repair", text("one")), ("unscheduled", text("2KB")), ("repair_after", text("0ns"))]);
+        World::new(&[("recovery2_scope", text("one")), ("unscheduled", text("2KB")), ("recovery2_timeout", text("0ns"))]);
     (0..3).for_each(|_| _ = world.open(2));
     world.data(0, 0);
     world.adjoint(0);
@@ -400,7 +400,7 @@ fn flows_that_come_after_a_mark_wait_until_another_ends() {
     assert_eq!(world.data(0, 1), "3!0");
     assert_eq!(world.data(0, 2), "3!1 3+ 2?", "flow 2 is the oldest now");
     // Or only as long as many are active.
-    let mut crowded = World::new(&[("pause", text("crowded")), ("most_active", Raw::Integer(2))]);
+    let mut crowded = World::new(&[("pause", text("active-limit")), ("max_active", Raw::Integer(2))]);
     (0..3).for_each(|_| _ = crowded.open(9));
     crowded.marked(0, 0);
     assert_eq!([crowded.adjoint(0), crowded.data(0, 1)], ["0? 0+", ""]);
@@ -461,7 +461,7 @@ fn epochs_may_be_those_of_each_flow() {
 fn without_the_optimisation_driving_packets_go_to_flows_that_have_nothing_to_send() {
     for (optimises, said) in [(true, ["0+", "0+", "", ""]), (false, ["0+", "0+", "0+", "0+"])] {
         let mut world =
-            World::new(&[("unscheduled", text("4KB")), ("wasted_optimisation", Raw::Flag(optimises))]);
+            World::new(&[("unscheduled", text("4KB")), ("wasted_packet_optimization", Raw::Flag(optimises))]);
         world.open(6);
         assert_eq!([0, 1, 2, 3].map(|packet| world.data(0, packet)), said);
         let awaited = if optimises { 2 } else { 4 };

@@ -94,7 +94,7 @@ crate::parameters! {
         /// Entries of the table of each switch. When it is full, no further flow is deflected.
         table_entries: u64 = "1024", |_| 1024, "1 to 65535", |entries| (1..=65_535).contains(entries), "ours";
         /// Flows that may be about to leave a port at a time, and as many to come to one.
-        max_moves: u64 = "1", |_| 1, "1 or more", |moves| *moves > 0, "ours: all flows of a queue would leave together";
+        max_reroutes: u64 = "1", |_| 1, "1 or more", |moves| *moves > 0, "ours: all flows of a queue would leave together";
         /// An entry that was not used for so long is given back, and one of a longer way if its usual port is `deflect_below`.
         idle: Time = "10 base RTT", |path| path.base_rtt * 10, "above 0", |t| *t > Time::ZERO, "ours";
         /// A marker without an answer is sent again after this, and each time after twice as long.
@@ -102,7 +102,7 @@ crate::parameters! {
         /// With markers, or by what the switch sees alone: then a flow changes ports when none of its packets waits here.
         order: Order = "marker", |_| Order::Marker, "\"marker\" or \"local\"", |_| true, "the poster leaves it open; \"local\" reorders";
         /// With `order = "local"`: and when none has come for so long.
-        guard: Time = "0", |_| Time::ZERO, "any time", |_| true, "the longest difference between two ways would be usual";
+        flow_gap: Time = "0", |_| Time::ZERO, "any time", |_| true, "the longest difference between two ways would be usual";
     }
 }
 
@@ -181,7 +181,7 @@ impl Iofd {
             *port != current
                 && *port != ingress
                 && (*port == usual || may_deflect)
-                && self.moves[usize::from(*port)].to < self.parameters.max_moves
+                && self.moves[usize::from(*port)].to < self.parameters.max_reroutes
                 && switch.may_send(*port, switch.leaving_priority(ingress, *port, priority))
                 && switch.has_channels(ingress, *port, priority, destination)
         };
@@ -206,7 +206,7 @@ impl Iofd {
 
     /// Whether a flow may leave a port: few others are leaving it, and its marker has room there.
     fn may_leave(&self, port: u16, switch: &impl SwitchView) -> bool {
-        self.moves[usize::from(port)].from < self.parameters.max_moves
+        self.moves[usize::from(port)].from < self.parameters.max_reroutes
             && switch.has_room(port, u32::from(MARKER))
     }
 
@@ -287,7 +287,7 @@ impl Iofd {
         let entry =
             Entry { flow: packet.flow, usual: view.port, port: current, change: None, seen: view.now };
         let place = place.or_else(|| self.table.insert(visit, entry))?;
-        if known.is_none() && self.parameters.order == Order::Local && self.parameters.guard > Time::ZERO {
+        if known.is_none() && self.parameters.order == Order::Local && self.parameters.flow_gap > Time::ZERO {
             // From here on the arrival times of its packets are recorded.
             self.look = self.look.min(view.now + self.period());
             return None;
@@ -307,7 +307,7 @@ impl Iofd {
         let waits = (0..switch.priorities()).any(|priority| {
             switch.waiting(port, priority).any(|other| other.is_data && other.flow == packet.flow)
         });
-        !waits && entry.is_none_or(|entry| view.now - entry.seen >= self.parameters.guard)
+        !waits && entry.is_none_or(|entry| view.now - entry.seen >= self.parameters.flow_gap)
     }
 
     /// `order = "local"`: the visit's packets leave by another port from now on.
@@ -334,7 +334,7 @@ impl SwitchAgent for Iofd {
         by_port: false,
     };
     const CONDITIONS: &'static [Condition] =
-        &[Condition::new("guard", "order", &["local"]), Condition::new("max_moves", "order", &["marker"])];
+        &[Condition::new("flow_gap", "order", &["local"]), Condition::new("max_reroutes", "order", &["marker"])];
     const HOLDS: bool = true;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Parameters>, ParameterError> {
@@ -460,7 +460,7 @@ impl SwitchAgent for Iofd {
                 let port = usize::from(entry.port);
                 self.parameters.loop_free_alternates
                     && switch.longer_ways(entry.flow.destination).any(|longer| longer == entry.port)
-                    && self.moves[port].from < self.parameters.max_moves
+                    && self.moves[port].from < self.parameters.max_reroutes
                     && switch.may_send(entry.usual, leaving)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below
             };

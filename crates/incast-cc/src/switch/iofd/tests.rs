@@ -299,12 +299,12 @@ fn one_flow_at_a_time_and_no_more_than_the_table_has() {
     assert_eq!(bench.answer(name), Some((to, true)));
     assert!(matches!(bench.enter(packet(2)), Fate::Held(_)));
     // No two go to one port at a time.
-    let mut bench = Bench::new(&[("max_moves", Raw::Integer(2))]);
+    let mut bench = Bench::new(&[("max_reroutes", Raw::Integer(2))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     let fates: Vec<Fate> = (1..5).map(|flow| bench.enter(packet(flow))).collect();
     assert_eq!(fates, [Fate::Held(4), Fate::Held(4), Fate::Port(2), Fate::Port(2)]);
     // A full table deflects no more, and goes on with those that it has.
-    let mut bench = Bench::new(&[("max_moves", Raw::Integer(9)), ("table_entries", Raw::Integer(1))]);
+    let mut bench = Bench::new(&[("max_reroutes", Raw::Integer(9)), ("table_entries", Raw::Integer(1))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     assert_eq!(
         [1, 2, 1].map(|flow| bench.enter(packet(flow))),
@@ -414,7 +414,7 @@ fn new_routes_end_what_they_change() {
 
 #[test]
 fn new_routes_end_everything() {
-    let mut bench = Bench::new(&[("max_moves", Raw::Integer(2))]);
+    let mut bench = Bench::new(&[("max_reroutes", Raw::Integer(2))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     bench.enter(packet(1));
     bench.enter(packet(2));
@@ -454,7 +454,7 @@ fn the_local_rule_asks_whether_the_flow_waits_here() {
     assert_eq!(bench.enter(packet(2)), Fate::Port(2));
     assert!(bench.agent.table.is_empty());
     // With a guard it stays for so long.
-    let mut bench = Bench::new(&[local, ("guard", Raw::Text("2us".to_owned()))]);
+    let mut bench = Bench::new(&[local, ("flow_gap", Raw::Text("2us".to_owned()))]);
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     let at = |bench: &mut Bench, us| {
         bench.now = US(us);

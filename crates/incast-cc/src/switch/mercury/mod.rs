@@ -38,7 +38,7 @@ use crate::{
 };
 use detection::Detection;
 use incast_units::{Rate, Time};
-use readings::{Capacity, ExpiryCheck, Marks, Notified, Parameters, Sharing, Threshold, Trigger};
+use readings::{Capacity, ExpiryCheck, Marks, Notify, Parameters, Sharing, Threshold, Trigger};
 use std::sync::Arc;
 use windows::Windows;
 
@@ -141,7 +141,7 @@ impl Mercury {
         if view.queue_bytes <= port.threshold {
             return;
         }
-        if self.constants.parameters.trigger == Trigger::Periodic {
+        if self.constants.parameters.cnp_trigger == Trigger::Periodic {
             self.plan_look(view.now);
         } else if packet.is_data && port.undetermined & 1 << view.priority == 0 {
             self.notify(view, packet, entries, verdict);
@@ -159,7 +159,7 @@ impl Mercury {
         let parameters = &self.constants.parameters;
         let windows = &mut self.ports[usize::from(view.port)].detail.windows;
         let of_interval = match (&mut windows.queue_pairs, queue_pair) {
-            (Some(table), Some(own)) if parameters.notified == Notified::Each => table.at(own),
+            (Some(table), Some(own)) if parameters.notify == Notify::Each => table.at(own),
             _ => windows.pairs.at(pair),
         };
         if view.now < of_interval.quiet_until {
@@ -216,8 +216,8 @@ impl SwitchAgent for Mercury {
         by_port: true,
     };
     const CONDITIONS: &'static [Condition] = &[
-        Condition::new("cnp_interval", "trigger", &["enqueue"]),
-        Condition::new("period", "trigger", &["periodic"]),
+        Condition::new("cnp_interval", "cnp_trigger", &["enqueue"]),
+        Condition::new("period", "cnp_trigger", &["periodic"]),
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -239,8 +239,8 @@ impl SwitchAgent for Mercury {
     }
     fn install(constants: &Arc<Constants>, site: &Site<'_>) -> Self {
         let parameters = &constants.parameters;
-        let keeps_told = parameters.trigger == Trigger::Periodic;
-        let tells_apart = parameters.sharing == Sharing::Split || parameters.notified == Notified::Each;
+        let keeps_told = parameters.cnp_trigger == Trigger::Periodic;
+        let tells_apart = parameters.window_sharing == Sharing::Split || parameters.notify == Notify::Each;
         let registers = parameters.table_entries as usize;
         let ports = site.ports.iter().map(|setup| Port {
             threshold: match (parameters.threshold, setup.marking) {
@@ -381,7 +381,7 @@ impl SwitchAgent for Mercury {
             }
             let windows = &port.detail.windows;
             let table = match &windows.queue_pairs {
-                Some(table) if parameters.notified == Notified::Each => table,
+                Some(table) if parameters.notify == Notify::Each => table,
                 _ => &windows.pairs,
             };
             for told in table.waiting().filter_map(|waiting| table.told(waiting)) {

@@ -75,7 +75,7 @@ crate::choice! {
 
 crate::choice! {
     /// M13: which queue pair of two hosts is notified.
-    pub enum Notified {
+    pub enum Notify {
         /// The one whose packet came last: the table keeps its number.
         Last = "last",
         /// Each, with an interval of its own.
@@ -145,7 +145,7 @@ crate::parameters! {
         /// A flow is notified by a port at most once in this time (M1); 0 by each packet.
         cnp_interval: Time = "base RTT", |path| path.base_rtt, "any time", |_| true, "ours: a sender reacts once per round trip; the paper prints none";
         /// What sends notifications (M2).
-        trigger: Trigger = "\"enqueue\"", |_| Trigger::Enqueue, "\"enqueue\" or \"periodic\"", |_| true, "the paper: a flow that passes through";
+        cnp_trigger: Trigger = "\"enqueue\"", |_| Trigger::Enqueue, "\"enqueue\" or \"periodic\"", |_| true, "the paper: a flow that passes through";
         /// Period of the timer that sends notifications (M2).
         period: Time = "base RTT", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "ours";
         /// The state of a port while it is paused (M3).
@@ -164,11 +164,11 @@ crate::parameters! {
         /// Least window (M7); 0 is the paper's. Below 1 MSS nothing changes: a sender sends one packet at a time.
         min_window: Bytes = "1 MSS", |path| Bytes::new(path.mss.into()), "any size", |_| true, "ours";
         /// How queue pairs between the same hosts share a window (M8).
-        sharing: Sharing = "\"whole\"", |_| Sharing::Whole, "\"whole\" or \"split\"", |_| true, "the paper: Win of source and destination";
+        window_sharing: Sharing = "\"whole\"", |_| Sharing::Whole, "\"whole\" or \"split\"", |_| true, "the paper: Win of source and destination";
         /// Registers of a port's flow table, in which hosts that collide are one flow (M12); 0 for an exact table.
         table_entries: u64 = "0", |_| 0, "0 to 65536", |n| *n <= 1 << 16, "ours; the paper has registers and prints no number";
         /// Which queue pair of two hosts is notified (M13).
-        notified: Notified = "\"last\"", |_| Notified::Last, "\"last\" or \"each\"", |_| true, "ours: a notification needs a queue pair, and the paper's table has none";
+        notify: Notify = "\"last\"", |_| Notify::Last, "\"last\" or \"each\"", |_| true, "ours: a notification needs a queue pair, and the paper's table has none";
         /// When the expiry of T is noticed (M14).
         expiry_check: ExpiryCheck = "\"dequeue\"", |_| ExpiryCheck::Dequeue, "\"dequeue\" or \"any-packet\"", |_| true, "the paper's algorithm 1";
         /// What becomes of the port's ECN marks: "determined" leaves them to Determined ports, for laws that need them.

@@ -379,9 +379,9 @@ fn queue_pairs_share_and_are_notified_by_reading() {
         bench.notified.iter().map(|(_, sequence, window)| (*sequence, *window)).collect::<Vec<_>>()
     };
     assert_eq!(windows(&[]), [(1, 12_000)]);
-    assert_eq!(windows(&[("sharing", "split")]), [(1, 4_000)]);
-    assert_eq!(windows(&[("notified", "each")]), [(1, 12_000), (2, 12_000), (3, 12_000)]);
-    let both = [("notified", "each"), ("sharing", "split")];
+    assert_eq!(windows(&[("window_sharing", "split")]), [(1, 4_000)]);
+    assert_eq!(windows(&[("notify", "each")]), [(1, 12_000), (2, 12_000), (3, 12_000)]);
+    let both = [("notify", "each"), ("window_sharing", "split")];
     assert_eq!(windows(&both), [(1, 4_000), (2, 4_000), (3, 4_000)]);
 }
 
@@ -405,7 +405,7 @@ fn a_timer_notifies_each_flow_that_waits_at_a_congested_port() {
     for (notified, expected) in
         [("last", vec![(3, 8_000), (4, 4_000)]), ("each", vec![(2, 8_000), (3, 8_000), (4, 4_000)])]
     {
-        let mut bench = Bench::new(&[("trigger", "periodic"), ("period", "7us"), ("notified", notified)]);
+        let mut bench = Bench::new(&[("cnp_trigger", "periodic"), ("period", "7us"), ("notify", notified)]);
         bench.now = US(10);
         for (source, sequence) in [(1, 2), (1, 3), (4, 4), (1, 2), (1, 3), (4, 4)] {
             bench.push(0, packet(source, sequence, PACKET));
@@ -459,7 +459,7 @@ fn mistakes_are_refused() {
     };
     assert!(refused("threshold", "kmax").contains("or \"kmin\""));
     assert!(refused("state_timer", "0us").contains("above 0"));
-    assert!(refused("trigger", "timer").contains("\"enqueue\" \"periodic\""));
+    assert!(refused("cnp_trigger", "timer").contains("\"enqueue\" \"periodic\""));
     assert!(refused("thr", "5KB").contains("unknown parameter"));
     let defaults = Mercury::resolve(&path(), &[]).expect("defaults").parameters.clone();
     assert_eq!((defaults.state_timer, defaults.cnp_interval), (US(10), US(12)));
@@ -523,11 +523,11 @@ fn drive(bench: &mut Bench, operation: Operation) {
 /// Every option that changes what is kept.
 const KEPT: [&[(&str, &str)]; 6] = [
     &[],
-    &[("sharing", "split")],
-    &[("notified", "each"), ("cnp_interval", "1us")],
+    &[("window_sharing", "split")],
+    &[("notify", "each"), ("cnp_interval", "1us")],
     &[("table_entries", "2")],
-    &[("trigger", "periodic")],
-    &[("trigger", "periodic"), ("sharing", "split"), ("expiry_check", "any-packet")],
+    &[("cnp_trigger", "periodic")],
+    &[("cnp_trigger", "periodic"), ("window_sharing", "split"), ("expiry_check", "any-packet")],
 ];
 
 /// What waits at port 0, by pair: bytes and queue pairs.

@@ -95,7 +95,7 @@ impl Windows {
     /// The window that a pair is granted.
     pub fn grant(&self, pair: &Entry, parameters: &Parameters) -> u64 {
         let whole = window(self.bdp, pair.data, self.sum);
-        let own = match parameters.sharing {
+        let own = match parameters.window_sharing {
             Sharing::Whole => whole,
             Sharing::Split => whole / u64::from(pair.members.max(1)),
         };

@@ -95,7 +95,7 @@ fn switch(page: &mut Page, simulation: &Simulation) {
     }
     page.key("priorities", 1, "data and acknowledgements share a queue");
     if simulation.ways.is_some() {
-        page.text("load_balancing", "pinned", "the ways of the trace");
+        page.text("load_balancing", "source-routed", "the ways of the trace");
     } else {
         page.text("load_balancing", "ecmp", "the peer hashes with another function");
     }
@@ -149,7 +149,7 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
             page.text("base_rtt", base_rtt, "T, from the topology");
             add(page);
             page.key("fast_react", config.fast_react, "FAST_REACT");
-            page.key("telemetry_multiple", config.int_multi, "INT_MULTI");
+            page.key("int_multiplier", config.int_multi, "INT_MULTI");
         }
         Mode::Timely => {
             add(page);

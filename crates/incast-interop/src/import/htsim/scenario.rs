@@ -52,7 +52,7 @@ pub fn write(
     page.text("mtu", Bytes::new(PAYLOAD), "");
     let (header, control) = if is_ndp { (HEADER, HEADER) } else { (0, 40) };
     let frames = format!(
-        "{{ header = \"{}\", control = \"{c}\", notification = \"{c}\", smallest = \"{c}\" }}",
+        "{{ header = \"{}\", control = \"{c}\", notification = \"{c}\", min_size = \"{c}\" }}",
         Bytes::new(header),
         c = Bytes::new(control)
     );
@@ -81,7 +81,7 @@ pub fn write(
 }
 
 /// How the peer's packets find their ways, as `switch.load_balancing`.
-pub const WAYS: &str = "permuted";
+pub const WAYS: &str = "spray-permutation";
 
 /// `host.path_penalty`: with these ways the peer leaves none out.
 pub const PENALTY: bool = false;

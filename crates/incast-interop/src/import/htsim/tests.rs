@@ -49,9 +49,9 @@ fn connections_become_full_packets_on_a_fat_tree() {
             "link = { rate = \"100Gbps\", delay = \"1us\" }  # what the peer has without a file",
             "trim = { queue = 13, header_queue = \"122880B\", victim = \"either\", header_weight = \"strict\", \
              return_to_sender = true }  # -q 15: 61440 bytes with the packet in service",
-            "load_balancing = \"permuted\"  # -strat perm",
+            "load_balancing = \"spray-permutation\"  # -strat perm",
             "path_penalty = false  # -strat perm leaves no path out",
-            "frames = { header = \"64B\", control = \"64B\", notification = \"64B\", smallest = \"64B\" }  # the peer's NDP",
+            "frames = { header = \"64B\", control = \"64B\", notification = \"64B\", min_size = \"64B\" }  # the peer's NDP",
             "unscheduled = \"204.8KB\"  # -cwnd 50",
             "pull_rate = 0.99  # of the receiver's link",
         ],

@@ -53,7 +53,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
                 th.number scope="col" { "finished / flows" }
                 @for (metric, _) in &columns { th.number scope="col" { (metric.heading) } }
                 th.number scope="col" { "drops" }
-                th.number scope="col" { "sent again" }
+                th.number scope="col" { "retransmitted" }
                 th.number scope="col" { "timeouts" }
                 th.number scope="col" { "marks" }
             } }

@@ -34,20 +34,20 @@ pub struct Host {
     /// A round trip opens each flow before its data, as TCP's connections are opened. Otherwise they are open from the start.
     #[serde(default)]
     pub handshake: bool,
-    /// What a receiver's NIC takes from the arrival of data until its acknowledgement can leave.
+    /// Time in a receiver's NIC from the arrival of data until its acknowledgement can leave.
     #[serde(default)]
-    pub answer_delay: Time,
-    /// What it takes until a congestion notification can leave.
+    pub response_delay: Time,
+    /// The same for a congestion notification.
     #[serde(default)]
     pub notification_delay: Time,
     /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
     #[serde(default = "yes")]
-    pub answers_first: bool,
+    pub control_first: bool,
     /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
-    /// (`"spray"`, `"permuted"`) one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
+    /// (`"spray"`, `"spray-permutation"`) one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
-    /// With `load_balancing = "permuted"`, senders leave out for a while ways on which outlying numbers of packets are trimmed
+    /// With `load_balancing = "spray-permutation"`, senders leave out for a while ways on which outlying numbers of packets are trimmed
     /// or lost. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_penalty: Option<bool>,
@@ -73,9 +73,9 @@ impl Default for Host {
             echo: Echo::Counts,
             timer_tick: Time::ZERO,
             handshake: false,
-            answer_delay: Time::ZERO,
+            response_delay: Time::ZERO,
             notification_delay: Time::ZERO,
-            answers_first: true,
+            control_first: true,
             reordering: None,
             path_penalty: None,
             recovery: None,
@@ -100,7 +100,7 @@ pub struct Frames {
     pub notification: Option<Bytes>,
     /// The smallest frame, 1 to 1,000 bytes; shorter ones are padded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smallest: Option<Bytes>,
+    pub min_size: Option<Bytes>,
 }
 
 /// Deviation of the hosts' clocks.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub enum Profile {
     /// The standards: Ethernet's preamble and gap, the protocols' headers, exact times.
     #[default]
-    Faithful,
+    Standard,
     /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of headers
     /// and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, their flow control,
     /// and each law's profile of that name.
@@ -83,7 +83,7 @@ mod tests {
         );
         let per_port = filled("profile = \"hpcc-lineage\"\n[switch]\nbuffer = { per_port = \"1MB\" }");
         assert!(per_port.get("switch").is_some_and(|switch| switch.get("pfc").is_none()));
-        for other in ["profile = \"faithful\"", "", "profile = 1"] {
+        for other in ["profile = \"standard\"", "", "profile = 1"] {
             assert_eq!(filled(other).get("switch"), None, "{other}");
         }
     }

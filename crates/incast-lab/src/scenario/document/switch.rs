@@ -154,10 +154,10 @@ pub enum LoadBalancing {
     Iofd,
     /// For each packet anew.
     Spray,
-    /// By the flow's own choice, which a trace gives; flows without one choose by a hash.
-    Pinned,
-    /// By the sender: its packets take all ways in a random order that is drawn anew each round. Control packets take any.
-    Permuted,
+    /// By the flow's own choice of path, which a trace gives; flows without one choose by a hash.
+    SourceRouted,
+    /// By the sender: per-packet spraying over a permutation of all paths, drawn anew each round. Control packets take any path.
+    SprayPermutation,
 }
 
 /// Priority flow control (IEEE 802.1Qbb), which pauses a neighbour before there is no room for its packets.

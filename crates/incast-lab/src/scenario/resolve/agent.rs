@@ -37,7 +37,9 @@ pub fn of(switch: &Switch) -> Result<Agent, Problem> {
         LoadBalancing::Iofd if agent.kind != IOFD => {
             refuse("\"ecmp\" with that agent, or \"iofd\" alone: a switch has one agent")
         }
-        LoadBalancing::Spray | LoadBalancing::Pinned | LoadBalancing::Permuted if agent.kind == IOFD => {
+        LoadBalancing::Spray | LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation
+            if agent.kind == IOFD =>
+        {
             refuse("\"ecmp\" or \"iofd\": the others reorder flows, or leave their ways to senders")
         }
         _ => Ok(agent.clone()),
@@ -53,8 +55,8 @@ fn text(balancing: LoadBalancing) -> &'static str {
         LoadBalancing::Ecmp => "ecmp",
         LoadBalancing::Iofd => IOFD,
         LoadBalancing::Spray => "spray",
-        LoadBalancing::Pinned => "pinned",
-        LoadBalancing::Permuted => "permuted",
+        LoadBalancing::SourceRouted => "source-routed",
+        LoadBalancing::SprayPermutation => "spray-permutation",
     }
 }
 

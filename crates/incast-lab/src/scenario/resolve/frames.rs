@@ -12,7 +12,7 @@ const MOST: u64 = 1000;
 /// Sizes of a law's frames. Faults are those of `host.frames`.
 pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Result<Format, Problem> {
     let standard = match profile {
-        Profile::Faithful => Format::of(law.framing),
+        Profile::Standard => Format::of(law.framing),
         Profile::HpccLineage => hpcc_lineage(law),
     };
     let Some(frames) = frames else { return Ok(standard) };
@@ -23,7 +23,7 @@ pub fn format(law: &LawInfo, profile: Profile, frames: Option<&Frames>) -> Resul
         header: size("header", frames.header, 0, standard.header)?,
         control: size("control", frames.control, 1, standard.control)?,
         notification: size("notification", frames.notification, 1, standard.notification)?,
-        smallest: size("smallest", frames.smallest, 1, standard.smallest)?,
+        smallest: size("min_size", frames.min_size, 1, standard.smallest)?,
     })
 }
 

@@ -52,9 +52,9 @@ pub fn resolve(
         echo: host.echo,
         timer_tick: host.timer_tick,
         handshake: host.handshake,
-        answer_delay: host.answer_delay,
+        response_delay: host.response_delay,
         notification_delay: host.notification_delay,
-        answers_first: host.answers_first,
+        control_first: host.control_first,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
         schedulers: Vec::new(),
         give_up_after: None,
@@ -65,8 +65,8 @@ pub fn resolve(
 /// RFC 6675's three packets; with spraying one BDP of packets, as all in flight may overtake one another.
 pub fn default_reordering(balancing: LoadBalancing, network: &Path) -> u32 {
     match balancing {
-        LoadBalancing::Ecmp | LoadBalancing::Pinned => 3,
-        LoadBalancing::Spray | LoadBalancing::Permuted => {
+        LoadBalancing::Ecmp | LoadBalancing::SourceRouted => 3,
+        LoadBalancing::Spray | LoadBalancing::SprayPermutation => {
             let packets = network.bdp().get().div_ceil(u64::from(network.mss.max(1)));
             u32::try_from(packets).unwrap_or(u32::MAX).max(3)
         }

@@ -2,7 +2,7 @@
 
 use super::super::{
     document::{parameters::Parameters, scheme::Scheme},
-    tree::error::Problem,
+    tree::{error::Problem, renamed::renamed},
 };
 use incast_cc::{
     law::LawInfo,
@@ -28,7 +28,13 @@ pub fn parameter_problem(error: ParameterError, whose: &str, others: &[&str]) ->
             let names = allowed.into_iter().chain(others.iter().copied());
             Problem::unknown(format!("unknown key for the {whose}"), &name, names).under(name)
         }
-        ParameterError::Value { name, message } => Problem::new(message).under(name),
+        ParameterError::Value { name, message } => {
+            // Of a choice: what was found and what is allowed, each in quotes.
+            let mut quoted = message.split('"').skip(1).step_by(2);
+            let new = quoted.next().and_then(|found| renamed(found, quoted));
+            let new = new.map(|new| format!("{message}: it is called {new:?} now"));
+            Problem::new(new.unwrap_or(message)).under(name)
+        }
     }
 }
 

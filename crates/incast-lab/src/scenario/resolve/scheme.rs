@@ -407,14 +407,16 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 ));
             }
         }
-        if host.path_penalty.is_some() && scheme.switch.load_balancing != config::LoadBalancing::Permuted {
+        if host.path_penalty.is_some()
+            && scheme.switch.load_balancing != config::LoadBalancing::SprayPermutation
+        {
             warnings.push(format!(
-                "scheme {name}: host.path_penalty has no effect, as load_balancing is not \"permuted\""
+                "scheme {name}: host.path_penalty has no effect, as load_balancing is not \"spray-permutation\""
             ));
         }
-        if scheme.switch.load_balancing == config::LoadBalancing::Pinned && !context.traffic.pinned {
+        if scheme.switch.load_balancing == config::LoadBalancing::SourceRouted && !context.traffic.pinned {
             warnings.push(format!(
-                "scheme {name}: load_balancing = \"pinned\" without effect: no flow has a path"
+                "scheme {name}: load_balancing = \"source-routed\" without effect: no flow has a path"
             ));
         }
         for class in &scheme.classes {
@@ -529,7 +531,7 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
 fn reorders(switch: &SwitchConfig) -> Option<&'static str> {
     match switch.load_balancing {
         config::LoadBalancing::Spray => Some("spray"),
-        config::LoadBalancing::Permuted => Some("permuted"),
+        config::LoadBalancing::SprayPermutation => Some("spray-permutation"),
         _ => None,
     }
 }

@@ -46,8 +46,8 @@ pub fn resolve(
         load_balancing: match switch.load_balancing {
             described::LoadBalancing::Ecmp | described::LoadBalancing::Iofd => LoadBalancing::Ecmp,
             described::LoadBalancing::Spray => LoadBalancing::Spray,
-            described::LoadBalancing::Pinned => LoadBalancing::Pinned,
-            described::LoadBalancing::Permuted => LoadBalancing::Permuted,
+            described::LoadBalancing::SourceRouted => LoadBalancing::SourceRouted,
+            described::LoadBalancing::SprayPermutation => LoadBalancing::SprayPermutation,
         },
         agent,
         telemetry: false,

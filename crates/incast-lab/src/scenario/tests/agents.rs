@@ -203,7 +203,7 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             "{ kind = \"mercury\", period = \"9us\" }",
             true,
             true,
-            vec!["switch.agent.period has no effect with trigger = \"enqueue\"".to_owned()],
+            vec!["switch.agent.period has no effect with cnp_trigger = \"enqueue\"".to_owned()],
         ),
     ] {
         assert_eq!(warnings(law, agent, ecn, pfc), expected, "{law} {agent} {ecn} {pfc}");
@@ -228,9 +228,9 @@ fn options_that_do_nothing_are_warned_of() {
     let none = ("", "");
     let echo = "notification = \"ecn-echo\"\ncnp_interval = \"9us\"";
     let cnp = "cnp_interval has no effect with notification = \"ecn-echo\"";
-    let [until, quiet] =
-        ["grant_until", "grant_quiet"].map(|key| format!("{key} has no effect, as no switch grants windows"));
-    let grants = "grant_until = \"first-increase\"\ngrant_quiet = \"9us\"";
+    let [until, quiet] = ["grant_until", "grant_timeout"]
+        .map(|key| format!("{key} has no effect, as no switch grants windows"));
+    let grants = "grant_until = \"first-increase\"\ngrant_timeout = \"9us\"";
     let ecn_at = "switch.ecn_at = \"dequeue\"";
     let marks = "switch.ecn_at has no effect, as its agent decides about marks itself";
     for (scheme, expected) in [
@@ -243,7 +243,7 @@ fn options_that_do_nothing_are_warned_of() {
         (format!("{grants}\n{pacc}"), vec![&*until, &*quiet]),
         (
             format!("{grants}\n{mercury}"),
-            vec!["grant_quiet has no effect with grant_until = \"first-increase\""],
+            vec!["grant_timeout has no effect with grant_until = \"first-increase\""],
         ),
         (ecn_at.to_owned(), vec![]),
         (format!("{ecn_at}\n{mercury}"), vec![marks]),

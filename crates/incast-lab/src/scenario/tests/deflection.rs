@@ -40,7 +40,7 @@ fn one_agent_and_one_choice_of_ports() {
         "load_balancing = \"iofd\"\nagent = \"mercury\"",
         "switch.load_balancing: found \"iofd\" with agent \"mercury\", allowed is \"ecmp\" with that agent",
     );
-    for other in ["spray", "permuted", "pinned"] {
+    for other in ["spray", "spray-permutation", "source-routed"] {
         let switch = format!("load_balancing = {other:?}\nagent = \"iofd\"");
         refused(&switch, &format!("found {other:?} with agent \"iofd\", allowed is \"ecmp\" or \"iofd\""));
     }

@@ -26,7 +26,7 @@ fn classes_that_differ_in_what_receivers_do_not_see_share_them() {
         let both = ["background", "incast"].map(|name| scheduler(&scenario, name));
         assert_eq!((both, warned(&scenario)), ([Some(0); 2], false), "{own}");
     }
-    let scenario = under("dasr", 3, "by_class.incast = { counts = \"flows\" }");
+    let scenario = under("dasr", 3, "by_class.incast = { count = \"flows\" }");
     assert_ne!(scheduler(&scenario, "background"), scheduler(&scenario, "incast"));
     assert!(warned(&scenario), "{:?}", scenario.warnings);
 }

@@ -19,12 +19,15 @@ fn parameters_of_polo_without_effect_are_warned_of() {
     for (given, expected) in [
         ("epoch = \"each\"", Some("epoch has no effect with adjoint_scope = \"owner\"")),
         ("epoch = \"each\"\nadjoint_scope = \"active\"", None),
-        ("repair = \"one\"\nrecovery2 = false", Some("repair has no effect with recovery2 = false")),
         (
-            "repair_after = \"0ns\"\nrecovery2 = false",
-            Some("repair_after has no effect with recovery2 = false"),
+            "recovery2_scope = \"one\"\nrecovery2 = false",
+            Some("recovery2_scope has no effect with recovery2 = false"),
         ),
-        ("repair = \"one\"\nrepair_after = \"0ns\"", None),
+        (
+            "recovery2_timeout = \"0ns\"\nrecovery2 = false",
+            Some("recovery2_timeout has no effect with recovery2 = false"),
+        ),
+        ("recovery2_scope = \"one\"\nrecovery2_timeout = \"0ns\"", None),
         ("rto = \"2ms\"\nrecovery3 = false", Some("rto has no effect with recovery3 = false")),
         ("rto = \"2ms\"", None),
     ] {
@@ -35,7 +38,7 @@ fn parameters_of_polo_without_effect_are_warned_of() {
 
 #[test]
 fn fabrics_that_receiver_driven_laws_are_not_made_for_are_warned_of() {
-    for by in ["spray", "permuted"] {
+    for by in ["spray", "spray-permutation"] {
         let balancing = format!("load_balancing = \"{by}\"");
         let expected = format!(
             "scheme polo: recovery 1 of polo takes a gap for a loss, and load_balancing = \"{by}\" reorders packets"

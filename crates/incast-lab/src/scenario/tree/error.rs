@@ -3,6 +3,7 @@
 use super::{
     nearest::nearest,
     place::{Origin, Step},
+    renamed::renamed,
 };
 use serde::de::{self, Expected, Unexpected};
 use std::{fmt, ops::Deref, path::PathBuf};
@@ -99,6 +100,10 @@ impl Problem {
         names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let names: Vec<&str> = names.into_iter().collect();
+        let what = what.into();
+        if let Some(new) = renamed(found, names.iter().copied()) {
+            return Self::new(format!("{what}: it is called `{new}` now"));
+        }
         Self {
             nearest: nearest(found, names.iter().copied()).map(str::to_owned),
             allowed: Some(list(&names, false)),
@@ -180,6 +185,9 @@ impl de::Error for Problem {
         Self::value(found_text(found), expected_text(expected))
     }
     fn unknown_variant(found: &str, names: &'static [&'static str]) -> Self {
+        if let Some(new) = renamed(found, names.iter().copied()) {
+            return Self::new(format!("found {found:?}: it is called {new:?} now"));
+        }
         let later = if LATER.contains(&found) { ", which comes with a later version" } else { "" };
         Self {
             nearest: nearest(found, names.iter().copied()).map(str::to_owned),

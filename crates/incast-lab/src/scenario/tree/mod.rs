@@ -11,4 +11,5 @@ pub mod nearest;
 pub mod node;
 pub mod path;
 pub mod place;
+pub mod renamed;
 pub mod source;
