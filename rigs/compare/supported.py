@@ -46,7 +46,7 @@ WORLD = {
     "profile": ["standard"],
     "warmup": ["0ps"],
     "event": [None],
-    "wire": {"gap": ANY, "rounding": [None, "exact"]},
+    "wire": {"gap": ANY, "rounding": ["exact"]},
     "topology": {"kind": ANY, "hosts": ANY, "link": {"rate": ANY, "delay": ANY, "loss": [None, 0]}},
 }
 SCHEME = {
@@ -80,12 +80,12 @@ def laws(mtu, base_rtt):
     }
 
 
-def check_supported(run, rows, mtu, base_rtt):
+def check_supported(run, rows, mtu):
     scenario = run["scenario"]
     only("", {key: scenario[key] for key in WORLD if key in scenario}, WORLD)
     only("host.", scenario["host"], HOST)
     only("switch.", scenario["switch"], SWITCH)
-    known = laws(mtu, base_rtt)
+    known = laws(mtu, run["base_rtt_ps"])
     for name, (law, parameters) in schemes_of(run, rows).items():
         if law not in known:
             raise BadInput(f"scheme {run['scheme']}: found the law {law}; a rig has {', '.join(known)}")

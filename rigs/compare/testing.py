@@ -41,7 +41,7 @@ def run_of(**changes):
         "drain": "3s",
         "warmup": "0ps",
         "topology": {"kind": "single-switch", "hosts": 5, "link": {"rate": "1Gbps", "delay": "125us"}},
-        "wire": {"gap": "0B"},
+        "wire": {"gap": "0B", "rounding": "exact"},
         "switch": {
             "agent": "none", "buffer": {"per_port": "150KB"}, "credits": False, "ecn": {"kind": "step", "at": "30280B"},
             "ecn_at": "enqueue", "load_balancing": "ecmp", "pfc": "off", "priorities": 1, "scheduler": "strict",
@@ -61,4 +61,4 @@ def run_of(**changes):
         for key in keys[:-1]:
             place = place[key]
         place[keys[-1]] = value
-    return {"scheme": "dctcp", "seed": 3, "grid": {}, "scenario": scenario}
+    return {"scheme": "dctcp", "seed": 3, "grid": {}, "base_rtt_ps": 525_280_000, "scenario": scenario}

@@ -74,6 +74,9 @@ pub struct RunRecord {
     pub digest: String,
     /// Simulated time at the end, in picoseconds.
     pub ended_at_ps: u64,
+    /// The largest base RTT of the fabric, in picoseconds; 0 of a run without an outcome.
+    #[serde(default)]
+    pub base_rtt_ps: u64,
     /// What it cost.
     pub cost: RunCost,
     /// The machine.

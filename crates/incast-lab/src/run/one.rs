@@ -188,6 +188,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             classes: simulated.classes.clone(),
             digest: outcome.digest.clone(),
             ended_at_ps: outcome.ended_at.ps(),
+            base_rtt_ps: outcome.base_rtt.ps(),
             cost: RunCost::new(&outcome.totals, &outcome.cost, peak_rss_bytes()),
             rows,
             ..record(run, context)
@@ -221,6 +222,7 @@ fn record(run: &Run, context: &Context<'_>) -> RunRecord {
         classes: run.classes.clone(),
         digest: String::new(),
         ended_at_ps: 0,
+        base_rtt_ps: 0,
         cost: RunCost::default(),
         host: context.host.clone(),
         short: run.form == Form::Short,
