@@ -7,17 +7,18 @@ use incast_units::Bytes;
 
 /// Fills in the limit of the header queue, for full packets of so many bytes. Refuses limits that no packet passes.
 pub fn resolve(trim: &Trim, full_frame: u32) -> Result<Trim, Problem> {
-    let header_queue = trim.header_limit(full_frame.into());
     // Trimmed headers and control packets are the shortest frames.
-    for (key, limit, least) in [("queue", trim.queue, full_frame), ("header_queue", header_queue, 64)] {
-        if let Limit::Bytes(bytes) = limit
+    for (key, limit, least) in
+        [("queue", Some(trim.queue), full_frame), ("header_queue", trim.header_queue, 64)]
+    {
+        if let Some(Limit::Bytes(bytes)) = limit
             && bytes < u64::from(least)
         {
             let allowed = format!("at least one packet, {least} B");
             return Err(Problem::value(Bytes::new(bytes), allowed).at(&keys!["switch", "trim", key]));
         }
     }
-    Ok(Trim { header_queue: Some(header_queue), ..trim.clone() })
+    Ok(Trim { header_queue: Some(trim.header_limit(full_frame.into())), ..trim.clone() })
 }
 
 /// What makes trimming less than it seems.
