@@ -42,8 +42,8 @@ fn tables_are_of_the_numbers_of_the_summary() {
     assert!(printed.contains("2 seeds"), "{printed}");
     // Without columns, those of the scenario; by number, a column for each point.
     let printed = succeed(&["table", "--by-number", "--markdown", text(&results)]);
-    assert!(printed.contains("**all slowdown p99, at rto_min**\n\n| scheme | 1ms | 2ms |"), "{printed}");
-    assert!(printed.contains("**drops, at rto_min**"), "{printed}");
+    assert!(printed.contains("**all slowdown p99, by rto_min**\n\n| scheme | 1ms | 2ms |"), "{printed}");
+    assert!(printed.contains("**drops, by rto_min**"), "{printed}");
     assert!(succeed(&["table", text(&results)]).contains("scheme"));
 }
 
