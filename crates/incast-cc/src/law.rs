@@ -223,16 +223,19 @@ pub trait SenderLaw: Sized {
     /// The time that [`Self::next_timer`] named has come.
     fn on_timer(&mut self, _now: Time) {}
     /// `bytes` of payload were handed to the NIC.
+    #[inline]
     fn on_sent(&mut self, _now: Time, _bytes: u32) {}
 
     /// Payload bytes that may be in flight. Below one MSS the sender paces single packets: one each
     /// RTT × MSS / window.
     fn window(&self) -> u64;
     /// Pace of the flow on the wire; `None` leaves it to acknowledgements.
+    #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
     /// Data below this position may be sent (credit); without credit, all of it.
+    #[inline]
     fn credit(&self) -> u64 {
         u64::MAX
     }
@@ -254,6 +257,7 @@ pub trait SenderLaw: Sized {
         self.priority(position)
     }
     /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
+    #[inline]
     fn next_timer(&self) -> Time {
         Time::MAX
     }

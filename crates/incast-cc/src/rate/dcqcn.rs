@@ -577,12 +577,15 @@ impl SenderLaw for Dcqcn {
         }
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         self.grant.limit(self.constants.limit.at(self.current))
     }
+    #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.current as u64).max(1)))
     }
+    #[inline]
     fn next_timer(&self) -> Time {
         let own = if self.cut_pending {
             self.decrease_timer.next()

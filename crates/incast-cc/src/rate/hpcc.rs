@@ -380,15 +380,18 @@ impl SenderLaw for Hpcc {
         self.grant.expire(now);
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         let (numerator, denominator) = self.constants.window;
         let own = ((self.current * numerator / denominator) as u64).max(1);
         self.grant.limit(own.saturating_add(self.constants.slack))
     }
+    #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         let rate = (self.current * self.constants.rate).min(self.constants.line);
         Some(Rate::from_bps((rate as u64).max(1)))
     }
+    #[inline]
     fn next_timer(&self) -> Time {
         self.grant.ends()
     }

@@ -249,9 +249,11 @@ impl SenderLaw for Ibcc {
         self.catch_up(now);
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         u64::MAX
     }
+    #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps(self.constants.rates[usize::from(self.ccti)]))
     }

@@ -353,12 +353,15 @@ impl SenderLaw for Timely {
         self.grant.expire(now);
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         self.grant.limit(self.constants.limit.at(self.rate))
     }
+    #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps((self.rate as u64).max(1)))
     }
+    #[inline]
     fn next_timer(&self) -> Time {
         self.grant.ends()
     }

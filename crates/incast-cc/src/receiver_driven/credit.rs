@@ -58,9 +58,11 @@ impl SenderLaw for Credit {
         // Credits may overtake one another; none takes back what an earlier one gave.
         self.allowed = self.allowed.max(position);
     }
+    #[inline]
     fn window(&self) -> u64 {
         u64::MAX
     }
+    #[inline]
     fn credit(&self) -> u64 {
         self.allowed
     }

@@ -86,9 +86,11 @@ impl SenderLaw for Ndp {
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    #[inline]
     fn window(&self) -> u64 {
         u64::MAX
     }
+    #[inline]
     fn credit(&self) -> u64 {
         self.unscheduled
     }

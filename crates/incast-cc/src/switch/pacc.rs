@@ -315,6 +315,7 @@ impl SwitchAgent for Pacc {
         self.end = if busy { now + self.parameters.period } else { Time::MAX };
     }
 
+    #[inline]
     fn next_timer(&self) -> Time {
         self.end
     }

@@ -159,6 +159,7 @@ impl SwitchAgent for Exerciser {
         };
     }
 
+    #[inline]
     fn next_timer(&self) -> Time {
         if self.report_at == Time::ZERO { Time::MAX } else { self.report_at }
     }

@@ -142,6 +142,7 @@ impl ReceiverScheduler for PacedTokens {
         }
     }
 
+    #[inline]
     fn next_timer(&self) -> Time {
         let silence = self.flows.iter().map(|flow| flow.heard.saturating_add(self.silence)).min();
         let token = self.flows.iter().any(Progress::wants).then_some(self.next_token);

@@ -499,6 +499,7 @@ impl SenderLaw for Bbr {
     }
 
     /// BBRHandleRestartFromIdle (section 4.3.4.4).
+    #[inline]
     fn on_sent(&mut self, now: Time, bytes: u32) {
         let law = &mut *self.0;
         if law.delivery.in_flight() == 0 && law.delivery.is_app_limited() {
@@ -511,10 +512,12 @@ impl SenderLaw for Bbr {
         law.delivery.on_sent(now, bytes);
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         self.window
     }
 
+    #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps_f64((self.pace * 8.0 * self.constants.overhead).max(1.0)))
     }

@@ -47,6 +47,7 @@ impl SenderLaw for ConstantWindow {
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
+    #[inline]
     fn window(&self) -> u64 {
         self.window
     }

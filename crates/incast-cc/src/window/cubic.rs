@@ -376,6 +376,7 @@ impl SenderLaw for Cubic {
         self.reduction_end = next;
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         self.window as u64
     }

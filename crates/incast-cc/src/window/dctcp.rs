@@ -231,6 +231,7 @@ impl SenderLaw for Dctcp {
         self.reduce(Cause::Timeout, threshold, self.mss, next);
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         self.window as u64
     }

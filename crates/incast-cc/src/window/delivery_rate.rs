@@ -126,6 +126,7 @@ impl DeliveryRate {
     }
 
     /// `bytes` were sent.
+    #[inline]
     pub fn on_sent(&mut self, now: Time, bytes: u32) {
         if self.in_flight == 0 {
             (self.first_sent_time, self.delivered_time) = (now, now);

@@ -306,6 +306,7 @@ impl SenderLaw for Swift {
         }
     }
 
+    #[inline]
     fn window(&self) -> u64 {
         ((self.fabric.packets.min(self.endpoint.packets) * self.constants.mss) as u64).max(1)
     }

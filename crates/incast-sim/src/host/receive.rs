@@ -104,10 +104,13 @@ impl Host<'_> {
         let now = context.now();
         let report = match self.receiver.acknowledge(now, packet, arrival, &self.settings.host) {
             AckDecision::Now => arrival.report,
-            AckDecision::Split(split) => {
-                self.send_delayed_ack(&split.earlier, context);
-                split.own
-            }
+            AckDecision::Split => match self.receiver.split_ack(packet, arrival) {
+                Some(split) => {
+                    self.send_delayed_ack(&split.earlier, context);
+                    split.own
+                }
+                None => arrival.report,
+            },
             AckDecision::Later(event) => {
                 if let Some(time) = event {
                     context.schedule(time, self.event(class::DELAYED_ACK, arrival.slot));

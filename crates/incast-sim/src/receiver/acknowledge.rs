@@ -14,13 +14,13 @@ use incast_units::Time;
 pub enum AckDecision {
     /// Send it now.
     Now,
-    /// Send two: one for the packets before, whose marks differ, then one for this packet alone.
-    Split(Split),
+    /// The mark has changed: send what [`Receiver::split_ack`] returns.
+    Split,
     /// Send it later. An event is needed at this time, unless one is pending.
     Later(Option<Time>),
 }
 
-/// An acknowledgement for the packets before one whose mark differs.
+/// Two acknowledgements: one for the packets before one whose mark differs, then one for that packet alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     /// For the packets before.
@@ -63,7 +63,7 @@ impl Receiver {
             return AckDecision::Later(self.delay_ack(now, data, arrival, host));
         }
         if arrival.mark_changes && arrival.report.0 > 1 && host.echo == Echo::Flag {
-            return self.split_ack(data, arrival);
+            return AckDecision::Split;
         }
         if let Some(progress) = self.progress(arrival.slot) {
             progress.pending = (0, 0);
@@ -82,15 +82,13 @@ impl Receiver {
     }
 
     /// The mark has changed: the packets before this one are acknowledged first, with the flag that they had. So a sender
-    /// that sees only flags learns of each mark (RFC 8257, section 3.2).
+    /// that sees only flags learns of each mark (RFC 8257, section 3.2). `None` if there is one acknowledgement for all.
     #[cold]
-    fn split_ack(&mut self, data: &Packet, arrival: &Arrival) -> AckDecision {
+    pub fn split_ack(&mut self, data: &Packet, arrival: &Arrival) -> Option<Split> {
         let own = (1, u32::from(data.marked()));
-        let last = self.progress(arrival.slot).and_then(|progress| {
-            progress.pending = (0, 0);
-            progress.last.take()
-        });
-        let Some((last, arrived)) = last else { return AckDecision::Now };
+        let progress = self.progress(arrival.slot)?;
+        progress.pending = (0, 0);
+        let (last, arrived) = progress.last.take()?;
         let earlier = DelayedAck {
             data: last,
             arrived,
@@ -98,7 +96,7 @@ impl Receiver {
             expected: arrival.expected.min(last.data().position() + 1),
             report: (arrival.report.0 - own.0, arrival.report.1 - own.1),
         };
-        AckDecision::Split(Split { earlier, own })
+        Some(Split { earlier, own })
     }
 
     /// The event of a delayed acknowledgement has come.

@@ -74,10 +74,16 @@ impl Aqm {
         self.mark_at == MarkAt::Enqueue && packet.ecn_capable() && self.marks(port, rule, occupancy())
     }
 
-    /// Whether a packet is marked that leaves so many bytes behind in its queue.
+    /// Packets are marked as they leave their queue.
+    #[inline]
+    pub fn marks_at_departure(&self) -> bool {
+        self.mark_at == MarkAt::Dequeue
+    }
+
+    /// Then: whether a packet is marked that leaves so many bytes behind in its queue.
     #[inline(always)]
     pub fn marks_leaving(&mut self, port: usize, rule: RuleIndex, packet: &Packet, left: u64) -> bool {
-        self.mark_at == MarkAt::Dequeue && packet.ecn_capable() && self.marks(port, rule, left)
+        packet.ecn_capable() && self.marks(port, rule, left)
     }
 
     #[inline(always)]

@@ -49,6 +49,20 @@ impl Features for Trimming {
     const SCHEDULER: bool = true;
 }
 
+/// Forwards by ECMP, with flow control; departures may be events.
+#[derive(Debug)]
+pub(super) struct Lossless;
+
+impl Features for Lossless {
+    const FLOW_CONTROL: bool = true;
+    const AGENT: bool = false;
+    const TRIM: bool = false;
+    const TELEMETRY: bool = false;
+    const EVENTS: bool = true;
+    const SPRAYING: bool = false;
+    const SCHEDULER: bool = false;
+}
+
 /// Everything: right for every switch.
 #[derive(Debug)]
 pub(super) struct All;
@@ -68,6 +82,7 @@ impl Features for All {
 pub(super) enum Kind {
     Forwarding,
     Trimming,
+    Lossless,
     All,
 }
 
@@ -75,20 +90,17 @@ impl Kind {
     /// The smallest instance that is right for a switch. `always_lazy`: its departures never have to be events.
     pub fn of(settings: &Settings, always_lazy: bool, is_sampled: bool) -> Self {
         let switch = &settings.switch;
-        let needs_all = !always_lazy
-            || settings.pfc.is_some()
-            || settings.credits.is_some()
-            || switch.virtual_channels > 1
-            || !switch.agent.is_none()
-            || switch.telemetry
-            || is_sampled;
+        let needs_all =
+            switch.virtual_channels > 1 || !switch.agent.is_none() || switch.telemetry || is_sampled;
+        let pauses = !always_lazy || settings.pfc.is_some() || settings.credits.is_some();
         let forwards = switch.load_balancing == LoadBalancing::Ecmp
             && switch.trim.is_none()
             && switch.scheduler.dwrr().is_none();
-        match (needs_all, forwards) {
-            (true, _) => Self::All,
-            (false, true) => Self::Forwarding,
-            (false, false) => Self::Trimming,
+        match (needs_all, pauses, forwards) {
+            (false, false, true) => Self::Forwarding,
+            (false, false, false) => Self::Trimming,
+            (false, true, true) => Self::Lossless,
+            _ => Self::All,
         }
     }
 }

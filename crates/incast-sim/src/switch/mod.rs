@@ -25,8 +25,8 @@ use self::{
     agent::AgentHost,
     aqm::Aqm,
     channels::VirtualChannels,
-    egress::Egress,
-    features::{All, Features, Forwarding, Kind, Trimming as Trims},
+    egress::{Departure, Egress},
+    features::{All, Features, Forwarding, Kind, Lossless, Trimming as Trims},
     hold::Hold,
 };
 use crate::{
@@ -136,7 +136,7 @@ impl Switch<'_> {
 
     /// A packet arrived at `port`, and something else happens at the same instant, but later. This is rare: no need of another
     /// copy of the smaller instances.
-    #[inline]
+    #[inline(never)]
     pub fn on_packet(
         &mut self,
         port: usize,
@@ -153,6 +153,7 @@ impl Switch<'_> {
         match self.kind {
             Kind::Forwarding => self.arrive_all::<Forwarding>(arrivals),
             Kind::Trimming => self.arrive_all::<Trims>(arrivals),
+            Kind::Lossless => self.arrive_all::<Lossless>(arrivals),
             Kind::All => self.arrive_all::<All>(arrivals),
         }
     }
@@ -180,7 +181,7 @@ impl Switch<'_> {
         Some(port)
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive<F: Features>(
         &mut self,
         port: usize,
@@ -250,7 +251,7 @@ impl Switch<'_> {
     }
 
     /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is queued.
-    #[inline]
+    #[inline(always)]
     fn enqueue<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
         let (now, packet) = (context.now(), transit.packet);
         let limit = self.ended_before::<F>(now);
@@ -285,70 +286,72 @@ impl Switch<'_> {
         self.queue::<F>(port, transit, context);
     }
 
-    /// A packet is queued, or dropped if the buffer does not admit it.
+    /// As [`Self::enqueue`], for packets that are not on the path of arrivals.
+    #[inline(never)]
+    fn enqueue_apart(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        self.enqueue::<All>(port, transit, context);
+    }
+
+    /// A packet is queued, or dropped if the buffer does not admit it. What is rare ends in a call: no register has to be
+    /// saved for it, and nothing loaded again after it.
     #[inline(always)]
     fn queue<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let Transit { packet, ingress, .. } = transit;
         if !self.egress.port(port).link.is_up() {
-            self.lose(port, transit.packet, transit.ingress, context);
-        } else if self.admit::<F>(port, transit, context) {
-            self.append::<F>(port, transit, context);
-        } else if F::TRIM && self.trimming.is_some() {
+            return self.lose(port, packet, ingress, context);
+        }
+        if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
+            if !self.admit_lossless(port, packet, ingress, context) {
+                return self.reject::<F>(port, transit, context);
+            }
+        } else if self.has_place::<F>(port, packet) && self.has_room(port, packet) {
+            self.buffer.enter(u64::from(packet.wire), self.egress.queue_bytes(port, packet.priority));
+        } else {
+            return self.queue_late::<F>(port, transit, context);
+        }
+        self.append::<F>(port, transit, context);
+    }
+
+    /// A packet has no room: it is queued if it has once all departures that are due have happened.
+    #[inline(never)]
+    fn queue_late<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        let packet = transit.packet;
+        if self.has_place::<F>(port, packet) && self.egress.is_lazy() {
+            self.catch_up(context);
+            if self.has_room(port, packet) {
+                self.buffer.enter(u64::from(packet.wire), self.egress.queue_bytes(port, packet.priority));
+                return self.append::<F>(port, transit, context);
+            }
+        }
+        self.reject::<F>(port, transit, context);
+    }
+
+    /// A packet is not admitted.
+    #[inline(never)]
+    fn reject<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+        if F::TRIM && self.trimming.is_some() {
             self.handle_overflow(port, transit, context);
         } else {
             self.drop_packet(port, transit.packet, transit.ingress, context);
         }
     }
 
-    /// Admission to the buffer. False if there is no room.
+    /// The limit of a packet's queue, in a switch that trims, lets it in.
     #[inline(always)]
-    fn admit<F: Features>(
-        &mut self,
-        port: usize,
-        transit: Transit<'_>,
-        context: &mut impl NodeContext,
-    ) -> bool {
-        let Transit { packet, ingress, .. } = transit;
-        if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
-            return self.admit_lossless(port, packet, ingress, context);
-        }
+    fn has_place<F: Features>(&self, port: usize, packet: &Packet) -> bool {
+        let Some(trimming) = self.trimming.as_ref().filter(|_| F::TRIM) else { return true };
         let (wire, priority) = (u64::from(packet.wire), packet.priority);
-        if F::TRIM
-            && let Some(trimming) = &self.trimming
-        {
-            let (packets, bytes) =
-                (self.egress.queue_packets(port, priority), self.egress.queue_bytes(port, priority));
-            if !trimming.limit(priority).admits(wire, packets, bytes) {
-                return false;
-            }
-        }
-        let is_admitted =
-            self.has_room(port, packet) || self.has_room_after_departures(port, packet, context);
-        if is_admitted {
-            self.buffer.enter(wire, self.egress.queue_bytes(port, priority));
-        }
-        is_admitted
+        let (packets, bytes) =
+            (self.egress.queue_packets(port, priority), self.egress.queue_bytes(port, priority));
+        trimming.limit(priority).admits(wire, packets, bytes)
     }
 
+    /// The buffer admits a packet.
     #[inline(always)]
     fn has_room(&self, port: usize, packet: &Packet) -> bool {
         let queue = self.egress.queue_bytes(port, packet.priority);
         let waiting = self.egress.port(port).waiting_bytes;
         self.buffer.admits(u64::from(packet.wire), queue, waiting, || self.egress.packets_at(port))
-    }
-
-    /// Whether a packet has room once all departures that are due have happened.
-    #[cold]
-    fn has_room_after_departures(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        context: &mut impl NodeContext,
-    ) -> bool {
-        if !self.egress.is_lazy() {
-            return false;
-        }
-        self.catch_up(context);
-        self.has_room(port, packet)
     }
 
     /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this packet.
@@ -410,6 +413,17 @@ impl Switch<'_> {
             self.count_mark(port, packet, now)
         } else {
             Codepoint::None
+        }
+    }
+
+    /// Marks a packet that was just taken from its queue and leaves `left` bytes behind, if its rule says so.
+    #[inline]
+    fn mark_leaving(&mut self, port: usize, departure: &Departure, left: u64, now: Time) {
+        let (rule, packet) = (self.egress.port(port).marking, self.egress.taken(departure));
+        if self.aqm.marks_leaving(port, rule, packet, left) {
+            let packet = *packet;
+            let mark = self.count_mark(port, &packet, now);
+            self.egress.mark_taken(departure, mark);
         }
     }
 
@@ -477,6 +491,7 @@ impl Switch<'_> {
         match self.kind {
             Kind::Forwarding => self.drain_all::<Forwarding>(limit, context),
             Kind::Trimming => self.drain_all::<Trims>(limit, context),
+            Kind::Lossless => self.drain_all::<Lossless>(limit, context),
             Kind::All => self.drain_all::<All>(limit, context),
         }
     }
@@ -524,11 +539,8 @@ impl Switch<'_> {
             if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };
         self.release::<F>(ingress, u64::from(departure.wire), departure.left);
         let left = if F::FLOW_CONTROL { self.queued_bytes::<F>(port, priority) } else { departure.left };
-        let (rule, packet) = (self.egress.port(port).marking, self.egress.taken(&departure));
-        if self.aqm.marks_leaving(port, rule, packet, left) {
-            let packet = *packet;
-            let mark = self.count_mark(port, &packet, now);
-            self.egress.mark_taken(&departure, mark);
+        if self.aqm.marks_at_departure() {
+            self.mark_leaving(port, &departure, left, now);
         }
         if F::FLOW_CONTROL {
             self.spend_credits(port, priority, departure.wire, context);

@@ -136,7 +136,7 @@ impl Switch<'_> {
             if packet.kind == Kind::Marker {
                 self.enqueue_marker(port, transit, context);
             } else {
-                self.enqueue::<All>(port, transit, context);
+                self.enqueue_apart(port, transit, context);
             }
         }
         self.run_orders(context);
@@ -332,7 +332,7 @@ impl Switch<'_> {
             self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
             self.append::<All>(port, transit, context);
         } else {
-            self.enqueue::<All>(port, transit, context);
+            self.enqueue_apart(port, transit, context);
         }
     }
 

@@ -91,7 +91,7 @@ impl Switch<'_> {
         self.counters.trimmed.0 += 1;
         self.counters.trimmed.1 += u64::from(packet.wire - header.wire);
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Trim, packet);
-        self.enqueue::<All>(port, Transit::new(&header, telemetry, ingress), context);
+        self.enqueue_apart(port, Transit::new(&header, telemetry, ingress), context);
     }
 
     /// Returns a header to its sender. That happens once for each: on its way back it is like any packet.
