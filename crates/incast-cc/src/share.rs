@@ -16,11 +16,13 @@ const BELOW_ONE: u64 = (1023 << MANTISSA) - 1;
 
 impl Share {
     /// An equal share for each of so many senders; all of the link if there is none.
+    #[inline]
     pub fn of_senders(senders: u32) -> Self {
         Self::one_in(f64::from(senders))
     }
 
     /// One in `parts` of the link, rounded to the nearest that can be told; `parts` counts as at least 1 and below 2³².
+    #[inline]
     pub fn one_in(parts: f64) -> Self {
         let parts = if parts >= 1.0 { parts.min(f64::from(u32::MAX)) } else { 1.0 };
         // The bits of an f64 are sign, 11 bits of exponent with a bias of 1023, and 52 of mantissa.
@@ -30,21 +32,25 @@ impl Share {
     }
 
     /// How many such shares make the link.
+    #[inline]
     pub fn parts(self) -> f64 {
         f64::from_bits((u64::from(self.0.get()) + BELOW_ONE) << (52 - MANTISSA))
     }
 
     /// How many senders there are, if their shares are equal.
+    #[inline]
     pub fn senders(self) -> u32 {
         self.parts().round() as u32
     }
 
     /// As a packet carries it, which has zero where there is none.
+    #[inline]
     pub fn bits(share: Option<Self>) -> u16 {
         share.map_or(0, |share| share.0.get())
     }
 
     /// As a packet carried it.
+    #[inline]
     pub fn from_bits(bits: u16) -> Option<Self> {
         NonZeroU16::new(bits).map(Self)
     }

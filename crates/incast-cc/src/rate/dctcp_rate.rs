@@ -165,6 +165,7 @@ impl SenderLaw for DctcpRate {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let constants = &*self.constants;
         self.grant.expire(feedback.now);

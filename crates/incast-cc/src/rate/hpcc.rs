@@ -338,6 +338,7 @@ impl SenderLaw for Hpcc {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         self.grant.expire(feedback.now);
         let hops = &feedback.telemetry[..feedback.telemetry.len().min(HOPS)];

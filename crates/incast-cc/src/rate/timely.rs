@@ -320,6 +320,7 @@ impl SenderLaw for Timely {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         self.grant.expire(feedback.now);
         let parameters = &self.constants.parameters;

@@ -51,6 +51,7 @@ impl SenderLaw for Credit {
         Self { allowed: parameters.unscheduled.get() }
     }
 
+    #[inline]
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}

@@ -83,6 +83,7 @@ impl SenderLaw for Ndp {
         Self { unscheduled: parameters.unscheduled.get().max(path.mss.into()) }
     }
 
+    #[inline]
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}

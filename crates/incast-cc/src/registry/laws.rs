@@ -149,6 +149,7 @@ macro_rules! dispatch {
                 match self { $(Self::$law(law) => law.on_share(now, share),)* }
             }
             /// See [`SenderLaw::on_credit`].
+            #[inline]
             pub fn on_credit(&mut self, now: Time, position: u64) {
                 match self { $(Self::$law(law) => law.on_credit(now, position),)* }
             }
@@ -157,6 +158,7 @@ macro_rules! dispatch {
                 match self { $(Self::$law(law) => law.on_heard(),)* }
             }
             /// See [`SenderLaw::on_answer`].
+            #[inline]
             pub fn on_answer(&mut self, now: Time) {
                 match self { $(Self::$law(law) => law.on_answer(now),)* }
             }
@@ -165,14 +167,17 @@ macro_rules! dispatch {
                 match self { $(Self::$law(law) => law.on_delayed_resend(now),)* }
             }
             /// See [`SenderLaw::take_signal`].
+            #[inline]
             pub fn take_signal(&mut self) -> Option<Signal> {
                 match self { $(Self::$law(law) => law.take_signal(),)* }
             }
             /// See [`SenderLaw::word`].
+            #[inline]
             pub fn word(&self) -> Option<Word> {
                 match self { $(Self::$law(law) => law.word(),)* }
             }
             /// See [`SenderLaw::priority`].
+            #[inline]
             pub fn priority(&self, position: u64) -> Option<u8> {
                 match self { $(Self::$law(law) => law.priority(position),)* }
             }

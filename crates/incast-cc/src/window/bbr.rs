@@ -442,6 +442,7 @@ impl SenderLaw for Bbr {
         }))
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let law = &mut *self.0;
         let prior_in_flight = law.delivery.in_flight();

@@ -619,6 +619,7 @@ impl SenderLaw for Bbr3 {
         }))
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let law = &mut *self.0;
         let least_rtt = law.min_rtt.min(feedback.rtt);

@@ -44,6 +44,7 @@ impl SenderLaw for ConstantWindow {
         Self { window: parameters.window.get() }
     }
 
+    #[inline]
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Time, _next: u64) {}

@@ -171,6 +171,7 @@ fn next_smoothed_rtt(smoothed: Time, rtt: Time) -> Time {
 
 impl HyStart {
     /// Takes the RTT of an acknowledgement; true if slow start is over (RFC 9406, section 4.2).
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>, min_threshold: Time, max_threshold: Time) -> bool {
         self.current = self.current.min(feedback.rtt);
         self.samples = self.samples.saturating_add(1);
@@ -337,6 +338,7 @@ impl SenderLaw for Cubic {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         self.acked = self.acked.max(feedback.acked);
         self.smoothed_rtt = next_smoothed_rtt(self.smoothed_rtt, feedback.rtt);

@@ -186,6 +186,7 @@ impl SenderLaw for Dctcp {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         self.acked = self.acked.max(feedback.acked);
         self.observe(feedback);

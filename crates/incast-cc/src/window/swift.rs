@@ -269,6 +269,7 @@ impl SenderLaw for Swift {
         }
     }
 
+    #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let constants = &*self.constants;
         self.timeouts = 0;

@@ -56,8 +56,9 @@ impl SharedBuffer {
     pub fn admits(&self, bytes: u64, queue: u64, port: u64, packets: impl FnOnce() -> u32) -> bool {
         match self.policy {
             Buffer::Unlimited => true,
-            Buffer::PerPort { bytes: limit } => port + bytes <= limit,
-            Buffer::PerPortPackets { packets: limit } => packets() < limit,
+            Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } => {
+                self.port_admits(bytes, port, packets())
+            }
             Buffer::Shared { alpha: (numerator, denominator), reserve, .. } => {
                 let share = beyond(queue + bytes, reserve);
                 if share == 0 {
@@ -68,6 +69,16 @@ impl SharedBuffer {
                 fits && u128::from(beyond(queue, reserve)) * u128::from(denominator)
                     < u128::from(free) * u128::from(numerator)
             }
+        }
+    }
+
+    /// The limit of a port admits a packet.
+    #[inline(never)]
+    fn port_admits(&self, bytes: u64, port: u64, packets: u32) -> bool {
+        match self.policy {
+            Buffer::PerPort { bytes: limit } => port + bytes <= limit,
+            Buffer::PerPortPackets { packets: limit } => packets < limit,
+            Buffer::Unlimited | Buffer::Shared { .. } => true,
         }
     }
 

@@ -64,7 +64,11 @@ pub struct Pool {
 
 /// The entry of a packet that was just removed from its queue. It keeps its content until the next packet is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Removed(u32);
+pub struct Removed {
+    index: u32,
+    /// Frame bytes of the packet.
+    pub wire: u16,
+}
 
 /// One first-in first-out queue.
 #[derive(Clone, Copy, Debug)]
@@ -159,15 +163,11 @@ impl Pool {
         mark: Codepoint,
         telemetry: Option<&Telemetry>,
     ) {
-        let index = if let Some(index) = self.free.pop() {
-            self.entries[index as usize].packet = *packet;
-            index
-        } else {
-            self.grow(packet)
-        };
+        let index = self.free.pop().unwrap_or_else(|| self.grow(packet));
         // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts, which
         // stalls store forwarding.
         let place = &mut self.entries[index as usize].packet;
+        *place = *packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
         if mark != Codepoint::None {
             place.mark_as(mark);
@@ -175,8 +175,9 @@ impl Pool {
         if let Some(telemetry) = telemetry {
             self.attach(index, telemetry);
         }
-        self.next[queue.tail as usize] = index;
-        self.next[index as usize] = NONE;
+        let next = self.next.as_mut_slice();
+        next[queue.tail as usize] = index;
+        next[index as usize] = NONE;
         queue.head = select_unpredictable(queue.tail == NONE, index, queue.head);
         queue.tail = index;
         queue.enter(packet.wire);
@@ -219,25 +220,26 @@ impl Pool {
         prefetch(self.entries.as_ptr().wrapping_add(next as usize), 1);
         queue.head = next;
         queue.tail = select_unpredictable(next == NONE, NONE, queue.tail);
-        queue.leave(self.entries[index as usize].packet.wire);
-        Some(Removed(index))
+        let wire = self.entries[index as usize].packet.wire;
+        queue.leave(wire);
+        Some(Removed { index, wire })
     }
 
     /// A packet that was just removed.
     #[inline(always)]
     pub fn removed(&self, removed: Removed) -> &Packet {
-        &self.entries[removed.0 as usize].packet
+        &self.entries[removed.index as usize].packet
     }
 
     /// The ingress of a packet that was just removed.
     #[inline]
     pub fn ingress(&self, removed: Removed) -> Ingress {
-        self.entries[removed.0 as usize].ingress
+        self.entries[removed.index as usize].ingress
     }
 
     /// Marks a packet that was just removed.
     pub fn mark_removed(&mut self, removed: Removed, mark: Codepoint) {
-        self.entries[removed.0 as usize].packet.mark_as(mark);
+        self.entries[removed.index as usize].packet.mark_as(mark);
     }
 
     /// Replaces the ECMP hash of the packet that was just appended to a queue.
@@ -398,7 +400,7 @@ mod tests {
                         let place = expected.iter().position(|waiting| waiting.0.is_multiple_of(every));
                         prop_assert_eq!(pool.any(queue, wanted), place.is_some());
                         let popped = pool.pop_first(queue, wanted);
-                        let last = Removed(*pool.free.last().unwrap_or(&NONE));
+                        let last = Removed { index: *pool.free.last().unwrap_or(&NONE), wire: 0 };
                         let popped = popped.map(|packet| seen(&pool, &packet, pool.ingress(last)));
                         prop_assert_eq!(popped, place.and_then(|place| expected.remove(place)));
                     }

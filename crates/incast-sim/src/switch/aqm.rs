@@ -71,7 +71,7 @@ impl Aqm {
         packet: &Packet,
         occupancy: impl FnOnce() -> u64,
     ) -> bool {
-        self.mark_at == MarkAt::Enqueue && packet.ecn_capable() && self.marks(port, rule, occupancy())
+        packet.ecn_capable() && self.mark_at == MarkAt::Enqueue && self.marks(port, rule, occupancy())
     }
 
     /// Packets are marked as they leave their queue.

@@ -61,7 +61,6 @@ pub(super) struct Departure {
     /// The packet, readable until the next one is queued.
     pub place: Removed,
     pub priority: u8,
-    pub wire: u16,
     /// Bytes that it leaves in its queue.
     pub left: u64,
 }
@@ -232,21 +231,22 @@ impl Egress {
         now: Time,
     ) -> u64 {
         let index = self.index(port, packet.priority);
-        let queue = &mut self.queues[index];
-        self.pool.push(queue, packet, mark, telemetry);
+        let Self { ports, queues, pool, .. } = self;
+        let (out, queue) = (&mut ports[port], &mut queues[index]);
+        pool.push(queue, packet, mark, telemetry);
         if F::SPRAYING && !F::AGENT {
-            self.pool.set_ecmp_hash(queue, hash);
+            pool.set_ecmp_hash(queue, hash);
         }
         if F::FLOW_CONTROL || F::AGENT {
-            self.pool.set_ingress(queue, ingress);
+            pool.set_ingress(queue, ingress);
         }
+        out.waiting |= 1 << packet.priority;
+        out.waiting_bytes += u64::from(packet.wire);
+        let bytes = out.waiting_bytes + out.link.in_service_any(now);
         if !F::EVENTS || self.lazy {
             self.busy.insert(port);
         }
-        let port = &mut self.ports[port];
-        port.waiting |= 1 << packet.priority;
-        port.waiting_bytes += u64::from(packet.wire);
-        port.waiting_bytes + port.link.in_service_any(now)
+        bytes
     }
 
     /// Puts a packet in the place of the last one of its queue, which is returned with its INT records. As [`Self::push`].
@@ -284,15 +284,14 @@ impl Egress {
     #[inline(always)]
     fn take(&mut self, port: usize, priority: u8) -> Option<Departure> {
         let index = self.index(port, priority);
-        let queue = &mut self.queues[index];
-        let place = self.pool.remove(queue)?;
-        let wire = self.pool.removed(place).wire;
-        let port = &mut self.ports[port];
-        port.waiting_bytes -= u64::from(wire);
+        let Self { ports, queues, pool, .. } = self;
+        let (out, queue) = (&mut ports[port], &mut queues[index]);
+        let place = pool.remove(queue)?;
+        out.waiting_bytes -= u64::from(place.wire);
         if queue.is_empty() {
-            port.waiting &= !(1 << priority);
+            out.waiting &= !(1 << priority);
         }
-        Some(Departure { place, priority, wire, left: queue.bytes() })
+        Some(Departure { place, priority, left: queue.bytes() })
     }
 
     /// Takes a packet of a port whose link is down, whether it may send or not.

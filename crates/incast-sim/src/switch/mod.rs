@@ -112,22 +112,19 @@ pub struct Counters {
     pub max_queue_bytes: u64,
 }
 
-/// A packet on its way through the switch.
+/// A packet on its way through the switch. Two values and not more, so that it is passed in registers.
 #[derive(Clone, Copy)]
 struct Transit<'p> {
     packet: &'p Packet,
-    /// Its INT records.
-    telemetry: Option<&'p Telemetry>,
-    ingress: Ingress,
     /// The ECMP hash with which it goes on; written where the packet is stored or sent, to save a copy. Where an agent may
     /// read the packet it is a copy that has this hash.
     hash: u32,
 }
 
-impl<'p> Transit<'p> {
+impl<'p> From<&'p Packet> for Transit<'p> {
     #[inline(always)]
-    fn new(packet: &'p Packet, telemetry: Option<&'p Telemetry>, ingress: Ingress) -> Self {
-        Self { packet, telemetry, ingress, hash: packet.ecmp_hash }
+    fn from(packet: &'p Packet) -> Self {
+        Self { packet, hash: packet.ecmp_hash }
     }
 }
 
@@ -199,9 +196,9 @@ impl Switch<'_> {
             return self.on_link_frame(port, packet, context);
         }
         let ingress = Ingress { port: port as u16, priority: packet.priority };
-        let transit = Transit::new(packet, if F::TELEMETRY { telemetry } else { None }, ingress);
+        let telemetry = if F::TELEMETRY { telemetry } else { None };
         let has_credits = F::FLOW_CONTROL && self.receive_credits(port, packet);
-        self.forward::<F>(transit, next_hop, context);
+        self.forward::<F>(packet, telemetry, ingress, next_hop, context);
         if has_credits {
             self.update_neighbour(ingress, context);
         }
@@ -211,11 +208,12 @@ impl Switch<'_> {
     #[inline(always)]
     fn forward<F: Features>(
         &mut self,
-        transit: Transit<'_>,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
         next_hop: Option<u16>,
         context: &mut impl NodeContext,
     ) {
-        let packet = transit.packet;
         let route = if F::SPRAYING {
             self.router.route(packet)
         } else {
@@ -223,23 +221,23 @@ impl Switch<'_> {
         };
         let Some((port, hash)) = route else { return self.lose_unrouted(packet, context.now()) };
         let port = usize::from(port);
-        let mut transit = Transit { hash, ..transit };
+        let mut transit = Transit { packet, hash };
         let (rehashed, mut on_channel);
         if F::AGENT && hash != packet.ecmp_hash {
             rehashed = packet.with_hash(hash);
             transit.packet = &rehashed;
         }
         if F::AGENT && self.agent.chooses_port() {
-            return self.redirect(port, transit, context);
+            return self.redirect(port, transit.packet, telemetry, ingress, context);
         }
         if F::FLOW_CONTROL
             && let Some(channels) = &self.channels
         {
             on_channel = *transit.packet;
-            on_channel.priority = channels.queue(transit.ingress, port);
+            on_channel.priority = channels.queue(ingress, port);
             transit.packet = &on_channel;
         }
-        self.enqueue::<F>(port, transit, context);
+        self.enqueue::<F>(port, transit, telemetry, ingress, context);
     }
 
     // ---- Egress -----------------------------------------------------------------------------------------------
@@ -252,7 +250,14 @@ impl Switch<'_> {
 
     /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is queued.
     #[inline(always)]
-    fn enqueue<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+    fn enqueue<F: Features>(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
         let (now, packet) = (context.now(), transit.packet);
         let limit = self.ended_before::<F>(now);
         if self.egress.port(port).link.free_at() < limit {
@@ -269,70 +274,98 @@ impl Switch<'_> {
             {
                 self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
                 if F::AGENT && self.agent.is_by_port() && !self.agent.skips(port, 0) {
-                    return self.pass_by_agent(port, transit, context);
+                    return self.pass_by_agent(port, packet, telemetry, ingress, context);
                 }
-                return self.transmit::<F>(port, now, transit, context);
+                return self.transmit::<F>(port, now, transit, telemetry, ingress, context);
             }
         }
         if F::AGENT && self.agent.is_by_port() {
             let queued = self.egress.queue_bytes(port, packet.priority);
             if !self.agent.skips(port, queued) {
-                let verdict = self.ask_on_enqueue(port, packet, transit.ingress, context);
+                let verdict = self.ask_on_enqueue(port, packet, ingress, context);
                 if !verdict.is_nothing() {
-                    return self.queue_judged(port, transit, &verdict, context);
+                    return self.queue_judged(port, packet, telemetry, ingress, &verdict, context);
                 }
             }
         }
-        self.queue::<F>(port, transit, context);
+        self.queue::<F>(port, transit, telemetry, ingress, context);
     }
 
     /// As [`Self::enqueue`], for packets that are not on the path of arrivals.
     #[inline(never)]
-    fn enqueue_apart(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
-        self.enqueue::<All>(port, transit, context);
+    fn enqueue_apart(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
+        self.enqueue::<All>(port, packet.into(), telemetry, ingress, context);
     }
 
     /// A packet is queued, or dropped if the buffer does not admit it. What is rare ends in a call: no register has to be
     /// saved for it, and nothing loaded again after it.
     #[inline(always)]
-    fn queue<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
-        let Transit { packet, ingress, .. } = transit;
+    fn queue<F: Features>(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
+        let packet = transit.packet;
         if !self.egress.port(port).link.is_up() {
             return self.lose(port, packet, ingress, context);
         }
         if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
             if !self.admit_lossless(port, packet, ingress, context) {
-                return self.reject::<F>(port, transit, context);
+                return self.reject::<F>(port, transit, telemetry, ingress, context);
             }
         } else if self.has_place::<F>(port, packet) && self.has_room(port, packet) {
             self.buffer.enter(u64::from(packet.wire), self.egress.queue_bytes(port, packet.priority));
         } else {
-            return self.queue_late::<F>(port, transit, context);
+            return self.queue_late::<F>(port, transit, telemetry, ingress, context);
         }
-        self.append::<F>(port, transit, context);
+        self.append::<F>(port, transit, telemetry, ingress, context);
     }
 
     /// A packet has no room: it is queued if it has once all departures that are due have happened.
     #[inline(never)]
-    fn queue_late<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+    fn queue_late<F: Features>(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
         let packet = transit.packet;
         if self.has_place::<F>(port, packet) && self.egress.is_lazy() {
             self.catch_up(context);
             if self.has_room(port, packet) {
                 self.buffer.enter(u64::from(packet.wire), self.egress.queue_bytes(port, packet.priority));
-                return self.append::<F>(port, transit, context);
+                return self.append::<F>(port, transit, telemetry, ingress, context);
             }
         }
-        self.reject::<F>(port, transit, context);
+        self.reject::<F>(port, transit, telemetry, ingress, context);
     }
 
     /// A packet is not admitted.
     #[inline(never)]
-    fn reject<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
+    fn reject<F: Features>(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
         if F::TRIM && self.trimming.is_some() {
-            self.handle_overflow(port, transit, context);
+            self.handle_overflow(port, &transit.packet.with_hash(transit.hash), telemetry, ingress, context);
         } else {
-            self.drop_packet(port, transit.packet, transit.ingress, context);
+            self.drop_packet(port, transit.packet, ingress, context);
         }
     }
 
@@ -390,8 +423,15 @@ impl Switch<'_> {
 
     /// Marks a packet that the buffer has admitted, and appends it to its queue.
     #[inline(always)]
-    fn append<F: Features>(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
-        let (now, Transit { packet, telemetry, ingress, hash }) = (context.now(), transit);
+    fn append<F: Features>(
+        &mut self,
+        port: usize,
+        transit: Transit<'_>,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
+        let (now, Transit { packet, hash }) = (context.now(), transit);
         let priority = packet.priority;
         let queued = self.queued_bytes::<F>(port, priority);
         let mark = self.mark_entering(port, packet, queued, now);
@@ -537,17 +577,17 @@ impl Switch<'_> {
         let priority = departure.priority;
         let ingress =
             if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };
-        self.release::<F>(ingress, u64::from(departure.wire), departure.left);
+        self.release::<F>(ingress, u64::from(departure.place.wire), departure.left);
         let left = if F::FLOW_CONTROL { self.queued_bytes::<F>(port, priority) } else { departure.left };
         if self.aqm.marks_at_departure() {
             self.mark_leaving(port, &departure, left, now);
         }
         if F::FLOW_CONTROL {
-            self.spend_credits(port, priority, departure.wire, context);
+            self.spend_credits(port, priority, departure.place.wire, context);
         }
         if F::AGENT && !self.agent.is_none() && !self.agent.skips(port, 0) {
             let (packet, telemetry) = (*self.egress.taken(&departure), self.egress.telemetry(&departure));
-            self.send_by_agent(port, now, Transit::new(&packet, telemetry.as_ref(), ingress), context);
+            self.send_by_agent(port, now, &packet, telemetry.as_ref(), ingress, context);
         } else if !self.egress.send_taken::<F>(port, &departure, now, context) {
             let packet = self.egress.taken(&departure);
             self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
@@ -574,14 +614,16 @@ impl Switch<'_> {
         port: usize,
         now: Time,
         transit: Transit<'_>,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let Transit { packet, telemetry, hash, .. } = transit;
+        let Transit { packet, hash } = transit;
         if F::FLOW_CONTROL {
             self.spend_credits(port, packet.priority, packet.wire, context);
         }
         if F::AGENT && !self.agent.is_none() && !self.agent.skips(port, 0) {
-            self.send_by_agent(port, now, transit, context);
+            self.send_by_agent(port, now, packet, telemetry, ingress, context);
         } else if !self.egress.send::<F>(port, packet, hash, telemetry, now, context) {
             let packet = packet.with_hash(hash);
             self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);

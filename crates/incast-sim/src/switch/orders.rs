@@ -5,7 +5,7 @@
 //! frames of single links, as pause frames are: they are not queued, not paused, and made anew by each switch.
 
 use super::{
-    All, Switch, Transit,
+    All, Switch,
     agent::{AgentContext, AgentHost, flow_of},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     fabric::{
         buffer::Charge,
         node::{NodeContext, class},
-        packet::{Kind, Packet},
+        packet::{Kind, Packet, Telemetry},
         queue::Ingress,
     },
     probe::EventKind,
@@ -111,8 +111,14 @@ impl Switch<'_> {
 
     /// An agent that looks at all ports decides where a packet goes.
     #[inline(never)]
-    pub(super) fn redirect(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
-        let Transit { packet, telemetry, ingress, .. } = transit;
+    pub(super) fn redirect(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
         let mut packet = *packet;
         let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
         self.apply_verdict(port, &mut packet, context.now(), &verdict, context);
@@ -129,14 +135,13 @@ impl Switch<'_> {
             self.counters.consumed_bytes += u64::from(packet.wire);
             self.pass_answer(packet.control().pair().0, packet.control().value(), context);
         } else if let Some(request) = verdict.hold {
-            self.hold(request, Transit::new(&packet, telemetry, ingress), context);
+            self.hold(request, &packet, telemetry, ingress, context);
         } else {
             self.choose_channel(port, &mut packet, ingress);
-            let transit = Transit::new(&packet, telemetry, ingress);
             if packet.kind == Kind::Marker {
-                self.enqueue_marker(port, transit, context);
+                self.enqueue_marker(port, &packet, ingress, context);
             } else {
-                self.enqueue_apart(port, transit, context);
+                self.enqueue_apart(port, &packet, telemetry, ingress, context);
             }
         }
         self.run_orders(context);
@@ -147,22 +152,23 @@ impl Switch<'_> {
     pub(super) fn pass_by_agent(
         &mut self,
         port: usize,
-        transit: Transit<'_>,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let (now, Transit { packet, telemetry, ingress, .. }) = (context.now(), transit);
+        let now = context.now();
         let mut packet = *packet;
         let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
         self.apply_verdict(port, &mut packet, now, &verdict, context);
-        let transit = Transit::new(&packet, telemetry, ingress);
         // The link may be busy with a notification that took the same port, as it may after routes have changed.
         if self.egress.port(port).link.free_at() < self.settings.ended_before(now)
             && self.has_credits::<All>(port, &packet)
         {
-            self.transmit::<All>(port, now, transit, context);
+            self.transmit::<All>(port, now, (&packet).into(), telemetry, ingress, context);
         } else {
-            self.queue::<All>(port, transit, context);
+            self.queue::<All>(port, (&packet).into(), telemetry, ingress, context);
         }
     }
 
@@ -171,15 +177,16 @@ impl Switch<'_> {
     pub(super) fn queue_judged(
         &mut self,
         port: usize,
-        transit: Transit<'_>,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
         verdict: &Verdict,
         context: &mut impl NodeContext,
     ) {
         debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
-        let Transit { packet, telemetry, ingress, .. } = transit;
         let mut packet = *packet;
         self.apply_verdict(port, &mut packet, context.now(), verdict, context);
-        self.queue::<All>(port, Transit::new(&packet, telemetry, ingress), context);
+        self.queue::<All>(port, (&packet).into(), telemetry, ingress, context);
     }
 
     /// The agent sees a packet that leaves at `now`; then it is sent.
@@ -187,10 +194,11 @@ impl Switch<'_> {
         &mut self,
         port: usize,
         now: Time,
-        transit: Transit<'_>,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let Transit { packet, telemetry, ingress, .. } = transit;
         let mut packet = *packet;
         let (agent, switch) = self.agent_and_context();
         let verdict = agent.on_dequeue(port, &packet, ingress, now, &switch);
@@ -255,7 +263,7 @@ impl Switch<'_> {
         packet.priority = class.notification_priority;
         packet.class = flow.class;
         self.counters.created_bytes += u64::from(packet.wire);
-        self.forward::<All>(Transit::new(&packet, None, Ingress::local(packet.priority)), None, context);
+        self.forward::<All>(&packet, None, Ingress::local(packet.priority), None, context);
     }
 
     // ---- Orders -----------------------------------------------------------------------------------------------
@@ -275,8 +283,14 @@ impl Switch<'_> {
     }
 
     /// Holds a packet, if there is room for it.
-    fn hold(&mut self, request: HoldRequest, transit: Transit<'_>, context: &mut impl NodeContext) {
-        let Transit { packet, telemetry, ingress, .. } = transit;
+    fn hold(
+        &mut self,
+        request: HoldRequest,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
         let Some(hold) = &mut self.hold else { return };
         let (wire, port) = (u64::from(packet.wire), usize::from(request.port));
         // A marker needs no share of the buffer, only room.
@@ -314,25 +328,29 @@ impl Switch<'_> {
         self.choose_channel(usize::from(port), &mut packet, Ingress { port: ingress, priority });
         (0..deflections).for_each(|_| packet.deflect());
         self.counters.created_bytes += u64::from(packet.wire);
-        let transit = Transit::new(&packet, None, Ingress::local(packet.priority));
-        self.enqueue_marker(usize::from(port), transit, context);
+        self.enqueue_marker(usize::from(port), &packet, Ingress::local(packet.priority), context);
     }
 
     /// Queues a marker, made here or elsewhere, or sends it if nothing is queued.
-    fn enqueue_marker(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
-        let transit = Transit { telemetry: None, ..transit };
-        let (packet, wire) = (transit.packet, u64::from(transit.packet.wire));
+    fn enqueue_marker(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
+        let wire = u64::from(packet.wire);
         let out = self.egress.port(port);
         let waits = out.waiting != 0 || !out.link.idle(context.now());
         if waits
-            && !self.flow_control.counts(transit.ingress)
+            && !self.flow_control.counts(ingress)
             && out.link.is_up()
             && self.buffer.admits_held(wire, 0, out.waiting_bytes)
         {
             self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
-            self.append::<All>(port, transit, context);
+            self.append::<All>(port, packet.into(), None, ingress, context);
         } else {
-            self.enqueue_apart(port, transit, context);
+            self.enqueue_apart(port, packet, None, ingress, context);
         }
     }
 
@@ -365,8 +383,8 @@ impl Switch<'_> {
                     if !is_counted {
                         self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
                     }
-                    let transit = Transit::new(&packet, released.telemetry.as_ref(), ingress);
-                    self.append::<All>(port, transit, context);
+                    let telemetry = released.telemetry.as_ref();
+                    self.append::<All>(port, (&packet).into(), telemetry, ingress, context);
                     last = Some(port);
                 }
                 (None, Some(port)) => self.lose(usize::from(port), &packet, ingress, context),

@@ -1,7 +1,7 @@
 //! What becomes of a packet that finds its queue full in a switch that trims: it or another packet loses its payload, its
 //! header returns to its sender, or it is dropped.
 
-use super::{All, Switch, Transit};
+use super::{All, Switch};
 use crate::{
     fabric::{
         node::NodeContext,
@@ -18,16 +18,17 @@ impl Switch<'_> {
     pub(super) fn handle_overflow(
         &mut self,
         port: usize,
-        transit: Transit<'_>,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let packet = transit.packet.with_hash(transit.hash);
         if packet.is_trimmed() && self.trimming.as_ref().is_some_and(|trimming| trimming.returns()) {
-            self.bounce(port, &packet, context);
-        } else if packet.priority == HEADERS || !self.may_be_trimmed(&packet) {
-            self.drop_packet(port, &packet, transit.ingress, context);
+            self.bounce(port, packet, context);
+        } else if packet.priority == HEADERS || !self.may_be_trimmed(packet) {
+            self.drop_packet(port, packet, ingress, context);
         } else {
-            self.trim(port, Transit { packet: &packet, ..transit }, context);
+            self.trim(port, packet, telemetry, ingress, context);
         }
     }
 
@@ -36,8 +37,14 @@ impl Switch<'_> {
     }
 
     /// A data packet finds its queue full: it is trimmed, or the last one in the queue is and it takes that one's place.
-    fn trim(&mut self, port: usize, transit: Transit<'_>, context: &mut impl NodeContext) {
-        let Transit { packet, telemetry, ingress, .. } = transit;
+    fn trim(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        ingress: Ingress,
+        context: &mut impl NodeContext,
+    ) {
         let (now, priority) = (context.now(), packet.priority);
         let mut possible = self.may_replace_tail(port, packet);
         if !possible && self.egress.is_lazy() && self.buffer.is_shared() {
@@ -91,7 +98,7 @@ impl Switch<'_> {
         self.counters.trimmed.0 += 1;
         self.counters.trimmed.1 += u64::from(packet.wire - header.wire);
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Trim, packet);
-        self.enqueue_apart(port, Transit::new(&header, telemetry, ingress), context);
+        self.enqueue_apart(port, &header, telemetry, ingress, context);
     }
 
     /// Returns a header to its sender. That happens once for each: on its way back it is like any packet.
@@ -100,6 +107,6 @@ impl Switch<'_> {
         self.counters.bounces += 1;
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Bounce, header);
         let packet = header.bounced();
-        self.forward::<All>(Transit::new(&packet, None, Ingress::local(packet.priority)), None, context);
+        self.forward::<All>(&packet, None, Ingress::local(packet.priority), None, context);
     }
 }
