@@ -1,6 +1,6 @@
 //! The arrivals of a domain in one window, in their order.
 
-use super::network::{MOST, Network};
+use super::sort::{MOST, SortingNetwork};
 use incast_units::Time;
 
 /// Arrivals that are taken and compared at a time: what a vector of the processor holds. Mailboxes have so many lines
@@ -18,12 +18,12 @@ pub(super) struct Keys {
     sorted: Vec<u64>,
     /// Times and places of a long list.
     long: Vec<u64>,
-    network: Option<Network>,
+    network: Option<SortingNetwork>,
 }
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { count: 0, list: vec![], sorted: vec![], long: vec![], network: Network::detect() }
+        Self { count: 0, list: vec![], sorted: vec![], long: vec![], network: SortingNetwork::detect() }
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             let mut expected = list.clone();
             expected.sort_unstable();
             let tie = expected.windows(2).any(|pair| pair[0] >> 32 == pair[1] >> 32);
-            for network in [Network::detect(), None] {
+            for network in [SortingNetwork::detect(), None] {
                 let mut keys = Keys { network, ..Keys::default() };
                 let start = Time::from_ps(start);
                 keys.extend(5, 7, |place| start + Time::from_ps(place as u64 * 77 % 90), start);

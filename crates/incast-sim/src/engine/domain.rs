@@ -1,36 +1,12 @@
 //! What the engine asks of a domain, and what it offers to one.
 
 use super::{
-    mailbox::{Envelope, PostOffice, Shelf},
+    mailbox::{Mailboxes, Row},
+    message::{Attachment, Envelope, Message},
     queue::{Event, EventQueue, Key, TieBreak},
 };
 use incast_units::Time;
-use std::{mem::MaybeUninit, slice};
-
-/// What travels between domains. It may name one attachment, which travels with it.
-pub trait Message: Copy + Send {
-    /// Names no attachment.
-    const NO_ATTACHMENT: u32 = u32::MAX;
-    /// Index of the attachment where the message lies, or [`Self::NO_ATTACHMENT`].
-    fn attachment(&self) -> u32;
-    /// Sets that index.
-    fn set_attachment(&mut self, index: u32);
-    /// It is being sent, as a copy of `original`: what arrives may differ from that by what this does, and by the
-    /// change asked for in [`Context::send_changed`], which comes before and leaves alone what this sets.
-    fn sent(&mut self, _original: &Self) {}
-}
-
-/// What travels beside a message.
-pub trait Attachment: Copy + Send {
-    /// Makes `place` a copy of this, in whatever way is the cheapest.
-    fn copy_to(&self, place: &mut MaybeUninit<Self>);
-}
-
-impl<T: Copy + Send, const N: usize> Attachment for [T; N] {
-    fn copy_to(&self, place: &mut MaybeUninit<Self>) {
-        place.write(*self);
-    }
-}
+use std::slice;
 
 /// A set of nodes that share one event loop.
 ///
@@ -184,12 +160,12 @@ impl Window {
 
 /// Messages of a domain to itself, and messages that it holds until they are near enough to be posted.
 #[derive(Debug)]
-pub(super) struct Held<M, A> {
+pub(super) struct Deferred<M, A> {
     pub slots: Vec<(u32, Envelope<M>, Option<A>)>,
     free: Vec<u32>,
 }
 
-impl<M: Copy, A: Copy> Held<M, A> {
+impl<M: Copy, A: Copy> Deferred<M, A> {
     pub fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
@@ -198,7 +174,10 @@ impl<M: Copy, A: Copy> Held<M, A> {
             self.slots[index as usize] = (to, envelope, attachment);
             index
         } else {
-            assert!(self.slots.len() < Key::PAYLOADS as usize, "more than 2^24 messages held by one domain");
+            assert!(
+                self.slots.len() < Key::PAYLOADS as usize,
+                "more than 2^24 messages deferred by one domain"
+            );
             self.slots.push((to, envelope, attachment));
             self.slots.len() as u32 - 1
         }
@@ -216,10 +195,10 @@ pub struct Context<'a, D: Domain> {
     pub(super) domain: u32,
     pub(super) thread: usize,
     /// Of the windows whose messages [`Window::near`] knows.
-    pub(super) shelves: &'a [Shelf; NEAR],
-    pub(super) post: &'a PostOffice<D::Message, D::Attachment>,
+    pub(super) rows: &'a [Row; NEAR],
+    pub(super) mailboxes: &'a Mailboxes<D::Message, D::Attachment>,
     pub(super) queue: &'a mut EventQueue,
-    pub(super) held: &'a mut Held<D::Message, D::Attachment>,
+    pub(super) deferred: &'a mut Deferred<D::Message, D::Attachment>,
     pub(super) names: &'a Names,
     pub(super) ties: TieBreak,
 }
@@ -246,7 +225,7 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
         self.keys.next();
         self.context.now = arrival;
         // SAFETY: the executor has visited these messages. The domain only pushes into lists of later windows.
-        let (envelope, attachment) = unsafe { self.context.post.read(key as u32) };
+        let (envelope, attachment) = unsafe { self.context.mailboxes.read(key as u32) };
         Some((envelope.entity, &envelope.message, attachment))
     }
 
@@ -263,12 +242,12 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
     pub fn peek(&self) -> Option<&'c D::Message> {
         let key = *self.keys.as_slice().first()?;
         // SAFETY: as in `next`.
-        Some(unsafe { &self.context.post.read(key as u32).0.message })
+        Some(unsafe { &self.context.mailboxes.read(key as u32).0.message })
     }
 }
 
-/// Class of the engine's own events: a held message has come near enough to be posted.
-pub(super) const POSTING: u8 = Key::CLASSES - 1;
+/// Class of the engine's own events: a deferred message has come near enough to be posted.
+pub(super) const DEFERRED: u8 = Key::CLASSES - 1;
 
 impl<D: Domain> Context<'_, D> {
     /// Simulated time.
@@ -324,8 +303,8 @@ impl<D: Domain> Context<'_, D> {
         if domain != self.domain {
             assert!(time >= self.window.end, "message to another domain within the lookahead");
             let ahead = self.window.near_after(time);
-            if let Some(shelf) = self.shelves.get(ahead as usize) {
-                self.post.push(self.thread, *shelf, domain, time, entity, message, attachment, change);
+            if let Some(row) = self.rows.get(ahead as usize) {
+                self.mailboxes.push(self.thread, *row, domain, time, entity, message, attachment, change);
                 return;
             }
         }
@@ -345,9 +324,9 @@ impl<D: Domain> Context<'_, D> {
         attachment: Option<&D::Attachment>,
     ) {
         let window = self.window.index + self.window.ahead(time);
-        if domain != self.domain && window < self.window.index + self.post.horizon() {
-            let shelf = self.post.shelf(self.thread, window);
-            self.post.push(self.thread, shelf, domain, time, entity, message, attachment, |_| {});
+        if domain != self.domain && window < self.window.index + self.mailboxes.horizon() {
+            let row = self.mailboxes.row(self.thread, window);
+            self.mailboxes.push(self.thread, row, domain, time, entity, message, attachment, |_| {});
         } else {
             self.hold(domain, entity, time, message, attachment);
         }
@@ -368,25 +347,25 @@ impl<D: Domain> Context<'_, D> {
             message.sent(&original);
         }
         message.set_attachment(D::Message::NO_ATTACHMENT);
-        let payload = self.held.put(domain, Envelope { time, entity, message }, attachment.copied());
+        let payload = self.deferred.put(domain, Envelope { time, entity, message }, attachment.copied());
         if domain == self.domain {
             self.schedule(time, Event { class: D::ARRIVAL, entity, payload });
         } else {
             let ahead = self.window.ahead(time);
             let near = Time::from_ps(
-                (self.window.index + ahead + 2 - self.post.horizon()) * self.window.length.ps(),
+                (self.window.index + ahead + 2 - self.mailboxes.horizon()) * self.window.length.ps(),
             );
-            self.queue.push(near, Key::new(Event { class: POSTING, entity: 0, payload }, 0));
+            self.queue.push(near, Key::new(Event { class: DEFERRED, entity: 0, payload }, 0));
         }
     }
 
-    /// Posts a message that was held because it was too far ahead.
-    pub(super) fn post_held(&mut self, index: u32) {
-        let (domain, envelope, attachment) = self.held.take(index);
+    /// Posts a message that was deferred because it was too far ahead.
+    pub(super) fn post_deferred(&mut self, index: u32) {
+        let (domain, envelope, attachment) = self.deferred.take(index);
         let window = self.window.index + self.window.ahead(envelope.time);
-        let shelf = self.post.shelf(self.thread, window);
+        let row = self.mailboxes.row(self.thread, window);
         let Envelope { time, entity, message } = envelope;
-        self.post.push(self.thread, shelf, domain, time, entity, &message, attachment.as_ref(), |_| {});
+        self.mailboxes.push(self.thread, row, domain, time, entity, &message, attachment.as_ref(), |_| {});
     }
 }
 
@@ -396,7 +375,7 @@ mod tests {
     use crate::engine::Executor;
 
     const LOOKAHEAD: Time = Time::from_ps(1_000);
-    /// Far enough to be held until it is near.
+    /// Far enough to be deferred until it is near.
     const FAR: Time = Time::from_ps(1_000_000);
     const SENDER: u32 = 0;
     const RECEIVER: u32 = 1;
@@ -456,7 +435,7 @@ mod tests {
     }
 
     /// Receivers, and how far ahead a letter to them arrives, in picoseconds: every number of windows from the next one
-    /// on, past those with a shelf and those with a slot, and in the sender's own domain.
+    /// on, past those with a row and those with a slot, and in the sender's own domain.
     fn ways() -> impl Iterator<Item = (u32, u64)> {
         let windows = (1..70).chain([500, FAR.ps() / LOOKAHEAD.ps() - 1]);
         let to_receiver = windows.map(|windows| (RECEIVER, windows * LOOKAHEAD.ps() + 10));

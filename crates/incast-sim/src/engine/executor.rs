@@ -1,13 +1,14 @@
 //! The window executor.
 
 use super::{
+    active_set::{ActiveSet, collect},
     arrivals::Keys,
-    domain::{Attachment, Context, Domain, Held, Message, Messages, NEAR, Names, POSTING, Window},
-    mailbox::{PostOffice, Shelf},
+    domain::{Context, DEFERRED, Deferred, Domain, Messages, NEAR, Names, Window},
+    mailbox::{Mailboxes, Row},
+    message::{Attachment, Message},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
-    schedule::{ActiveSet, collect},
-    sync::{Apart, Barrier},
+    sync::{Barrier, CachePadded},
 };
 use incast_units::Time;
 use std::{
@@ -33,7 +34,7 @@ pub fn slots(lookahead: Time, longest: Time) -> usize {
     usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(4, MOST_SLOTS).next_power_of_two()
 }
 
-/// Windows between two looks at the observer.
+/// Windows between two inspector at the observer.
 const OBSERVE_EVERY: u64 = 256;
 
 /// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics
@@ -44,7 +45,7 @@ const LARGE: usize = 512;
 /// than it saves in smaller fabrics.
 const HUGE: usize = 4096;
 
-/// Windows between two divisions of the work at the least. A division looks at every domain, so it also waits until
+/// Windows between two divisions of the work at the least. A division inspector at every domain, so it also waits until
 /// as many messages have been handled.
 const BALANCE_EVERY: u64 = 64;
 
@@ -63,7 +64,7 @@ struct Cell<D: Domain> {
     cost: u64,
     domain: D,
     names: Names,
-    held: Held<D::Message, D::Attachment>,
+    deferred: Deferred<D::Message, D::Attachment>,
     /// Messages of the last window that arrive at the end of the run or later.
     leftover: Vec<(u32, D::Message)>,
 }
@@ -108,7 +109,7 @@ pub struct Reached {
 
 /// What was seen in a look at all domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum Finding {
     /// Nothing that could turn into something as long as nothing happens.
     Calm,
     /// As long as nothing happens, nothing new will be seen before this time.
@@ -117,17 +118,17 @@ pub enum Sight {
     Stop,
 }
 
-/// Looks at all domains at fixed simulated times.
-pub struct Looks<'l, D> {
-    /// Time between looks, above zero.
+/// Inspector at all domains at fixed simulated times.
+pub struct Inspector<'l, D> {
+    /// Time between inspector, above zero.
     pub every: Time,
-    /// Looks at the domains in the state of that time, at most one window later. What it sees depends on simulated
+    /// Inspector at the domains in the state of that time, at most one window later. What it sees depends on simulated
     /// time alone, not on threads or windows.
-    pub look: &'l mut Look<'l, D>,
+    pub inspect: &'l mut Inspect<'l, D>,
 }
 
-/// See [`Looks::look`].
-pub type Look<'l, D> = dyn FnMut(Time, &[&D]) -> Sight + 'l;
+/// See [`Inspector::look`].
+pub type Inspect<'l, D> = dyn FnMut(Time, &[&D]) -> Finding + 'l;
 
 /// Runs domains to an end.
 pub struct Executor<D: Domain> {
@@ -143,8 +144,8 @@ unsafe impl<D: Domain> Sync for Executor<D> {}
 
 pub(super) struct Shared<'a, D: Domain> {
     pub(super) executor: &'a Executor<D>,
-    pub(super) post: PostOffice<D::Message, D::Attachment>,
-    workers: Box<[Apart<Worker>]>,
+    pub(super) mailboxes: Mailboxes<D::Message, D::Attachment>,
+    workers: Box<[CachePadded<Worker>]>,
     barrier: Barrier,
     /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
     next: [Box<[AtomicU64]>; 2],
@@ -152,10 +153,10 @@ pub(super) struct Shared<'a, D: Domain> {
     divide: [AtomicBool; 2],
     /// Messages handled by each thread, for those who watch.
     messages: Box<[AtomicU64]>,
-    /// Time between looks at all domains.
-    look_every: Option<Time>,
+    /// Time between inspector at all domains.
+    inspect_every: Option<Time>,
     /// Such a look ends the run.
-    seen_enough: AtomicBool,
+    inspection_ended: AtomicBool,
     end: Time,
 }
 
@@ -183,7 +184,7 @@ impl<D: Domain> Executor<D> {
                 domain,
                 queue: EventQueue::default(),
                 next: Time::MAX,
-                held: Held::new(),
+                deferred: Deferred::new(),
                 names,
                 wake: u64::MAX,
                 cost: 0,
@@ -206,7 +207,7 @@ impl<D: Domain> Executor<D> {
     }
 
     /// Runs all events before `end` on `threads` threads. `observe` is called now and then between windows with the
-    /// time reached; if it returns false the run stops there. `looks` may stop it too.
+    /// time reached; if it returns false the run stops there. `inspector` may stop it too.
     ///
     /// # Panics
     /// If a domain panics.
@@ -215,12 +216,12 @@ impl<D: Domain> Executor<D> {
         end: Time,
         threads: usize,
         observe: &mut dyn FnMut(Reached) -> bool,
-        looks: Option<Looks<'_, D>>,
+        inspector: Option<Inspector<'_, D>>,
     ) -> Statistics {
         let domains = self.cells.len();
         let threads = threads.clamp(1, 32).min(domains.max(1));
         let worker = |_| {
-            Apart::new(Worker {
+            CachePadded::new(Worker {
                 range: 0..0,
                 near: vec![ActiveSet::new(domains); self.slots],
                 far: BinaryHeap::new(),
@@ -231,14 +232,14 @@ impl<D: Domain> Executor<D> {
         };
         let next = || (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect();
         let shared: Shared<'_, D> = Shared {
-            post: PostOffice::new(domains, threads, self.slots, self.attachments),
+            mailboxes: Mailboxes::new(domains, threads, self.slots, self.attachments),
             workers: (0..threads).map(worker).collect(),
             barrier: Barrier::new(threads),
             next: [next(), next()],
             divide: [AtomicBool::new(false), AtomicBool::new(false)],
             messages: next(),
-            look_every: looks.as_ref().map(|looks| looks.every),
-            seen_enough: AtomicBool::new(false),
+            inspect_every: inspector.as_ref().map(|inspector| inspector.every),
+            inspection_ended: AtomicBool::new(false),
             end,
             executor: &*self,
         };
@@ -246,7 +247,7 @@ impl<D: Domain> Executor<D> {
         unsafe { shared.balance(None) };
         let mut windows = 0;
         if threads == 1 {
-            windows = shared.work(0, observe, looks);
+            windows = shared.work(0, observe, inspector);
         } else {
             thread::scope(|scope| {
                 let shared = &shared;
@@ -254,7 +255,7 @@ impl<D: Domain> Executor<D> {
                     .map(|thread| scope.spawn(move || shared.guarded(thread, &mut |_| true, None)))
                     .collect();
                 let mut first_panic = None;
-                match shared.guarded(0, observe, looks) {
+                match shared.guarded(0, observe, inspector) {
                     Ok(count) => windows = count,
                     Err(panic) => first_panic = Some(panic),
                 }
@@ -270,7 +271,7 @@ impl<D: Domain> Executor<D> {
                 }
             });
         }
-        let mut sum = Statistics { windows, segments: shared.post.segments(), ..Statistics::default() };
+        let mut sum = Statistics { windows, segments: shared.mailboxes.segments(), ..Statistics::default() };
         for worker in shared.workers {
             let part = worker.into_inner().statistics;
             sum.messages += part.messages;
@@ -278,13 +279,13 @@ impl<D: Domain> Executor<D> {
             sum.cpu += part.cpu;
             sum.stopped_at = sum.stopped_at.or(part.stopped_at);
         }
-        self.leftover(shared.post);
+        self.leftover(shared.mailboxes);
         sum
     }
 
     /// Collects what was still on its way when the run ended.
-    fn leftover(&mut self, post: PostOffice<D::Message, D::Attachment>) {
-        post.leftover(|domain, envelope| {
+    fn leftover(&mut self, mailboxes: Mailboxes<D::Message, D::Attachment>) {
+        mailboxes.leftover(|domain, envelope| {
             self.cells[domain as usize].get_mut().leftover.push((envelope.entity, envelope.message));
         });
     }
@@ -296,9 +297,9 @@ impl<D: Domain> Executor<D> {
             let cell = cell.get_mut();
             pending.extend(cell.leftover.iter().map(|(entity, message)| (index as u32, *entity, *message)));
             for event in
-                cell.queue.events().filter(|event| event.class == D::ARRIVAL || event.class == POSTING)
+                cell.queue.events().filter(|event| event.class == D::ARRIVAL || event.class == DEFERRED)
             {
-                let (domain, envelope, _) = cell.held.slots[event.payload as usize];
+                let (domain, envelope, _) = cell.deferred.slots[event.payload as usize];
                 pending.push((domain, envelope.entity, envelope.message));
             }
         }
@@ -311,9 +312,9 @@ impl<D: Domain> Shared<'_, D> {
         &self,
         thread: usize,
         observe: &mut dyn FnMut(Reached) -> bool,
-        looks: Option<Looks<'_, D>>,
+        inspector: Option<Inspector<'_, D>>,
     ) -> thread::Result<u64> {
-        let result = catch_unwind(AssertUnwindSafe(|| self.work(thread, observe, looks)));
+        let result = catch_unwind(AssertUnwindSafe(|| self.work(thread, observe, inspector)));
         if result.is_err() {
             self.barrier.poison();
         }
@@ -340,7 +341,7 @@ impl<D: Domain> Shared<'_, D> {
                 to += 1;
             }
             // SAFETY: promised by the caller.
-            let worker = unsafe { &mut *self.workers[thread].get() };
+            let worker = unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
             worker.range = from as u32..to as u32;
             worker.far.clear();
             worker.near.iter_mut().for_each(ActiveSet::clear);
@@ -366,10 +367,10 @@ impl<D: Domain> Shared<'_, D> {
         &self,
         thread: usize,
         observe: &mut dyn FnMut(Reached) -> bool,
-        mut looks: Option<Looks<'_, D>>,
+        mut inspector: Option<Inspector<'_, D>>,
     ) -> u64 {
         // SAFETY: this is the worker's own thread; the leader touches it only while this thread waits in a barrier.
-        let worker = || unsafe { &mut *self.workers[thread].get() };
+        let worker = || unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
         let length = self.executor.lookahead;
         let started = thread_cpu_time();
         let mut windows = 0u64;
@@ -378,9 +379,9 @@ impl<D: Domain> Shared<'_, D> {
         let mut stopped_at = None;
         let (mut divided_at, mut divided) = (0, 0);
         let mut intact = true;
-        let mut next_look = self.look_every.unwrap_or(Time::MAX);
+        let mut next_inspection = self.inspect_every.unwrap_or(Time::MAX);
         loop {
-            let known = if stop { STOP } else { worker().next_window(thread, index, &self.post) };
+            let known = if stop { STOP } else { worker().next_window(thread, index, &self.mailboxes) };
             let parity = (windows & 1) as usize;
             let next = &self.next[parity];
             next[thread].store(known, Ordering::Relaxed);
@@ -407,10 +408,10 @@ impl<D: Domain> Shared<'_, D> {
             // looking at what is over: it is forgotten when that window is over too. Until then it makes some domains
             // run that have nothing to do.
             if let Some(over) = index
-                && !self.post.same_slot(over, earliest)
+                && !self.mailboxes.same_slot(over, earliest)
             {
                 // SAFETY: this is the posting thread, the barrier has been passed, and the slots differ.
-                unsafe { self.post.forget(thread, over) };
+                unsafe { self.mailboxes.forget(thread, over) };
             }
             index = Some(earliest);
             if self.divide[parity].load(Ordering::Relaxed) {
@@ -428,25 +429,25 @@ impl<D: Domain> Shared<'_, D> {
                 }
             }
             let start = Time::from_ps(earliest * length.ps());
-            if next_look <= start {
+            if next_inspection <= start {
                 if self.barrier.wait().is_err() {
                     intact = false;
                     break;
                 }
-                if let Some(looks) = &mut looks {
+                if let Some(inspector) = &mut inspector {
                     // SAFETY: all other threads wait in the barriers around this.
-                    stopped_at = unsafe { self.look(looks, next_look, start) };
-                    self.seen_enough.store(stopped_at.is_some(), Ordering::Relaxed);
+                    stopped_at = unsafe { self.inspect(inspector, next_inspection, start) };
+                    self.inspection_ended.store(stopped_at.is_some(), Ordering::Relaxed);
                 }
                 if self.barrier.wait().is_err() {
                     intact = false;
                     break;
                 }
-                if self.seen_enough.load(Ordering::Relaxed) {
+                if self.inspection_ended.load(Ordering::Relaxed) {
                     break;
                 }
-                let every = self.look_every.unwrap_or(Time::MAX).ps();
-                next_look = Time::from_ps((start.ps() / every).saturating_add(1).saturating_mul(every));
+                let every = self.inspect_every.unwrap_or(Time::MAX).ps();
+                next_inspection = Time::from_ps((start.ps() / every).saturating_add(1).saturating_mul(every));
             }
             let window = Window::new(earliest, length);
             self.execute(thread, worker(), window);
@@ -457,13 +458,13 @@ impl<D: Domain> Shared<'_, D> {
                 stopped_at = stop.then_some(reached.time);
             }
         }
-        if let Some(looks) = &mut looks
+        if let Some(inspector) = &mut inspector
             && stopped_at.is_none()
             && !stop
             && intact
         {
             // SAFETY: every thread has run its last window.
-            stopped_at = unsafe { self.look(looks, next_look, self.end) };
+            stopped_at = unsafe { self.inspect(inspector, next_inspection, self.end) };
         }
         worker().statistics.cpu = thread_cpu_time().saturating_sub(started);
         worker().statistics.stopped_at = stopped_at;
@@ -475,25 +476,25 @@ impl<D: Domain> Shared<'_, D> {
         windows
     }
 
-    /// Looks at all domains at all times from `next` to `until`, between which nothing happens. Returns the time of the
+    /// Inspector at all domains at all times from `next` to `until`, between which nothing happens. Returns the time of the
     /// look that ends the run.
     ///
     /// # Safety
     /// No other thread touches cells meanwhile.
     #[cold]
-    unsafe fn look(&self, looks: &mut Looks<'_, D>, next: Time, until: Time) -> Option<Time> {
+    unsafe fn inspect(&self, inspector: &mut Inspector<'_, D>, next: Time, until: Time) -> Option<Time> {
         // SAFETY: promised by the caller.
         let domains: Vec<&D> =
             self.executor.cells.iter().map(|cell| unsafe { &(*cell.get()).domain }).collect();
         let mut time = next;
         while time <= until {
-            match (looks.look)(time, &domains) {
-                Sight::Stop => return Some(time),
-                Sight::Calm => return None,
-                Sight::Busy(later) => {
-                    let every = looks.every.ps();
+            match (inspector.inspect)(time, &domains) {
+                Finding::Stop => return Some(time),
+                Finding::Calm => return None,
+                Finding::Busy(later) => {
+                    let every = inspector.every.ps();
                     let at = Time::from_ps(later.ps().div_ceil(every).checked_mul(every)?);
-                    time = at.max(time.checked_add(looks.every)?);
+                    time = at.max(time.checked_add(inspector.every)?);
                 }
             }
         }
@@ -523,7 +524,7 @@ impl<D: Domain> Shared<'_, D> {
             let mut sets: [&ActiveSet; 33] = [&worker.near[slot]; 33];
             for (from, set) in sets.iter_mut().enumerate().take(self.workers.len()) {
                 // SAFETY: this is the window being executed.
-                *set = unsafe { self.post.active(from, window.index) };
+                *set = unsafe { self.mailboxes.active(from, window.index) };
             }
             sets[self.workers.len()] = &worker.near[slot];
             collect(&sets[..=self.workers.len()], worker.range.start, worker.range.end, &mut active);
@@ -532,18 +533,18 @@ impl<D: Domain> Shared<'_, D> {
         let domains = self.executor.cells.len();
         let large = domains >= 2 * LARGE || domains >= LARGE && active.len() >= LARGE / 2;
         let huge = domains >= HUGE;
-        let shelves = std::array::from_fn(|ahead| self.post.shelf(thread, window.index + ahead as u64));
+        let rows = std::array::from_fn(|ahead| self.mailboxes.row(thread, window.index + ahead as u64));
         for (turn, domain) in active.iter().enumerate() {
             if large {
-                self.look_ahead(&active[turn..], window);
+                self.prefetch_next(&active[turn..], window);
                 if huge {
-                    self.look_closer(thread, &active[turn..], window);
+                    self.prefetch_next_state(thread, &active[turn..], window);
                 }
             }
             // SAFETY: the domain lies in this worker's range.
             let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
             let (handled, messages, next) =
-                self.run_domain(thread, &mut worker.keys, *domain, cell, window, &shelves);
+                self.run_domain(thread, &mut worker.keys, *domain, cell, window, &rows);
             cell.cost += handled;
             worker.statistics.events += handled;
             worker.statistics.messages += messages;
@@ -563,23 +564,24 @@ impl<D: Domain> Shared<'_, D> {
     /// Asks for the memory of the domains that run next, in steps, each of which knows where to look only when the
     /// one before has arrived.
     #[inline]
-    fn look_ahead(&self, active: &[u32], window: Window) {
+    fn prefetch_next(&self, active: &[u32], window: Window) {
         let threads = self.workers.len();
         if let Some(domain) = active.get(5) {
             let cell = self.executor.cells[*domain as usize].get().cast_const();
             prefetch(cell, size_of::<Cell<D>>().div_ceil(64).min(16));
-            (0..threads).for_each(|from| self.post.prefetch_list(from, window.index, *domain));
+            (0..threads).for_each(|from| self.mailboxes.prefetch_list(from, window.index, *domain));
         }
         if let Some(domain) = active.get(4) {
             // SAFETY: the domain lies in this worker's range.
             unsafe { &*self.executor.cells[*domain as usize].get() }.queue.prefetch();
             // SAFETY: as above, and the messages of this window are complete.
-            (0..threads).for_each(|from| unsafe { self.post.prefetch_messages(from, window.index, *domain) });
+            (0..threads)
+                .for_each(|from| unsafe { self.mailboxes.prefetch_messages(from, window.index, *domain) });
         }
     }
 
-    /// The steps after those of [`Self::look_ahead`].
-    fn look_closer(&self, thread: usize, active: &[u32], window: Window) {
+    /// The steps after those of [`Self::prefetch_next`].
+    fn prefetch_next_state(&self, thread: usize, active: &[u32], window: Window) {
         // SAFETY: the domains lie in this worker's range.
         let domain = |index: u32| unsafe { &(*self.executor.cells[index as usize].get()).domain };
         if let Some(index) = active.get(2) {
@@ -588,7 +590,7 @@ impl<D: Domain> Shared<'_, D> {
             for from in 0..self.workers.len() {
                 // SAFETY: as above, and the messages of this window are complete.
                 unsafe {
-                    self.post.visit(from, window.index, *index, |_, envelope| {
+                    self.mailboxes.visit(from, window.index, *index, |_, envelope| {
                         domain.prefetch_message(envelope.entity, &envelope.message);
                     });
                 }
@@ -600,9 +602,9 @@ impl<D: Domain> Shared<'_, D> {
             for from in 0..self.workers.len() {
                 // SAFETY: as above, and this is the posting thread.
                 unsafe {
-                    self.post.visit(from, window.index, *index, |_, envelope| {
+                    self.mailboxes.visit(from, window.index, *index, |_, envelope| {
                         if let Some(next) = domain.next_domain(envelope.entity, &envelope.message) {
-                            self.post.prefetch_next_line(thread, window.index + 1, next);
+                            self.mailboxes.prefetch_next_line(thread, window.index + 1, next);
                         }
                     });
                 }
@@ -620,20 +622,20 @@ impl<D: Domain> Shared<'_, D> {
         index: u32,
         cell: &mut Cell<D>,
         window: Window,
-        shelves: &[Shelf; NEAR],
+        rows: &[Row; NEAR],
     ) -> (u64, u64, Time) {
         let limit = window.end.min(self.end);
         keys.clear();
         for from in 0..self.workers.len() {
             // SAFETY: this thread runs the domain in this window.
             unsafe {
-                self.post.visit_chunks(from, window.index, index, |first, count, times| {
+                self.mailboxes.visit_chunks(from, window.index, index, |first, count, times| {
                     keys.extend(count as usize, first, |line| times.of(line), window.start);
                 });
             }
         }
-        if self.post.has_attachments() {
-            keys.lines().for_each(|line| self.post.prefetch_attachment(line));
+        if self.mailboxes.has_attachments() {
+            keys.lines().for_each(|line| self.mailboxes.prefetch_attachment(line));
         }
         let (keys, tie) = keys.sorted();
         if tie {
@@ -646,10 +648,10 @@ impl<D: Domain> Shared<'_, D> {
             window,
             domain: index,
             thread,
-            shelves,
-            post: &self.post,
+            rows,
+            mailboxes: &self.mailboxes,
             queue: &mut cell.queue,
-            held: &mut cell.held,
+            deferred: &mut cell.deferred,
             names: &cell.names,
             ties: self.executor.ties,
         };
@@ -677,14 +679,14 @@ impl<D: Domain> Shared<'_, D> {
             if message_first {
                 let Some(key) = arrivals.next() else { break };
                 // SAFETY: visited above. The domain only pushes into lists of later windows.
-                let (envelope, attachment) = unsafe { self.post.read(*key as u32) };
+                let (envelope, attachment) = unsafe { self.mailboxes.read(*key as u32) };
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
             } else {
                 context.queue.pop();
                 others += 1;
                 let event = event_key.event();
                 if event.class == D::ARRIVAL {
-                    let (_, envelope, attachment) = context.held.take(event.payload);
+                    let (_, envelope, attachment) = context.deferred.take(event.payload);
                     (messages, others) = (messages + 1, others - 1);
                     cell.domain.on_message(
                         event.entity,
@@ -692,8 +694,8 @@ impl<D: Domain> Shared<'_, D> {
                         attachment.as_ref(),
                         &mut context,
                     );
-                } else if event.class == POSTING {
-                    context.post_held(event.payload);
+                } else if event.class == DEFERRED {
+                    context.post_deferred(event.payload);
                 } else {
                     cell.domain.on_event(event, &mut context);
                 }
@@ -702,7 +704,7 @@ impl<D: Domain> Shared<'_, D> {
         messages -= arrivals.len() as u64;
         for key in arrivals {
             // SAFETY: visited above.
-            let envelope = unsafe { self.post.read(*key as u32) }.0;
+            let envelope = unsafe { self.mailboxes.read(*key as u32) }.0;
             cell.leftover.push((envelope.entity, envelope.message));
         }
         // The domain may catch up beyond these samples now.
@@ -714,7 +716,7 @@ impl<D: Domain> Shared<'_, D> {
         debug_assert!(cell.domain.is_consistent(), "conservation broken in domain {index} before {limit}");
         for from in 0..self.workers.len() {
             // SAFETY: the domain has run, and nothing refers to its messages any more.
-            unsafe { self.post.clear(thread, from, window.index, index) };
+            unsafe { self.mailboxes.clear(thread, from, window.index, index) };
         }
         (messages + others, messages, wake.min(cell.queue.next_time()))
     }
@@ -754,7 +756,7 @@ impl Worker {
         &self,
         thread: usize,
         window: Option<u64>,
-        post: &PostOffice<M, A>,
+        mailboxes: &Mailboxes<M, A>,
     ) -> u64 {
         let slots = self.near.len() as u64;
         let far = self.far.peek().map_or(u64::MAX, |next| next.0.0);
@@ -762,7 +764,7 @@ impl Worker {
         let near = (first..first + slots - window.map_or(0, |_| 1))
             .find(|later| !self.near[(later & (slots - 1)) as usize].is_empty());
         // SAFETY: this is the posting thread. Before the first window nothing is posted.
-        let posted = window.and_then(|window| unsafe { post.next_posted(thread, window) });
+        let posted = window.and_then(|window| unsafe { mailboxes.next_posted(thread, window) });
         far.min(near.unwrap_or(u64::MAX)).min(posted.unwrap_or(u64::MAX))
     }
 }

@@ -1,94 +1,82 @@
-//! Handing messages from window to window, without locks.
+//! Mailboxes: messages from one window to a later one, without locks.
 //!
-//! Messages lie in lines of an arena, eight lines to a chunk. For each (window slot, sending thread, receiving
-//! domain) there is a list of chunks, of which only the two ends are kept: eight bytes. A chunk is given back as soon
-//! as its domain has run, and taken again by the next sender, while it is still in the cache.
+//! Messages are stored in lines of an arena, eight lines to a chunk. For each (window slot, sending thread, receiving
+//! domain) there is a list of chunks, of which the mailbox stores the first and the last line: eight bytes. A chunk is
+//! free again as soon as its domain has run, and the next sender takes it while it is still in the cache.
 //!
-//! The rules that make unsynchronised access sound, all kept by [`super::executor`]:
-//! 1. Thread t alone pushes to lists and activity sets of sending thread t, and only for windows after the one
-//!    being executed.
-//! 2. A domain's lists of the window being executed are read and emptied by the one thread that runs the domain.
-//! 3. A barrier separates windows. A slot is reused only by a later window. A thread forgets what it posted for a
-//!    window that is over only when no other thread can be reading that slot: see [`PostOffice::forget`].
-//! 4. A chunk belongs to one list, to one thread's free chunks, or to the common ones under their lock. It changes
-//!    hands by rules 1 to 3 and by that lock.
+//! Threads access the mailboxes without synchronisation other than the barrier between windows. Rules R3 to R9 of
+//! docs/unsafe.md make this sound; [`super::executor`] follows them.
 
 use super::{
+    active_set::ActiveSet,
+    arena::{Arena, SEGMENT},
     arrivals::LANES,
-    domain::{Attachment, Message},
-    lines::{Lines, SEGMENT},
+    message::{Attachment, Envelope, Message},
     prefetch::{prefetch, prefetch_for_writing},
-    schedule::ActiveSet,
-    sync::Apart,
+    primitives::{Mutex, MutexGuard, UnsafeCell},
+    sync::CachePadded,
 };
 use incast_units::Time;
-use std::{
-    cell::UnsafeCell,
-    marker::PhantomData,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
-/// A message with its time and place of arrival: one cache line, if the message has 52 bytes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(super) struct Envelope<M> {
-    pub time: Time,
-    pub entity: u32,
-    pub message: M,
-}
+use std::sync::PoisonError;
 
 /// Lines of a chunk.
 const CHUNK: u32 = LANES as u32;
-/// Segments of an arena at the most, 8 GiB of one-line envelopes: lines are numbered by u32.
+/// Chunks of a segment.
+const CHUNKS: u32 = SEGMENT / CHUNK;
+/// Segments of an arena at most, 8 GiB of 64-byte envelopes: lines are numbered by u32.
 const SEGMENTS: usize = 1 << 12;
 const NONE: u32 = u32::MAX;
-/// More than this would push out what is needed now.
+/// A prefetch of more than this would evict what is needed now.
 const PREFETCHED_CHUNKS: u32 = 32;
+/// A thread with more free chunks than this gives half of them to the common list.
+const MOST_FREE: usize = 2 * CHUNKS as usize;
 
 /// The two ends of a list of chunks: first and last line in use.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct List {
     first: u32,
     last: u32,
 }
 
-/// The times of the lines of a chunk that its reader is being shown: only [`PostOffice::visit_chunks`] makes it.
+const EMPTY: List = List { first: NONE, last: NONE };
+
+/// The arrival times of the lines of one chunk; made by [`Mailboxes::visit_chunks`] alone.
 #[derive(Clone, Copy)]
 pub(super) struct Times<'c, M> {
-    first: *const Envelope<M>,
-    chunk: PhantomData<&'c ()>,
+    lines: &'c Arena<Envelope<M>>,
+    first: u32,
 }
 
-impl<M> Times<'_, M> {
-    /// That of a line of the chunk.
-    #[inline(always)]
+impl<M: Copy> Times<'_, M> {
+    /// Arrival time of a line of the chunk; some number for a line that is not in use.
+    #[inline(always)] // Eight calls become one vector of times.
     pub fn of(&self, line: usize) -> Time {
-        // SAFETY: the chunk lies in one segment, in which lines that nobody has written are zero; any number is a time.
-        unsafe { (&raw const (*self.first.add(line % CHUNK as usize)).time).read() }
+        // SAFETY: R7: the chunk belongs to the list that the caller visits. R8: it is in one segment. R9: every bit pattern
+        // is a time.
+        self.lines.with(self.first + line as u32 % CHUNK, |line| unsafe { (&raw const (*line).time).read() })
     }
 }
 
-const EMPTY: List = List { first: NONE, last: NONE };
-
-/// Where the lists of one sending thread for one window lie.
+/// A mailbox row: the lists of one sending thread for one window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shelf {
-    row: usize,
+pub(super) struct Row {
+    index: usize,
     /// The list of domain 0.
     first_list: usize,
 }
 
-/// All messages on their way.
-pub(super) struct PostOffice<M, A> {
+/// All messages that are in flight between domains.
+pub(super) struct Mailboxes<M, A> {
     lists: Box<[UnsafeCell<List>]>,
-    active: Box<[Apart<ActiveSet>]>,
-    lines: Lines<Envelope<M>>,
+    /// By row, the domains with messages.
+    active: Box<[CachePadded<ActiveSet>]>,
+    lines: Arena<Envelope<M>>,
     /// By line, where a message has one.
-    attachments: Lines<A>,
-    /// By chunk: the next one of its list.
-    next: Lines<u32>,
-    /// Free chunks of each thread, the last given back first.
-    free: Box<[Apart<Vec<u32>>]>,
+    attachments: Arena<A>,
+    /// By chunk, the next one of its list.
+    next: Arena<u32>,
+    /// Free chunks of each thread, as a stack.
+    free: Box<[CachePadded<Vec<u32>>]>,
     common: Mutex<Common>,
     has_attachments: bool,
     domains: usize,
@@ -96,33 +84,30 @@ pub(super) struct PostOffice<M, A> {
     slots: u64,
 }
 
-/// What threads share under a lock. A thread that receives more than it sends collects chunks that others lack.
+/// What threads share under a lock. A thread that receives more than it sends collects chunks that others need.
 struct Common {
     /// Number of segments.
     segments: usize,
-    /// Free chunks of nobody.
+    /// Free chunks that belong to no thread.
     free: Vec<u32>,
 }
 
-/// More free chunks than this are given to all.
-const HOARD: usize = 2 * (SEGMENT / CHUNK) as usize;
+// SAFETY: lists, active sets, free chunks and lines are accessed under rules R3 to R9, and messages and attachments are
+// Send. The arenas do not move (R8), and only `grow` changes a part of them, under the lock and before any thread has
+// the number of a line in it.
+unsafe impl<M: Send, A: Send> Sync for Mailboxes<M, A> {}
 
-// SAFETY: access to lists, sets, free chunks and the lines of the three mappings follows the rules in the module's
-// documentation; messages and attachments are Send. A mapping stays where it is until the office is dropped, and only
-// `grow` changes what may be done with a part of it, under the lock and before anybody knows its lines.
-unsafe impl<M: Send, A: Send> Sync for PostOffice<M, A> {}
-
-impl<M: Message, A: Attachment> PostOffice<M, A> {
+impl<M: Message, A: Attachment> Mailboxes<M, A> {
     /// `slots` must be a power of two.
     pub fn new(domains: usize, threads: usize, slots: usize, has_attachments: bool) -> Self {
         assert!(slots.is_power_of_two(), "slots are masked");
         Self {
             lists: (0..domains * threads * slots).map(|_| UnsafeCell::new(EMPTY)).collect(),
-            active: (0..threads * slots).map(|_| Apart::new(ActiveSet::new(domains))).collect(),
-            lines: Lines::new(SEGMENTS),
-            attachments: Lines::new(if has_attachments { SEGMENTS } else { 0 }),
-            next: Lines::new(SEGMENTS / CHUNK as usize),
-            free: (0..threads).map(|_| Apart::new(Vec::new())).collect(),
+            active: (0..threads * slots).map(|_| CachePadded::new(ActiveSet::new(domains))).collect(),
+            lines: Arena::new(SEGMENTS),
+            attachments: Arena::new(if has_attachments { SEGMENTS } else { 0 }),
+            next: Arena::new(SEGMENTS / CHUNK as usize),
+            free: (0..threads).map(|_| CachePadded::new(Vec::new())).collect(),
             common: Mutex::new(Common { segments: 0, free: Vec::new() }),
             has_attachments,
             domains,
@@ -138,40 +123,55 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     }
 
     #[inline]
-    fn row(&self, thread: usize, window: u64) -> usize {
+    fn row_index(&self, thread: usize, window: u64) -> usize {
         (window & (self.slots - 1)) as usize * self.threads + thread
     }
 
-    /// Two windows share a slot.
+    /// Whether two windows share a slot.
     #[inline]
     pub fn same_slot(&self, one: u64, other: u64) -> bool {
         (one ^ other) & (self.slots - 1) == 0
     }
 
-    /// The lists of what `thread` posts for a window.
-    pub fn shelf(&self, thread: usize, window: u64) -> Shelf {
-        let row = self.row(thread, window);
-        Shelf { row, first_list: row * self.domains }
+    /// The row of what `thread` posts for `window`.
+    pub fn row(&self, thread: usize, window: u64) -> Row {
+        let index = self.row_index(thread, window);
+        Row { index, first_list: index * self.domains }
     }
 
     #[inline]
-    fn list(&self, thread: usize, window: u64, domain: u32) -> *mut List {
-        self.list_on(self.shelf(thread, window), domain)
+    fn list(&self, row: Row, domain: u32) -> &UnsafeCell<List> {
+        &self.lists[row.first_list + domain as usize]
     }
 
+    /// A copy of the list of `thread` to `domain` for `window`.
+    ///
+    /// # Safety
+    /// The caller may read the list, by R4 or by R5.
     #[inline]
-    fn list_on(&self, shelf: Shelf, domain: u32) -> *mut List {
-        self.lists[shelf.first_list + domain as usize].get()
+    unsafe fn ends(&self, thread: usize, window: u64, domain: u32) -> List {
+        // SAFETY: promised by the caller (R4 or R5).
+        self.list(self.row(thread, window), domain).with(|list| unsafe { *list })
     }
 
-    /// Posts a message from `thread` to `domain` for the window whose shelf `shelf` is, a later one than the one being
-    /// executed, changed as `change` says; see [`super::Context::send_changed`].
-    #[inline(always)]
+    /// The chunk that follows `chunk` in its list.
+    ///
+    /// # Safety
+    /// The chunk is not the last of its list, which the caller may read, by R4 or by R5.
+    #[inline]
+    unsafe fn next(&self, chunk: u32) -> u32 {
+        // SAFETY: promised by the caller (R4 or R5); R9: the link of a chunk that is not the last has been written.
+        self.next.with(chunk, |next| unsafe { *next })
+    }
+
+    /// Posts a message from `thread` to `domain` in a row, that of a later window than the one being executed, changed by
+    /// `change`; see [`super::Context::send_changed`].
+    #[inline(always)] // The message is written in place, without a copy on the stack.
     #[allow(clippy::too_many_arguments)]
     pub fn push(
         &self,
         thread: usize,
-        shelf: Shelf,
+        row: Row,
         domain: u32,
         time: Time,
         entity: u32,
@@ -179,24 +179,26 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         attachment: Option<&A>,
         change: impl FnOnce(&mut M),
     ) {
-        // SAFETY: rule 1: nobody else touches a list of this sending thread for a later window.
-        let list = unsafe { &mut *self.list_on(shelf, domain) };
-        // The line after the last one, unless that ends a chunk; NONE ends one too.
-        let line = if list.last % CHUNK == CHUNK - 1 {
-            self.extend(thread, shelf, domain, list)
-        } else {
-            list.last + 1
-        };
-        list.last = line;
-        // SAFETY: rule 4: the line belongs to this list.
-        unsafe { self.write(line, time, entity, message, attachment, change) };
+        self.list(row, domain).with_mut(|list| {
+            // SAFETY: R4: only this thread accesses its lists of later windows.
+            let list = unsafe { &mut *list };
+            // The line after the last one, unless that ends a chunk; NONE ends one too.
+            let line = if list.last % CHUNK == CHUNK - 1 {
+                self.extend(thread, row, domain, list)
+            } else {
+                list.last + 1
+            };
+            list.last = line;
+            // SAFETY: R7: the line belongs to this list, and by R4 the list to this thread.
+            unsafe { self.write(line, time, entity, message, attachment, change) };
+        });
     }
 
-    /// Writes a line in place: a copy less for every message.
+    /// Writes a line in place.
     ///
     /// # Safety
-    /// The line is this thread's to write.
-    #[inline(always)]
+    /// By R7 and R4, the line belongs to the calling thread.
+    #[inline(always)] // As `push`.
     unsafe fn write(
         &self,
         line: u32,
@@ -206,33 +208,33 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         attachment: Option<&A>,
         change: impl FnOnce(&mut M),
     ) {
-        // SAFETY: promised by the caller.
-        unsafe {
-            let place = self.lines.at(line);
+        // SAFETY: promised by the caller (R7, R4); R8: a chunk is of a grown segment.
+        self.lines.with_mut(line, |place| unsafe {
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
-            // The same order as in `Context::hold`; what the engine sets comes last.
+            // The same order as in `Context::defer`; what the engine sets comes last.
             change(&mut (*place).message);
             (*place).message.sent(message);
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
-            if let Some(attachment) = attachment {
-                attachment.copy_to(&mut *self.attachments.at(line).cast());
-            }
+        });
+        if let Some(attachment) = attachment {
+            // SAFETY: as above: line and attachment are accessed under the same rules.
+            self.attachments.with_mut(line, |place| attachment.copy_to(unsafe { &mut *place.cast() }));
         }
     }
 
     /// Starts a list, or adds a chunk to it. Returns the first line of the chunk.
-    #[inline(never)]
-    fn extend(&self, thread: usize, shelf: Shelf, domain: u32, list: &mut List) -> u32 {
+    #[inline(never)] // One message in eight: kept out of the code of every `push`.
+    fn extend(&self, thread: usize, row: Row, domain: u32, list: &mut List) -> u32 {
         let chunk = self.take(thread);
         if list.last == NONE {
-            // SAFETY: rule 1: nobody else touches the set of this sending thread for a later window.
-            unsafe { (*self.active[shelf.row].get()).insert(domain) };
+            // SAFETY: R4: only this thread accesses its active sets of later windows.
+            self.active[row.index].with_mut(|active| unsafe { &mut *active }.insert(domain));
             list.first = chunk * CHUNK;
         } else {
-            // SAFETY: rule 4: the list's chunks are this thread's to write.
-            unsafe { *self.next.at(list.last / CHUNK) = chunk };
+            // SAFETY: R7: the chunk of the last line belongs to this list, and by R4 the list to this thread.
+            self.next.with_mut(list.last / CHUNK, |next| unsafe { *next = chunk });
         }
         chunk * CHUNK
     }
@@ -240,19 +242,19 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// A free chunk.
     #[inline]
     fn take(&self, thread: usize) -> u32 {
-        // SAFETY: a thread's free chunks are its own.
-        let free = unsafe { &mut *self.free[thread].get() };
-        match free.pop() {
-            Some(chunk) => chunk,
-            None => self.grow(free),
-        }
+        self.free[thread].with_mut(|free| {
+            // SAFETY: R7: only the thread itself accesses its free chunks.
+            let free = unsafe { &mut *free };
+            free.pop().unwrap_or_else(|| self.grow(free))
+        })
     }
 
+    /// Takes a chunk, and more for later, from the common list or a new segment.
     #[cold]
     fn grow(&self, free: &mut Vec<u32>) -> u32 {
         let mut common = self.lock();
         if let Some(chunk) = common.free.pop() {
-            let keep = common.free.len().saturating_sub((SEGMENT / CHUNK) as usize);
+            let keep = common.free.len().saturating_sub(CHUNKS as usize);
             free.extend(common.free.drain(keep..));
             return chunk;
         }
@@ -262,13 +264,13 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         if self.has_attachments {
             self.attachments.grow(segment, what);
         }
-        // One table of links serves CHUNK segments.
+        // A segment of links serves CHUNK segments of lines.
         if segment.is_multiple_of(CHUNK as usize) {
             self.next.grow(segment / CHUNK as usize, what);
         }
         common.segments += 1;
-        let first = segment as u32 * (SEGMENT / CHUNK);
-        free.extend((first + 1..first + SEGMENT / CHUNK).rev());
+        let first = segment as u32 * CHUNKS;
+        free.extend((first + 1..first + CHUNKS).rev());
         first
     }
 
@@ -284,7 +286,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// Calls `each` with the line and envelope of every message from `thread` to `domain` for `window`.
     ///
     /// # Safety
-    /// The caller runs `domain` in `window`.
+    /// The caller runs `domain` in `window` (R5).
     #[inline]
     pub unsafe fn visit(
         &self,
@@ -293,19 +295,20 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         domain: u32,
         mut each: impl FnMut(u32, &Envelope<M>),
     ) {
-        // SAFETY: promised by the caller; the first lines of a chunk of the list are written.
+        // SAFETY: promised by the caller (R5); R9: the lines in use of a chunk are written.
         unsafe {
             self.visit_chunks(thread, window, domain, |first, count, _| {
-                (first..first + count).for_each(|line| each(line, &*self.lines.at(line)));
+                (first..first + count)
+                    .for_each(|line| self.lines.with(line, |envelope| each(line, &*envelope)));
             });
         }
     }
 
-    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window` with its first line, how many
-    /// lines are in use, and what tells the times of all, of which those of other lines mean nothing.
+    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window`, with its first line, the number of
+    /// lines in use, and the times of all lines of the chunk.
     ///
     /// # Safety
-    /// The caller runs `domain` in `window`.
+    /// The caller runs `domain` in `window` (R5).
     #[inline]
     pub unsafe fn visit_chunks(
         &self,
@@ -314,30 +317,29 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         domain: u32,
         mut each: impl FnMut(u32, u32, Times<'_, M>),
     ) {
-        // SAFETY: rule 2, promised by the caller.
-        let List { first, last } = unsafe { *self.list(thread, window, domain) };
+        // SAFETY: promised by the caller (R5).
+        let List { first, last } = unsafe { self.ends(thread, window, domain) };
         if last == NONE {
             return;
         }
         let mut chunk = first / CHUNK;
         loop {
-            let first = self.lines.at(chunk * CHUNK).cast_const();
+            let first = chunk * CHUNK;
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            // Rule 4: the whole chunk is of this list.
-            each(chunk * CHUNK, lines, Times { first, chunk: PhantomData });
+            each(first, lines, Times { lines: &self.lines, first });
             if is_last {
                 return;
             }
-            // SAFETY: rule 2: a chunk that is not the last has a next one.
-            chunk = unsafe { *self.next.at(chunk) };
+            // SAFETY: promised by the caller (R5); this is not the last chunk.
+            chunk = unsafe { self.next(chunk) };
         }
     }
 
-    /// The attachment of a line will be read soon, if it has one: asks for its beginning.
+    /// Prefetches the beginning of the attachment of a line.
     #[inline]
     pub fn prefetch_attachment(&self, line: u32) {
-        prefetch(self.attachments.at(line).cast_const(), size_of::<A>().div_ceil(64).min(2));
+        prefetch(self.attachments.address(line), size_of::<A>().div_ceil(64).min(2));
     }
 
     /// Messages may have attachments.
@@ -349,69 +351,82 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
     /// A message and its attachment.
     ///
     /// # Safety
-    /// [`Self::visit_chunks`] gave `line` in this window as one in use, to the same caller.
+    /// [`Self::visit_chunks`] gave `line` as one in use to the same caller, in the window that it still runs (R5).
     #[inline]
     pub unsafe fn read(&self, line: u32) -> (&Envelope<M>, Option<&A>) {
-        // SAFETY: promised by the caller; the chunk is given back only when the domain has run.
-        let envelope = unsafe { &*self.lines.at(line) };
+        // SAFETY: promised by the caller (R5); R7: the chunk changes hands only when the domain has run.
+        let envelope = self.lines.with(line, |envelope| unsafe { &*envelope });
         let has_attachment = envelope.message.attachment() != M::NO_ATTACHMENT;
-        // SAFETY: as above; the attachment was written with the message.
-        (envelope, has_attachment.then(|| unsafe { &*self.attachments.at(line) }))
+        // SAFETY: as above; R9: the attachment was written with the message.
+        (envelope, has_attachment.then(|| self.attachments.with(line, |attachment| unsafe { &*attachment })))
     }
 
-    /// Empties the list of `from` to `domain` for `window`, giving its chunks to `thread`.
+    /// Empties the list of `from` to `domain` for `window`, and gives its chunks to `thread`.
     ///
     /// # Safety
-    /// The caller is `thread`, has run `domain` in `window`, and holds no reference to its messages.
+    /// The caller is `thread`, has run `domain` in `window`, and holds no reference to its messages (R5, R7).
     #[inline]
     pub unsafe fn clear(&self, thread: usize, from: usize, window: u64, domain: u32) {
-        // SAFETY: rule 2, promised by the caller.
-        let list = unsafe { &mut *self.list(from, window, domain) };
-        if list.last == NONE {
-            return;
-        }
-        // SAFETY: a thread's free chunks are its own.
-        let free = unsafe { &mut *self.free[thread].get() };
-        let mut chunk = list.first / CHUNK;
-        while chunk != list.last / CHUNK {
-            free.push(chunk);
-            // SAFETY: a chunk that is not the last has a next one.
-            chunk = unsafe { *self.next.at(chunk) };
-        }
-        free.push(chunk);
-        *list = EMPTY;
-        if free.len() > HOARD {
-            self.lock().free.extend(free.drain(HOARD / 2..));
-        }
+        self.list(self.row(from, window), domain).with_mut(|list| {
+            // SAFETY: promised by the caller (R5).
+            let list = unsafe { &mut *list };
+            if list.last != NONE {
+                // SAFETY: promised by the caller (R5, R7).
+                unsafe { self.give_back(thread, *list) };
+                *list = EMPTY;
+            }
+        });
     }
 
-    /// Asks for what says where a domain's messages from `thread` are.
+    /// Adds the chunks of a list to the free ones of `thread`.
+    ///
+    /// # Safety
+    /// As [`Self::clear`]; the list is not empty.
+    #[inline]
+    unsafe fn give_back(&self, thread: usize, list: List) {
+        self.free[thread].with_mut(|free| {
+            // SAFETY: R7: only the thread itself accesses its free chunks.
+            let free = unsafe { &mut *free };
+            let mut chunk = list.first / CHUNK;
+            while chunk != list.last / CHUNK {
+                free.push(chunk);
+                // SAFETY: promised by the caller (R5); this is not the last chunk.
+                chunk = unsafe { self.next(chunk) };
+            }
+            free.push(chunk);
+            if free.len() > MOST_FREE {
+                self.lock().free.extend(free.drain(MOST_FREE / 2..));
+            }
+        });
+    }
+
+    /// Prefetches the list of `thread` to `domain` for `window`.
     #[inline]
     pub fn prefetch_list(&self, thread: usize, window: u64, domain: u32) {
-        prefetch(self.list(thread, window, domain).cast_const(), 1);
+        prefetch(self.list(self.row(thread, window), domain), 1);
     }
 
-    /// Asks for the line to which the next message from `thread` to `domain` for `window` will be written.
+    /// Prefetches the line to which the next message from `thread` to `domain` for `window` will be written.
     ///
     /// # Safety
-    /// The caller is `thread`.
+    /// The caller is `thread`, and `window` is later than the one being executed (R4).
     #[inline]
     pub unsafe fn prefetch_next_line(&self, thread: usize, window: u64, domain: u32) {
-        // SAFETY: rule 1: only this thread writes this list.
-        let last = unsafe { *self.list(thread, window, domain) }.last;
+        // SAFETY: promised by the caller (R4).
+        let last = unsafe { self.ends(thread, window, domain) }.last;
         if last % CHUNK != CHUNK - 1 {
-            prefetch_for_writing(self.lines.at(last + 1).cast_const());
+            prefetch_for_writing(self.lines.address(last + 1));
         }
     }
 
-    /// Asks for the messages of a list.
+    /// Prefetches the messages of a list.
     ///
     /// # Safety
-    /// `window` is being executed, and the calling thread runs `domain`.
+    /// `window` is being executed, and the calling thread runs `domain` (R5).
     #[inline]
     pub unsafe fn prefetch_messages(&self, thread: usize, window: u64, domain: u32) {
-        // SAFETY: rule 2, promised by the caller.
-        let List { first, last } = unsafe { *self.list(thread, window, domain) };
+        // SAFETY: promised by the caller (R5).
+        let List { first, last } = unsafe { self.ends(thread, window, domain) };
         if last == NONE {
             return;
         }
@@ -419,43 +434,44 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         for _ in 0..PREFETCHED_CHUNKS {
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            prefetch(self.lines.at(chunk * CHUNK).cast_const(), lines as usize);
+            prefetch(self.lines.address(chunk * CHUNK), lines as usize);
             if is_last {
                 return;
             }
-            // SAFETY: rule 2: a chunk that is not the last has a next one.
-            chunk = unsafe { *self.next.at(chunk) };
+            // SAFETY: promised by the caller (R5); this is not the last chunk.
+            chunk = unsafe { self.next(chunk) };
         }
     }
 
     /// The domains to which `thread` has posted messages for `window`.
     ///
     /// # Safety
-    /// `window` is the one being executed, so that nobody writes the set.
+    /// `window` is the one being executed, and the reference is dropped before the next barrier: until then no thread
+    /// writes the set (R4, R6).
     #[inline]
     pub unsafe fn active(&self, thread: usize, window: u64) -> &ActiveSet {
-        // SAFETY: promised by the caller.
-        unsafe { &*self.active[self.row(thread, window)].get() }
+        // SAFETY: promised by the caller (R4, R6).
+        self.active[self.row_index(thread, window)].with(|active| unsafe { &*active })
     }
 
-    /// Forgets what `thread` posted for `window`, which is over.
+    /// Clears the active set of what `thread` posted for `window`, which is over.
     ///
     /// # Safety
-    /// The caller is `thread`, every thread has left `window`, and the window that is being executed by now has
-    /// another slot: others read its sets.
+    /// The caller is `thread`, every thread has left `window`, and the window that is executed next has another slot: other
+    /// threads read the active sets of that slot (R6).
     pub unsafe fn forget(&self, thread: usize, window: u64) {
-        // SAFETY: promised by the caller.
-        unsafe { (*self.active[self.row(thread, window)].get()).clear() }
+        // SAFETY: promised by the caller (R6).
+        self.active[self.row_index(thread, window)].with_mut(|active| unsafe { &mut *active }.clear());
     }
 
     /// The first of the windows after `window` for which `thread` has posted something.
     ///
     /// # Safety
-    /// The caller is `thread`.
+    /// The caller is `thread`, and `window` is the one being executed (R4).
     pub unsafe fn next_posted(&self, thread: usize, window: u64) -> Option<u64> {
         (window + 1..window + self.slots).find(|later| {
-            // SAFETY: rule 1: only this thread writes these sets.
-            !unsafe { &*self.active[self.row(thread, *later)].get() }.is_empty()
+            // SAFETY: promised by the caller (R4).
+            !self.active[self.row_index(thread, *later)].with(|active| unsafe { &*active }.is_empty())
         })
     }
 
@@ -464,7 +480,7 @@ impl<M: Message, A: Attachment> PostOffice<M, A> {
         for window in 0..self.slots {
             for thread in 0..self.threads {
                 for domain in 0..self.domains as u32 {
-                    // SAFETY: the office is owned: nobody else has access.
+                    // SAFETY: R5: the mailboxes are owned: no other thread has access.
                     unsafe { self.visit(thread, window, domain, |_, envelope| each(domain, envelope)) };
                 }
             }
@@ -492,41 +508,41 @@ mod tests {
     /// receiver collects must come back.
     #[test]
     fn one_way_traffic_does_not_use_up_memory() {
-        let post: PostOffice<Number, [u8; 1]> = PostOffice::new(2, 2, 4, false);
+        let mailboxes: Mailboxes<Number, [u8; 1]> = Mailboxes::new(2, 2, 4, false);
         let per_window = 20_000;
         let mut segments = 0;
         for window in 0..400 {
             for number in 0..per_window {
-                let shelf = post.shelf(0, window + 1);
-                post.push(0, shelf, 1, Time::from_ps(number), 0, &Number(number, 0), None, |_| {});
+                let row = mailboxes.row(0, window + 1);
+                mailboxes.push(0, row, 1, Time::from_ps(number), 0, &Number(number, 0), None, |_| {});
             }
             let mut expected = 0;
-            // SAFETY: this one thread plays both, one after the other.
+            // SAFETY: R4 to R6: one thread does the work of both, one after the other.
             unsafe {
-                post.visit(0, window + 1, 1, |_, envelope| {
+                mailboxes.visit(0, window + 1, 1, |_, envelope| {
                     assert_eq!(envelope.message, Number(expected, Number::NO_ATTACHMENT));
                     expected += 1;
                 });
-                post.clear(1, 0, window + 1, 1);
-                post.forget(0, window + 1);
+                mailboxes.clear(1, 0, window + 1, 1);
+                mailboxes.forget(0, window + 1);
             }
             assert_eq!(expected, per_window);
             if window == 40 {
-                segments = post.segments();
+                segments = mailboxes.segments();
             }
         }
-        assert_eq!(post.segments(), segments);
+        assert_eq!(mailboxes.segments(), segments);
     }
 
     #[test]
     fn attachments_stay_with_their_messages() {
-        let post: PostOffice<Number, [u32; 3]> = PostOffice::new(1, 1, 4, true);
+        let mailboxes: Mailboxes<Number, [u32; 3]> = Mailboxes::new(1, 1, 4, true);
         for number in 0..100u32 {
             let attachment = [number; 3];
             let with = number % 3 == 0;
-            post.push(
+            mailboxes.push(
                 0,
-                post.shelf(0, 1),
+                mailboxes.row(0, 1),
                 0,
                 Time::ZERO,
                 0,
@@ -536,11 +552,11 @@ mod tests {
             );
         }
         let mut lines = Vec::new();
-        // SAFETY: there is one thread.
-        unsafe { post.visit(0, 1, 0, |line, _| lines.push(line)) };
+        // SAFETY: R5: there is one thread.
+        unsafe { mailboxes.visit(0, 1, 0, |line, _| lines.push(line)) };
         for (number, line) in (0u32..).zip(lines) {
-            // SAFETY: as above; the line was visited.
-            let (envelope, attachment) = unsafe { post.read(line) };
+            // SAFETY: R5: as above; the line was visited.
+            let (envelope, attachment) = unsafe { mailboxes.read(line) };
             assert_eq!(envelope.message.0, u64::from(number));
             assert_eq!(attachment.copied(), (number % 3 == 0).then_some([number; 3]));
         }

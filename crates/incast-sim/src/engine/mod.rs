@@ -9,20 +9,23 @@
 //!
 //! The order of events inside a domain is total and depends on simulated state alone; see [`queue::Key`].
 
+mod active_set;
+mod arena;
 mod arrivals;
 pub mod domain;
 pub mod executor;
-mod lines;
 mod mailbox;
-mod network;
+mod message;
 pub mod prefetch;
+mod primitives;
 pub mod queue;
 pub mod random;
-mod schedule;
+mod sort;
 mod sync;
 pub mod table;
 mod ties;
 
-pub use domain::{Attachment, Context, Domain, Message, Messages};
+pub use domain::{Context, Domain, Messages};
 pub use executor::{Executor, Reached, Statistics};
+pub use message::{Attachment, Message};
 pub use queue::Event;

@@ -1,26 +1,26 @@
-//! The barrier between windows, and places that threads do not share.
+//! The barrier between windows, and padding against false sharing.
 
-use std::{
-    cell::UnsafeCell,
-    hint,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    thread,
-};
+use super::primitives::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, wait_a_little};
 
-/// What one thread at a time changes, apart from what others do: in one cache line the two would take it from each
-/// other's core at every change. Processors fetch lines in pairs.
+/// A value that one thread at a time accesses, in cache lines of its own, so that two threads that write neighbours do
+/// not share a line (false sharing). 128 bytes, because processors prefetch lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Apart<T>(UnsafeCell<T>);
+pub(super) struct CachePadded<T>(UnsafeCell<T>);
 
-impl<T> Apart<T> {
+impl<T> CachePadded<T> {
     pub fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
-    /// As [`UnsafeCell::get`].
+    /// As [`UnsafeCell::with`].
     #[inline]
-    pub fn get(&self) -> *mut T {
-        self.0.get()
+    pub fn with<R>(&self, access: impl FnOnce(*const T) -> R) -> R {
+        self.0.with(access)
+    }
+    /// As [`UnsafeCell::with_mut`].
+    #[inline]
+    pub fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
+        self.0.with_mut(access)
     }
     pub fn into_inner(self) -> T {
         self.0.into_inner()
@@ -28,6 +28,9 @@ impl<T> Apart<T> {
 }
 
 /// A barrier that spins before it yields: windows last microseconds, too short to sleep.
+///
+/// Rule R3: what a thread did before [`Barrier::wait`] happens before what any thread does after that wait. The last
+/// thread acquires what the others released in `arrived`, and releases all of it in `generation`.
 ///
 /// A thread that panics must call [`Barrier::poison`], or the others would wait for ever.
 #[derive(Debug)]
@@ -37,9 +40,6 @@ pub(super) struct Barrier {
     generation: AtomicUsize,
     poisoned: AtomicBool,
 }
-
-/// Looks before a waiting thread offers its core to others: some microseconds.
-const SPINS: u32 = 500;
 
 /// Another thread has panicked.
 #[derive(Debug)]
@@ -63,26 +63,23 @@ impl Barrier {
         }
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            // Before `generation`: a thread that leaves may arrive at the next wait at once.
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
         } else {
-            let mut spins = 0u32;
+            let mut rounds = 0u32;
             while self.generation.load(Ordering::Acquire) == generation {
                 if self.poisoned.load(Ordering::Relaxed) {
                     return Err(Poisoned);
                 }
-                spins += 1;
-                if spins < SPINS {
-                    hint::spin_loop();
-                } else {
-                    thread::yield_now();
-                }
+                wait_a_little(rounds);
+                rounds = rounds.saturating_add(1);
             }
         }
         if self.poisoned.load(Ordering::Relaxed) { Err(Poisoned) } else { Ok(()) }
     }
 
-    /// Releases everybody: the caller is about to panic.
+    /// Ends all waits with an error: the calling thread panics.
     pub fn poison(&self) {
         self.poisoned.store(true, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 use super::{
     domain::{Context, Domain, Names, Window},
     executor::Shared,
-    mailbox::Envelope,
+    message::Envelope,
     queue::{Event, Key},
 };
 use incast_units::Time;
@@ -14,7 +14,7 @@ impl<D: Domain> Shared<'_, D> {
     pub(super) fn arrives_first(&self, arrivals: &[u64], event: Key, context: &Context<'_, D>) -> bool {
         arrivals.first().is_some_and(|key| {
             // SAFETY: visited in this window by this thread.
-            let Envelope { time, entity, .. } = *unsafe { self.post.read(*key as u32) }.0;
+            let Envelope { time, entity, .. } = *unsafe { self.mailboxes.read(*key as u32) }.0;
             let tie = self.executor.ties.of(context.names.of(entity), time);
             Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event
         })
@@ -36,7 +36,7 @@ impl<D: Domain> Shared<'_, D> {
     fn break_tie(&self, keys: &mut [u64], time: Time, names: &Names) {
         let order = |key: &u64| {
             // SAFETY: visited in this window by this thread.
-            let entity = unsafe { self.post.read(*key as u32) }.0.entity;
+            let entity = unsafe { self.mailboxes.read(*key as u32) }.0.entity;
             (self.executor.ties.of(names.of(entity), time), entity)
         };
         match keys {

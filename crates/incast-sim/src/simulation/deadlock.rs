@@ -9,7 +9,7 @@ use super::{
     domain::{Domain, Node},
 };
 use crate::{
-    engine::executor::Sight,
+    engine::executor::Finding,
     outcome::{Deadlock, WaitingQueue},
     switch::Switch,
 };
@@ -74,12 +74,12 @@ impl<'a> Watch<'a> {
     }
 
     /// Inspects all nodes at a time.
-    pub fn look(&mut self, now: Time, domains: &[&Domain<'_>]) -> Sight {
+    pub fn inspect(&mut self, now: Time, domains: &[&Domain<'_>]) -> Finding {
         let soon = self.count_stranded(now, domains);
         let waits = self.waits(domains);
         if waits.is_empty() {
             self.known.clear();
-            return soon.map_or(Sight::Calm, Sight::Busy);
+            return soon.map_or(Finding::Calm, Finding::Busy);
         }
         self.count(&waits);
         let limit = now.saturating_sub(self.after);
@@ -87,16 +87,16 @@ impl<'a> Watch<'a> {
         let Some(first) = stuck.iter().next() else {
             let later = waits.values().filter(|wait| wait.since > limit).map(|wait| wait.since);
             let later = later.min().map(|since| since.saturating_add(self.after));
-            return Sight::Busy(later.into_iter().chain(soon).min().unwrap_or(Time::MAX));
+            return Finding::Busy(later.into_iter().chain(soon).min().unwrap_or(Time::MAX));
         };
         let cycle = cycle(&waits, &stuck, *first);
         let since = cycle.iter().map(|queue| waits[queue].since).max().unwrap_or(now);
         self.found = Some(Deadlock { at: now, since, cycle });
-        Sight::Stop
+        Finding::Stop
     }
 
-    /// Counts ports that a neighbour has kept from sending for long without a reason: it holds none of their packets, or its
-    /// resume was lost. Nothing will end such a pause. Returns when there may be another.
+    /// Counts ports that a neighbour has kept paused for long without a reason: it holds none of their packets, or
+    /// its resume was lost. Nothing will end such a pause. Returns the time of the next candidate.
     fn count_stranded(&mut self, now: Time, domains: &[&Domain<'_>]) -> Option<Time> {
         let mut idle = BTreeMap::new();
         for (queue, since) in paused(domains) {

@@ -15,7 +15,7 @@ mod scheduling;
 use self::{deadlock::Watch, domain::Domain};
 use crate::{
     config::{Config, ConfigError},
-    engine::executor::{Looks, Reached},
+    engine::executor::{Inspector, Reached},
     fabric::{format::Format, ideal, packet::GAP},
     outcome::Outcome,
     topology::Topology,
@@ -91,8 +91,8 @@ pub fn simulate_observed(
         None => executor.run(end, threads, &mut observe, None),
         Some(watch) => {
             let every = watch.every();
-            let look = &mut |now: Time, domains: &[&Domain<'_>]| watch.look(now, domains);
-            executor.run(end, threads, &mut observe, Some(Looks { every, look }))
+            let inspect = &mut |now: Time, domains: &[&Domain<'_>]| watch.inspect(now, domains);
+            executor.run(end, threads, &mut observe, Some(Inspector { every, inspect }))
         }
     };
     let wall = wall.elapsed();

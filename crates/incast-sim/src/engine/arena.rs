@@ -1,18 +1,14 @@
-//! Memory of mailboxes: lines that are found by their number, without a table.
+//! The message arena: memory of mailboxes, in lines that are found by their number, without a table.
 //!
-//! Address space for as many lines as there may ever be is set aside at once. It can be used segment by segment, from
-//! [`Lines::grow`] on, and the system provides what is touched.
+//! A line holds one value, an envelope or an attachment. Address space for as many lines as there may ever be is reserved
+//! at once. It becomes usable segment by segment ([`Arena::grow`]), and the system provides the pages that are touched.
 //!
-//! The rule: a line of a segment that has been grown is zero until it is first written, and stays where it is. Who may
-//! read and write a line is for the owner to say (see [`super::mailbox`]): this hands out addresses, and nothing here
-//! reads or writes what they point to. So [`Lines::at`] is safe, and only to follow the pointer is not:
-//! 1. The line's segment has been grown. Any other line faults.
-//! 2. Nobody else writes it meanwhile, nor reads it where it is written.
-//! 3. What is read has been written before, or is of a type of which zero is a value. After a line has been used for
-//!    something else, what is read must be of a type of which every bit pattern is a value.
+//! The arena hands out addresses and does not read or write what they point to. Its users access lines under rules R7 to R9
+//! of docs/unsafe.md. Of these, the arena itself guarantees that a line of a grown segment is zero until it is first written,
+//! and that no line moves before the arena is dropped.
 //!
-//! Several threads may call all of it: `at` reads what never changes, and the caller sees to it that one segment is
-//! grown by one thread before others hear of its lines.
+//! Several threads may call all of it. The mailboxes call [`Arena::grow`] under their lock, before another thread can
+//! have the number of one of the new lines.
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use std::{
@@ -23,32 +19,32 @@ use std::{
     ptr::NonNull,
 };
 
-/// Lines of a segment, which becomes usable in one go: 2 MiB of one-line envelopes, and whole pages of whatever.
+/// Lines of a segment, which becomes usable as a whole: 2 MiB of 64-byte envelopes, and whole pages of any type.
 pub(super) const SEGMENT: u32 = 1 << 15;
 /// Size and alignment of a large page.
 const LARGE_PAGE: usize = 2 << 20;
-/// Where there is not as much address space as wanted, one part in so many of what there is is taken.
+/// Where address space is limited, the arena takes this fraction (1/8) of it.
 const SHARE: usize = 8;
 
-/// Lines of one kind.
-pub(super) struct Lines<T> {
+/// Lines that hold values of one type.
+pub(super) struct Arena<T> {
     first: NonNull<T>,
     /// Segments that there is room for.
     segments: usize,
     mapping: Mapping,
 }
 
-/// What was asked of the system: where it starts, and its size.
+/// A mapping of the system: start and size.
 type Mapping = (NonNull<c_void>, usize);
 
-impl<T: Copy> Lines<T> {
-    /// Room for `most` segments. Where the process may not have as much address space (RLIMIT_AS), room for an eighth
-    /// of as much as there is, in powers of two: other simulations of the process and the heap need some too.
+impl<T: Copy> Arena<T> {
+    /// Room for `most` segments. Where the address space of the process is limited (RLIMIT_AS), room for an eighth of it,
+    /// as a power of two: other simulations of the process and the heap need some too.
     pub fn new(most: usize) -> Self {
         Self::fitting(most, Self::map)
     }
 
-    /// The same where `map` is what the system grants.
+    /// The same with `map` in place of the system call.
     fn fitting(most: usize, map: impl Fn(usize) -> Option<Mapping>) -> Self {
         let halves = iter::successors(Some(most), |segments| (*segments > 1).then_some(segments / 2));
         let mapped = halves.into_iter().find_map(|segments| Some((segments, map(segments)?)));
@@ -62,17 +58,17 @@ impl<T: Copy> Lines<T> {
         });
         let Some((segments, mapping)) = granted else { no_memory::<T>() };
         let start = mapping.0.cast::<u8>();
-        // SAFETY: less than a large page, by which the mapping is longer than its lines.
+        // SAFETY: R10: the offset is less than a large page, by which the mapping is longer than its lines.
         let first = unsafe { start.add(start.align_offset(LARGE_PAGE)) };
         Self { first: first.cast(), segments, mapping }
     }
 
-    /// Address space for so many segments that start at a large page. It costs nothing until it is grown: what cannot
-    /// be written is not counted as memory even where the system promises no more than it has.
+    /// Reserves address space for so many segments, aligned to a large page. Pages without access (`PROT_NONE`) do not
+    /// count as committed memory, even without overcommit.
     fn map(segments: usize) -> Option<Mapping> {
         let size = segments.checked_mul(SEGMENT as usize * size_of::<T>())?.checked_add(LARGE_PAGE)?;
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-        // SAFETY: new memory, which nobody else knows.
+        // SAFETY: R10: a new mapping, at an address that the system chooses.
         let start = unsafe { mmap_anonymous(None, NonZeroUsize::new(size)?, ProtFlags::PROT_NONE, flags) };
         Some((start.ok()?, size))
     }
@@ -89,20 +85,32 @@ impl<T: Copy> Lines<T> {
             no_memory::<T>()
         };
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: the range is part of the mapping, and nobody refers to anything in it yet.
+        // SAFETY: R10: the range is part of the mapping, and R8: nothing refers to it yet.
         if unsafe { mprotect(start.cast(), size, access) }.is_err() {
             no_memory::<T>();
         }
         if size >= LARGE_PAGE {
-            // SAFETY: as above. The advice is only a hint: a refusal is no error.
+            // SAFETY: R10: as above. The advice is a hint: a refusal is no error.
             let _ = unsafe { madvise(start.cast(), size, MmapAdvise::MADV_HUGEPAGE) };
         }
     }
 
-    /// Where a line is, if its segment has been grown; see the module for who may follow this.
+    /// Calls `access` with a pointer for reading a line.
+    #[inline(always)] // An access compiles to its address.
+    pub fn with<R>(&self, line: u32, access: impl FnOnce(*const T) -> R) -> R {
+        access(self.address(line))
+    }
+
+    /// Calls `access` with a pointer for reading and writing a line.
+    #[inline(always)] // As above.
+    pub fn with_mut<R>(&self, line: u32, access: impl FnOnce(*mut T) -> R) -> R {
+        access(self.first.as_ptr().wrapping_add(line as usize))
+    }
+
+    /// Address of a line, for prefetching.
     #[inline]
-    pub fn at(&self, line: u32) -> *mut T {
-        self.first.as_ptr().wrapping_add(line as usize)
+    pub fn address(&self, line: u32) -> *const T {
+        self.first.as_ptr().wrapping_add(line as usize).cast_const()
     }
 }
 
@@ -111,15 +119,15 @@ fn no_memory<T>() -> ! {
     alloc::handle_alloc_error(Layout::new::<[T; SEGMENT as usize]>())
 }
 
-/// Gives back what [`Lines::map`] got, to which nothing refers any more.
+/// Unmaps a result of [`Arena::map`] to which nothing refers any more.
 fn unmap((start, length): Mapping) {
-    // SAFETY: the caller has this from `map` and uses it no more. Nobody could do anything about a failure.
+    // SAFETY: R10: the mapping is from `map` and is not used any more. A failure leaks address space, nothing else.
     let _ = unsafe { munmap(start, length) };
 }
 
-impl<T> Drop for Lines<T> {
+impl<T> Drop for Arena<T> {
     fn drop(&mut self) {
-        // T is Copy wherever this is used: nothing is to be dropped before.
+        // T is Copy: no value needs a drop.
         unmap(self.mapping);
     }
 }
@@ -130,24 +138,22 @@ mod tests {
 
     #[test]
     fn a_line_is_zero_until_it_is_written() {
-        let lines = Lines::<u64>::new(16);
+        let lines = Arena::<u64>::new(16);
         assert_eq!(lines.segments, 16);
         lines.grow(15, "lines");
-        let last = lines.at(16 * SEGMENT - 1);
-        // SAFETY: its segment has been grown, and nobody else knows it.
-        unsafe {
+        // SAFETY: R8: its segment has been grown; R9: every bit pattern is a u64. No other thread has access.
+        lines.with_mut(16 * SEGMENT - 1, |last| unsafe {
             assert_eq!(*last, 0);
             *last = 7;
             assert_eq!(*last, 7);
-        }
+        });
     }
 
-    /// Where there is less address space than wanted, others get some of it too.
     #[test]
-    fn a_part_of_the_room_that_there_is_will_do() {
+    fn takes_an_eighth_of_a_limited_address_space() {
         let room = |most, granted| {
-            Lines::<u64>::fitting(most, |segments| {
-                (segments <= granted).then(|| Lines::<u64>::map(segments))?
+            Arena::<u64>::fitting(most, |segments| {
+                (segments <= granted).then(|| Arena::<u64>::map(segments))?
             })
         };
         assert_eq!(
@@ -156,13 +162,13 @@ mod tests {
         );
         let lines = room(64, 63);
         lines.grow(3, "lines");
-        // SAFETY: its segment has been grown, and nobody else knows it.
-        assert_eq!(unsafe { *lines.at(4 * SEGMENT - 1) }, 0);
+        // SAFETY: R8: its segment has been grown; R9: every bit pattern is a u64. No other thread has access.
+        assert_eq!(lines.with(4 * SEGMENT - 1, |line| unsafe { *line }), 0);
     }
 
     #[test]
     #[should_panic(expected = "more than 65536 letters")]
     fn too_many_are_named() {
-        Lines::<u64>::new(2).grow(2, "letters");
+        Arena::<u64>::new(2).grow(2, "letters");
     }
 }

@@ -1,7 +1,7 @@
 //! Which domains have something to do in a window.
 
 /// Sets are as long as a multiple of this, 128 bytes, so that those of two threads do not share a cache line; see
-/// [`super::sync::Apart`].
+/// [`super::sync::CachePadded`].
 const WORDS: usize = 16;
 
 /// A set of domains, with a summary so that an empty one is skipped 4,096 domains at a time.

@@ -1,9 +1,9 @@
 //! A sorting network in vectors of eight numbers, where the processor has them: no branch depends on what is sorted.
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx2::Network;
+pub(super) use avx2::SortingNetwork;
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use none::Network;
+pub(super) use none::SortingNetwork;
 
 /// The longest list that is sorted.
 pub(super) const MOST: usize = 128;
@@ -26,9 +26,9 @@ mod avx2 {
 
     /// Only where there is AVX2.
     #[derive(Clone, Copy, Debug)]
-    pub struct Network(());
+    pub struct SortingNetwork(());
 
-    impl Network {
+    impl SortingNetwork {
         /// If this processor can.
         pub fn detect() -> Option<Self> {
             is_x86_feature_detected!("avx2").then_some(Self(()))
@@ -214,9 +214,9 @@ mod avx2 {
 mod none {
     /// There is none for this processor.
     #[derive(Clone, Copy, Debug)]
-    pub enum Network {}
+    pub enum SortingNetwork {}
 
-    impl Network {
+    impl SortingNetwork {
         pub fn detect() -> Option<Self> {
             None
         }
