@@ -24,6 +24,7 @@ test:
 	scripts/venv.sh
 	deploy/core/test/run.sh
 	$(CARGO) test --locked
+	$(CARGO) run --locked -p incast-engine-models
 	scripts/instruction-gate.sh
 	scripts/report-browser-test.sh
 	$(MAKE) test-hosts

@@ -7,7 +7,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_signal(_signal: libc::c_int) {
     if STOP.swap(true, Ordering::Relaxed) {
-        // SAFETY: `_exit` is async-signal-safe.
+        // SAFETY: R15: `_exit` is async-signal-safe.
         unsafe { libc::_exit(1) }
     }
 }
@@ -16,7 +16,7 @@ extern "C" fn on_signal(_signal: libc::c_int) {
 pub fn flag() -> &'static AtomicBool {
     let handler: extern "C" fn(libc::c_int) = on_signal;
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only touches an atomic and calls async-signal-safe functions.
+        // SAFETY: R15: the handler accesses one atomic and calls async-signal-safe functions.
         unsafe { libc::signal(signal, handler as libc::sighandler_t) };
     }
     &STOP

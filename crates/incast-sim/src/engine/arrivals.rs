@@ -61,8 +61,8 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds `count` arrivals, in the lines from `first` on, less than 2^20 ps after `start`. The next ones, which may
-    /// be anything, are written too, as no processor guesses how many there are: they lie behind the end, and are
+    /// Adds `count` arrivals, in the lines from `first` on, less than 2^20 ps after `start`. All [`LANES`] are
+    /// written, because a loop over `count` would be an unpredictable branch: the rest lies behind the end, and is
     /// overwritten later or ignored.
     #[inline(always)]
     pub fn extend(&mut self, count: usize, first: u32, time_of: impl Fn(usize) -> Time, start: Time) {
@@ -119,8 +119,7 @@ impl Keys {
         self.sorted.resize(room, 0);
     }
 
-    /// Most lists are short and in no order that a processor could guess: these are compared and exchanged in an order
-    /// that does not depend on what they are. Returns whether some have the same time.
+    /// Most lists are short and in random order: a sorting network sorts them branch-free. Returns whether some have the same time.
     #[inline(always)]
     fn sort_few(&mut self) -> bool {
         // What fills up is later than all, each at a time of its own.
@@ -140,7 +139,7 @@ impl Keys {
         (1..LANES).fold(false, |tie, place| tie | is_tie(exchanged[place - 1], exchanged[place]))
     }
 
-    /// Puts each key where the number of smaller ones says, with time and then place. There is no branch to guess, and
+    /// Puts each key where the number of smaller ones says, with time and then place. It is branch-free, and
     /// all are compared at once: times are not negative, so that the sign of the difference says which is smaller.
     #[inline(always)]
     fn sort_some(&mut self) {

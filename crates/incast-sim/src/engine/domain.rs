@@ -144,7 +144,7 @@ impl Window {
     #[inline]
     fn near_after(&self, time: Time) -> u64 {
         debug_assert!(time >= self.end, "{time} is not after this window");
-        // Whether a message falls into the next window or the one after is a toss-up that no processor guesses.
+        // Whether a message falls into the next window or the one after is unpredictable: branch-free.
         1 + self.later.iter().map(|start| u64::from(time >= *start)).sum::<u64>()
     }
 
@@ -224,7 +224,7 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
         }
         self.keys.next();
         self.context.now = arrival;
-        // SAFETY: the executor has visited these messages. The domain only pushes into lists of later windows.
+        // SAFETY: R5: the executor has visited these messages; by R4 the domain pushes only to lists of later windows.
         let (envelope, attachment) = unsafe { self.context.mailboxes.read(key as u32) };
         Some((envelope.entity, &envelope.message, attachment))
     }
@@ -241,7 +241,7 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
     #[inline(always)]
     pub fn peek(&self) -> Option<&'c D::Message> {
         let key = *self.keys.as_slice().first()?;
-        // SAFETY: as in `next`.
+        // SAFETY: R5: as in `next`.
         Some(unsafe { &self.context.mailboxes.read(key as u32).0.message })
     }
 }

@@ -139,7 +139,7 @@ pub struct Executor<D: Domain> {
     attachments: bool,
 }
 
-// SAFETY: a cell is touched only by the thread whose worker's range holds it; ranges change only between barriers.
+// SAFETY: R1: only the thread whose range holds a domain accesses its cell.
 unsafe impl<D: Domain> Sync for Executor<D> {}
 
 pub(super) struct Shared<'a, D: Domain> {
@@ -160,7 +160,7 @@ pub(super) struct Shared<'a, D: Domain> {
     end: Time,
 }
 
-// SAFETY: workers are touched by their own thread, or by the leader while all others wait between two barriers.
+// SAFETY: R2: only its own thread accesses a worker, or the leader while all others wait between two barriers.
 unsafe impl<D: Domain> Sync for Shared<'_, D> {}
 
 impl<D: Domain> Executor<D> {
@@ -243,7 +243,7 @@ impl<D: Domain> Executor<D> {
             end,
             executor: &*self,
         };
-        // SAFETY: no other thread runs yet.
+        // SAFETY: R2: no other thread runs yet.
         unsafe { shared.balance(None) };
         let mut windows = 0;
         if threads == 1 {
@@ -325,10 +325,10 @@ impl<D: Domain> Shared<'_, D> {
     /// one to be executed next.
     ///
     /// # Safety
-    /// No other thread touches workers or cells meanwhile.
+    /// No other thread accesses workers or cells meanwhile (R2).
     unsafe fn balance(&self, window: Option<u64>) {
         let cells = &self.executor.cells;
-        // SAFETY: promised by the caller, here and below.
+        // SAFETY: R2: promised by the caller, here and below.
         let cost = |index: usize| unsafe { (*cells[index].get()).cost } + 1;
         let total: u64 = (0..cells.len()).map(cost).sum();
         let (mut from, mut sum) = (0, 0);
@@ -340,13 +340,13 @@ impl<D: Domain> Shared<'_, D> {
                 sum += cost(to);
                 to += 1;
             }
-            // SAFETY: promised by the caller.
+            // SAFETY: promised by the caller (R2).
             let worker = unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
             worker.range = from as u32..to as u32;
             worker.far.clear();
             worker.near.iter_mut().for_each(ActiveSet::clear);
             for index in from..to {
-                // SAFETY: promised by the caller.
+                // SAFETY: promised by the caller (R2).
                 let cell = unsafe { &mut *cells[index].get() };
                 cell.wake = u64::MAX;
                 let next = cell.next.min(cell.queue.next_time());
@@ -369,7 +369,7 @@ impl<D: Domain> Shared<'_, D> {
         observe: &mut dyn FnMut(Reached) -> bool,
         mut inspector: Option<Inspector<'_, D>>,
     ) -> u64 {
-        // SAFETY: this is the worker's own thread; the leader touches it only while this thread waits in a barrier.
+        // SAFETY: R2: this is the worker's own thread; the leader accesses it only while this thread waits in a barrier.
         let worker = || unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
         let length = self.executor.lookahead;
         let started = thread_cpu_time();
@@ -410,7 +410,7 @@ impl<D: Domain> Shared<'_, D> {
             if let Some(over) = index
                 && !self.mailboxes.same_slot(over, earliest)
             {
-                // SAFETY: this is the posting thread, the barrier has been passed, and the slots differ.
+                // SAFETY: R6: this is the sending thread, all threads have left that window, and the slots differ.
                 unsafe { self.mailboxes.forget(thread, over) };
             }
             index = Some(earliest);
@@ -420,7 +420,7 @@ impl<D: Domain> Shared<'_, D> {
                     break;
                 }
                 if thread == 0 {
-                    // SAFETY: all other threads wait in the barriers around this.
+                    // SAFETY: R2: all other threads wait in the barriers around this.
                     unsafe { self.balance(index) };
                 }
                 if self.barrier.wait().is_err() {
@@ -435,7 +435,7 @@ impl<D: Domain> Shared<'_, D> {
                     break;
                 }
                 if let Some(inspector) = &mut inspector {
-                    // SAFETY: all other threads wait in the barriers around this.
+                    // SAFETY: R2: all other threads wait in the barriers around this.
                     stopped_at = unsafe { self.inspect(inspector, next_inspection, start) };
                     self.inspection_ended.store(stopped_at.is_some(), Ordering::Relaxed);
                 }
@@ -463,7 +463,7 @@ impl<D: Domain> Shared<'_, D> {
             && !stop
             && intact
         {
-            // SAFETY: every thread has run its last window.
+            // SAFETY: R2: every thread has run its last window.
             stopped_at = unsafe { self.inspect(inspector, next_inspection, self.end) };
         }
         worker().statistics.cpu = thread_cpu_time().saturating_sub(started);
@@ -480,10 +480,10 @@ impl<D: Domain> Shared<'_, D> {
     /// look that ends the run.
     ///
     /// # Safety
-    /// No other thread touches cells meanwhile.
+    /// No other thread accesses cells meanwhile (R2).
     #[cold]
     unsafe fn inspect(&self, inspector: &mut Inspector<'_, D>, next: Time, until: Time) -> Option<Time> {
-        // SAFETY: promised by the caller.
+        // SAFETY: promised by the caller (R2).
         let domains: Vec<&D> =
             self.executor.cells.iter().map(|cell| unsafe { &(*cell.get()).domain }).collect();
         let mut time = next;
@@ -523,7 +523,7 @@ impl<D: Domain> Shared<'_, D> {
             // At most 32 threads and one set of our own.
             let mut sets: [&ActiveSet; 33] = [&worker.near[slot]; 33];
             for (from, set) in sets.iter_mut().enumerate().take(self.workers.len()) {
-                // SAFETY: this is the window being executed.
+                // SAFETY: R4: the window is being executed, so that no thread writes its active sets.
                 *set = unsafe { self.mailboxes.active(from, window.index) };
             }
             sets[self.workers.len()] = &worker.near[slot];
@@ -541,7 +541,7 @@ impl<D: Domain> Shared<'_, D> {
                     self.prefetch_next_state(thread, &active[turn..], window);
                 }
             }
-            // SAFETY: the domain lies in this worker's range.
+            // SAFETY: R1: the domain is in this worker's range.
             let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
             let (handled, messages, next) =
                 self.run_domain(thread, &mut worker.keys, *domain, cell, window, &rows);
@@ -572,9 +572,9 @@ impl<D: Domain> Shared<'_, D> {
             (0..threads).for_each(|from| self.mailboxes.prefetch_list(from, window.index, *domain));
         }
         if let Some(domain) = active.get(4) {
-            // SAFETY: the domain lies in this worker's range.
+            // SAFETY: R1: the domain is in this worker's range.
             unsafe { &*self.executor.cells[*domain as usize].get() }.queue.prefetch();
-            // SAFETY: as above, and the messages of this window are complete.
+            // SAFETY: R5: this thread runs the domain in this window, whose messages are complete.
             (0..threads)
                 .for_each(|from| unsafe { self.mailboxes.prefetch_messages(from, window.index, *domain) });
         }
@@ -582,13 +582,13 @@ impl<D: Domain> Shared<'_, D> {
 
     /// The steps after those of [`Self::prefetch_next`].
     fn prefetch_next_state(&self, thread: usize, active: &[u32], window: Window) {
-        // SAFETY: the domains lie in this worker's range.
+        // SAFETY: R1: the domains are in this worker's range.
         let domain = |index: u32| unsafe { &(*self.executor.cells[index as usize].get()).domain };
         if let Some(index) = active.get(2) {
             let domain = domain(*index);
             domain.prefetch(false);
             for from in 0..self.workers.len() {
-                // SAFETY: as above, and the messages of this window are complete.
+                // SAFETY: R5: this thread runs the domain in this window, whose messages are complete.
                 unsafe {
                     self.mailboxes.visit(from, window.index, *index, |_, envelope| {
                         domain.prefetch_message(envelope.entity, &envelope.message);
@@ -600,7 +600,7 @@ impl<D: Domain> Shared<'_, D> {
             let domain = domain(*index);
             domain.prefetch(true);
             for from in 0..self.workers.len() {
-                // SAFETY: as above, and this is the posting thread.
+                // SAFETY: R5: as above; R4: this is the sending thread.
                 unsafe {
                     self.mailboxes.visit(from, window.index, *index, |_, envelope| {
                         if let Some(next) = domain.next_domain(envelope.entity, &envelope.message) {
@@ -627,7 +627,7 @@ impl<D: Domain> Shared<'_, D> {
         let limit = window.end.min(self.end);
         keys.clear();
         for from in 0..self.workers.len() {
-            // SAFETY: this thread runs the domain in this window.
+            // SAFETY: R5: this thread runs the domain in this window.
             unsafe {
                 self.mailboxes.visit_chunks(from, window.index, index, |first, count, times| {
                     keys.extend(count as usize, first, |line| times.of(line), window.start);
@@ -678,7 +678,7 @@ impl<D: Domain> Shared<'_, D> {
             context.now = now;
             if message_first {
                 let Some(key) = arrivals.next() else { break };
-                // SAFETY: visited above. The domain only pushes into lists of later windows.
+                // SAFETY: R5: visited above; by R4 the domain pushes only to lists of later windows.
                 let (envelope, attachment) = unsafe { self.mailboxes.read(*key as u32) };
                 cell.domain.on_message(envelope.entity, &envelope.message, attachment, &mut context);
             } else {
@@ -703,7 +703,7 @@ impl<D: Domain> Shared<'_, D> {
         }
         messages -= arrivals.len() as u64;
         for key in arrivals {
-            // SAFETY: visited above.
+            // SAFETY: R5: visited above.
             let envelope = unsafe { self.mailboxes.read(*key as u32) }.0;
             cell.leftover.push((envelope.entity, envelope.message));
         }
@@ -715,7 +715,7 @@ impl<D: Domain> Shared<'_, D> {
         let wake = cell.domain.finish_window(limit, &mut context);
         debug_assert!(cell.domain.is_consistent(), "conservation broken in domain {index} before {limit}");
         for from in 0..self.workers.len() {
-            // SAFETY: the domain has run, and nothing refers to its messages any more.
+            // SAFETY: R5, R7: the domain has run, and nothing refers to its messages any more.
             unsafe { self.mailboxes.clear(thread, from, window.index, index) };
         }
         (messages + others, messages, wake.min(cell.queue.next_time()))
@@ -763,7 +763,7 @@ impl Worker {
         let first = window.map_or(0, |window| window + 1);
         let near = (first..first + slots - window.map_or(0, |_| 1))
             .find(|later| !self.near[(later & (slots - 1)) as usize].is_empty());
-        // SAFETY: this is the posting thread. Before the first window nothing is posted.
+        // SAFETY: R4: this is the sending thread, and `window` is the one that was executed last.
         let posted = window.and_then(|window| unsafe { mailboxes.next_posted(thread, window) });
         far.min(near.unwrap_or(u64::MAX)).min(posted.unwrap_or(u64::MAX))
     }

@@ -92,7 +92,7 @@ struct Common {
     free: Vec<u32>,
 }
 
-// SAFETY: lists, active sets, free chunks and lines are accessed under rules R3 to R9, and messages and attachments are
+// SAFETY: R3 to R9 are the rules for lists, active sets, free chunks and lines; messages and attachments are
 // Send. The arenas do not move (R8), and only `grow` changes a part of them, under the lock and before any thread has
 // the number of a line in it.
 unsafe impl<M: Send, A: Send> Sync for Mailboxes<M, A> {}

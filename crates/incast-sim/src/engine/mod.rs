@@ -7,6 +7,8 @@
 //! events of the window run to the end, in any order of domains and on any number of threads, with the same
 //! result. Then the window's output is handed over, and the next window is the one with the earliest pending event.
 //!
+//! Rules R1 to R9 of docs/unsafe.md say which thread may access what, and when. Unsafe code here cites them.
+//!
 //! The order of events inside a domain is total and depends on simulated state alone; see [`queue::Key`].
 
 mod active_set;

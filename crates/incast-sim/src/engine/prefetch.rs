@@ -12,7 +12,7 @@ pub fn prefetch<T>(address: *const T, lines: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..lines {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetching never faults, whatever the address.
+        // SAFETY: R11: a prefetch never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>().wrapping_add(line * LINE)) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -25,7 +25,7 @@ pub fn prefetch_for_writing<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: prefetching never faults, whatever the address.
+        // SAFETY: R11: a prefetch never faults.
         unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast::<i8>()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

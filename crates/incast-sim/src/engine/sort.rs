@@ -40,7 +40,7 @@ mod avx2 {
         #[inline]
         pub fn sort(self, list: &[u64], count: usize, sorted: &mut [u64]) -> bool {
             debug_assert!((2..=MOST).contains(&count), "{count} keys");
-            // SAFETY: `detect` has found AVX2.
+            // SAFETY: R12: `detect` has found AVX2.
             unsafe {
                 match count {
                     ..=16 => sort::<2, 16>(list, count, sorted),
@@ -86,7 +86,7 @@ mod avx2 {
         sort_runs::<ROWS, ROWS>(&mut rows);
 
         let place_of = |row| _mm256_and_si256(row, _mm256_set1_epi32(PLACES as i32 - 1));
-        // SAFETY: both are eight numbers of 32 bits.
+        // SAFETY: R13: both types are eight integers of 32 bits.
         let places = rows.map(|row| unsafe { std::mem::transmute::<Row, [u32; LANES]>(place_of(row)) });
         for lane in 0..count.div_ceil(ROWS).min(LANES) {
             for (row, places) in places.iter().enumerate() {

@@ -13,7 +13,7 @@ impl<D: Domain> Shared<'_, D> {
     #[cold]
     pub(super) fn arrives_first(&self, arrivals: &[u64], event: Key, context: &Context<'_, D>) -> bool {
         arrivals.first().is_some_and(|key| {
-            // SAFETY: visited in this window by this thread.
+            // SAFETY: R5: visited in this window by this thread.
             let Envelope { time, entity, .. } = *unsafe { self.mailboxes.read(*key as u32) }.0;
             let tie = self.executor.ties.of(context.names.of(entity), time);
             Key::new(Event { class: D::ARRIVAL, entity, payload: 0 }, tie) < event
@@ -35,7 +35,7 @@ impl<D: Domain> Shared<'_, D> {
     /// Orders messages that all arrive at `time`.
     fn break_tie(&self, keys: &mut [u64], time: Time, names: &Names) {
         let order = |key: &u64| {
-            // SAFETY: visited in this window by this thread.
+            // SAFETY: R5: visited in this window by this thread.
             let entity = unsafe { self.mailboxes.read(*key as u32) }.0.entity;
             (self.executor.ties.of(names.of(entity), time), entity)
         };

@@ -100,7 +100,7 @@ fn child(case: &str, law: &str, threads: usize, seeds: Option<u64>) -> Result<An
 /// and a single long run pays it once.
 fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: mallopt only sets parameters of the allocator.
+    // SAFETY: R15: mallopt only sets parameters of the allocator.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, i32::MAX);
         libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);

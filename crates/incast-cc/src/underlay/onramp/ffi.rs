@@ -33,32 +33,32 @@ mod c {
 }
 
 pub fn config_valid(config: &Config) -> bool {
-    // SAFETY: reads its argument only.
+    // SAFETY: R14: reads its argument only.
     unsafe { c::incast_onramp_config_valid(config) != 0 }
 }
 
 pub fn init() -> State {
     let mut state = State::default();
-    // SAFETY: writes its argument only.
+    // SAFETY: R14: writes its argument only.
     unsafe { c::incast_onramp_init(&mut state) };
     state
 }
 
 #[inline]
 pub fn release(state: &State, config: &Config, now: u64, queued: u64) -> u64 {
-    // SAFETY: reads its arguments only.
+    // SAFETY: R14: reads its arguments only.
     unsafe { c::incast_onramp_release(state, config, now, queued) }
 }
 
 #[inline]
 pub fn on_release(state: &mut State, config: &Config, now: u64, queued: u64) {
-    // SAFETY: see the module; it does not divide.
+    // SAFETY: R14: it does not divide.
     unsafe { c::incast_onramp_on_release(state, config, now, queued) };
 }
 
 #[inline]
 pub fn on_report(state: &mut State, config: &Config, now: u64, sent: u64, delay: i64) {
-    // SAFETY: see the module; the number of pauses, by which it indexes, never exceeds the log's length.
+    // SAFETY: R14: the number of pauses, by which it indexes, never exceeds the log's length.
     unsafe { c::incast_onramp_on_report(state, config, now, sent, delay) };
 }
 
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn both_sides_agree_on_sizes() {
-        // SAFETY: a constant of the C side.
+        // SAFETY: R14: a constant of the C side.
         let sizes = unsafe { c::incast_onramp_sizes };
         let ours = [size_of::<State>(), size_of::<Config>()];
         assert_eq!(sizes.map(|size| size as usize), ours);

@@ -36,7 +36,7 @@ impl Telemetry {
     #[inline]
     pub fn hops(&self) -> &[HopTelemetry] {
         let hops = &self.hops[..usize::from(self.count)];
-        // SAFETY: the first `count` places have been written, and a written place is laid out as what it holds.
+        // SAFETY: R13: the first `count` places have been written, and `MaybeUninit<T>` has the layout of T.
         unsafe { &*(std::ptr::from_ref(hops) as *const [HopTelemetry]) }
     }
     /// A copy, of no more than there is.
@@ -60,7 +60,7 @@ impl engine::Attachment for Telemetry {
     #[inline]
     fn copy_to(&self, place: &mut MaybeUninit<Self>) {
         let place = place.as_mut_ptr();
-        // SAFETY: the place is valid for writes; its hops need no value beyond `count`.
+        // SAFETY: R13: the place is valid for writes; its hops need no value beyond `count`.
         unsafe {
             (&raw mut (*place).count).write(self.count);
             let hops = (&raw mut (*place).hops).cast::<HopTelemetry>();

@@ -32,52 +32,52 @@ mod core {
 
 /// Index of the first knot that `config` cannot use.
 pub fn table_fault(knots: &[u32; KNOTS], config: &Config) -> Option<usize> {
-    // SAFETY: reads both arguments only; neither has invalid values.
+    // SAFETY: R14: reads both arguments only; neither has invalid values.
     let fault = unsafe { core::incast_marimo_table_fault(knots, config) };
     (fault as usize).checked_sub(1)
 }
 
 pub fn table_checksum(knots: &[u32; KNOTS]) -> u32 {
-    // SAFETY: reads its argument only.
+    // SAFETY: R14: reads its argument only.
     unsafe { core::incast_marimo_table_checksum(knots) }
 }
 
 pub fn config_valid(config: &Config) -> bool {
-    // SAFETY: reads its argument only.
+    // SAFETY: R14: reads its argument only.
     unsafe { core::incast_marimo_config_valid(config) != 0 }
 }
 
 /// f at a share, both Q16.
 pub fn load(knots: &[u32; KNOTS], share: u32) -> u32 {
-    // SAFETY: reads the table only, at indices that the share, which the core bounds, cannot push outside.
+    // SAFETY: R14: reads the table only, at indices that the share, which the core bounds, cannot push outside.
     unsafe { core::incast_marimo_load(knots, share) }
 }
 
 pub fn init(shared: &Shared) -> State {
     let mut state = State::default();
-    // SAFETY: see the module; `shared` was checked, so the window that it divides by is not zero.
+    // SAFETY: R14: `shared` was checked, so the window that it divides by is not zero.
     unsafe { core::incast_marimo_init(&mut state, &shared.config, &shared.knots) };
     state
 }
 
 #[inline]
 pub fn on_ack(state: &mut State, shared: &Shared, ack: &Ack) {
-    // SAFETY: see the module; an epoch that ends has at least `min_epoch` packets, which was checked to be above zero.
+    // SAFETY: R14: an epoch that ends has at least `min_epoch` packets, which was checked to be above zero.
     unsafe { core::incast_marimo_on_ack(state, &shared.config, &shared.knots, ack) };
 }
 
 pub fn on_loss(state: &mut State, shared: &Shared, position: u32, next: u32) {
-    // SAFETY: see the module; it does not divide.
+    // SAFETY: R14: it does not divide.
     unsafe { core::incast_marimo_on_loss(state, &shared.config, position, next) };
 }
 
 pub fn on_timeout(state: &mut State, shared: &Shared, next: u32) {
-    // SAFETY: see the module; it does not divide.
+    // SAFETY: R14: it does not divide.
     unsafe { core::incast_marimo_on_timeout(state, &shared.config, next) };
 }
 
 pub fn on_idle(state: &mut State, next: u32) {
-    // SAFETY: see the module; it does not divide.
+    // SAFETY: R14: it does not divide.
     unsafe { core::incast_marimo_on_idle(state, next) };
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn both_sides_agree_on_sizes() {
-        // SAFETY: a constant of the C side.
+        // SAFETY: R14: a constant of the C side.
         let sizes = unsafe { core::incast_marimo_sizes };
         let ours = [size_of::<State>(), size_of::<Config>(), size_of::<[u32; KNOTS]>(), size_of::<Ack>()];
         assert_eq!(sizes.map(|size| size as usize), ours);

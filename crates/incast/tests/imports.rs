@@ -1,0 +1,242 @@
+//! The structure of the source: no import cycles between the folders of a crate, and a rule for each `unsafe`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Folders that still import each other in a cycle, by crate. This list may only shrink.
+const KNOWN: [(&str, &[&str]); 3] = [
+    ("incast-cc", &["", "marimo", "receiver", "sender"]),
+    (
+        "incast-lab",
+        &[
+            "",
+            "import",
+            "import/hpcc",
+            "import/htsim",
+            "report",
+            "report/chart",
+            "report/sections",
+            "results",
+            "run",
+            "scenario",
+            "scenario/document",
+            "scenario/resolve",
+            "workload",
+        ],
+    ),
+    ("incast-sim", &["", "fabric", "flow_control", "host", "probe", "routing", "switch", "topology"]),
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Names of the crates, by folder.
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(crates()).expect("a folder").map(|entry| entry.expect("an entry"));
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().join("src").is_dir())
+        .map(|entry| entry.file_name().into_string().expect("a name"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// All source files below a folder, without those of tests, by their path relative to `root`.
+fn sources(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name");
+        if path.is_dir() {
+            sources(root, &path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") && !["tests", "testing"].contains(&stem) {
+            let name = path.strip_prefix(root).expect("below the root").to_str().expect("a name");
+            found.insert(name.to_owned(), fs::read_to_string(&path).expect("a text"));
+        }
+    }
+}
+
+/// The module of a file, as a path from the root of its crate.
+fn module(file: &str) -> Vec<&str> {
+    let mut path: Vec<_> = file.trim_end_matches(".rs").split('/').collect();
+    if path.last().is_some_and(|last| ["mod", "lib", "main"].contains(last)) {
+        path.pop();
+    }
+    path
+}
+
+/// The folder of a file.
+fn folder(file: &str) -> &str {
+    file.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Code without comments and without the tests at the end of a file.
+fn code(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let all = lines.collect::<Vec<_>>().join("\n");
+    all.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
+}
+
+/// All paths of a `use` tree.
+fn expand(tree: &str, prefix: &[String], paths: &mut Vec<Vec<String>>) {
+    let segments = |text: &str| -> Vec<String> {
+        let path = text.split(" as ").next().unwrap_or_default().split("::");
+        path.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    };
+    let Some((head, body)) = tree.split_once('{') else {
+        paths.push([prefix, &segments(tree)].concat());
+        return;
+    };
+    let prefix = [prefix, &segments(head)].concat();
+    let body = body.rsplit_once('}').map_or(body, |(body, _)| body);
+    let (mut depth, mut from) = (0, 0);
+    for (at, letter) in body.char_indices().chain([(body.len(), ',')]) {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if !body[from..at].trim().is_empty() {
+                    expand(&body[from..at], &prefix, paths);
+                }
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All paths in code that begin with `crate`, `super` or `self`, those of `use` items included.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    for (at, _) in code.match_indices("use ") {
+        if !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+            && let Some(end) = code[at..].find(';')
+        {
+            expand(&code[at + 4..at + end], &[], &mut paths);
+        }
+    }
+    for start in ["crate::", "super::", "self::"] {
+        for (at, _) in code.match_indices(start) {
+            let end = code[at..].find(|letter: char| !letter.is_alphanumeric() && !"_:".contains(letter));
+            expand(&code[at..end.map_or(code.len(), |end| at + end)], &[], &mut paths);
+        }
+    }
+    paths
+}
+
+/// The file that holds what a path names, seen from a module.
+fn target<'f>(path: &[String], from: &[&str], files: &BTreeMap<Vec<&str>, &'f str>) -> Option<&'f str> {
+    let mut rest = path;
+    let mut place: Vec<&str> = match path.first()?.as_str() {
+        "crate" => {
+            rest = &path[1..];
+            Vec::new()
+        }
+        "super" | "self" => from.to_vec(),
+        _ => return None,
+    };
+    while let Some(first) = rest.first().filter(|first| ["super", "self"].contains(&first.as_str())) {
+        if first == "super" {
+            place.pop();
+        }
+        rest = &rest[1..];
+    }
+    place.extend(rest.iter().map(String::as_str));
+    loop {
+        if let Some(file) = files.get(&place) {
+            return Some(file);
+        }
+        place.pop()?;
+    }
+}
+
+/// Imports between folders: from, to, and the files of one such import.
+type Edges<'f> = BTreeMap<(&'f str, &'f str), (&'f str, &'f str)>;
+
+fn edges(files: &BTreeMap<String, String>) -> Edges<'_> {
+    let modules = files.keys().map(|file| (module(file), file.as_str())).collect::<BTreeMap<_, _>>();
+    let mut edges = BTreeMap::new();
+    for (file, text) in files {
+        for path in paths(&code(text)) {
+            if let Some(other) = target(&path, &module(file), &modules)
+                && folder(file) != folder(other)
+            {
+                edges.entry((folder(file), folder(other))).or_insert((file.as_str(), other));
+            }
+        }
+    }
+    edges
+}
+
+/// The folders that can be reached from one.
+fn reach<'f>(edges: &Edges<'f>, from: &'f str) -> BTreeSet<&'f str> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(folder) = open.pop() {
+        for (_, to) in edges.keys().filter(|(start, _)| *start == folder) {
+            if found.insert(*to) {
+                open.push(to);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn folders_do_not_import_each_other_in_cycles() {
+    let mut errors = Vec::new();
+    for name in names() {
+        let mut files = BTreeMap::new();
+        let root = crates().join(&name).join("src");
+        sources(&root, &root, &mut files);
+        let edges = edges(&files);
+        let known = KNOWN.iter().find(|(other, _)| *other == name).map_or(&[][..], |(_, folders)| folders);
+        let in_cycles = edges.iter().filter(|((from, to), _)| reach(&edges, to).contains(from));
+        for ((from, to), (file, other)) in in_cycles {
+            if !known.contains(from) || !known.contains(to) {
+                errors.push(format!("{name}: {file} imports {other}, and {to}/ imports {from}/ back"));
+            }
+        }
+    }
+    assert!(errors.is_empty(), "import cycles between folders:\n{}", errors.join("\n"));
+}
+
+/// Each use of `unsafe` has a comment above it that cites a rule of docs/unsafe.md: `// SAFETY: R4: …`, or a section
+/// `# Safety` where it is the caller who must follow one.
+#[test]
+fn unsafe_code_cites_a_rule() {
+    let mut errors = Vec::new();
+    for name in names() {
+        let mut files = BTreeMap::new();
+        let root = crates().join(&name);
+        sources(&root, &root, &mut files);
+        for (file, text) in files {
+            let lines: Vec<_> = text.lines().collect();
+            for (index, line) in lines.iter().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                let found = ["unsafe {", "unsafe impl"].iter().any(|what| code.contains(what));
+                let is_literal = code.contains('"') && code.find('"') < code.find("unsafe");
+                // The comment may stand above the statement that holds the block.
+                let above = lines[..index].iter().rev().take(8);
+                let cites = above
+                    .take_while(|line| !line.trim().is_empty())
+                    .any(|line| line.contains("SAFETY: ") && has_rule(line));
+                if found && !is_literal && !cites {
+                    errors.push(format!("{name}/{file}:{}: {}", index + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(errors.is_empty(), "unsafe code without a rule of docs/unsafe.md:\n{}", errors.join("\n"));
+}
+
+/// Whether a comment names a rule: an R and its number, or the caller who promises one.
+fn has_rule(comment: &str) -> bool {
+    let number = comment.split_once("SAFETY: ").map_or("", |(_, rest)| rest);
+    number.starts_with('R') && number[1..].starts_with(|digit: char| digit.is_ascii_digit())
+        || number.starts_with("promised by the caller (R")
+        || number.starts_with("as above")
+}
