@@ -122,14 +122,14 @@ impl Message for Number {
     }
 }
 
-/// Two threads, each of which runs the domain of its number in three windows and sends `counts[thread]` messages to the
+/// Two threads, each of which runs the domain of its number in four windows, of two slots, and sends `counts[thread]` messages to the
 /// other's for the next window, in the order of `Executor`. Each message arrives with its content and its attachment.
 fn mailboxes(counts: [u64; 2], attachments: bool) {
     struct Shared {
         barrier: Barrier,
         mailboxes: Mailboxes<Number, [u64; 1]>,
     }
-    const WINDOWS: u64 = 3;
+    const WINDOWS: u64 = 4;
     let number = |thread: usize, window: u64, message: u64| thread as u64 * 1000 + window * 100 + message;
     let run = move |shared: &Shared, thread: usize| {
         let mailboxes = &shared.mailboxes;
@@ -172,7 +172,7 @@ fn mailboxes(counts: [u64; 2], attachments: bool) {
         }
     };
     let shared =
-        Arc::new(Shared { barrier: Barrier::new(2), mailboxes: Mailboxes::new(2, 2, 4, attachments) });
+        Arc::new(Shared { barrier: Barrier::new(2), mailboxes: Mailboxes::new(2, 2, 2, attachments) });
     let shared_by_other = shared.clone();
     let other = thread::spawn(move || run(&shared_by_other, 1));
     run(&shared, 0);
