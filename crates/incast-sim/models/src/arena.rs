@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 /// Lines of a segment: two chunks, so that threads run out of chunks and exchange them.
 pub const SEGMENT: u32 = 4;
 /// Segments at most.
-const SEGMENTS: usize = 4;
+const SEGMENTS: usize = 8;
 
 pub struct Arena<T> {
     lines: Vec<UnsafeCell<MaybeUninit<T>>>,
