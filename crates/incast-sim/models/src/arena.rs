@@ -40,6 +40,10 @@ impl<T: Copy> Arena<T> {
         self.lines[line as usize].with(|value| access(value.cast()))
     }
 
+    pub fn with_offset<R>(&self, first: u32, offset: usize, access: impl FnOnce(*const T) -> R) -> R {
+        self.with(first + offset as u32, access)
+    }
+
     pub fn with_mut<R>(&self, line: u32, access: impl FnOnce(*mut T) -> R) -> R {
         self.check(line);
         self.lines[line as usize].with_mut(|value| access(value.cast()))

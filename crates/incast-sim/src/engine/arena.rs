@@ -101,6 +101,13 @@ impl<T: Copy> Arena<T> {
         access(self.address(line))
     }
 
+    /// Calls `access` with a pointer for reading the line `offset` after `first`, in the same segment. The compiler folds a
+    /// constant offset into the address, which it cannot do with the sum of two line numbers.
+    #[inline(always)] // As above.
+    pub fn with_offset<R>(&self, first: u32, offset: usize, access: impl FnOnce(*const T) -> R) -> R {
+        access(self.address(first).wrapping_add(offset))
+    }
+
     /// Calls `access` with a pointer for reading and writing a line.
     #[inline(always)] // As above.
     pub fn with_mut<R>(&self, line: u32, access: impl FnOnce(*mut T) -> R) -> R {

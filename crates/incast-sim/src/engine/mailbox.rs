@@ -53,7 +53,9 @@ impl<M: Copy> Times<'_, M> {
     pub fn of(&self, line: usize) -> Time {
         // SAFETY: R7: the chunk belongs to the list that the caller visits. R8: it is in one segment. R9: every bit pattern
         // is a time.
-        self.lines.with(self.first + line as u32 % CHUNK, |line| unsafe { (&raw const (*line).time).read() })
+        self.lines.with_offset(self.first, line % CHUNK as usize, |line| unsafe {
+            (&raw const (*line).time).read()
+        })
     }
 }
 
