@@ -328,12 +328,12 @@ impl<D: Domain> Context<'_, D> {
             let row = self.mailboxes.row(self.thread, window);
             self.mailboxes.push(self.thread, row, domain, time, entity, message, attachment, |_| {});
         } else {
-            self.hold(domain, entity, time, message, attachment);
+            self.defer(domain, entity, time, message, attachment);
         }
     }
 
     /// Keeps a message that stays in this domain, or that is too far ahead to be posted.
-    fn hold(
+    fn defer(
         &mut self,
         domain: u32,
         entity: u32,

@@ -181,19 +181,19 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         attachment: Option<&A>,
         change: impl FnOnce(&mut M),
     ) {
-        self.list(row, domain).with_mut(|list| {
-            // SAFETY: R4: only this thread accesses its lists of later windows.
-            let list = unsafe { &mut *list };
-            // The line after the last one, unless that ends a chunk; NONE ends one too.
-            let line = if list.last % CHUNK == CHUNK - 1 {
-                self.extend(thread, row, domain, list)
-            } else {
-                list.last + 1
-            };
-            list.last = line;
-            // SAFETY: R7: the line belongs to this list, and by R4 the list to this thread.
-            unsafe { self.write(line, time, entity, message, attachment, change) };
-        });
+        // Not the whole body in the closure: the compiler would not inline it.
+        let list = self.list(row, domain).with_mut(|list| list);
+        // SAFETY: R4: only this thread accesses its lists of later windows.
+        let list = unsafe { &mut *list };
+        // The line after the last one, unless that ends a chunk; NONE ends one too.
+        let line = if list.last % CHUNK == CHUNK - 1 {
+            self.extend(thread, row, domain, list)
+        } else {
+            list.last + 1
+        };
+        list.last = line;
+        // SAFETY: R7: the line belongs to this list, and by R4 the list to this thread.
+        unsafe { self.write(line, time, entity, message, attachment, change) };
     }
 
     /// Writes a line in place.
@@ -210,8 +210,9 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         attachment: Option<&A>,
         change: impl FnOnce(&mut M),
     ) {
+        let place = self.lines.with_mut(line, |place| place);
         // SAFETY: promised by the caller (R7, R4); R8: a chunk is of a grown segment.
-        self.lines.with_mut(line, |place| unsafe {
+        unsafe {
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
@@ -219,7 +220,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
             change(&mut (*place).message);
             (*place).message.sent(message);
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
-        });
+        }
         if let Some(attachment) = attachment {
             // SAFETY: as above: line and attachment are accessed under the same rules.
             self.attachments.with_mut(line, |place| attachment.copy_to(unsafe { &mut *place.cast() }));
