@@ -40,8 +40,8 @@ impl<T: Copy> Arena<T> {
         self.lines[line as usize].with(|value| access(value.cast()))
     }
 
-    pub fn with_offset<R>(&self, first: u32, offset: usize, access: impl FnOnce(*const T) -> R) -> R {
-        self.with(first + offset as u32, access)
+    pub fn from(&self, first: u32) -> Lines<'_, T> {
+        Lines { arena: self, first }
     }
 
     pub fn with_mut<R>(&self, line: u32, access: impl FnOnce(*mut T) -> R) -> R {
@@ -51,5 +51,17 @@ impl<T: Copy> Arena<T> {
 
     pub fn address(&self, line: u32) -> *const T {
         self.lines.as_ptr().wrapping_add(line as usize).cast()
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Lines<'a, T> {
+    arena: &'a Arena<T>,
+    first: u32,
+}
+
+impl<T: Copy> Lines<'_, T> {
+    pub fn with<R>(self, offset: usize, access: impl FnOnce(*const T) -> R) -> R {
+        self.arena.with(self.first + offset as u32, access)
     }
 }

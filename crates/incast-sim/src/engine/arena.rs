@@ -15,6 +15,7 @@ use std::{
     alloc::{self, Layout},
     ffi::c_void,
     iter,
+    marker::PhantomData,
     num::NonZeroUsize,
     ptr::NonNull,
 };
@@ -32,6 +33,29 @@ pub(super) struct Arena<T> {
     /// Segments that there is room for.
     segments: usize,
     mapping: Mapping,
+}
+
+/// Consecutive lines of one segment. They keep the address of the first one, so that a constant offset is part of an
+/// instruction and nothing is loaded again after a store.
+pub(super) struct Lines<'a, T> {
+    first: *const T,
+    arena: PhantomData<&'a Arena<T>>,
+}
+
+impl<T> Clone for Lines<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lines<'_, T> {}
+
+impl<T> Lines<'_, T> {
+    /// Calls `access` with a pointer for reading the line `offset` after the first.
+    #[inline(always)] // An access compiles to its address.
+    pub fn with<R>(self, offset: usize, access: impl FnOnce(*const T) -> R) -> R {
+        access(self.first.wrapping_add(offset))
+    }
 }
 
 /// A mapping of the system: start and size.
@@ -101,11 +125,10 @@ impl<T: Copy> Arena<T> {
         access(self.address(line))
     }
 
-    /// Calls `access` with a pointer for reading the line `offset` after `first`, in the same segment. The compiler folds a
-    /// constant offset into the address, which it cannot do with the sum of two line numbers.
+    /// The lines from `first` on, in the same segment.
     #[inline(always)] // As above.
-    pub fn with_offset<R>(&self, first: u32, offset: usize, access: impl FnOnce(*const T) -> R) -> R {
-        access(self.address(first).wrapping_add(offset))
+    pub fn from(&self, first: u32) -> Lines<'_, T> {
+        Lines { first: self.address(first), arena: PhantomData }
     }
 
     /// Calls `access` with a pointer for reading and writing a line.

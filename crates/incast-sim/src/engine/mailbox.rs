@@ -9,7 +9,7 @@
 
 use super::{
     active_set::ActiveSet,
-    arena::{Arena, SEGMENT},
+    arena::{Arena, Lines, SEGMENT},
     arrivals::LANES,
     message::{Attachment, Envelope, Message},
     prefetch::{prefetch, prefetch_for_writing},
@@ -42,10 +42,7 @@ const EMPTY: List = List { first: NONE, last: NONE };
 
 /// The arrival times of the lines of one chunk; made by [`Mailboxes::visit_chunks`] alone.
 #[derive(Clone, Copy)]
-pub(super) struct Times<'c, M> {
-    lines: &'c Arena<Envelope<M>>,
-    first: u32,
-}
+pub(super) struct Times<'c, M>(Lines<'c, Envelope<M>>);
 
 impl<M: Copy> Times<'_, M> {
     /// Arrival time of a line of the chunk; some number for a line that is not in use.
@@ -53,9 +50,7 @@ impl<M: Copy> Times<'_, M> {
     pub fn of(&self, line: usize) -> Time {
         // SAFETY: R7: the chunk belongs to the list that the caller visits. R8: it is in one segment. R9: every bit pattern
         // is a time.
-        self.lines.with_offset(self.first, line % CHUNK as usize, |line| unsafe {
-            (&raw const (*line).time).read()
-        })
+        self.0.with(line % CHUNK as usize, |line| unsafe { (&raw const (*line).time).read() })
     }
 }
 
@@ -330,7 +325,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
             let first = chunk * CHUNK;
             let is_last = chunk == last / CHUNK;
             let lines = if is_last { last % CHUNK + 1 } else { CHUNK };
-            each(first, lines, Times { lines: &self.lines, first });
+            each(first, lines, Times(self.lines.from(first)));
             if is_last {
                 return;
             }
