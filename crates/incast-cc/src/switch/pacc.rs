@@ -255,7 +255,12 @@ impl SwitchAgent for Pacc {
     }
     fn install(constants: &Constants, site: &Site<'_>) -> Self {
         let priorities = usize::from(site.priorities);
-        let queue = Queue { p: constants.parameters.min_probability, before: -1.0, table: Table::default(), lot: 0.0 };
+        let queue = Queue {
+            p: constants.parameters.min_probability,
+            before: -1.0,
+            table: Table::default(),
+            lot: 0.0,
+        };
         Self {
             parameters: Arc::clone(&constants.parameters),
             queues: vec![queue; site.ports.len() * priorities],
@@ -402,7 +407,11 @@ mod tests {
 
     /// p stays what it starts with.
     fn fixed(p: f64) -> Vec<(&'static str, Raw)> {
-        vec![("integral", Raw::Float(0.0)), ("proportional", Raw::Float(0.0)), ("min_probability", Raw::Float(p))]
+        vec![
+            ("integral", Raw::Float(0.0)),
+            ("proportional", Raw::Float(0.0)),
+            ("min_probability", Raw::Float(p)),
+        ]
     }
 
     #[test]
@@ -440,7 +449,10 @@ mod tests {
         assert_eq!(sources(&[("packets", Raw::Integer(1))]), [7, 8, 9]);
         assert_eq!(sources(&[("discrimination", text("mean"))]), [7]);
         assert!(sources(&[("reference", text("50KB"))]).is_empty());
-        assert_eq!(sources(&[("reference", text("50KB")), ("only_above_reference", Raw::Flag(false))]), [7, 8]);
+        assert_eq!(
+            sources(&[("reference", text("50KB")), ("only_above_reference", Raw::Flag(false))]),
+            [7, 8]
+        );
     }
 
     #[test]

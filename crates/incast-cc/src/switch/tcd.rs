@@ -233,7 +233,11 @@ mod tests {
 
     /// The authors' network and constants: 40 Gbit/s, packets of 1,000 and frames of 1,030 bytes.
     fn authors() -> Parameters {
-        Parameters { interval: US(97), growth_threshold: Bytes::new(900), drained_threshold: Bytes::new(2060) }
+        Parameters {
+            interval: US(97),
+            growth_threshold: Bytes::new(900),
+            drained_threshold: Bytes::new(2060),
+        }
     }
 
     /// A packet leaves at some microsecond a queue in this state, resumed at 1,000 us with 50,000 bytes if at all.
@@ -315,7 +319,10 @@ mod tests {
         let defaults = Tcd::resolve(&path, &[]).expect("defaults");
         let tau = 2.5 + 2.0 * 1082.0 * 8.0 / 40e3;
         assert!((defaults.interval.as_us_f64() - (tau + 8.0 * (tau + 0.4328))).abs() < 1e-3);
-        assert_eq!((defaults.growth_threshold, defaults.drained_threshold), (Bytes::new(900), Bytes::new(2164)));
+        assert_eq!(
+            (defaults.growth_threshold, defaults.drained_threshold),
+            (Bytes::new(900), Bytes::new(2164))
+        );
         let text = |text: &str| Raw::Text(text.to_owned());
         let zero = Tcd::resolve(&path, &[("interval".to_owned(), text("0us"))]).expect_err("refused");
         assert!(zero.to_string().contains("above 0"));

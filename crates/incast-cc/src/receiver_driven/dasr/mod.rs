@@ -251,7 +251,8 @@ impl SenderLaw for Dasr {
         [constants.parameters.values(), Dcqcn::values(&constants.fallback)].concat()
     }
     fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
-        const KEYS: [&str; 6] = ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
+        const KEYS: [&str; 6] =
+            ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
         let values = constants.parameters.values();
         values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
     }

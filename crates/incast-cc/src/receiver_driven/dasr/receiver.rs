@@ -1,6 +1,6 @@
 //! The receiver's half: who sends, and what each one's share is.
 
-use super::{Active, Constants, Counts, Parameters, Advertise};
+use super::{Active, Advertise, Constants, Counts, Parameters};
 use crate::{
     Path,
     receiver_driven::slots::Slots,
@@ -373,7 +373,8 @@ impl ReceiverScheduler for Receiver {
     fn next_timer(&self) -> Time {
         let silence = self.silences.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
         let group = self.groups.iter().map(|group| group.until).min().unwrap_or(Time::MAX);
-        let tells = self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
+        let tells =
+            self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
         let telling = if tells { self.next_telling } else { Time::MAX };
         silence.min(group).min(telling)
     }

@@ -281,7 +281,9 @@ fn parameters_that_contradict_each_other_are_refused() {
     assert!(refused(&[("cutoffs", Raw::Integer(3))]).contains("expected sizes"));
     assert!(refused(&[two, ("priorities", Raw::Integer(2))]).contains("allowed is 1 to 1 of 2"));
     assert!(refused(&[("priorities", Raw::Integer(9))]).contains("1 to 8"));
-    assert!(refused(&[("priorities", Raw::Integer(1)), ("control", text("separate"))]).contains("\"shared\""));
+    assert!(
+        refused(&[("priorities", Raw::Integer(1)), ("control", text("separate"))]).contains("\"shared\"")
+    );
     assert!(refused(&[("overcommitment", Raw::Integer(0))]).contains("at least 1"));
     // One priority serves for all; Polo's evaluation has two active messages and 12 packets.
     let one = constants(&[("priorities", Raw::Integer(1))]);

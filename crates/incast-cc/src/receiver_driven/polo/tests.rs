@@ -351,8 +351,11 @@ fn two_epochs_without_data_mean_loss() {
 
 #[test]
 fn recovery_2_may_choose_one_flow() {
-    let mut world =
-        World::new(&[("recovery2_scope", text("one")), ("unscheduled", text("2KB")), ("recovery2_timeout", text("0ns"))]);
+    let mut world = World::new(&[
+        ("recovery2_scope", text("one")),
+        ("unscheduled", text("2KB")),
+        ("recovery2_timeout", text("0ns")),
+    ]);
     (0..3).for_each(|_| _ = world.open(2));
     world.data(0, 0);
     world.adjoint(0);

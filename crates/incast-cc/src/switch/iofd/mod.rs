@@ -333,8 +333,10 @@ impl SwitchAgent for Iofd {
         sender: &[],
         by_port: false,
     };
-    const CONDITIONS: &'static [Condition] =
-        &[Condition::new("flow_gap", "order", &["local"]), Condition::new("max_reroutes", "order", &["marker"])];
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("flow_gap", "order", &["local"]),
+        Condition::new("max_reroutes", "order", &["marker"]),
+    ];
     const HOLDS: bool = true;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Parameters>, ParameterError> {
