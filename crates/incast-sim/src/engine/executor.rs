@@ -107,27 +107,27 @@ pub struct Reached {
     pub messages: u64,
 }
 
-/// What was seen in a look at all domains.
+/// The result of an inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Nothing that could turn into something as long as nothing happens.
+    /// Nothing to watch: no further inspection until something happens.
     Calm,
-    /// As long as nothing happens, nothing new will be seen before this time.
+    /// No further inspection before this time, as long as nothing happens.
     Busy(Time),
     /// The run must end.
     Stop,
 }
 
-/// Inspector at all domains at fixed simulated times.
+/// Inspects all domains at fixed simulated times.
 pub struct Inspector<'l, D> {
-    /// Time between inspector, above zero.
+    /// Time between inspections, above zero.
     pub every: Time,
-    /// Inspector at the domains in the state of that time, at most one window later. What it sees depends on simulated
-    /// time alone, not on threads or windows.
+    /// Reads the domains in the state of that time, at most one window later. The result depends on simulated time alone,
+    /// not on threads or windows.
     pub inspect: &'l mut Inspect<'l, D>,
 }
 
-/// See [`Inspector::look`].
+/// See [`Inspector::inspect`].
 pub type Inspect<'l, D> = dyn FnMut(Time, &[&D]) -> Finding + 'l;
 
 /// Runs domains to an end.
