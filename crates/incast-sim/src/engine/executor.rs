@@ -34,7 +34,7 @@ pub fn slots(lookahead: Time, longest: Time) -> usize {
     usize::try_from(reach).unwrap_or(MOST_SLOTS).clamp(4, MOST_SLOTS).next_power_of_two()
 }
 
-/// Windows between two inspector at the observer.
+/// Windows between two calls of the observer.
 const OBSERVE_EVERY: u64 = 256;
 
 /// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics
@@ -45,7 +45,7 @@ const LARGE: usize = 512;
 /// than it saves in smaller fabrics.
 const HUGE: usize = 4096;
 
-/// Windows between two divisions of the work at the least. A division inspector at every domain, so it also waits until
+/// Windows between two divisions of the work at the least. A division reads every domain, so it also waits until
 /// as many messages have been handled.
 const BALANCE_EVERY: u64 = 64;
 
@@ -153,7 +153,7 @@ pub(super) struct Shared<'a, D: Domain> {
     divide: [AtomicBool; 2],
     /// Messages handled by each thread, for those who watch.
     messages: Box<[AtomicU64]>,
-    /// Time between inspector at all domains.
+    /// Time between inspections of all domains.
     inspect_every: Option<Time>,
     /// Such a look ends the run.
     inspection_ended: AtomicBool,
@@ -476,7 +476,7 @@ impl<D: Domain> Shared<'_, D> {
         windows
     }
 
-    /// Inspector at all domains at all times from `next` to `until`, between which nothing happens. Returns the time of the
+    /// Inspects all domains at all times from `next` to `until`, between which nothing happens. Returns the time of the
     /// look that ends the run.
     ///
     /// # Safety
