@@ -3,8 +3,11 @@
 CARGO ?= cargo
 OUT ?= results
 TOOLS := target/tools
+# Seconds for each of the four fuzz targets, in `make test` and in `make fuzz`.
+FUZZ_SHORT ?= 6
+FUZZ ?= 300
 
-.PHONY: all demo test test-hosts hosts lint bench validate docs install generate instructions clean
+.PHONY: all demo test test-hosts hosts lint bench fuzz validate docs install generate instructions clean
 
 all: demo
 
@@ -26,6 +29,7 @@ test:
 	$(CARGO) test --locked
 	$(CARGO) run --locked -p incast-engine-models
 	scripts/instruction-gate.sh
+	scripts/fuzz.sh $(FUZZ_SHORT)
 	scripts/report-browser-test.sh
 	$(MAKE) test-hosts
 
@@ -58,10 +62,15 @@ lint:
 	$(CARGO) fmt --all --check
 	rustfmt --check --edition 2024 $$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs
 	$(CARGO) clippy --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p incast-fuzz --locked -- -D warnings
 	scripts/deploy-crates.sh clippy --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
 	RUSTDOCFLAGS="-D warnings" scripts/deploy-crates.sh doc --no-deps --locked --quiet
 	scripts/deny.sh
+
+## Fuzzes the readers of files, five minutes each: scenarios, tables, results, other simulators' files (scripts/fuzz.sh).
+fuzz:
+	scripts/fuzz.sh $(FUZZ)
 
 ## Engine cost on the canonical cases (docs/performance.md).
 bench:
