@@ -7,7 +7,7 @@ TOOLS := target/tools
 FUZZ_SHORT ?= 6
 FUZZ ?= 300
 
-.PHONY: all demo test test-hosts hosts lint bench fuzz validate docs install generate instructions clean
+.PHONY: all demo test test-hosts hosts lint bench fuzz sanitize validate docs install generate instructions clean
 
 all: demo
 
@@ -29,6 +29,7 @@ test:
 	$(CARGO) test --locked
 	$(CARGO) run --locked -p incast-engine-models
 	scripts/instruction-gate.sh
+	scripts/sanitize.sh --short
 	scripts/fuzz.sh $(FUZZ_SHORT)
 	scripts/report-browser-test.sh
 	$(MAKE) test-hosts
@@ -71,6 +72,10 @@ lint:
 ## Fuzzes the readers of files, five minutes each: scenarios, tables, results, other simulators' files (scripts/fuzz.sh).
 fuzz:
 	scripts/fuzz.sh $(FUZZ)
+
+## Tests of the simulator under AddressSanitizer and ThreadSanitizer (docs/unsafe.md).
+sanitize:
+	scripts/sanitize.sh
 
 ## Engine cost on the canonical cases (docs/performance.md).
 bench:
