@@ -72,8 +72,8 @@ pub struct Wire {
     #[serde(with = "Ranged::<0, 1000>")]
     #[schemars(with = "Bytes", extend("default" = "20B"))]
     pub gap: u32,
-    /// What becomes of fractions of transmission times and of the gaps of paced flows. Default: `"exact"`; `"whole-ns"` with
-    /// `profile = "hpcc-lineage"`.
+    /// What becomes of fractions of transmission times and of the gaps of paced flows. Default: `"exact"`; `"whole-ns"`
+    /// with `profile = "hpcc-lineage"`.
     pub rounding: Rounding,
 }
 
@@ -111,8 +111,8 @@ pub enum Ties {
     /// Lower ports first.
     PortOrder,
     /// Lower ports first, and packets that arrive as a transmission ends wait with those that are there before the link
-    /// takes its next packet: the order of simulators with one global list of events, in which an arrival was scheduled a
-    /// link's delay earlier. Otherwise the link takes its next packet before newcomers are seen.
+    /// takes its next packet: the order of simulators with one global list of events, in which an arrival was scheduled
+    /// a link's delay earlier. Otherwise the link takes its next packet before newcomers are seen.
     ArrivalsFirst,
 }
 
@@ -205,7 +205,8 @@ pub enum Ecn {
         /// Threshold.
         at: Size,
     },
-    /// Random early detection: the probability of a mark rises linearly from 0 at `min` to `p` at `max`, and is 1 above.
+    /// Random early detection: the probability of a mark rises linearly from 0 at `min` to `p` at `max`, and is 1
+    /// above.
     Red {
         /// Lower threshold.
         min: Size,
@@ -270,9 +271,11 @@ pub enum LoadBalancing {
     Ecmp,
     /// Each packet draws a port.
     Spray,
-    /// The sender chooses: see [`Pinned`](crate::routing::Pinned). Flows that are not pinned choose by a hash, once for all switches.
+    /// The sender chooses: see [`Pinned`](crate::routing::Pinned). Flows that are not pinned choose by a hash, once for
+    /// all switches.
     SourceRouted,
-    /// The sender chooses for each packet: per-packet spraying over a permutation of all paths, drawn anew each round. Control packets take any path.
+    /// The sender chooses for each packet: per-packet spraying over a permutation of all paths, drawn anew each round.
+    /// Control packets take any path.
     SprayPermutation,
 }
 
@@ -285,11 +288,13 @@ pub struct SwitchConfig {
     pub ecn: Ecn,
     /// When marking looks.
     pub mark_at: MarkAt,
-    /// Queues of each port, 1 to 8: strict priorities, of which 0 is the highest, or with virtual channels so many for each of them.
+    /// Queues of each port, 1 to 8: strict priorities, of which 0 is the highest, or with virtual channels so many for
+    /// each of them.
     pub priorities: u8,
     /// Which queue of a port sends next; other than strict not together with virtual channels or a weight of headers.
     pub scheduler: Scheduling,
-    /// Virtual channels of each priority: queues that flow control pauses apart. Classes have [`Self::class_priorities`].
+    /// Virtual channels of each priority: queues that flow control pauses apart. Classes have
+    /// [`Self::class_priorities`].
     pub virtual_channels: u8,
     /// Choice among equal-cost ports.
     pub load_balancing: LoadBalancing,
@@ -305,25 +310,25 @@ pub struct SwitchConfig {
     pub credits: Option<Credits>,
 }
 
-/// Credit-based flow control, as InfiniBand has it (IBA volume 1, section 7.9). Each priority is a virtual lane: a packet is
-/// sent only if the other end of the link has advertised room for it.
+/// Credit-based flow control, as InfiniBand has it (IBA volume 1, section 7.9). Each priority is a virtual lane: a
+/// packet is sent only if the other end of the link has advertised room for it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Credits {
-    /// Memory of each port and virtual lane, of switches and hosts, in whole blocks of 64 bytes. Default: a link is never idle
-    /// for lack of credits; `incast check` says how much that is.
+    /// Memory of each port and virtual lane, of switches and hosts, in whole blocks of 64 bytes. Default: a link is
+    /// never idle for lack of credits; `incast check` says how much that is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
-    /// So much that has become free is advertised together; less where the sender knows of too little for a full packet.
-    /// Default: a quarter of `buffer`.
+    /// So much that has become free is advertised together; less where the sender knows of too little for a full
+    /// packet. Default: a quarter of `buffer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update: Option<Bytes>,
     /// Size of a flow control packet.
     #[serde(with = "Ranged::<1, 9216>")]
     #[schemars(with = "Bytes")]
     pub frame: u16,
-    /// On links that lose packets: a sender without credits requests them after this time. Default: 65,536 symbol times of a
-    /// link of four lanes, 21us at 100Gbps.
+    /// On links that lose packets: a sender without credits requests them after this time. Default: 65,536 symbol times
+    /// of a link of four lanes, 21us at 100Gbps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh: Option<Time>,
     /// Ports that all wait for each other in a cycle for so long end the run as a deadlock.
@@ -338,7 +343,8 @@ impl Default for Credits {
     }
 }
 
-/// Priority flow control (IEEE 802.1Qbb): a switch asks a neighbour to pause before it has no more room for its packets.
+/// Priority flow control (IEEE 802.1Qbb): a switch asks a neighbour to pause before it has no more room for its
+/// packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pfc {
     /// When a neighbour is paused.
@@ -401,7 +407,8 @@ pub enum Threshold {
 /// How much of the free memory one ingress may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Alpha {
-    /// As in HPCC's simulator: 1/8 at the hosts' rate and below, twice as much for each doubling of the rate, at most 1.
+    /// As in HPCC's simulator: 1/8 at the hosts' rate and below, twice as much for each doubling of the rate, at most
+    /// 1.
     #[default]
     ByRate,
     /// The same for all ports, in units of 2^-20.
@@ -542,7 +549,8 @@ pub struct HostConfig {
     pub mtu: u32,
     /// Smallest retransmission timeout.
     pub rto_min: Time,
-    /// An acknowledgement for each n-th packet; 1 for every packet. Marks, gaps and the last packet are acknowledged at once.
+    /// An acknowledgement for each n-th packet; 1 for every packet. Marks, gaps and the last packet are acknowledged at
+    /// once.
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this.
     pub ack_delay: Time,
@@ -560,13 +568,15 @@ pub struct HostConfig {
     pub notification_delay: Time,
     /// Acknowledgements and other control packets go before data; otherwise they take turns with it.
     pub control_first: bool,
-    /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the highest arrival).
+    /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the
+    /// highest arrival).
     pub reordering: u32,
     /// Receiver-driven schedulers; each host gets a copy of each. Classes name theirs.
     pub schedulers: Vec<Scheduler>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
-    /// With [`LoadBalancing::SprayPermutation`]: ways with outlying numbers of trimmed or lost packets are left out for a while.
+    /// With [`LoadBalancing::SprayPermutation`]: ways with outlying numbers of trimmed or lost packets are left out for
+    /// a while.
     pub path_penalty: bool,
 }
 

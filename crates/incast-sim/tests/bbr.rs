@@ -1,10 +1,10 @@
-//! BBR through a simulated fabric: the link is full without a queue if a flow is alone, with one of about a BDP if there are
-//! several, and at the price of losses if the buffer is small.
+//! BBR through a simulated fabric: the link is full without a queue if a flow is alone, with one of about a BDP if
+//! there are several, and at the price of losses if the buffer is small.
 //!
-//! Theory: N. Cardwell et al., ACM Queue 2016, figures 1 and 3 to 6. Alone, a flow keeps one BDP in flight and drains what its probes
-//! queue. Several flows overestimate their bandwidths, which are maxima over a time in which each has had its turn at probing, so
-//! that their windows of two BDPs decide, and one BDP of them is queued (M. Hock, R. Bless, M. Zitterbart, "Experimental Evaluation
-//! of BBR Congestion Control", ICNP 2017, section III).
+//! Theory: N. Cardwell et al., ACM Queue 2016, figures 1 and 3 to 6. Alone, a flow keeps one BDP in flight and drains
+//! what its probes queue. Several flows overestimate their bandwidths, which are maxima over a time in which each has
+//! had its turn at probing, so that their windows of two BDPs decide, and one BDP of them is queued (M. Hock, R. Bless,
+//! M. Zitterbart, "Experimental Evaluation of BBR Congestion Control", ICNP 2017, section III).
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Credit-based flow control at work: when a packet may go, what that costs, what it protects, and what becomes of credits when links
-//! lose packets, fail and come back.
+//! Credit-based flow control at work: when a packet may go, what that costs, what it protects, and what becomes of
+//! credits when links lose packets, fail and come back.
 //!
 //! `PROPTEST_CASES` sets the number of random fabrics.
 
@@ -54,7 +54,8 @@ fn a_packet_waits_for_its_credits_to_the_picosecond() {
     let first = full + delay + word + delay;
     assert_eq!(edges(&outcome, 0, EventKind::Pause)[0], full);
     assert_eq!(edges(&outcome, 0, EventKind::Resume)[0], first);
-    // With the second word an acknowledgement may be on the way. The third packet is the last, and nothing waits any more.
+    // With the second word an acknowledgement may be on the way. The third packet is the last, and nothing waits any
+    // more.
     let second = edges(&outcome, 0, EventKind::Resume)[1] - first;
     let ack = Time::from_ps((82 + 20) * 80);
     assert!((first..=first + ack + ack).contains(&second), "{second}");

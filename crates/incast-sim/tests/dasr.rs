@@ -86,14 +86,15 @@ fn assigned_to(outcome: &Outcome, source: u32, time: Time) -> f64 {
     rates.iter().find(|(other, _)| *other == source).expect("it sends").1
 }
 
-/// One RTT after the last of them has its first acknowledgement, n senders that join at once are assigned C/n to 1%; and so are those
-/// that are left, one RTT after any of them leaves.
+/// One RTT after the last of them has its first acknowledgement, n senders that join at once are assigned C/n to 1%;
+/// and so are those that are left, one RTT after any of them leaves.
 #[test]
 fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
     for (senders, alone) in [(2u32, 2), (4, 4), (8, 8), (16, 16), (64, 60)] {
         let mut config = dasr(star(senders + 1), &[]);
         let rtt = base_rtt(&config);
-        // Each leaves at another time, RTTs apart; the queue of the first RTT may bring the last packets of two together.
+        // Each leaves at another time, RTTs apart; the queue of the first RTT may bring the last packets of two
+        // together.
         let bytes = |sender: u32| 400_000 + 60_000 * u64::from(sender + u32::from(sender == senders));
         config.flows = (1..=senders).map(|source| flow(source, 0, bytes(source))).collect();
         let ((packet, _), telling) = (frames(&config), telling(&config, senders));
@@ -138,7 +139,8 @@ fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
         println!("{senders} senders: joined at {joined}, RTT {rtt}, {checked} checks");
         assert_eq!(checked, alone, "{senders} senders");
 
-        // From its own first acknowledgement: that tells of those that have come, and the first packets of the others take their time.
+        // From its own first acknowledgement: that tells of those that have come, and the first packets of the others
+        // take their time.
         let mut order: Vec<(Time, u32)> = heard.iter().map(|(source, time)| (*time, *source)).collect();
         order.sort_unstable();
         for (before, (first, source)) in order.iter().enumerate() {
@@ -198,8 +200,8 @@ fn one_that_joins_later_has_its_share_within_an_rtt_and_so_have_the_others() {
     }
 }
 
-/// Two of 66 leave within an RTT: those that are left hear of the second one when telling of the first has taken no more than its
-/// part of the link.
+/// Two of 66 leave within an RTT: those that are left hear of the second one when telling of the first has taken no
+/// more than its part of the link.
 #[test]
 fn of_a_second_change_soon_after_the_first_all_hear_within_the_bound_of_telling() {
     const LEFT: u32 = 64;
@@ -241,7 +243,8 @@ fn of_a_second_change_soon_after_the_first_all_hear_within_the_bound_of_telling(
     assert!(time - second > rtt);
 }
 
-/// Literally, by acknowledgements alone: then it takes as long as the next one, which for n senders comes n packets later.
+/// Literally, by acknowledgements alone: then it takes as long as the next one, which for n senders comes n packets
+/// later.
 #[test]
 fn by_acknowledgements_alone_the_next_one_tells() {
     let mut config = dasr(star(17), &[("advertise", text("acks"))]);

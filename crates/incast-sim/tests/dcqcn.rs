@@ -103,8 +103,8 @@ fn recovery_halves_the_gap_five_times() {
     }
 }
 
-/// The receiver sends at most one notification for a flow in `cnp_interval`, and where everything is marked, one as soon as
-/// it may.
+/// The receiver sends at most one notification for a flow in `cnp_interval`, and where everything is marked, one as
+/// soon as it may.
 #[test]
 fn notifications_are_as_far_apart_as_they_should_be() {
     for interval in [50.0, 500.0] {

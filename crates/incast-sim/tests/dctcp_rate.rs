@@ -1,5 +1,5 @@
-//! DCTCP with a rate through a simulated fabric: the queue at the marking threshold, equal shares, and rates that do not
-//! re-time a packet.
+//! DCTCP with a rate through a simulated fabric: the queue at the marking threshold, equal shares, and rates that do
+//! not re-time a packet.
 
 mod common;
 

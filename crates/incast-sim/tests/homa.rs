@@ -263,8 +263,8 @@ fn overcommitment_saves_bandwidth() {
 
 #[test]
 fn a_busy_sender_says_so_and_is_not_asked_again_and_again() {
-    // A shorter message keeps the sender of a long one busy for more than two timeouts. The receiver asks, hears BUSY, and
-    // has patience for another timeout, though it would ask again after 10 us.
+    // A shorter message keeps the sender of a long one busy for more than two timeouts. The receiver asks, hears BUSY,
+    // and has patience for another timeout, though it would ask again after 10 us.
     let parameters = [
         ("resend_timeout", text("100us")),
         ("resend_interval", text("10us")),
@@ -363,8 +363,8 @@ fn spraying_changes_no_promise() {
     assert_eq!(outcome.flows.iter().map(|record| record.retransmitted_bytes).sum::<u64>(), 0);
 }
 
-/// 500 senders, 100 KB each, 1 Gbit/s: what is sent blindly is lost by the hundred, and is asked for again while it still
-/// waits. With a packet each, as messages of an incast have it, far less is lost.
+/// 500 senders, 100 KB each, 1 Gbit/s: what is sent blindly is lost by the hundred, and is asked for again while it
+/// still waits. With a packet each, as messages of an incast have it, far less is lost.
 #[test]
 fn a_large_incast_completes() {
     let run = |incast_control: &str| {
@@ -386,7 +386,8 @@ fn a_large_incast_completes() {
     assert!(off.0 > 0.5 && marked.0 > 0.5 && 4 * marked.1 < off.1, "{off:?} {marked:?}");
 }
 
-/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the other's.
+/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the
+/// other's.
 #[test]
 fn hosts_of_several_rates_understand_each_other() {
     let mut config = homa(common::two_rates(), &[]);

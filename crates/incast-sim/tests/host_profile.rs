@@ -1,4 +1,5 @@
-//! What hosts do on request as Linux does it: acknowledgements of several packets, flags in place of counts, ticks, handshakes.
+//! What hosts do on request as Linux does it: acknowledgements of several packets, flags in place of counts, ticks,
+//! handshakes.
 
 mod common;
 

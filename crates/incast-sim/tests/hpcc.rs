@@ -1,8 +1,8 @@
 //! HPCC through a simulated fabric: a link used to its target with almost no queue, shares that become equal, an incast
 //! whose queue is gone after a few round trips.
 //!
-//! Theory: Y. Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, sections 3.2 and 3.3: overload is answered in one
-//! round trip; N flows keep an empty queue while N W_AI is below (1 - eta) of the BDP.
+//! Theory: Y. Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, sections 3.2 and 3.3: overload is
+//! answered in one round trip; N flows keep an empty queue while N W_AI is below (1 - eta) of the BDP.
 
 mod common;
 
@@ -80,8 +80,8 @@ fn the_link_is_used_to_the_target_with_almost_no_queue() {
     }
 }
 
-/// An incast of 16: the first windows are a burst of 15 BDPs, which no law can prevent; two round trips later the queue shrinks, and
-/// it is never longer again.
+/// An incast of 16: the first windows are a burst of 15 BDPs, which no law can prevent; two round trips later the queue
+/// shrinks, and it is never longer again.
 #[test]
 fn an_incast_is_drained_within_round_trips() {
     let senders = 16;
@@ -107,8 +107,8 @@ fn an_incast_is_drained_within_round_trips() {
     assert!(last.as_secs_f64() < 1.1 * ideal, "{last}");
 }
 
-/// Three flows share the link when a fourth starts, at the NIC's rate. One reaction later all are cut by one factor, which
-/// keeps ratios of about 1 : 1 : 1 : 3 (a Jain index of 0.75); only the additive increase takes them away.
+/// Three flows share the link when a fourth starts, at the NIC's rate. One reaction later all are cut by one factor,
+/// which keeps ratios of about 1 : 1 : 1 : 3 (a Jain index of 0.75); only the additive increase takes them away.
 #[test]
 fn shares_become_equal_through_the_additive_increase_alone() {
     let run = |increase: &str| {
@@ -181,8 +181,8 @@ fn the_slowest_of_many_hops_is_found() {
     }
 }
 
-/// Sizes with telemetry are those of the law's format, in the ideal too: a flow alone that ends with its first window takes exactly
-/// that long.
+/// Sizes with telemetry are those of the law's format, in the ideal too: a flow alone that ends with its first window
+/// takes exactly that long.
 #[test]
 fn a_short_flow_alone_takes_the_ideal_time() {
     for bytes in [1, 1_000, 20_500, 60_000] {

@@ -1,4 +1,5 @@
-//! InfiniBand's congestion control on a fabric with credits: what it marks, what it does for victims, and that nothing is lost.
+//! InfiniBand's congestion control on a fabric with credits: what it marks, what it does for victims, and that nothing
+//! is lost.
 
 mod common;
 
@@ -87,8 +88,8 @@ fn without_marks_sources_stay_at_line_rate() {
     assert!(outcome.rates.iter().all(|sample| sample.assigned_bps == Rate::from_gbps(100).bps()));
 }
 
-/// Two switches: the culprits on the left send to a host for which there is more than its link carries, and the victim, which goes to
-/// another host, shares the link between the switches with them. That link could carry all.
+/// Two switches: the culprits on the left send to a host for which there is more than its link carries, and the victim,
+/// which goes to another host, shares the link between the switches with them. That link could carry all.
 fn spreading() -> (Topology, Vec<FlowSpec>) {
     let link = link(100, Time::from_us(1));
     let topology =
@@ -122,7 +123,8 @@ fn a_victim_gets_more_where_culprits_are_throttled() {
     let (victim, culprits, _, without) = goodput(&[], None);
     println!("without: victim {victim:.1}, culprits {culprits:.1} Gbit/s");
     assert!(without.totals.pauses > 1_000);
-    // Its packets go in turn with those of two culprits, which get a sixth of the congested port each, or a third together.
+    // Its packets go in turn with those of two culprits, which get a sixth of the congested port each, or a third
+    // together.
     assert!(victim < 40.0, "{victim}");
     for (name, law, switch) in [
         ("linear", vec![], vec![]),
@@ -140,8 +142,8 @@ fn a_victim_gets_more_where_culprits_are_throttled() {
     }
 }
 
-/// Victim_Mask 0: packets that leave the left switch while it misses credits are not marked, though its queue is long; with Victim_Mask
-/// 1 all are.
+/// Victim_Mask 0: packets that leave the left switch while it misses credits are not marked, though its queue is long;
+/// with Victim_Mask 1 all are.
 #[test]
 fn packets_behind_missing_credits_are_marked_by_the_mask_alone() {
     let fecn = |mask: bool, credits: &str| {

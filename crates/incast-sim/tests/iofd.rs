@@ -1,7 +1,8 @@
 //! In-order flow deflection at work: no packet of a flow overtakes another, whatever waits where; and virtual channels.
 //!
-//! Order is looked at twice: receivers count packets that come after later ones, and the packets that leave the last switches are
-//! compared with the order in which their senders' NICs began to send them. The second holds where packets are lost and sent again, too.
+//! Order is looked at twice: receivers count packets that come after later ones, and the packets that leave the last
+//! switches are compared with the order in which their senders' NICs began to send them. The second holds where packets
+//! are lost and sent again, too.
 
 mod common;
 
@@ -71,8 +72,8 @@ impl Lots {
     }
 }
 
-/// Random congestion: flows of random sizes between random hosts, with now and then several to one, until `packets` are to be
-/// delivered. Senders do not slow down.
+/// Random congestion: flows of random sizes between random hosts, with now and then several to one, until `packets` are
+/// to be delivered. Senders do not slow down.
 fn random(topology: Topology, law: &str, packets: u64, gap_ns: u64, seed: u64) -> Config {
     let hosts = u64::from(topology.hosts);
     let parameters: &[(&str, Raw)] = if law == "constant-window" { &[("window", text("1GB"))] } else { &[] };
@@ -193,7 +194,8 @@ fn no_packet_overtakes_another_where_nothing_is_lost() {
     assert_eq!(all.deflections[3..], [0; 13]);
 }
 
-/// A million packets where full queues drop some: these leave gaps, and what is sent again comes in the order it was sent in.
+/// A million packets where full queues drop some: these leave gaps, and what is sent again comes in the order it was
+/// sent in.
 #[test]
 fn no_packet_overtakes_another_where_packets_are_dropped() {
     let (mut all, mut drops) = (Seen::default(), 0);
@@ -216,9 +218,9 @@ fn no_packet_overtakes_another_where_packets_are_dropped() {
     assert!(drops > 10_000 && all.deflections[1] > 100_000, "{drops} {all:?}");
 }
 
-/// The rule that looks at its own switch alone does not keep order, with pauses or without: the checks above could fail. A flow that
-/// moves only after 2 us in which none of its packets came may be lucky, as the ways of an idle fabric do not differ at all and queues
-/// are short; pauses outlast that.
+/// The rule that looks at its own switch alone does not keep order, with pauses or without: the checks above could
+/// fail. A flow that moves only after 2 us in which none of its packets came may be lucky, as the ways of an idle
+/// fabric do not differ at all and queues are short; pauses outlast that.
 #[test]
 fn what_a_switch_sees_is_not_enough() {
     let overtaken = |guard: &str, lossless: bool| {
@@ -266,8 +268,8 @@ fn lost_markers_and_answers_are_said_again() {
     }
 }
 
-/// Cables go down and come up while flows are held: everything is delivered, every byte is accounted for, and results do not depend on
-/// threads. New routes may let packets overtake others, as they do without deflection.
+/// Cables go down and come up while flows are held: everything is delivered, every byte is accounted for, and results
+/// do not depend on threads. New routes may let packets overtake others, as they do without deflection.
 #[test]
 fn routes_change_under_way() {
     let with = |threads, lossless: bool| {
@@ -294,7 +296,8 @@ fn routes_change_under_way() {
     }
 }
 
-/// The cable between one leaf and a spine goes down and comes up, again and again: flows between other leaves stay in order.
+/// The cable between one leaf and a spine goes down and comes up, again and again: flows between other leaves stay in
+/// order.
 #[test]
 fn flows_with_the_same_routes_stay_in_order_when_others_change() {
     let topology = leaves();
@@ -398,8 +401,8 @@ fn who_never_deflects_changes_nothing() {
 
 // ---- Use ---------------------------------------------------------------------------------------------------
 
-/// Two flows whose hashes collide on one of two spines have half of its rate each; one of them takes the other spine, and both have all
-/// of a link.
+/// Two flows whose hashes collide on one of two spines have half of its rate each; one of them takes the other spine,
+/// and both have all of a link.
 #[test]
 fn a_collision_of_hashes_is_undone() {
     let link = link(100, Time::from_us(1));

@@ -72,7 +72,8 @@ struct Rest {
     /// 0: shared; 1: by port; 2: without limit.
     buffer: u8,
     spray: bool,
-    /// Flows are deflected, perhaps to longer ways; then there are virtual channels where there is more than one priority.
+    /// Flows are deflected, perhaps to longer ways; then there are virtual channels where there is more than one
+    /// priority.
     deflect: Option<bool>,
     seed: u64,
 }
@@ -257,8 +258,8 @@ fn less_headroom_than_needed_is_too_little() {
     assert!(with(Headroom::RateTimesDelay(2.0), false).totals.lossless_drops > 0);
 }
 
-/// Memory and headroom that are too small, which only a run that is not strict may have: packets are dropped, but nobody
-/// stays paused by a switch that holds nothing of his.
+/// Memory and headroom that are too small, which only a run that is not strict may have: packets are dropped, but
+/// nobody stays paused by a switch that holds nothing of his.
 #[test]
 fn who_is_paused_holds_something() {
     let cases = CASES / 4;
@@ -290,8 +291,8 @@ fn who_is_paused_holds_something() {
     assert!(dropped >= cases / 4, "{dropped} of {cases} fabrics dropped anything");
 }
 
-/// A refresh that waits for the link is still due when another priority, for a moment, wanted to pause as well: found by
-/// the test above all others in one of 15,000 fabrics.
+/// A refresh that waits for the link is still due when another priority, for a moment, wanted to pause as well: found
+/// by the test above all others in one of 15,000 fabrics.
 #[test]
 fn a_refresh_that_waits_is_not_forgotten() {
     let link = Link { rate: Rate::from_gbps(25), delay: Time::from_ps(1), loss: 0.0 };

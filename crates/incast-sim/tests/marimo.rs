@@ -71,9 +71,9 @@ fn utilisation_and_queue(outcome: &Outcome, payload: u32, from: Time) -> (f64, f
     (bits / (last.time - first.time).as_secs_f64() / BOTTLENECK, longest as f64 / frame)
 }
 
-/// The specification wants 98% and K + 2 packets. The literal rule misses both: the share of an epoch was decided a round
-/// trip earlier, so that one decrease is followed by a second for the same queue. Waiting for the effect mends the first;
-/// what it takes to notice (two epochs, the window growing meanwhile) is the rest of the queue.
+/// The specification wants 98% and K + 2 packets. The literal rule misses both: the share of an epoch was decided a
+/// round trip earlier, so that one decrease is followed by a second for the same queue. Waiting for the effect mends
+/// the first; what it takes to notice (two epochs, the window growing meanwhile) is the rest of the queue.
 #[test]
 fn one_flow_fills_the_link_and_keeps_the_queue_near_the_threshold() {
     let payload = 1410;
@@ -98,8 +98,8 @@ fn one_flow_fills_the_link_and_keeps_the_queue_near_the_threshold() {
 }
 
 /// Base round trips until Jain's index of the two windows first reaches each level; the second flow joins with one
-/// packet while the first has the whole link. In step, two flows share marks as their packets happen to meet, so this is
-/// the median over joins at different moments of a round trip.
+/// packet while the first has the whole link. In step, two flows share marks as their packets happen to meet, so this
+/// is the median over joins at different moments of a round trip.
 fn round_trips_to_fairness(payload: u32, given: &[(&str, Raw)], levels: [f64; 3]) -> [f64; 3] {
     const ROUNDS: usize = 600;
     const JOINS: usize = 15;
@@ -133,9 +133,9 @@ fn round_trips_to_fairness(payload: u32, given: &[(&str, Raw)], levels: [f64; 3]
 
 const LEVELS: [f64; 3] = [0.9, 0.95, 0.99];
 
-/// The fluid model of docs/marimo.md gives 81, 38 and 20 round trips to J >= 0.95. Its round trips include the queue, K here.
-/// It is smooth and sees the queue of the moment; packets come in whole numbers and signals late, which counts for more
-/// where a window has few packets.
+/// The fluid model of docs/marimo.md gives 81, 38 and 20 round trips to J >= 0.95. Its round trips include the queue, K
+/// here. It is smooth and sees the queue of the moment; packets come in whole numbers and signals late, which counts
+/// for more where a window has few packets.
 #[test]
 fn two_flows_take_as_long_to_share_as_the_fluid_model_says() {
     for (payload, fluid, tolerance) in [(1410, 81.0, 0.25), (4006, 38.0, 0.25), (8910, 20.0, 0.6)] {

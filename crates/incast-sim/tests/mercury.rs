@@ -31,7 +31,8 @@ fn chain() -> Topology {
     parse(&text).expect("a good file")
 }
 
-/// A class under the law, with what the agent sets unless `given` says otherwise; acknowledgements and notifications go first.
+/// A class under the law, with what the agent sets unless `given` says otherwise; acknowledgements and notifications go
+/// first.
 fn class(topology: &Topology, law: &str, agent: &AgentParameters, given: &[(&str, Raw)]) -> ClassConfig {
     let known = info(law).parameters;
     let pairs = agent.info().map_or(&[][..], |info| info.sender);
@@ -77,7 +78,8 @@ fn fabric(
     config
 }
 
-/// Figure 3: F1 from H1 to R1 is flow 0, F2 from H2 to R2 is flow 1; from 3 ms to 3.5 ms eight hosts send 50 KB each to R2, again and again.
+/// Figure 3: F1 from H1 to R1 is flow 0, F2 from H2 to R2 is flow 1; from 3 ms to 3.5 ms eight hosts send 50 KB each to
+/// R2, again and again.
 fn victim_and_culprit(law: &str, agent: Option<&[(&str, &str)]>, given: &[(&str, Raw)], xoff: u64) -> Config {
     let mut config = fabric(chain(), law, agent, given, xoff);
     config.flows = vec![flow(0, 2, 1 << 40), flow(1, 3, 1 << 40)];
@@ -114,7 +116,8 @@ fn least(outcome: &Outcome, source: u32) -> f64 {
 const XOFF: u64 = 320_000;
 const LOW: u64 = 40_000;
 
-/// What the paper's figure 9 is about. With its xoff nothing pauses in time (`docs/mercury.md`): the state is put to the test at a lower one.
+/// What the paper's figure 9 is about. With its xoff nothing pauses in time (`docs/mercury.md`): the state is put to
+/// the test at a lower one.
 #[test]
 fn the_victim_keeps_its_rate_and_the_culprit_does_not() {
     for law in ["dcqcn", "timely"] {
@@ -146,9 +149,10 @@ fn the_papers_bursts_pause_nothing() {
     }
 }
 
-/// Back to back they do, where nothing limits what is in flight: the pause of S2 goes on to S1. That they do not with Mercury is the effect
-/// of the cap of C x baseRTT that comes with it, with which F2 alone does not fill the ingress: the cap without the agent does the same. What
-/// detection does is in [`the_victim_keeps_its_rate_and_the_culprit_does_not`], at an Xoff that the cap does not reach.
+/// Back to back they do, where nothing limits what is in flight: the pause of S2 goes on to S1. That they do not with
+/// Mercury is the effect of the cap of C x baseRTT that comes with it, with which F2 alone does not fill the ingress:
+/// the cap without the agent does the same. What detection does is in
+/// [`the_victim_keeps_its_rate_and_the_culprit_does_not`], at an Xoff that the cap does not reach.
 #[test]
 fn bursts_back_to_back_spread_pauses_unless_a_window_is_the_cap() {
     let cap = [("in_flight", text("bdp"))];
@@ -262,7 +266,8 @@ fn seen(outcome: &Outcome) -> Vec<(Time, At)> {
     seen
 }
 
-/// Where no grant ends, what is in flight never grows beyond the smallest one; where the first increase ends it, not before that.
+/// Where no grant ends, what is in flight never grows beyond the smallest one; where the first increase ends it, not
+/// before that.
 #[test]
 fn what_is_in_flight_does_not_grow_above_a_granted_window() {
     for law in ["dcqcn", "timely", "hpcc", "dctcp-rate"] {

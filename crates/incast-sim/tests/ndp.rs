@@ -60,7 +60,8 @@ fn an_incast_fills_the_receivers_link() {
     let totals = &outcome.totals;
     assert!(totals.trims > 2_000 && totals.drops == 0, "{totals:?}");
     assert_eq!(outcome.flows.iter().map(|record| record.timeouts).sum::<u32>(), 0);
-    // PULLs go to all in turn: those near the receiver end before the others by what of their first window was not trimmed.
+    // PULLs go to all in turn: those near the receiver end before the others by what of their first window was not
+    // trimmed.
     let first = outcome.flows.iter().map(took).min().expect("flows");
     assert!(first > last.mul_f64(0.7), "{first} to {last}");
 }

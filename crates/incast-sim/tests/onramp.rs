@@ -86,8 +86,8 @@ fn it_holds_under_every_law_and_every_flow_ends_in_order() {
                 let outcome = common::run(config);
                 let what = format!("{}, {scope}, {reports}, {rtt}", law.name);
                 delivered(&outcome);
-                // Receivers that hand out tokens keep queues short themselves; their packets have several priorities, and are
-                // asked for again if they are only held.
+                // Receivers that hand out tokens keep queues short themselves; their packets have several priorities,
+                // and are asked for again if they are only held.
                 let is_driven = matches!(law.name, "homa" | "ndp" | "phost" | "polo");
                 let in_order = outcome.flows.iter().all(|flow| flow.reordered_packets == 0);
                 assert!(is_driven || in_order, "{what}");
@@ -186,8 +186,8 @@ fn a_link_that_goes_down_under_held_packets_keeps_nobody() {
 
 #[test]
 fn a_timeout_comes_although_packets_are_held() {
-    // Go-back-N without a window, slowly enough for every packet to be held: when what is sent again is lost again, nobody asks for it
-    // once more, and only the timeout helps. At 2% that happens often in so long a flow.
+    // Go-back-N without a window, slowly enough for every packet to be held: when what is sent again is lost again,
+    // nobody asks for it once more, and only the timeout helps. At 2% that happens often in so long a flow.
     let mut config = config(star(3), "constant-rate", &[("rate", text("60Gbps"))]);
     config.classes[0].recovery = Recovery::GoBackN;
     config.topology.cables[0].link.loss = 0.02;

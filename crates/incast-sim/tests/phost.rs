@@ -126,8 +126,8 @@ fn the_tokens_of_a_sender_that_does_not_use_them_go_to_others() {
 #[test]
 fn the_shortest_flow_gets_the_tokens_or_all_get_the_same() {
     let took_of = |scheduling: &str| {
-        // Few free tokens: with a BDP of each flow a queue of three stays at the receiver's port, and every flow's tokens run
-        // ahead of its data by more than the window, one after the other.
+        // Few free tokens: with a BDP of each flow a queue of three stays at the receiver's port, and every flow's
+        // tokens run ahead of its data by more than the window, one after the other.
         let parameters = [("scheduling", text(scheduling)), ("free_tokens", text("4096B"))];
         let mut config = phost(star(5), &parameters);
         config.flows = (1..5).map(|source| flow(source, 0, 1_000_000 * u64::from(source))).collect();
@@ -299,11 +299,13 @@ fn who_was_heard_of_is_not_announced_again() {
     let is_rts = |record: &&PacketRecord| record.packet.kind == Kind::Signal && record.node < 41;
     let sent = outcome.packets.iter().filter(is_rts);
     let sent = sent.filter(|record| matches!(record.step, Step::Sent { .. })).count();
-    // One, those before the first token, and those while the last packets wait in the queue. Each token gap would have one more.
+    // One, those before the first token, and those while the last packets wait in the queue. Each token gap would have
+    // one more.
     assert!((40..240).contains(&sent), "{sent} for 40 flows");
 }
 
-/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the other's.
+/// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the
+/// other's.
 #[test]
 fn hosts_of_several_rates_understand_each_other() {
     let mut config = phost(common::two_rates(), &[]);

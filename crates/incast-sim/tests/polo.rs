@@ -93,7 +93,8 @@ fn without_one_mechanism_every_flow_completes() {
     }
 }
 
-/// The trap: with an adjoint packet of each flow always on its way at strict priority, fifty flows leave nothing for data.
+/// The trap: with an adjoint packet of each flow always on its way at strict priority, fifty flows leave nothing for
+/// data.
 #[test]
 fn adjoint_packets_of_all_flows_starve_data() {
     let share = |scope| {
@@ -151,7 +152,8 @@ fn the_queue_stays_about_the_threshold() {
     }
 }
 
-/// A sender's own link does not mark: D would rise for as long as one sender fills it, and the next one would find it so.
+/// A sender's own link does not mark: D would rise for as long as one sender fills it, and the next one would find it
+/// so.
 #[test]
 fn a_bound_on_d_spares_those_who_join() {
     let join = |most| {
@@ -200,8 +202,9 @@ fn alone_a_flow_takes_its_ideal_time() {
     }
 }
 
-/// How much longer a flow of 60 packets takes in us if the sender's link is down for a moment, for each of 60 moments 1 us apart:
-/// packets take 12.16 us, so that one in each direction is lost at most, data, driving, adjoint or acknowledge packet.
+/// How much longer a flow of 60 packets takes in us if the sender's link is down for a moment, for each of 60 moments 1
+/// us apart: packets take 12.16 us, so that one in each direction is lost at most, data, driving, adjoint or
+/// acknowledge packet.
 fn interrupted(given: &[(&str, Raw)]) -> Vec<f64> {
     let run = |moment: Option<u64>| {
         let mut config = incast(1, 60 * u64::from(PAYLOAD), given);
@@ -219,8 +222,9 @@ fn interrupted(given: &[(&str, Raw)]) -> Vec<f64> {
     longer
 }
 
-/// A gap costs no more than the packet itself and what waits; what leaves no gap waits for recovery 2, as does all without
-/// recovery 1; and if the ping-pong is broken too, for the sender's timeout, which is 1 ms after its last adjoint packet.
+/// A gap costs no more than the packet itself and what waits; what leaves no gap waits for recovery 2, as does all
+/// without recovery 1; and if the ping-pong is broken too, for the sender's timeout, which is 1 ms after its last
+/// adjoint packet.
 #[test]
 fn losses_are_repaired_in_round_trips_unless_the_ping_pong_is_broken() {
     let (all, without) = (interrupted(&[]), interrupted(&[("recovery1", Raw::Flag(false))]));
@@ -252,7 +256,8 @@ fn threads_change_nothing_under_any_reading() {
     }
 }
 
-/// Flows of four sizes among racks, with more to come than the core carries at times: the mean slowdown of those of 20 KB.
+/// Flows of four sizes among racks, with more to come than the core carries at times: the mean slowdown of those of 20
+/// KB.
 fn racks(given: &[(&str, Raw)]) -> f64 {
     let link = link(Time::from_us(2), 0.0);
     let topology =

@@ -1,5 +1,5 @@
-//! What every receiver-driven law must do besides its protocol: pace by its own host's link, go along with flow control, and
-//! forget flows that were given up.
+//! What every receiver-driven law must do besides its protocol: pace by its own host's link, go along with flow
+//! control, and forget flows that were given up.
 
 mod common;
 
@@ -52,7 +52,8 @@ fn a_slow_host_paces_by_its_own_link() {
     }
 }
 
-/// The NIC asks for the permission of the priority that a packet has, be it the law that decides about it or the receiver.
+/// The NIC asks for the permission of the priority that a packet has, be it the law that decides about it or the
+/// receiver.
 #[test]
 fn under_flow_control_nothing_is_lost() {
     for law in LAWS {
@@ -78,7 +79,8 @@ fn under_flow_control_nothing_is_lost() {
     }
 }
 
-/// A word that a flow is given up overtakes the flow's own packets, which wait for the receiver's link: nobody goes on with it.
+/// A word that a flow is given up overtakes the flow's own packets, which wait for the receiver's link: nobody goes on
+/// with it.
 #[test]
 fn what_was_given_up_is_not_opened_again() {
     for law in LAWS {

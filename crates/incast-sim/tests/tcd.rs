@@ -1,10 +1,10 @@
-//! TCD in the setting of its simulator: two switches, a flow whose path crosses another's congested port only through its
-//! pauses, and bursts that make them.
+//! TCD in the setting of its simulator: two switches, a flow whose path crosses another's congested port only through
+//! its pauses, and bursts that make them.
 //!
-//! Source: Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021, and the configuration of its simulator
-//! (`bursttopo.txt`, `burstflow.txt`, `configburst.txt`): links of 40 Gbit/s and 5 us, bursts of 64 KB each 30 us from 15
-//! hosts, max(T_on) 97 us. The two long flows come over links of 18 Gbit/s here, so that the port which they share is never
-//! congested by itself.
+//! Source: Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021, and the configuration of its
+//! simulator (`bursttopo.txt`, `burstflow.txt`, `configburst.txt`): links of 40 Gbit/s and 5 us, bursts of 64 KB each
+//! 30 us from 15 hosts, max(T_on) 97 us. The two long flows come over links of 18 Gbit/s here, so that the port which
+//! they share is never congested by itself.
 
 mod common;
 

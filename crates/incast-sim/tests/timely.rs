@@ -1,7 +1,8 @@
 //! TIMELY through a simulated fabric: as published it keeps whatever shares flows start with; patched it does not.
 //!
-//! Theory: Y. Zhu et al., "ECN or Delay", CoNEXT 2016, theorems 4 and 5. TIMELY has infinitely many fixed points: a gradient
-//! of zero says nothing of shares. Patched TIMELY has one, at equal rates and `rtt = T_low (1 + N delta / (beta C))`.
+//! Theory: Y. Zhu et al., "ECN or Delay", CoNEXT 2016, theorems 4 and 5. TIMELY has infinitely many fixed points: a
+//! gradient of zero says nothing of shares. Patched TIMELY has one, at equal rates and `rtt = T_low (1 + N delta /
+//! (beta C))`.
 
 mod common;
 

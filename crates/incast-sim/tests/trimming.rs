@@ -67,8 +67,8 @@ fn what_the_data_queue_does_not_hold_is_trimmed_and_not_dropped() {
 
 #[test]
 fn each_victim_is_the_one_that_the_rule_names() {
-    // Packets of hosts 1 to 20 arrive in this order, one after the other, while the link is busy: with links of one rate the
-    // queue grows as one host more begins to send every 100 ns.
+    // Packets of hosts 1 to 20 arrive in this order, one after the other, while the link is busy: with links of one
+    // rate the queue grows as one host more begins to send every 100 ns.
     let survivors = |victim| {
         let mut config = trimming(star(21), "1GB", Trim { victim, ..ndp() });
         incast(&mut config, 4096);

@@ -2,8 +2,8 @@
 
 use crate::{Bytes, Rate, Time};
 
-/// Implements `Deserialize`, `Serialize` and `JsonSchema` for a type that is written as a text, by its `FromStr` and `Display`:
-/// the name in the schema, what a message says was expected, and a pattern for editors.
+/// Implements `Deserialize`, `Serialize` and `JsonSchema` for a type that is written as a text, by its `FromStr` and
+/// `Display`: the name in the schema, what a message says was expected, and a pattern for editors.
 ///
 /// The calling crate needs `serde` and `schemars`.
 #[macro_export]

@@ -179,7 +179,8 @@ pub struct Table {
 /// What a table shows.
 #[derive(Clone, Debug, Args)]
 pub struct TableStyle {
-    /// Numbers, each as CLASS:METRIC or METRIC of all flows: small:slowdown.p99,drops [default: those of the scenario's own table]
+    /// Numbers, each as CLASS:METRIC or METRIC of all flows: small:slowdown.p99,drops [default: those of the scenario's
+    /// own table]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_column)]
     pub columns: Vec<Column>,
     /// A table for each number, with a column for each grid point, in place of one for each grid point

@@ -71,8 +71,8 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// The scenario's name and the one run that is wanted: the first of those that fit, and a line that says which if there
-    /// were several. `doing` says what becomes of it.
+    /// The scenario's name and the one run that is wanted: the first of those that fit, and a line that says which if
+    /// there were several. `doing` says what becomes of it.
     ///
     /// # Errors
     /// There is no such scenario, or no such run.

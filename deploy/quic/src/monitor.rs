@@ -2,8 +2,8 @@
 //!
 //! s2n-quic tells the state of ECN to event subscribers only, and subscribers know connections, not controllers. The
 //! one way from a controller to its connection is the publisher that it is called with: it reports a pacing rate
-//! before its first packet, which reaches [`Monitor`] on the same thread, before that call returns. What the controller offers
-//! meanwhile in a variable of the thread is taken there, so that both hold the same [`Link`].
+//! before its first packet, which reaches [`Monitor`] on the same thread, before that call returns. What the controller
+//! offers meanwhile in a variable of the thread is taken there, so that both hold the same [`Link`].
 //!
 //! Applications read [`Watch`] with `connection.query_event_context`.
 

@@ -152,8 +152,8 @@ impl Connection {
     }
 }
 
-/// A name below /run/netns; `None` is the namespace of this program. An alias, since an optional argument would be another
-/// thing to the parser.
+/// A name below /run/netns; `None` is the namespace of this program. An alias, since an optional argument would be
+/// another thing to the parser.
 type Namespace = Option<String>;
 
 /// A device in a namespace.

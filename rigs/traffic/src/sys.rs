@@ -50,7 +50,8 @@ pub fn raise_file_limit(files: u64) -> io::Result<()> {
         .map(drop)
 }
 
-/// Network namespaces by name. A socket stays in the namespace in which it was made, so that one thread can own them all.
+/// Network namespaces by name. A socket stays in the namespace in which it was made, so that one thread can own them
+/// all.
 pub struct Namespaces {
     own: File,
     named: BTreeMap<String, File>,

@@ -1,8 +1,8 @@
 //! `fct.txt`: completion times in the format of HPCC's ns-3 simulator, for the scripts of its users.
 //!
 //! One line for each flow whose sender knows that all has arrived, in the order in which they knew:
-//! `sip dip sport dport size start fct standalone`, addresses in hexadecimal, times in nanoseconds. Source ports start at
-//! 10000 for each pair of hosts. The destination port identifies the class: see [`port_of`].
+//! `sip dip sport dport size start fct standalone`, addresses in hexadecimal, times in nanoseconds. Source ports start
+//! at 10000 for each pair of hosts. The destination port identifies the class: see [`port_of`].
 
 use crate::standalone::Standalone;
 use incast_sim::{outcome::FlowRecord, topology::Topology};

@@ -1,8 +1,9 @@
 //! `pfc.txt`: pauses in the format of HPCC's ns-3 simulator.
 //!
 //! One line for each pause and each resume of a port, in the order of time: `time node kind port type`. Times are in
-//! nanoseconds. `node` is the number at the end of the node's name, or its index if there is none. `kind` is 0 for hosts and
-//! 1 for switches. Ports are numbered from 1 in the order of the links. `type` is 1 for a pause and 0 for its end.
+//! nanoseconds. `node` is the number at the end of the node's name, or its index if there is none. `kind` is 0 for
+//! hosts and 1 for switches. Ports are numbered from 1 in the order of the links. `type` is 1 for a pause and 0 for its
+//! end.
 
 use super::fct_txt::number;
 use incast_sim::{

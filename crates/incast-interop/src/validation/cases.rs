@@ -1,7 +1,7 @@
 //! The cases and what is aimed at.
 //!
-//! They are runs of the HPCC ns-3 simulator (ns-3.17 lineage, commit 9f4be2a). Queues are the largest of its samples of the
-//! bottleneck's egress queue, one each microsecond, without the packet in service.
+//! They are runs of the HPCC ns-3 simulator (ns-3.17 lineage, commit 9f4be2a). Queues are the largest of its samples of
+//! the bottleneck's egress queue, one each microsecond, without the packet in service.
 
 /// What is aimed at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

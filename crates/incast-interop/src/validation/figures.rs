@@ -1,7 +1,7 @@
 //! Figures of `fct.txt`: slowdowns as the peer's analysis has them.
 //!
-//! A slowdown is the completion time at the sender over the time alone, at least 1. The p-th percentile of n sorted values is
-//! the one at index int(n p).
+//! A slowdown is the completion time at the sender over the time alone, at least 1. The p-th percentile of n sorted
+//! values is the one at index int(n p).
 
 use crate::import::text::{ImportError, Text, whole};
 use serde::Serialize;
@@ -202,8 +202,8 @@ pub fn bins(flows: &[Flow]) -> Vec<Bin> {
     (0..EDGES.len()).map(bin).filter(|bin| bin.flows > 0).collect()
 }
 
-/// The largest distance of a completion time, as a share of theirs and in nanoseconds. A flow that one of them lacks, or
-/// that starts at another time, is infinitely far.
+/// The largest distance of a completion time, as a share of theirs and in nanoseconds. A flow that one of them lacks,
+/// or that starts at another time, is infinitely far.
 pub fn worst(theirs: &BTreeMap<Key, Flow>, ours: &BTreeMap<Key, Flow>) -> (f64, u64) {
     let distance = |key: &Key, theirs: &Flow| match ours.get(key) {
         Some(ours) if (ours.bytes, ours.start) == (theirs.bytes, theirs.start) => {

@@ -1,8 +1,8 @@
 //! A peer's reference cases run again: ours against theirs.
 //!
-//! Each case is a folder with the peer's input files and its `fct.txt`. It is imported as a user would import it, run, and
-//! compared flow by flow. What the aims are is in [`cases`], how figures are made in [`figures`], the table in [`table`]. All of
-//! that is of HPCC's ns-3 simulator; the cases of csg-htsim are in [`htsim`].
+//! Each case is a folder with the peer's input files and its `fct.txt`. It is imported as a user would import it, run,
+//! and compared flow by flow. What the aims are is in [`cases`], how figures are made in [`figures`], the table in
+//! [`table`]. All of that is of HPCC's ns-3 simulator; the cases of csg-htsim are in [`htsim`].
 
 pub mod cases;
 pub mod figures;
@@ -95,8 +95,8 @@ pub struct Compared {
     pub moved: Option<Moved>,
 }
 
-/// The same case with every start moved by up to [`MOST_MOVED`], each time differently and with another seed: how far figures are from one another
-/// that differ in nothing but the order of what happens within some nanoseconds.
+/// The same case with every start moved by up to [`MOST_MOVED`], each time differently and with another seed: how far
+/// figures are from one another that differ in nothing but the order of what happens within some nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
     /// Runs.

@@ -57,8 +57,8 @@ pub struct Fit {
     pub flat: Vec<RangeInclusive<usize>>,
 }
 
-/// Fits f: samples are gathered at the nearest of 65 shares, weighted by their bytes; f is the isotonic regression of the
-/// means, with straight lines over shares that never occurred.
+/// Fits f: samples are gathered at the nearest of 65 shares, weighted by their bytes; f is the isotonic regression of
+/// the means, with straight lines over shares that never occurred.
 ///
 /// # Errors
 /// No samples, or a fit that does not cross the thresholds.

@@ -1,8 +1,8 @@
 //! How well clocks agree after Huygens or two-way averaging, in a model of probes alone (`docs/clocks.md`).
 //!
-//! Hosts have clocks with offset, drift and timestamp noise; a random graph of them exchanges coded probes through paths with
-//! queues; each window of probes gives an estimate of all clocks. [`synchronise`] compares methods window by window,
-//! and [`residuals`] is what a packet-level run starts with.
+//! Hosts have clocks with offset, drift and timestamp noise; a random graph of them exchanges coded probes through
+//! paths with queues; each window of probes gives an estimate of all clocks. [`synchronise`] compares methods window by
+//! window, and [`residuals`] is what a packet-level run starts with.
 
 mod model;
 mod report;
@@ -175,8 +175,8 @@ impl SyncSettings {
     /// The most coded pairs of a path in one window and direction.
     pub const MOST_PAIRS: u64 = 1_000_000;
 
-    /// The guard of coded pairs. By default `2 × noise + 50 ns`: a gap has the noise of four timestamps, so that this is its
-    /// standard deviation if noise is normal, and 50 ns are what gaps change by themselves.
+    /// The guard of coded pairs. By default `2 × noise + 50 ns`: a gap has the noise of four timestamps, so that this
+    /// is its standard deviation if noise is normal, and 50 ns are what gaps change by themselves.
     pub fn guard(&self) -> Time {
         self.guard.unwrap_or_else(|| self.noise.saturating_mul(2).saturating_add(Time::from_ns(50)))
     }
@@ -235,18 +235,19 @@ impl SyncSettings {
     }
 }
 
-/// What synchronisation leaves of a host's clock: it reads `offset_ps` more than the reference, host 0, and gains `drift_ppm`.
+/// What synchronisation leaves of a host's clock: it reads `offset_ps` more than the reference, host 0, and gains
+/// `drift_ppm`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Residual {
-    /// True clock minus estimated clock at the end of the last window, in picoseconds; positive if the corrected clock is
-    /// ahead of host 0's.
+    /// True clock minus estimated clock at the end of the last window, in picoseconds; positive if the corrected clock
+    /// is ahead of host 0's.
     pub offset_ps: i64,
     /// What is left of the rates' difference, in ppm.
     pub drift_ppm: f64,
 }
 
-/// The clocks of a packet-level run that begins when the last of the settings' windows ends: what `method` leaves of each
-/// host's offset and drift. Host 0 is the reference and has none. The same settings always give the same.
+/// The clocks of a packet-level run that begins when the last of the settings' windows ends: what `method` leaves of
+/// each host's offset and drift. Host 0 is the reference and has none. The same settings always give the same.
 ///
 /// Windows are independent, so only the last one is simulated: 8,000 coded pairs of each path and direction by default.
 ///
@@ -362,8 +363,8 @@ impl<'a> Net<'a> {
         clock::asymmetry(graph, &differences, self.settings.threshold)
     }
 
-    /// True clock minus estimated clock of a host, in nanoseconds, when the reference reads `after_ps` past the start of
-    /// the window.
+    /// True clock minus estimated clock of a host, in nanoseconds, when the reference reads `after_ps` past the start
+    /// of the window.
     fn error_ns(&self, host: usize, estimate: &Line, window: u64, after_ps: f64) -> f64 {
         let reading_ps = window as f64 * self.settings.window.ps() as f64 + after_ps;
         self.clocks[host].ahead_of(&self.clocks[0], reading_ps) / 1e3 - estimate.at(after_ps / 1e3)
@@ -390,7 +391,8 @@ impl Measured {
         }
     }
 
-    /// The clocks without the link that is asymmetric, if there is one. It is in a loop, or it would not have been named.
+    /// The clocks without the link that is asymmetric, if there is one. It is in a loop, or it would not have been
+    /// named.
     fn repaired(&self) -> Option<Vec<Line>> {
         let named = self.asymmetry?.edge;
         let (mut edges, mut lines) = (self.graph.edges().to_vec(), self.envelopes.clone());

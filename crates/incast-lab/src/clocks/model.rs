@@ -1,7 +1,7 @@
 //! The probe-only model: clocks, paths with queues, and what coded probes between two hosts read.
 //!
-//! There are no packets of anybody else: what they do to probes is drawn. Every draw comes from a stream of (seed, purpose, host
-//! or path and window), so that adding hosts' peers, windows or methods disturbs no other draw.
+//! There are no packets of anybody else: what they do to probes is drawn. Every draw comes from a stream of (seed,
+//! purpose, host or path and window), so that adding hosts' peers, windows or methods disturbs no other draw.
 
 use super::{NoiseShape, SyncSettings};
 use incast_cc::clock::{CodedPair, Probe};
@@ -54,10 +54,11 @@ pub(super) fn clocks(settings: &SyncSettings) -> Vec<Clock> {
     (0..settings.hosts).map(clock).collect()
 }
 
-/// Who probes whom: each host draws its peers, and a pair that draws each other probes once. Pairs have the lower host first
-/// and are sorted. The settings' asymmetric link is always among them.
+/// Who probes whom: each host draws its peers, and a pair that draws each other probes once. Pairs have the lower host
+/// first and are sorted. The settings' asymmetric link is always among them.
 ///
-/// A draw that leaves the hosts unconnected, which is likely for one peer each, is repeated: `attempt` numbers the draws.
+/// A draw that leaves the hosts unconnected, which is likely for one peer each, is repeated: `attempt` numbers the
+/// draws.
 pub(super) fn pairs(settings: &SyncSettings, attempt: u64) -> Vec<(usize, usize)> {
     let mut stream = Stream::new(settings.seed, Purpose::Graph as u32, attempt);
     let mut pairs = Vec::with_capacity(settings.hosts * settings.peers + 1);

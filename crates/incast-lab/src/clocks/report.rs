@@ -16,7 +16,8 @@ pub struct Row {
     pub p99_ns: f64,
     /// Largest.
     pub max_ns: f64,
-    /// The same at the end of the next window, by the line of this one: what clocks have come to before the next correction.
+    /// The same at the end of the next window, by the line of this one: what clocks have come to before the next
+    /// correction.
     pub next_mean_ns: f64,
     /// 99th percentile of those.
     pub next_p99_ns: f64,

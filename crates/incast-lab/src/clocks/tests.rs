@@ -45,7 +45,8 @@ fn coded_pairs_and_loops_beat_averages() {
     assert!(mean(Method::Huygens) < mean(Method::HuygensTree), "{all:?}");
     assert!(mean(Method::HuygensTree) < mean(Method::TwoWayMinimum), "{all:?}");
     assert!(mean(Method::TwoWayMinimum) < mean(Method::TwoWayAverage), "{all:?}");
-    // Queues of 10 us on about a third of the probes, unlike there and back, leave averages hundreds of nanoseconds off.
+    // Queues of 10 us on about a third of the probes, unlike there and back, leave averages hundreds of nanoseconds
+    // off.
     assert!(mean(Method::TwoWayAverage) > 300.0, "{all:?}");
     assert!(all.accepted > 0.3 && all.accepted < 0.7, "{}", all.accepted);
 }

@@ -5,12 +5,12 @@ use incast_sim::outcome::{FlowRecord, RateSample};
 use incast_units::Time;
 use std::collections::BTreeMap;
 
-/// How long rates must stay fair, in base round trips: long enough not to take a crossing for an agreement, short enough
-/// that the oscillation of laws that never rest does not count against them.
+/// How long rates must stay fair, in base round trips: long enough not to take a crossing for an agreement, short
+/// enough that the oscillation of laws that never rest does not count against them.
 pub const HELD_ROUND_TRIPS: u64 = 30;
 
-/// What laws assign is more than this many times what flows get: nobody has heard of the others yet, and equal rates are
-/// those with which flows start.
+/// What laws assign is more than this many times what flows get: nobody has heard of the others yet, and equal rates
+/// are those with which flows start.
 const UNHEARD: f64 = 1.5;
 
 /// Time from the start of the last of the sampled flows until Jain's index of the rates that their laws assign reaches

@@ -1,7 +1,7 @@
 //! What is measured of a run: one table, [`METRICS`], with a line for each number of `summary.json`.
 //!
-//! The summary, its CSV, the printed tables, claims, the scenario schema, the book and the report read this table. A new
-//! metric is one entry in it.
+//! The summary, its CSV, the printed tables, claims, the scenario schema, the book and the report read this table. A
+//! new metric is one entry in it.
 //!
 //! - `table`: the entries.
 //! - [`class_run`]: what an entry is computed from: the flows of a class in one run, or in all runs of a grid point.
@@ -30,7 +30,8 @@ use statistics::Statistic;
 pub enum Scope {
     /// The flows of a class.
     Class,
-    /// The whole fabric during the whole run. It has no value in rows of a class, as a queue holds packets of all classes.
+    /// The whole fabric during the whole run. It has no value in rows of a class, as a queue holds packets of all
+    /// classes.
     Fabric,
     /// The process that simulates. It differs from machine to machine, so that no claim can be about it.
     Process,

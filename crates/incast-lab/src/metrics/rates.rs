@@ -25,8 +25,8 @@ pub struct Sampling {
     pub until: Time,
 }
 
-/// What the laws of the flows assign, and what arrives and is acknowledged: at each sample the sum over those flows that were there for
-/// the whole period before it. Without such a sample there is no number.
+/// What the laws of the flows assign, and what arrives and is acknowledged: at each sample the sum over those flows
+/// that were there for the whole period before it. Without such a sample there is no number.
 pub fn extents(flows: &[&FlowRecord], samples: &[RateSample], sampling: &Sampling) -> (Extent, Extent) {
     let Sampling { every, from, until } = *sampling;
     // Sampled or not, only these can be looked up.

@@ -64,8 +64,9 @@ pub fn status(
     (status, why)
 }
 
-/// What became of a bound that is ours. No tolerance: we chose it, and might have chosen it wider. A ratio is compared with
-/// it all over our interval, and is in the same direction where it is on the side of 1 that the bound names, if it names one.
+/// What became of a bound that is ours. No tolerance: we chose it, and might have chosen it wider. A ratio is compared
+/// with it all over our interval, and is in the same direction where it is on the side of 1 that the bound names, if it
+/// names one.
 fn by_our_bound(target: &Target<'_>, value: f64, interval: Option<Interval>) -> (Status, String) {
     let bound = target.value;
     let most = target.relation == Relation::AtMost;

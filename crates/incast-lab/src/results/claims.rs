@@ -3,8 +3,8 @@
 //! - *reproduced*: within 15% of the published value, or the value lies inside our confidence interval. A bound
 //!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%. A ratio on the other side
 //!   of 1 than the published one is not within its 15%, and a ratio's bound of 1 holds or does not.
-//!   A bound of ours (`ours`), where the paper prints no number, holds or does not; that of a ratio holds only if it does
-//!   all over our confidence interval.
+//!   A bound of ours (`ours`), where the paper prints no number, holds or does not; that of a ratio holds only if it
+//!   does all over our confidence interval.
 //! - *same direction*: the effect has the published sign (a ratio is on the same side of 1), or the schemes that were
 //!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
 //! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.

@@ -34,8 +34,8 @@ pub struct Table {
     pub lines: Vec<Vec<String>>,
 }
 
-/// The tables of these columns, from the rows that pool seeds. Schemes and grid points are in the order of the rows; a scheme
-/// has a line in each table.
+/// The tables of these columns, from the rows that pool seeds. Schemes and grid points are in the order of the rows; a
+/// scheme has a line in each table.
 pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
     let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
     let (mut schemes, mut points): (Vec<&str>, Vec<&Map<String, Value>>) = Default::default();

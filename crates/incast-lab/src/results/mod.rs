@@ -3,7 +3,8 @@
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
 //! - [`record`]: the file `run.json`.
 //! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
-//! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]: published numbers beside it.
+//! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
+//!   published numbers beside it.
 
 mod claim_status;
 mod claim_target;

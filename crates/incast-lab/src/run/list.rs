@@ -35,7 +35,8 @@ impl Flows {
     /// Makes the flows as the simulation of this run would.
     ///
     /// # Errors
-    /// Hosts open flows during the run, so that they are not known beforehand; or the run's clocks cannot be synchronised.
+    /// Hosts open flows during the run, so that they are not known beforehand; or the run's clocks cannot be
+    /// synchronised.
     pub fn of(run: &Run) -> Result<Self, RunError> {
         let config = run.config(1)?;
         if config.applications.iter().any(Option::is_some) {
@@ -76,8 +77,8 @@ impl Flows {
         &self.labels
     }
 
-    /// Writes them as CSV: a row of a run's `flows.parquet` each, with the columns that are known beforehand, and the row's
-    /// number before them.
+    /// Writes them as CSV: a row of a run's `flows.parquet` each, with the columns that are known beforehand, and the
+    /// row's number before them.
     ///
     /// # Errors
     /// Those of `out`.

@@ -10,7 +10,23 @@ use std::fmt::Write;
 
 /// The JSON schema of a scenario, for editors.
 pub fn schema() -> Value {
-    schemars::schema_for!(Document).to_value()
+    let mut schema = schemars::schema_for!(Document).to_value();
+    join_lines(&mut schema);
+    schema
+}
+
+/// Each paragraph of a description on one line: where doc comments are wrapped is of no interest to editors.
+fn join_lines(schema: &mut Value) {
+    match schema {
+        Value::Object(entries) => {
+            if let Some(Value::String(text)) = entries.get_mut("description") {
+                *text = text.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n");
+            }
+            entries.values_mut().for_each(join_lines);
+        }
+        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        _ => {}
+    }
 }
 
 /// The reference page: every table and key with its type, default and meaning; then every law and in-switch algorithm

@@ -44,8 +44,8 @@ impl Run {
     /// Everything that the simulator needs, with `threads` threads: the fabric and the flows are made here.
     ///
     /// # Errors
-    /// Clocks that cannot be synchronised with what their probes tell. Whatever else can be wrong with a scenario is found when
-    /// it is loaded.
+    /// Clocks that cannot be synchronised with what their probes tell. Whatever else can be wrong with a scenario is
+    /// found when it is loaded.
     pub fn config(&self, threads: usize) -> Result<Config, ScenarioError> {
         let point = &*self.point;
         let mut flows = Vec::new();

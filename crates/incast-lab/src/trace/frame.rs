@@ -82,9 +82,10 @@ pub fn is_infiniband(packet: &PacketFacts, framing: Framing) -> bool {
     framing == Framing::InfiniBand && packet.kind != Kind::Pause
 }
 
-/// A packet of InfiniBand from its local route header on (InfiniBand volume 1, sections 7.7 and 9.2): sends on a reliable connection,
-/// acknowledgements, NAKs for sequence errors, congestion notifications; what no specification has, under an opcode for
-/// manufacturers. Local identifiers are the hosts' numbers and 1. Both check sequences are zero.
+/// A packet of InfiniBand from its local route header on (InfiniBand volume 1, sections 7.7 and 9.2): sends on a
+/// reliable connection, acknowledgements, NAKs for sequence errors, congestion notifications; what no specification
+/// has, under an opcode for manufacturers. Local identifiers are the hosts' numbers and 1. Both check sequences are
+/// zero.
 fn infiniband(packet: &PacketFacts, snap: Option<u32>) -> Vec<u8> {
     const FECN: u8 = 0x80;
     const BECN: u8 = 0x40;
@@ -92,7 +93,8 @@ fn infiniband(packet: &PacketFacts, snap: Option<u32>) -> Vec<u8> {
     const MANUFACTURER: u8 = 0xc0;
     let wire = packet.wire as usize;
     let mut frame = Vec::with_capacity(64);
-    // Lane and version; service level and that a base transport header follows; length in words, up to the invariant CRC.
+    // Lane and version; service level and that a base transport header follows; length in words, up to the invariant
+    // CRC.
     frame.extend([packet.priority << 4, packet.priority << 4 | 2]);
     frame.extend((packet.destination as u16).wrapping_add(1).to_be_bytes());
     frame.extend((wire.saturating_sub(2).div_ceil(4) as u16 & 0x7ff).to_be_bytes());
@@ -149,8 +151,9 @@ fn ethernet(packet: &PacketFacts) -> Vec<u8> {
     frame
 }
 
-/// A whole frame of priority flow control (IEEE 802.3, annex 31D). A pause that lasts until another frame ends it has the
-/// longest time, and so have those that expire: a frame counts in quanta of the link's rate, which it does not know.
+/// A whole frame of priority flow control (IEEE 802.3, annex 31D). A pause that lasts until another frame ends it has
+/// the longest time, and so have those that expire: a frame counts in quanta of the link's rate, which it does not
+/// know.
 fn pause(packet: &PacketFacts) -> Vec<u8> {
     let (about, paused) = (packet.value as u8, (packet.value >> 8) as u8);
     let mut frame = vec![0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x02, 0x00];
@@ -312,7 +315,9 @@ fn invariant_crc(frame: &mut Vec<u8>, ip: usize, udp: usize) {
     frame.extend(crc.to_le_bytes());
 }
 
-/// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6), report of an underlay (7), marker (8) or answer to one (9), question for a connection (10) or answer to it (11) in a form of our own: kind, priority, two zero bytes, flow number, value, padding.
+/// A notification (1), credit (2), flow given up (3), trimmed header (4), one sent back (5), signal (6), report of an
+/// underlay (7), marker (8) or answer to one (9), question for a connection (10) or answer to it (11) in a form of our
+/// own: kind, priority, two zero bytes, flow number, value, padding.
 fn control(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext) -> usize {
     let room = (packet.wire as usize).saturating_sub(14 + 20 + 8 + FCS).max(16);
     let length = 8 + room;

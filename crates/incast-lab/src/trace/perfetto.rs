@@ -1,7 +1,7 @@
 //! A Perfetto trace: tracks of slices, counters and instants, which ui.perfetto.dev opens.
 //!
-//! Source of the field numbers: `protos/perfetto/trace` of Perfetto, which promises never to change them. Perfetto counts
-//! nanoseconds; exact picoseconds stand beside each slice.
+//! Source of the field numbers: `protos/perfetto/trace` of Perfetto, which promises never to change them. Perfetto
+//! counts nanoseconds; exact picoseconds stand beside each slice.
 
 use super::{Traced, protobuf::Message};
 use incast_cc::agent::Codepoint;

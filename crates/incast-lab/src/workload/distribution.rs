@@ -202,8 +202,8 @@ impl Distribution {
         (size.round() as u64).clamp(1, max.max(1))
     }
 
-    /// Sizes that stand for `flows` flows: those in the middle of equal parts of the curve, the largest as large as the mean
-    /// asks for. A few flows of data mining's tail have most of the bytes.
+    /// Sizes that stand for `flows` flows: those in the middle of equal parts of the curve, the largest as large as the
+    /// mean asks for. A few flows of data mining's tail have most of the bytes.
     pub fn spread(&self, flows: f64) -> Vec<SizeClass> {
         const PARTS: u32 = 10_000;
         if let Self::Fixed(bytes) = self {

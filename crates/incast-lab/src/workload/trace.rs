@@ -2,8 +2,8 @@
 //!
 //! Columns by name, in any order: `start` (a time such as `"1.5us"`) or `start_ps`; `src` and `dst` (host names or
 //! numbers); `bytes` or `size_bytes`; optionally `class`, and `path` with `reverse_path`, the nodes of the flow's ways
-//! there and back with blanks or semicolons between them, which switches follow with `load_balancing = "source-routed"`.
-//! Further columns are ignored, so that a `flows.parquet` of one run can drive another.
+//! there and back with blanks or semicolons between them, which switches follow with `load_balancing =
+//! "source-routed"`. Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
 use super::{Expected, Generate, MOST_BYTES, trace_parquet};
 use incast_cc::law::SizeClass;

@@ -123,8 +123,8 @@ impl Message for Number {
 }
 
 /// Two threads, each of which runs the domain of its number in four windows, of two slots, and sends `counts[thread]`
-/// messages to the other's for the next window, in the order of `Executor`. Each message arrives with its content and its
-/// attachment.
+/// messages to the other's for the next window, in the order of `Executor`. Each message arrives with its content and
+/// its attachment.
 fn mailboxes(counts: [u64; 2], attachments: bool) {
     struct Shared {
         barrier: Barrier,

@@ -1,11 +1,12 @@
 //! The message arena: memory of mailboxes, in lines that are found by their number, without a table.
 //!
-//! A line holds one value, an envelope or an attachment. Address space for as many lines as there may ever be is reserved
-//! at once. It becomes usable segment by segment ([`Arena::grow`]), and the system provides the pages that are touched.
+//! A line holds one value, an envelope or an attachment. Address space for as many lines as there may ever be is
+//! reserved at once. It becomes usable segment by segment ([`Arena::grow`]), and the system provides the pages that are
+//! touched.
 //!
-//! The arena hands out addresses and does not read or write what they point to. Its users access lines under rules R7 to R9
-//! of docs/unsafe.md. Of these, the arena itself guarantees that a line of a grown segment is zero until it is first written,
-//! and that no line moves before the arena is dropped.
+//! The arena hands out addresses and does not read or write what they point to. Its users access lines under rules R7
+//! to R9 of docs/unsafe.md. Of these, the arena itself guarantees that a line of a grown segment is zero until it is
+//! first written, and that no line moves before the arena is dropped.
 //!
 //! Several threads may call all of it. The mailboxes call [`Arena::grow`] under their lock, before another thread can
 //! have the number of one of the new lines.
@@ -62,8 +63,8 @@ impl<T> Lines<'_, T> {
 type Mapping = (NonNull<c_void>, usize);
 
 impl<T: Copy> Arena<T> {
-    /// Room for `most` segments. Where the address space of the process is limited (RLIMIT_AS), room for an eighth of it,
-    /// as a power of two: other simulations of the process and the heap need some too.
+    /// Room for `most` segments. Where the address space of the process is limited (RLIMIT_AS), room for an eighth of
+    /// it, as a power of two: other simulations of the process and the heap need some too.
     pub fn new(most: usize) -> Self {
         Self::fitting(most, Self::map)
     }

@@ -119,7 +119,8 @@ impl Keys {
         self.sorted.resize(room, 0);
     }
 
-    /// Most lists are short and in random order: a sorting network sorts them branch-free. Returns whether some have the same time.
+    /// Most lists are short and in random order: a sorting network sorts them branch-free. Returns whether some have
+    /// the same time.
     #[inline(always)]
     fn sort_few(&mut self) -> bool {
         // What fills up is later than all, each at a time of its own.

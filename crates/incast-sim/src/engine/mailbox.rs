@@ -48,8 +48,8 @@ impl<M: Copy> Times<'_, M> {
     /// Arrival time of a line of the chunk; some number for a line that is not in use.
     #[inline(always)] // Eight calls become one vector of times.
     pub fn of(&self, line: usize) -> Time {
-        // SAFETY: R7: the chunk belongs to the list that the caller visits. R8: it is in one segment. R9: every bit pattern
-        // is a time.
+        // SAFETY: R7: the chunk belongs to the list that the caller visits. R8: it is in one segment. R9: every bit
+        // pattern is a time.
         self.0.with(line % CHUNK as usize, |line| unsafe { (&raw const (*line).time).read() })
     }
 }
@@ -161,8 +161,8 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         self.next.with(chunk, |next| unsafe { *next })
     }
 
-    /// Posts a message from `thread` to `domain` in a row, that of a later window than the one being executed, changed by
-    /// `change`; see [`super::Context::send_changed`].
+    /// Posts a message from `thread` to `domain` in a row, that of a later window than the one being executed, changed
+    /// by `change`; see [`super::Context::send_changed`].
     #[inline(always)] // The message is written in place, without a copy on the stack.
     #[allow(clippy::too_many_arguments)]
     pub fn push(
@@ -302,8 +302,8 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         }
     }
 
-    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window`, with its first line, the number of
-    /// lines in use, and the times of all lines of the chunk.
+    /// Calls `each` for every chunk of messages from `thread` to `domain` for `window`, with its first line, the number
+    /// of lines in use, and the times of all lines of the chunk.
     ///
     /// # Safety
     /// The caller runs `domain` in `window` (R5).
@@ -455,8 +455,8 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     /// Clears the active set of what `thread` posted for `window`, which is over.
     ///
     /// # Safety
-    /// The caller is `thread`, every thread has left `window`, and the window that is executed next has another slot: other
-    /// threads read the active sets of that slot (R6).
+    /// The caller is `thread`, every thread has left `window`, and the window that is executed next has another slot:
+    /// other threads read the active sets of that slot (R6).
     pub unsafe fn forget(&self, thread: usize, window: u64) {
         // SAFETY: promised by the caller (R6).
         self.active[self.row_index(thread, window)].with_mut(|active| unsafe { &mut *active }.clear());

@@ -91,14 +91,14 @@ type Entry = (Time, Key);
 
 /// Pending events of a domain.
 ///
-/// Most domains have few, and those come and go: the end of a transmission, a turn of a pacer. The next ones stand in order
-/// in the domain's own memory; timers that are far away, and what more there is, lie in a heap.
+/// Most domains have few, and those come and go: the end of a transmission, a turn of a pacer. The next ones stand in
+/// order in the domain's own memory; timers that are far away, and what more there is, lie in a heap.
 #[derive(Debug)]
 pub struct EventQueue {
     /// Time of the next event, [`Time::MAX`] without one.
     next: Time,
-    /// The first `count` are in use, latest first. None of them is later than any in the heap, which is empty if there are
-    /// none.
+    /// The first `count` are in use, latest first. None of them is later than any in the heap, which is empty if there
+    /// are none.
     near: [Entry; NEAR],
     count: usize,
     heap: BinaryHeap<Reverse<Entry>>,

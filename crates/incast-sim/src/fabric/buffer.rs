@@ -4,8 +4,8 @@ use crate::config::Buffer;
 
 /// The packet buffer of one switch.
 ///
-/// Bytes are those of frames. A packet occupies buffer from its arrival until its transmission starts; one that meets an
-/// idle port never does.
+/// Bytes are those of frames. A packet occupies buffer from its arrival until its transmission starts; one that meets
+/// an idle port never does.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedBuffer {
     policy: Buffer,
@@ -51,7 +51,8 @@ impl SharedBuffer {
         Self { policy, pool_used: 0, pool, used: 0 }
     }
 
-    /// Whether a packet of `bytes` may enter a queue of `queue` bytes at a port where `port` bytes and `packets` packets wait.
+    /// Whether a packet of `bytes` may enter a queue of `queue` bytes at a port where `port` bytes and `packets`
+    /// packets wait.
     #[inline]
     pub fn admits(&self, bytes: u64, queue: u64, port: u64, packets: impl FnOnce() -> u32) -> bool {
         match self.policy {
@@ -82,8 +83,8 @@ impl SharedBuffer {
         }
     }
 
-    /// Whether a packet may be held beside the queues, in a place without a reserve where `held` bytes are held already,
-    /// for a port where `port` bytes wait. All its bytes come from the pool.
+    /// Whether a packet may be held beside the queues, in a place without a reserve where `held` bytes are held
+    /// already, for a port where `port` bytes wait. All its bytes come from the pool.
     pub fn admits_held(&self, bytes: u64, held: u64, port: u64) -> bool {
         match self.policy {
             Buffer::Unlimited | Buffer::PerPortPackets { .. } => true,

@@ -36,7 +36,8 @@ const AETH: u32 = 4;
 const LRH: u32 = 8;
 /// InfiniBand variant CRC, which covers what switches change.
 const VCRC: u32 = 2;
-/// What a congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annexes A10 and A17.9.3).
+/// What a congestion notification packet carries in place of a payload: 16 reserved bytes (IBA annexes A10 and
+/// A17.9.3).
 const CNP: u32 = 16;
 /// In-band telemetry of HPCC: the number of hops, and 64 bits for each of five (Li et al., SIGCOMM 2019, figure 7). The
 /// place for all five is there from the start, and in the acknowledgement, which echoes it.

@@ -8,8 +8,8 @@ use crate::engine::{
 use incast_cc::agent::Codepoint;
 use std::{hint::select_unpredictable, iter::repeat_n};
 
-/// Sentinel: entry 0 is a dummy in no queue, which makes linking branch-free. Queue lengths are unpredictable, so a branch
-/// on "empty" would often be mispredicted.
+/// Sentinel: entry 0 is a dummy in no queue, which makes linking branch-free. Queue lengths are unpredictable, so a
+/// branch on "empty" would often be mispredicted.
 const NONE: u32 = 0;
 /// Entries to prefetch: about as many as a switch of a busy fabric queues in a window.
 const PREFETCHED_ENTRIES: usize = 16;
@@ -164,8 +164,8 @@ impl Pool {
         telemetry: Option<&Telemetry>,
     ) {
         let index = self.free.pop().unwrap_or_else(|| self.grow(packet));
-        // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts, which
-        // stalls store forwarding.
+        // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts,
+        // which stalls store forwarding.
         let place = &mut self.entries[index as usize].packet;
         *place = *packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
@@ -277,7 +277,8 @@ impl Pool {
         }
     }
 
-    /// Stores the ingress of the packet that was just appended to a queue. A switch does this for all packets or for none.
+    /// Stores the ingress of the packet that was just appended to a queue. A switch does this for all packets or for
+    /// none.
     #[inline]
     pub fn set_ingress(&mut self, queue: &Queue, ingress: Ingress) {
         self.entries[queue.tail as usize].ingress = ingress;

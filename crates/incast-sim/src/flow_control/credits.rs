@@ -1,8 +1,8 @@
 //! Credit-based flow control of a link, for each virtual lane (InfiniBand volume 1, section 7.9): an end sends a
 //! packet only if the other one has advertised room for it.
 //!
-//! Lanes are the priorities of ports. Memory is counted in blocks of 64 bytes, and each packet takes whole ones. Both ends count all
-//! blocks since the link came up, so that advertisements are absolute and a lost one does no harm:
+//! Lanes are the priorities of ports. Memory is counted in blocks of 64 bytes, and each packet takes whole ones. Both
+//! ends count all blocks since the link came up, so that advertisements are absolute and a lost one does no harm:
 //!
 //! - the sender knows FCTBS, the blocks that it has sent, and FCCL, up to where it may send;
 //! - the receiver knows ABR, the blocks that have arrived, and advertises FCCL = ABR + free blocks.

@@ -1,4 +1,5 @@
-//! Thresholds and headroom of priority flow control, from the configuration and the fabric. docs/fabric.md has the formulas.
+//! Thresholds and headroom of priority flow control, from the configuration and the fabric. docs/fabric.md has the
+//! formulas.
 
 use crate::config::{Alpha, Headroom, Pfc, Threshold};
 use incast_units::{Rate, Time};

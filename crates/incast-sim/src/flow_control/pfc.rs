@@ -1,5 +1,5 @@
-//! Priority flow control (IEEE 802.1Qbb) of a switch: how much of each neighbour's packets it holds, and which pause state it
-//! has requested, advertised and received.
+//! Priority flow control (IEEE 802.1Qbb) of a switch: how much of each neighbour's packets it holds, and which pause
+//! state it has requested, advertised and received.
 //!
 //! Bytes are counted by the port and priority of arrival, as long as they wait in the switch. An ingress above its
 //! threshold is paused; what is still in flight then goes to its headroom. [`limits`](super::limits) has the formulas.
@@ -89,8 +89,8 @@ impl PauseControl {
         self.pausing = self.pausing + usize::from(after) - usize::from(before);
     }
 
-    /// A packet came in: requests a pause if its ingress is above its threshold. Returns whether that is new. An ingress that
-    /// holds nothing is never paused: no departure could resume it.
+    /// A packet came in: requests a pause if its ingress is above its threshold. Returns whether that is new. An
+    /// ingress that holds nothing is never paused: no departure could resume it.
     pub fn request_pause(&mut self, ingress: Ingress, level: Level) -> bool {
         let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
         let is_new = self.accounts.bytes(ingress) > 0
@@ -102,7 +102,8 @@ impl PauseControl {
         is_new
     }
 
-    /// A packet left: requests that its neighbour resumes if the ingress is below its threshold. Returns whether that is new.
+    /// A packet left: requests that its neighbour resumes if the ingress is below its threshold. Returns whether that
+    /// is new.
     pub fn request_resume(&mut self, ingress: Ingress, level: Level) -> bool {
         let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
         let is_new = self.ports[port].requested & bit != 0 && self.accounts.is_low(ingress, level);
@@ -124,8 +125,8 @@ impl PauseControl {
         }
     }
 
-    /// The pause frame that a port sends at `now`, if there is something to advertise: what has changed, and where pauses
-    /// expire all pauses anew.
+    /// The pause frame that a port sends at `now`, if there is something to advertise: what has changed, and where
+    /// pauses expire all pauses anew.
     pub fn take_frame(&mut self, port: usize, node: u32, now: Time) -> Option<Frame> {
         let Port { requested, advertised, .. } = self.ports[port];
         let class_enable =
@@ -337,8 +338,8 @@ impl Accounts {
         }
     }
 
-    /// Whether the ingress would have to be paused with this packet, or the whole buffer has no room for it. Departures that
-    /// are due but have not been carried out can make this true too early, never too late.
+    /// Whether the ingress would have to be paused with this packet, or the whole buffer has no room for it. Departures
+    /// that are due but have not been carried out can make this true too early, never too late.
     #[inline]
     pub fn reaches(&self, ingress: Ingress, bytes: u64, level: Level) -> bool {
         if level.used.saturating_add(bytes) > self.total {
@@ -457,8 +458,8 @@ mod tests {
         assert!(accounts.is_low(at(1, 0), buffer.level()));
     }
 
-    /// One ingress alone may take alpha / (1 + alpha) of the pool and its reserve; then the headroom, of which what leaves
-    /// leaves first; and it goes on when it is far enough below the threshold again.
+    /// One ingress alone may take alpha / (1 + alpha) of the pool and its reserve; then the headroom, of which what
+    /// leaves leaves first; and it goes on when it is far enough below the threshold again.
     #[test]
     fn a_dynamic_threshold_follows_the_free_buffer() {
         let rules = rules(dynamic(Alpha::Fixed(0.125)), Headroom::Bytes(1_000));

@@ -44,8 +44,8 @@ pub struct Nic {
     pool: Pool,
     /// Flows with a packet to send, by priority.
     ready: [VecDeque<u32>; PRIORITIES],
-    /// Flows with a packet to send of which the one with the lowest rank goes first, with the priorities of those packets.
-    /// Together they stand where the highest of these is, behind the flows of that priority that take turns.
+    /// Flows with a packet to send of which the one with the lowest rank goes first, with the priorities of those
+    /// packets. Together they stand where the highest of these is, behind the flows of that priority that take turns.
     shortest: BTreeSet<(u64, u32, u8)>,
     /// How many of them there are, by priority.
     shortest_by: [u32; PRIORITIES],
@@ -94,8 +94,8 @@ impl Nic {
         self.pool.any(&self.control, |packet| self.permission.allowed(1 << packet.priority) != 0)
     }
 
-    /// When the link takes a control packet that is ready at `now`, where that is known. With `undisturbed_until` in the
-    /// future nothing comes before it that is not on the link already, unless another control packet waits.
+    /// When the link takes a control packet that is ready at `now`, where that is known. With `undisturbed_until` in
+    /// the future nothing comes before it that is not on the link already, unless another control packet waits.
     ///
     /// What starts later than `ahead` is not sent beforehand: the engine would only keep it somewhere else.
     #[inline]
@@ -126,7 +126,8 @@ impl Nic {
         }
     }
 
-    /// The first control packet of its lane that has credits; those of a lane keep their order. Of `lanes` packets may come.
+    /// The first control packet of its lane that has credits; those of a lane keep their order. Of `lanes` packets may
+    /// come.
     pub fn next_credited(&self, lanes: u8) -> Option<&Packet> {
         let end = self.credits.as_deref()?;
         let mut tried = 0u8;

@@ -124,8 +124,9 @@ impl Host<'_> {
 
     // ---- Handshake -------------------------------------------------------------------------------------------
 
-    /// With [`HostConfig::handshake`](crate::config::HostConfig::handshake) a flow starts with a SYN and sends nothing else
-    /// before the answer is back (RFC 9293, section 3.5). Both are as long as acknowledgements and use their queues.
+    /// With [`HostConfig::handshake`](crate::config::HostConfig::handshake) a flow starts with a SYN and sends nothing
+    /// else before the answer is back (RFC 9293, section 3.5). Both are as long as acknowledgements and use their
+    /// queues.
     #[cold]
     fn send_syn(&mut self, slot: u32, context: &mut impl NodeContext) {
         let Some(sender) = self.senders.get_mut(slot) else { return };

@@ -178,8 +178,8 @@ impl Host<'_> {
         (packet.priority, packet.wire)
     }
 
-    /// Hands a control packet to the NIC. Where it is known when its transmission starts, it is put on the link at once, so
-    /// that neither a queue nor an event is needed.
+    /// Hands a control packet to the NIC. Where it is known when its transmission starts, it is put on the link at
+    /// once, so that neither a queue nor an event is needed.
     #[inline]
     pub(super) fn push_control(
         &mut self,

@@ -1,5 +1,5 @@
-//! Loss recovery: which packets of a flow have arrived, and when to act if no acknowledgement comes. No I/O; the time is
-//! an argument.
+//! Loss recovery: which packets of a flow have arrived, and when to act if no acknowledgement comes. No I/O; the time
+//! is an argument.
 //!
 //! Packets are numbered from 0 in the order of the flow's bytes. Sequence numbers never wrap: a flow has fewer
 //! than 2³² packets.
@@ -129,7 +129,8 @@ impl LossRecovery {
         TimerEvent::Expired
     }
 
-    /// A tail-loss probe comes before the retransmission timeout, once, where the scoreboard has one (RFC 8985, section 7).
+    /// A tail-loss probe comes before the retransmission timeout, once, where the scoreboard has one (RFC 8985, section
+    /// 7).
     #[inline]
     fn can_probe(&self) -> bool {
         !self.probed && self.backoff == 0 && self.scoreboard.has_probe()

@@ -1,22 +1,23 @@
-//! What deflection and virtual channels need to know of routes: which links lead up, how many channels a path takes, and which
-//! other ports lead to a host without coming back.
+//! What deflection and virtual channels need to know of routes: which links lead up, how many channels a path takes,
+//! and which other ports lead to a host without coming back.
 //!
-//! **Up and down.** Switches are in a total order: by their distance from the nearest host, then by their number. A link leads up
-//! if it leads to the higher switch; a host is below its switch. So the root of a tree is up; in a ring with its switches in a
-//! row all links lead up but the one from the last to the first.
+//! **Up and down.** Switches are in a total order: by their distance from the nearest host, then by their number. A
+//! link leads up if it leads to the higher switch; a host is below its switch. So the root of a tree is up; in a ring
+//! with its switches in a row all links lead up but the one from the last to the first.
 //!
-//! **Channels.** A packet starts on virtual channel 0 and takes the next one where it goes up after it has come down. *There is
-//! no cycle of (link, channel) pairs of which each waits for the next.* On one channel a path goes up and then down. Up links can
-//! be numbered by rising order of their ends, and down links after them by falling order, so that numbers rise along each path;
-//! and from one channel paths only go on to later ones (W. Dally and C. Seitz, IEEE Trans. Computers 1987; J. Duato, IEEE TPDS
-//! 1993, for adaptive routes: every port that a packet may take here, deflected or not, follows the order). In a tree one channel is
-//! enough for all usual paths, in a ring two: its lowest switch is the dateline. Literature also proposes a channel for each
-//! deflection; that would leave a cycle of the usual paths as it is. A packet is deflected only where the channels that are left
-//! take it to its destination by usual paths.
+//! **Channels.** A packet starts on virtual channel 0 and takes the next one where it goes up after it has come down.
+//! *There is no cycle of (link, channel) pairs of which each waits for the next.* On one channel a path goes up and
+//! then down. Up links can be numbered by rising order of their ends, and down links after them by falling order, so
+//! that numbers rise along each path; and from one channel paths only go on to later ones (W. Dally and C. Seitz, IEEE
+//! Trans. Computers 1987; J. Duato, IEEE TPDS 1993, for adaptive routes: every port that a packet may take here,
+//! deflected or not, follows the order). In a tree one channel is enough for all usual paths, in a ring two: its lowest
+//! switch is the dateline. Literature also proposes a channel for each deflection; that would leave a cycle of the
+//! usual paths as it is. A packet is deflected only where the channels that are left take it to its destination by
+//! usual paths.
 //!
-//! **Loop-free alternates** are those of RFC 5286 (inequality 1): a neighbour that is no farther from the destination than the
-//! switch itself does not send packets for it back. Distances are those of the longest usual path, which become less with
-//! each link.
+//! **Loop-free alternates** are those of RFC 5286 (inequality 1): a neighbour that is no farther from the destination
+//! than the switch itself does not send packets for it back. Distances are those of the longest usual path, which
+//! become less with each link.
 
 use super::Rule;
 use crate::topology::{Node, Ports, Topology};
@@ -93,7 +94,8 @@ pub struct Detours {
     switches: usize,
     /// By group, then switch: links of the longest usual path to the host's switch.
     distance: Vec<u16>,
-    /// By group, then switch: channel changes on the usual paths from there, for a packet that comes up, and one that comes down.
+    /// By group, then switch: channel changes on the usual paths from there, for a packet that comes up, and one that
+    /// comes down.
     turns: Vec<[u8; 2]>,
     /// By switch to be reached, then switch: the port. Empty where it is not needed.
     towards: Vec<u16>,
@@ -104,7 +106,8 @@ pub struct Detours {
 }
 
 impl Detours {
-    /// Those of `rules`, without the cables for which `down` is true. `between_switches`: switches must be able to reach each other.
+    /// Those of `rules`, without the cables for which `down` is true. `between_switches`: switches must be able to
+    /// reach each other.
     pub fn new(
         topology: &Topology,
         order: &SwitchOrder,
@@ -150,7 +153,8 @@ impl Detours {
         detours
     }
 
-    /// Distances and turns of the paths to one host, from near switches to far ones. A switch on a loop, or with a path into one, stays far.
+    /// Distances and turns of the paths to one host, from near switches to far ones. A switch on a loop, or with a path
+    /// into one, stays far.
     fn measure(&mut self, base: usize, edge: usize, host: Node, order: &SwitchOrder, rules: &[Rule]) {
         let next = |switch: usize| {
             rules[switch].alternatives(host).filter_map(move |port| {
@@ -264,7 +268,8 @@ impl RouteView {
         self.directions.get(usize::from(port)) == Some(&Direction::Host)
     }
 
-    /// Ports to neighbours that do not send packets to `destination` back here, ascending; the usual ports are among them.
+    /// Ports to neighbours that do not send packets to `destination` back here, ascending; the usual ports are among
+    /// them.
     pub fn loop_free_alternates(&self, destination: Node) -> impl Iterator<Item = u16> + '_ {
         let distance = move |switch: u32| match self.detours.place(destination, switch) {
             Some(place) if switch != NONE => self.detours.distance[place],
@@ -278,8 +283,8 @@ impl RouteView {
             .filter(move |port| !self.down.contains(port))
     }
 
-    /// Channels that a packet changes from here on if it came in by one port, leaves by another one, and then takes usual
-    /// paths to `destination`; `None` if these do not lead there.
+    /// Channels that a packet changes from here on if it came in by one port, leaves by another one, and then takes
+    /// usual paths to `destination`; `None` if these do not lead there.
     pub fn needs(&self, ingress: u16, port: u16, destination: Node) -> Option<u8> {
         let direction = |port: u16| self.directions.get(usize::from(port)).copied();
         let (from, out) = (direction(ingress), direction(port)?);
@@ -426,8 +431,8 @@ mod tests {
     /// A virtual channel of a link between switches, by where the link ends: switch, port, channel.
     type Buffer = (u32, u16, u8);
 
-    /// For each buffer those that its packets may go to next: usual paths, and deflections without limit to ports of equal cost and
-    /// to loop-free alternates. `turns`: packets change channels.
+    /// For each buffer those that its packets may go to next: usual paths, and deflections without limit to ports of
+    /// equal cost and to loop-free alternates. `turns`: packets change channels.
     fn waits(topology: &Topology, channels: u8, turns: bool) -> BTreeMap<Buffer, BTreeSet<Buffer>> {
         let (order, detours) = detours(topology);
         let (ports, hosts) = (topology.ports(), topology.hosts);

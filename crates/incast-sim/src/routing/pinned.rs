@@ -10,8 +10,8 @@ use thiserror::Error;
 /// A flow's paths there and back: the choices among equal-cost ports, one number for each direction.
 ///
 /// The number is in mixed radix, the first choice being its least digit: a switch with n equal-cost ports takes the
-/// remainder by n as the index of its port, and passes on the quotient. Sixteen bits make as many paths as any fabric in
-/// use has between two hosts (a fat-tree with k = 64 has 1,024).
+/// remainder by n as the index of its port, and passes on the quotient. Sixteen bits make as many paths as any fabric
+/// in use has between two hosts (a fat-tree with k = 64 has 1,024).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinned {
     /// From sender to receiver.
@@ -48,13 +48,13 @@ impl Rule {
     }
 }
 
-/// The choice of a packet's sender among so many next hops, and the hash for the choices after it; `None` where there are
-/// none.
+/// The choice of a packet's sender among so many next hops, and the hash for the choices after it; `None` where there
+/// are none.
 #[inline(always)]
 fn step(packet: &Packet, paths: u16) -> Option<(u16, u32)> {
     let path = packet.pinned_path();
-    // Most switches have a power of two: a shift instead of a division. A single choice, down a tree, changes nothing and
-    // takes the same branch: whether a packet goes up or down is unpredictable.
+    // Most switches have a power of two: a shift instead of a division. A single choice, down a tree, changes nothing
+    // and takes the same branch: whether a packet goes up or down is unpredictable.
     let (ahead, choice) = if paths.is_power_of_two() {
         (path >> paths.trailing_zeros(), path & (paths - 1))
     } else {

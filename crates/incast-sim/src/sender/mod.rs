@@ -210,8 +210,9 @@ impl Sender {
         }
     }
 
-    /// Plans the gap after the last packet anew: as long as the newest decision makes it, as a rate limiter does not sit
-    /// out a gap that it would no longer leave; or, where the law does not re-time it, as that packet's own pace made it.
+    /// Plans the gap after the last packet anew: as long as the newest decision makes it, as a rate limiter does not
+    /// sit out a gap that it would no longer leave; or, where the law does not re-time it, as that packet's own pace
+    /// made it.
     #[inline(never)]
     fn replan(&mut self, settings: &Settings, sent: bool) {
         if sent || settings.classes[usize::from(self.flow.class)].repaces {
@@ -547,8 +548,8 @@ impl Sender {
 }
 
 /// Whether a packet whose header came back is sent again at once, rather than with the next PULL: if no PULL is
-/// expected, as otherwise the incast that filled the queue would come back as an echo; or if its path is bad, so that it
-/// takes another one.
+/// expected, as otherwise the incast that filled the queue would come back as an echo; or if its path is bad, so that
+/// it takes another one.
 ///
 /// Source: M. Handley et al., SIGCOMM 2017 (NDP), section 3.2.4. Its authors' simulator also requires that at most one
 /// packet of the first window has not been answered; here such packets count as PULLs expected.

@@ -1,4 +1,5 @@
-//! Paths: which path each packet of a flow takes, with [`LoadBalancing::SprayPermutation`](crate::config::LoadBalancing::SprayPermutation).
+//! Paths: which path each packet of a flow takes, with
+//! [`LoadBalancing::SprayPermutation`](crate::config::LoadBalancing::SprayPermutation).
 
 use super::flow::Flow;
 use crate::{engine::random::mix, routing::Pinned, settings::Settings};

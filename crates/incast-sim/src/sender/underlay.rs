@@ -1,5 +1,5 @@
-//! Underlay: packets that are held at the sender, between their flow and the NIC. [`incast_cc::underlay`] decides for how
-//! long.
+//! Underlay: packets that are held at the sender, between their flow and the NIC. [`incast_cc::underlay`] decides for
+//! how long.
 
 use crate::{engine::table::FlowTable, fabric::packet::Packet, settings::Class};
 use incast_cc::{
@@ -68,8 +68,8 @@ pub struct Stage {
     decision: Underlay,
     /// Packets and when they were handed over.
     queue: VecDeque<(Packet, Time)>,
-    /// Of packets that were held and may still be acknowledged: when they went, and when they had been handed over. Both
-    /// rise.
+    /// Of packets that were held and may still be acknowledged: when they went, and when they had been handed over.
+    /// Both rise.
     gone: VecDeque<(Time, Time)>,
 }
 

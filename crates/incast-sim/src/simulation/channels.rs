@@ -13,9 +13,9 @@ fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
     ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
 }
 
-/// Refuses what does not go together with virtual channels, or with an agent that holds packets; and fabrics whose usual paths take
-/// more virtual channels than there are, where that matters: there could be a deadlock that the channels are there to prevent, or
-/// that deflection would add.
+/// Refuses what does not go together with virtual channels, or with an agent that holds packets; and fabrics whose
+/// usual paths take more virtual channels than there are, where that matters: there could be a deadlock that the
+/// channels are there to prevent, or that deflection would add.
 ///
 /// # Errors
 /// What is wrong, and how many channels there would have to be.
@@ -61,8 +61,8 @@ fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// With too few channels packets could wait for each other in a cycle that is not there without deflection, or that channels are to
-/// break.
+/// With too few channels packets could wait for each other in a cycle that is not there without deflection, or that
+/// channels are to break.
 fn matter(switch: &SwitchConfig) -> bool {
     switch.virtual_channels > 1 || switch.pfc.is_some() && switch.agent.holds()
 }

@@ -1,4 +1,5 @@
-//! Ports that wait for each other in a cycle: deadlocks of flow control, found by inspecting the fabric between windows.
+//! Ports that wait for each other in a cycle: deadlocks of flow control, found by inspecting the fabric between
+//! windows.
 //!
 //! A paused egress queue waits for the switch that paused it, whose ingress is full of packets that wait in egress
 //! queues of that switch. Where these are all paused themselves, and so on, and nothing has moved for long enough,

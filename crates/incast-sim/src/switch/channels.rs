@@ -1,9 +1,9 @@
 //! Virtual channels: which queue of a port a packet takes.
 //!
-//! Each priority of classes has so many queues, which flow control pauses apart. A packet starts on the first channel and
-//! takes the next one where it goes up after it has come down: [`routing::detours`](crate::routing::detours) has the order of
-//! switches, and why that has no cycles. On the last link, to its host, every packet takes the first channel: hosts accept
-//! all packets, so that they are part of no cycle.
+//! Each priority of classes has so many queues, which flow control pauses apart. A packet starts on the first channel
+//! and takes the next one where it goes up after it has come down: [`routing::detours`](crate::routing::detours) has
+//! the order of switches, and why that has no cycles. On the last link, to its host, every packet takes the first
+//! channel: hosts accept all packets, so that they are part of no cycle.
 
 use crate::{
     fabric::queue::Ingress,

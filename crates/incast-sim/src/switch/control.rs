@@ -367,8 +367,8 @@ impl Switch<'_> {
         self.reset_flow_control(port, up, context);
     }
 
-    /// The cable at a port went down or came up: both ends forget the state of flow control. Packets that came by it and are
-    /// still here keep their buffer.
+    /// The cable at a port went down or came up: both ends forget the state of flow control. Packets that came by it
+    /// and are still here keep their buffer.
     fn reset_flow_control(&mut self, port: usize, up: bool, context: &mut impl NodeContext) {
         if matches!(self.flow_control, FlowControl::None) {
             return;

@@ -249,7 +249,8 @@ impl Egress {
         bytes
     }
 
-    /// Puts a packet in the place of the last one of its queue, which is returned with its INT records. As [`Self::push`].
+    /// Puts a packet in the place of the last one of its queue, which is returned with its INT records. As
+    /// [`Self::push`].
     pub fn replace_tail(
         &mut self,
         port: usize,
@@ -413,8 +414,8 @@ impl Egress {
         if out.allowed() != 0 { out.link.free_at() } else { Time::MAX }
     }
 
-    /// The time for which a departure event has to be scheduled, with its payload; `None` if there is nothing to send, or one
-    /// is pending.
+    /// The time for which a departure event has to be scheduled, with its payload; `None` if there is nothing to send,
+    /// or one is pending.
     #[inline]
     pub fn plan_departure(&mut self, port: usize, now: Time) -> Option<(Time, u32)> {
         let out = &mut self.ports[port];
@@ -432,8 +433,8 @@ impl Egress {
         is_current
     }
 
-    /// From now on each departure is an event; epochs are numbered modulo `payloads`. All ports have caught up, and those of
-    /// [`Self::take_busy`] need an event.
+    /// From now on each departure is an event; epochs are numbered modulo `payloads`. All ports have caught up, and
+    /// those of [`Self::take_busy`] need an event.
     pub fn use_events(&mut self, payloads: u32) {
         self.lazy = false;
         self.epoch = (self.epoch + 1) % payloads;

@@ -15,7 +15,8 @@ pub(super) trait Features {
     const TELEMETRY: bool;
     /// Departures may have to be events; without, they are always lazy (see [`super::Switch::drain`]).
     const EVENTS: bool;
-    /// Load balancing other than ECMP: the port does not depend on the flow's hash alone, or the hash changes on the way.
+    /// Load balancing other than ECMP: the port does not depend on the flow's hash alone, or the hash changes on the
+    /// way.
     const SPRAYING: bool;
     /// Schedulers other than strict priority.
     const SCHEDULER: bool;
@@ -77,7 +78,8 @@ impl Features for All {
     const SCHEDULER: bool = true;
 }
 
-/// The instance of the packet path that a switch uses for packets and window ends. Other events are rare and use [`All`].
+/// The instance of the packet path that a switch uses for packets and window ends. Other events are rare and use
+/// [`All`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Forwarding,

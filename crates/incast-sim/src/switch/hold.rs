@@ -1,7 +1,7 @@
 //! Packets that an agent holds, and the answers to markers on their way back.
 //!
-//! A held packet takes buffer like a queued one, is counted by flow control like one, and counts as waiting at the port that
-//! it will probably take. Places are beside the queues.
+//! A held packet takes buffer like a queued one, is counted by flow control like one, and counts as waiting at the port
+//! that it will probably take. Places are beside the queues.
 
 use crate::{
     fabric::{

@@ -153,8 +153,8 @@ impl Switch<'_> {
         self.flow_control.keeps_paused(Ingress { port, priority })
     }
 
-    /// Ingress port and priority of packets, with port and priority of the egress queue that they wait in. Held packets wait
-    /// for their marker.
+    /// Ingress port and priority of packets, with port and priority of the egress queue that they wait in. Held packets
+    /// wait for their marker.
     pub fn holdings(&self) -> BTreeSet<(u16, u8, u16, u8)> {
         let mut holdings = BTreeSet::new();
         for port in 0..self.egress.ports().len() {

@@ -1,10 +1,10 @@
 //! A store-and-forward switch, put together from components that own their state.
 //!
-//! This file is a packet's way through it, from top to bottom: arrive, route, admit to the buffer, account for flow control,
-//! mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the switch calls
-//! them. What other events do is in `control` (links, pause frames, credits, departures), `orders` (the agent's
-//! timer and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for each kind
-//! of switch.
+//! This file is a packet's way through it, from top to bottom: arrive, route, admit to the buffer, account for flow
+//! control, mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the
+//! switch calls them. What other events do is in `control` (links, pause frames, credits, departures), `orders` (the
+//! agent's timer and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for
+//! each kind of switch.
 
 mod agent;
 mod aqm;
@@ -116,8 +116,8 @@ pub struct Counters {
 #[derive(Clone, Copy)]
 struct Transit<'p> {
     packet: &'p Packet,
-    /// The ECMP hash with which it goes on; written where the packet is stored or sent, to save a copy. Where an agent may
-    /// read the packet it is a copy that has this hash.
+    /// The ECMP hash with which it goes on; written where the packet is stored or sent, to save a copy. Where an agent
+    /// may read the packet it is a copy that has this hash.
     hash: u32,
 }
 
@@ -131,8 +131,8 @@ impl<'p> From<&'p Packet> for Transit<'p> {
 impl Switch<'_> {
     // ---- Arrival ----------------------------------------------------------------------------------------------
 
-    /// A packet arrived at `port`, and something else happens at the same instant, but later. This is rare: no need of another
-    /// copy of the smaller instances.
+    /// A packet arrived at `port`, and something else happens at the same instant, but later. This is rare: no need of
+    /// another copy of the smaller instances.
     #[inline(never)]
     pub fn on_packet(
         &mut self,
@@ -166,8 +166,8 @@ impl Switch<'_> {
         }
     }
 
-    /// The port of the packet that arrives after the present one, which is prefetched meanwhile. Only with ECMP, where it depends
-    /// on that packet alone.
+    /// The port of the packet that arrives after the present one, which is prefetched meanwhile. Only with ECMP, where
+    /// it depends on that packet alone.
     #[inline(always)]
     fn look_ahead<F: Features>(&self, next: Option<&Packet>) -> Option<u16> {
         if F::SPRAYING {
@@ -248,7 +248,8 @@ impl Switch<'_> {
         if F::EVENTS { self.settings.ended_before(now) } else { now + Time::from_ps(1) }
     }
 
-    /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is queued.
+    /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is
+    /// queued.
     #[inline(always)]
     fn enqueue<F: Features>(
         &mut self,
@@ -304,8 +305,8 @@ impl Switch<'_> {
         self.enqueue::<All>(port, packet.into(), telemetry, ingress, context);
     }
 
-    /// A packet is queued, or dropped if the buffer does not admit it. What is rare ends in a call: no register has to be
-    /// saved for it, and nothing loaded again after it.
+    /// A packet is queued, or dropped if the buffer does not admit it. What is rare ends in a call: no register has to
+    /// be saved for it, and nothing loaded again after it.
     #[inline(always)]
     fn queue<F: Features>(
         &mut self,
@@ -369,7 +370,7 @@ impl Switch<'_> {
         }
     }
 
-    /// The limit of a packet's queue, in a switch that trims, lets it in.
+    /// Whether a switch that trims has not reached the limit of the packet's queue. True in all other switches.
     #[inline(always)]
     fn has_place<F: Features>(&self, port: usize, packet: &Packet) -> bool {
         let Some(trimming) = self.trimming.as_ref().filter(|_| F::TRIM) else { return true };
@@ -387,7 +388,8 @@ impl Switch<'_> {
         self.buffer.admits(u64::from(packet.wire), queue, waiting, || self.egress.packets_at(port))
     }
 
-    /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this packet.
+    /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this
+    /// packet.
     #[inline(never)]
     fn admit_lossless(
         &mut self,
@@ -399,8 +401,8 @@ impl Switch<'_> {
         let wire = u64::from(packet.wire);
         let mut is_full = self.flow_control.reaches(ingress, wire, self.buffer.level());
         if is_full && self.egress.is_lazy() {
-            // Departures that are due can only empty the ingress. Once it is paused they must be events, so that it resumes in
-            // time.
+            // Departures that are due can only empty the ingress. Once it is paused they must be events, so that it
+            // resumes in time.
             self.catch_up(context);
             is_full = self.flow_control.reaches(ingress, wire, self.buffer.level());
             if is_full {
@@ -554,10 +556,11 @@ impl Switch<'_> {
 
     /// Carries out the departures of a port before `limit`.
     ///
-    /// *Lazy departures.* An event for each departure would double the events of a loaded fabric. Where a switch has its domain
-    /// to itself and nothing watches departures, only three things can depend on whether one has happened: the next packet for
-    /// the same port, a packet that finds no room in the shared buffer, and the end of the window, by which what left must be on
-    /// its link. Each of these catches up first, so that the results are those of one event for each departure.
+    /// *Lazy departures.* An event for each departure would double the events of a loaded fabric. Where a switch has
+    /// its domain to itself and nothing watches departures, only three things can depend on whether one has happened:
+    /// the next packet for the same port, a packet that finds no room in the shared buffer, and the end of the window,
+    /// by which what left must be on its link. Each of these catches up first, so that the results are those of one
+    /// event for each departure.
     #[inline]
     fn drain<F: Features>(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
         loop {

@@ -1,8 +1,9 @@
 //! The agent and the rest of the switch: when it is called, and what becomes of its verdicts and orders.
 //!
-//! Markers are queued with data and admitted as long as any buffer is left, because they are for queues that are long. Where
-//! flow control counts packets by ingress, markers that came in are counted and admitted like data. Answers to markers are
-//! frames of single links, as pause frames are: they are not queued, not paused, and made anew by each switch.
+//! Markers are queued with data and admitted as long as any buffer is left, because they are for queues that are long.
+//! Where flow control counts packets by ingress, markers that came in are counted and admitted like data. Answers to
+//! markers are frames of single links, as pause frames are: they are not queued, not paused, and made anew by each
+//! switch.
 
 use super::{
     All, Switch,

@@ -1,5 +1,5 @@
-//! What becomes of a packet that finds its queue full in a switch that trims: it or another packet loses its payload, its
-//! header returns to its sender, or it is dropped.
+//! What becomes of a packet that finds its queue full in a switch that trims: it or another packet loses its payload,
+//! its header returns to its sender, or it is dropped.
 
 use super::{All, Switch};
 use crate::{
@@ -36,7 +36,8 @@ impl Switch<'_> {
         packet.kind == Kind::Data && self.settings.classes[usize::from(packet.class)].trimmable
     }
 
-    /// A data packet finds its queue full: it is trimmed, or the last one in the queue is and it takes that one's place.
+    /// A data packet finds its queue full: it is trimmed, or the last one in the queue is and it takes that one's
+    /// place.
     fn trim(
         &mut self,
         port: usize,

@@ -5,11 +5,12 @@ use crate::routing::{Divider, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Pods of ToR and aggregation switches below a row of core switches: hosts `h0`… ToR by ToR, switches `tor0`…, `agg0`…, `core0`….
+/// Pods of ToR and aggregation switches below a row of core switches: hosts `h0`… ToR by ToR, switches `tor0`…,
+/// `agg0`…, `core0`….
 ///
 /// In a pod every ToR is joined to every aggregation switch. If `cores` is a multiple m of `aggs_per_pod`, aggregation
-/// switch j of each pod is joined to cores j·m to (j + 1)·m - 1, and each core has one link to each pod; otherwise every
-/// aggregation switch is joined to every core.
+/// switch j of each pod is joined to cores j·m to (j + 1)·m - 1, and each core has one link to each pod; otherwise
+/// every aggregation switch is joined to every core.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clos3 {

@@ -8,8 +8,8 @@ use super::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// k pods of k/2 edge and k/2 aggregation switches, k²/4 core switches and k³/4 hosts: hosts `h0`… edge by edge, switches
-/// `edge0`…, `agg0`…, `core0`….
+/// k pods of k/2 edge and k/2 aggregation switches, k²/4 core switches and k³/4 hosts: hosts `h0`… edge by edge,
+/// switches `edge0`…, `agg0`…, `core0`….
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTree {

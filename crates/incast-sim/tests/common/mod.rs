@@ -210,8 +210,8 @@ pub fn two_rates() -> Topology {
     parse(&text).expect("a good topology")
 }
 
-/// Flows among the hosts of [`two_rates`], one at a time: each rate to each, of sizes below, between and above what both send
-/// blindly, and one packet.
+/// Flows among the hosts of [`two_rates`], one at a time: each rate to each, of sizes below, between and above what
+/// both send blindly, and one packet.
 pub fn between_rates() -> Vec<FlowSpec> {
     let mut flows = Vec::new();
     for bytes in [1_000, 9_000, 20_000, 40_000, 90_000, 700_000] {

@@ -2,8 +2,8 @@
 //!
 //! A measurement runs a case with consecutive seeds until a second of CPU has gone into the event loop, three times
 //! over, and reports the cheapest of the three: their difference is what else the machine did. Set-up is not part of
-//! it. Buffers are too large to lose a packet, so that cases measure forwarding, not recovery; with NDP switches trim, as in
-//! the cases of htsim that `incast validate` runs.
+//! it. Buffers are too large to lose a packet, so that cases measure forwarding, not recovery; with NDP switches trim,
+//! as in the cases of htsim that `incast validate` runs.
 
 use incast_interop::import::{
     Text,

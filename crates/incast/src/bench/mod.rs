@@ -96,8 +96,8 @@ fn child(case: &str, law: &str, threads: usize, seeds: Option<u64>) -> Result<An
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// Keeps memory that a repetition gives back for the next one: what the system's clearing of fresh pages costs is set-up,
-/// and a single long run pays it once.
+/// Keeps memory that a repetition gives back for the next one: what the system's clearing of fresh pages costs is
+/// set-up, and a single long run pays it once.
 fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: R15: mallopt only sets parameters of the allocator.

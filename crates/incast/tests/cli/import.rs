@@ -69,7 +69,8 @@ fn pauses_are_written_as_the_peer_writes_them() {
     assert!(lines.is_sorted_by_key(|line| line[0]) && lines[0][0] > 2_000_000_000, "{written}");
 }
 
-/// Files beside the scenario have its name, whatever it is; the scenario's own `name` has only letters that it may have.
+/// Files beside the scenario have its name, whatever it is; the scenario's own `name` has only letters that it may
+/// have.
 #[test]
 fn any_file_name_will_do() {
     let out = folder("import_names");
@@ -126,7 +127,8 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     let row = summary.as_array().and_then(|rows| rows.first()).expect("a row");
     assert_eq!((row["flows"].as_u64(), row["completed"].as_u64()), (Some(128), Some(128)), "{row}");
 
-    // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario, too.
+    // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario,
+    // too.
     let (bundles, topology) = (out.join("bundles.toml"), out.join("f.topo"));
     let small = out.join("small.cm");
     fs::write(&small, "Nodes 8\nConnections 1\n7->0 start 5 size 9\n").expect("written");

@@ -112,7 +112,8 @@ fn reproducing_judges_every_claim() {
     assert_eq!(serde_json::from_str::<Value>(&again).expect("JSON"), printed);
 }
 
-/// The scenarios as they are shipped, in their short forms: whatever they leave out, no claim that is left goes unmeasured.
+/// The scenarios as they are shipped, in their short forms: whatever they leave out, no claim that is left goes
+/// unmeasured.
 #[test]
 fn the_short_forms_of_mercurys_figures_measure_their_claims() {
     let reproduce = |name: &str, names: &[&str], more: &[&str]| -> Value {
@@ -148,8 +149,8 @@ fn the_short_forms_of_mercurys_figures_measure_their_claims() {
     let (victim, culprit) =
         (least("mercury/fig09", "mercury", "F1"), least("mercury/fig09", "mercury", "F2"));
     assert!(victim >= 19.0 && culprit < 5.0, "{victim} and {culprit}");
-    // With the paper's Xoff the window alone would do that. Where pauses spread it takes the state of ports: without one that a pause
-    // sets, the victim is told to slow down.
+    // With the paper's Xoff the window alone would do that. Where pauses spread it takes the state of ports: without
+    // one that a pause sets, the victim is told to slow down.
     let [detects, does_not] =
         ["mercury", "M3: nothing is set on a pause"].map(|scheme| least("mercury/detection", scheme, "F1"));
     assert!(detects >= 19.0 && does_not < 15.0, "{detects} and {does_not}");
@@ -178,7 +179,8 @@ fn the_short_forms_of_polos_slides_measure_their_claims() {
     for claim in claims {
         assert!(claim["measured"].is_number(), "{claim}");
     }
-    // What Polo is for: a thousand senders finish, and the link is used; to the letter, adjoint packets leave nothing of it.
+    // What Polo is for: a thousand senders finish, and the link is used; to the letter, adjoint packets leave nothing
+    // of it.
     let rows = printed["rows"].as_array().expect("rows");
     let of = |scheme: &str| {
         let found = rows.iter().find(|row| {

@@ -1,5 +1,5 @@
-//! The ns-3 simulator of HPCC (alibaba-edu/High-Precision-Congestion-Control) and what descends from it: `topology.txt`,
-//! `flow.txt` and `config.txt`.
+//! The ns-3 simulator of HPCC (alibaba-edu/High-Precision-Congestion-Control) and what descends from it:
+//! `topology.txt`, `flow.txt` and `config.txt`.
 //!
 //! What the simulator does is the profile `hpcc-lineage`; what the files say is written out key by key, each with the
 //! key that it comes from.

@@ -1,7 +1,7 @@
 //! csg-htsim (Broadcom/csg-htsim): connection matrices and the topology files of its fat-trees.
 //!
-//! These files say who sends what to whom, and over which links. Everything else is an option of a program there, and here
-//! that program's value in the cases that `docs/validation.md` compares.
+//! These files say who sends what to whom, and over which links. Everything else is an option of a program there, and
+//! here that program's value in the cases that `docs/validation.md` compares.
 
 pub mod matrix;
 pub mod scenario;

@@ -1,6 +1,6 @@
-//! The topology file (`.topo`): a fat-tree or leaf-spine fabric, tier by tier. Keys in any case, each with a whole number:
-//! `Nodes`, `Tiers`, `Podsize`, then for each tier from the hosts up `Tier N` with what its switches have. `#` starts a
-//! comment line.
+//! The topology file (`.topo`): a fat-tree or leaf-spine fabric, tier by tier. Keys in any case, each with a whole
+//! number: `Nodes`, `Tiers`, `Podsize`, then for each tier from the hosts up `Tier N` with what its switches have. `#`
+//! starts a comment line.
 //!
 //! Without a file there are three tiers of equal switches, 100 Gbps and 1 us.
 
@@ -429,8 +429,8 @@ impl Tiers {
         Ok(())
     }
 
-    /// Nodes and links one by one. As in the peer, the n-th switch of each pod's upper row is linked to every core whose
-    /// number is n modulo the row's length.
+    /// Nodes and links one by one. As in the peer, the n-th switch of each pod's upper row is linked to every core
+    /// whose number is n modulo the row's length.
     fn file(&self) -> String {
         let tors = self.pods * self.tors_per_pod;
         let aggs = self.pods * self.aggs_per_pod;

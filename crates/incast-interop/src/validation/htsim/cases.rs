@@ -1,7 +1,7 @@
 //! The cases and what is aimed at.
 //!
-//! They are runs of csg-htsim (commit 841d9e7) with one seed, on fat-trees of three tiers with links of 100 Gbps and 1 us. Their completion
-//! times are in files; trims and drops are those of the whole fabric.
+//! They are runs of csg-htsim (commit 841d9e7) with one seed, on fat-trees of three tiers with links of 100 Gbps and 1
+//! us. Their completion times are in files; trims and drops are those of the whole fabric.
 
 /// Allowed distance of mean and 99th percentile.
 pub const TIMES: f64 = 0.03;

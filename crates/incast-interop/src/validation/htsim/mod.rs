@@ -1,7 +1,7 @@
 //! Cases of csg-htsim: completion times at the sender, trims and drops.
 //!
-//! Spraying and the choice of what is trimmed are random there and here, so that flows are not compared one by one: figures over
-//! all flows are, ours as means over the seeds. What the aims are is in [`cases`], the table in [`table`].
+//! Spraying and the choice of what is trimmed are random there and here, so that flows are not compared one by one:
+//! figures over all flows are, ours as means over the seeds. What the aims are is in [`cases`], the table in [`table`].
 
 pub mod cases;
 pub mod table;

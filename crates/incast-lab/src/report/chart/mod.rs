@@ -1,8 +1,8 @@
-//! Charts as SVG. Each has a title and a description for those who do not see it, tooltips for those who do, and colours
-//! that come from the page's style, so that they fit light and dark screens.
+//! Charts as SVG. Each has a title and a description for those who do not see it, tooltips for those who do, and
+//! colours that come from the page's style, so that they fit light and dark screens.
 //!
-//! Written by hand: the page needs a dozen shapes, and drawing libraries (`plotters` is the well-kept one) put colours and
-//! fonts into every shape, which a style cannot change, and know neither tooltips nor descriptions.
+//! Written by hand: the page needs a dozen shapes, and drawing libraries (`plotters` is the well-kept one) put colours
+//! and fonts into every shape, which a style cannot change, and know neither tooltips nor descriptions.
 
 mod bars;
 mod deviations;

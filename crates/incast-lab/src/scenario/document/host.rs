@@ -22,16 +22,19 @@ pub struct Host {
     /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Time>,
-    /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with up to 16.
+    /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with
+    /// up to 16.
     #[serde(default)]
     pub quick_acks: u32,
     /// How an acknowledgement of several packets tells of marks.
     #[serde(default)]
     pub echo: Echo,
-    /// Timers of hosts expire at multiples of this only, at the first one after their time: 1ms is Linux with HZ = 1000. Default: exactly.
+    /// Timers of hosts expire at multiples of this only, at the first one after their time: 1ms is Linux with HZ =
+    /// 1000. Default: exactly.
     #[serde(default)]
     pub timer_tick: Time,
-    /// A round trip opens each flow before its data, as TCP's connections are opened. Otherwise they are open from the start.
+    /// A round trip opens each flow before its data, as TCP's connections are opened. Otherwise they are open from the
+    /// start.
     #[serde(default)]
     pub handshake: bool,
     /// Time in a receiver's NIC from the arrival of data until its acknowledgement can leave.
@@ -44,11 +47,12 @@ pub struct Host {
     #[serde(default = "yes")]
     pub control_first: bool,
     /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
-    /// (`"spray"`, `"spray-permutation"`) one bandwidth-delay product of packets, as all that is in flight may arrive in any order.
+    /// (`"spray"`, `"spray-permutation"`) one bandwidth-delay product of packets, as all that is in flight may arrive
+    /// in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
-    /// With `load_balancing = "spray-permutation"`, senders leave out for a while ways on which outlying numbers of packets are trimmed
-    /// or lost. Default: true.
+    /// With `load_balancing = "spray-permutation"`, senders leave out for a while ways on which outlying numbers of
+    /// packets are trimmed or lost. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_penalty: Option<bool>,
     /// Loss recovery. Default: that of each law's transport.
@@ -85,7 +89,8 @@ impl Default for Host {
     }
 }
 
-/// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's transport.
+/// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's
+/// transport.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frames {
@@ -116,7 +121,8 @@ pub struct Clock {
     /// Largest error of a reading either way, at most 100 ms: uniform, each reading by itself.
     #[serde(default)]
     pub noise: Time,
-    /// How the clocks were synchronised before the run. What that leaves takes the place of offset and drift; noise stays.
+    /// How the clocks were synchronised before the run. What that leaves takes the place of offset and drift; noise
+    /// stays.
     #[serde(default, skip_serializing_if = "Sync::is_none")]
     pub sync: Sync,
 }

@@ -1,4 +1,5 @@
-//! Algorithms by name, beside laws: `switch.agent` and `underlay`. The name stands alone, or in a table with parameters.
+//! Algorithms by name, beside laws: `switch.agent` and `underlay`. The name stands alone, or in a table with
+//! parameters.
 
 use super::parameters::{Parameter, Parameters, Written};
 use incast_cc::{

@@ -1,7 +1,7 @@
 //! `profile` at the top of a scenario: defaults that are not ours.
 //!
-//! Those of `host.frames` and of laws depend on the law: the resolution of schemes has them. Those of `[switch]` and `[wire]` are
-//! written into the document where it has no value.
+//! Those of `host.frames` and of laws depend on the law: the resolution of schemes has them. Those of `[switch]` and
+//! `[wire]` are written into the document where it has no value.
 
 use crate::scenario::tree::{
     node::{Node, Value},
@@ -17,9 +17,9 @@ pub enum Profile {
     /// The standards: Ethernet's preamble and gap, the protocols' headers, exact times.
     #[default]
     Standard,
-    /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of headers
-    /// and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, their flow control,
-    /// and each law's profile of that name.
+    /// The ns-3 simulators that descend from HPCC's: whole nanoseconds, frames without preamble and gap, 48 bytes of
+    /// headers and acknowledgements of 60, in-band telemetry on top; their order of ties, marks as packets leave, their
+    /// flow control, and each law's profile of that name.
     HpccLineage,
 }
 

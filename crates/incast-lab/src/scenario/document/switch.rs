@@ -32,8 +32,8 @@ pub struct Switch {
     /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
     #[serde(default)]
     pub pfc: Pfc,
-    /// Credit-based flow control, as InfiniBand has it: `true`, a table such as `{ buffer = "64KB" }`, or `false`. Not together
-    /// with `pfc` or `trim`. With it `buffer` may be left out: then what credits stand for is all there is.
+    /// Credit-based flow control, as InfiniBand has it: `true`, a table such as `{ buffer = "64KB" }`, or `false`. Not
+    /// together with `pfc` or `trim`. With it `buffer` may be left out: then what credits stand for is all there is.
     #[serde(default)]
     pub credits: Optional<Credits>,
     /// Packet trimming: `true` for NDP's defaults, a table such as `{ queue = 8, victim = "either" }`, or `false`. Not
@@ -47,14 +47,15 @@ pub struct Switch {
     /// priority.
     #[serde(default = "eight")]
     pub priorities: u8,
-    /// Which queue of a port sends next: `"strict"`, `{ kind = "dwrr", weights = [4, 2, …] }` with a weight for each priority,
-    /// or `{ kind = "strict-over-dwrr", strict = 1, weights = […] }` with a weight for each other one. Deficit round robin does
-    /// not go together with `virtual_channels`, nor with a `trim.header_weight` other than `"strict"`.
+    /// Which queue of a port sends next: `"strict"`, `{ kind = "dwrr", weights = [4, 2, …] }` with a weight for each
+    /// priority, or `{ kind = "strict-over-dwrr", strict = 1, weights = […] }` with a weight for each other one.
+    /// Deficit round robin does not go together with `virtual_channels`, nor with a `trim.header_weight` other than
+    /// `"strict"`.
     #[serde(default)]
     pub scheduler: Scheduling,
-    /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes up after it has
-    /// come down, so that routes with circles, those of a ring, cannot lock up. Schemes have `priorities` / `virtual_channels`
-    /// priorities.
+    /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes
+    /// up after it has come down, so that routes with circles, those of a ring, cannot lock up. Schemes have
+    /// `priorities` / `virtual_channels` priorities.
     #[serde(default = "one")]
     pub virtual_channels: u8,
     /// How a packet's port is chosen among equal-cost ones.
@@ -149,14 +150,15 @@ pub enum LoadBalancing {
     /// By a hash of the flow.
     #[default]
     Ecmp,
-    /// By a hash of the flow, and by the in-switch algorithm `iofd`, which deflects flows from congested ports and keeps them in
-    /// order: as `agent = "iofd"`.
+    /// By a hash of the flow, and by the in-switch algorithm `iofd`, which deflects flows from congested ports and
+    /// keeps them in order: as `agent = "iofd"`.
     Iofd,
     /// For each packet anew.
     Spray,
     /// By the flow's own choice of path, which a trace gives; flows without one choose by a hash.
     SourceRouted,
-    /// By the sender: per-packet spraying over a permutation of all paths, drawn anew each round. Control packets take any path.
+    /// By the sender: per-packet spraying over a permutation of all paths, drawn anew each round. Control packets take
+    /// any path.
     SprayPermutation,
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// One line for each scheme with these numbers, in place of one for each class with the usual ones: for scenarios of many
-    /// schemes. `incast table` takes them as its default.
+    /// One line for each scheme with these numbers, in place of one for each class with the usual ones: for scenarios
+    /// of many schemes. `incast table` takes them as its default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<Column>,
 }

@@ -110,8 +110,9 @@ pub struct Incast {
     /// Each flow starts up to this much after its group.
     #[serde(default)]
     pub jitter: Time,
-    /// The application sends the messages of a group one after the other: each sender, in a random order, starts when the one before it has
-    /// had the time of its message on the receiver's link (`"link"`, payload alone), or at a rate such as `"50Gbps"`; `"none"`, the default: all at once.
+    /// The application sends the messages of a group one after the other: each sender, in a random order, starts when
+    /// the one before it has had the time of its message on the receiver's link (`"link"`, payload alone), or at a rate
+    /// such as `"50Gbps"`; `"none"`, the default: all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stagger: Option<Spacing>,
     /// `"rotate"` (each host in turn), `"random"`, or a host.

@@ -81,7 +81,8 @@ pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, Stri
     Ok((0..hosts).map(draw).collect())
 }
 
-/// What was synchronised already: all schemes of a scenario have the same clocks, and a model of many hosts takes seconds.
+/// What was synchronised already: all schemes of a scenario have the same clocks, and a model of many hosts takes
+/// seconds.
 static KNOWN: Mutex<Vec<(SyncSettings, Method, Vec<HostClock>)>> = Mutex::new(Vec::new());
 
 fn synchronised(settings: SyncSettings, method: Method) -> Result<Vec<HostClock>, String> {

@@ -38,8 +38,8 @@ pub fn parameter_problem(error: ParameterError, whose: &str, others: &[&str]) ->
     }
 }
 
-/// Those of the `given` parameters that do nothing, and with which value of which other one. A parameter that the value of another one
-/// names (`decrease_guard = "cnp-interval"`) does something there.
+/// Those of the `given` parameters that do nothing, and with which value of which other one. A parameter that the value
+/// of another one names (`decrease_guard = "cnp-interval"`) does something there.
 pub fn void_parameters(
     conditions: &[Condition],
     values: &[(&str, Raw)],

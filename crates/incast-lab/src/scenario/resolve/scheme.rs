@@ -150,9 +150,9 @@ fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Sch
     schedulers
 }
 
-/// Sender-driven classes beside receiver-driven ones have the lowest priority of these, unless a priority is given: at their
-/// own default, the highest, their data would go before all that receivers let come, and where switches trim, among the
-/// headers. Says which.
+/// Sender-driven classes beside receiver-driven ones have the lowest priority of these, unless a priority is given: at
+/// their own default, the highest, their data would go before all that receivers let come, and where switches trim,
+/// among the headers. Says which.
 fn join_priorities(scheme: &Scheme, classes: &mut [ClassConfig]) -> Vec<String> {
     let driven = classes.iter().filter(|class| class.scheduler.is_some());
     let Some((lowest, law)) = driven.map(|class| (class.priority, class.law.info().name)).max() else {
@@ -451,7 +451,8 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     warnings
 }
 
-/// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law assigns itself.
+/// What is given for packets' acknowledgements where flows are acknowledged as a whole, and for priorities that a law
+/// assigns itself.
 fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
     let name = &scheme.name;
     let mut warnings = Vec::new();

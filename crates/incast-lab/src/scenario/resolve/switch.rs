@@ -15,8 +15,8 @@ use incast_sim::{
 };
 use incast_units::{Rate, Time};
 
-/// Checks and converts; `path` is for comparing thresholds with the memory and for the defaults of agents, the size of a full
-/// packet for those of trimming.
+/// Checks and converts; `path` is for comparing thresholds with the memory and for the defaults of agents, the size of
+/// a full packet for those of trimming.
 pub fn resolve(
     switch: &Switch,
     topology: &Topology,

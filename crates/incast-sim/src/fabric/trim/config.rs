@@ -16,10 +16,11 @@ use std::{borrow::Cow, fmt};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trim {
-    /// What may wait in a data queue, that of each priority but 0: packets, or a size. The packet in service does not count.
+    /// What may wait in a data queue, that of each priority but 0: packets, or a size. The packet in service does not
+    /// count.
     pub queue: Limit,
-    /// What may wait in the queue of priority 0, for trimmed headers and control packets: packets, or a size. Default: as many
-    /// bytes as two data queues of full packets hold.
+    /// What may wait in the queue of priority 0, for trimmed headers and control packets: packets, or a size. Default:
+    /// as many bytes as two data queues of full packets hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header_queue: Option<Limit>,
     /// Which packet loses its payload when a data queue is full.

@@ -1,4 +1,5 @@
-//! Packet trimming: limits of queues, and which packet loses its payload. Pure rules; `switch/overflow.rs` applies them.
+//! Packet trimming: limits of queues, and which packet loses its payload. Pure rules; `switch/overflow.rs` applies
+//! them.
 //!
 //! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
 //! SIGCOMM 2017 (NDP), section 3.1. See `docs/fabric.md` (Trimming) for what other simulators do differently.
@@ -65,8 +66,8 @@ impl Trimming {
         self.limits[usize::from(priority != HEADERS)]
     }
 
-    /// The queue is full: whether its last packet is trimmed and not the arriving one. If that is not `possible` the arriving
-    /// one is trimmed, and no random number is drawn.
+    /// The queue is full: whether its last packet is trimmed and not the arriving one. If that is not `possible` the
+    /// arriving one is trimmed, and no random number is drawn.
     #[inline]
     pub fn takes_tail(&mut self, possible: bool) -> bool {
         possible

@@ -5,14 +5,14 @@ use incast_units::Bytes;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-/// Which queue of a port sends next. Deficit weighted round robin: M. Shreedhar and G. Varghese, IEEE/ACM Transactions on
-/// Networking 1996.
+/// Which queue of a port sends next. Deficit weighted round robin: M. Shreedhar and G. Varghese, IEEE/ACM Transactions
+/// on Networking 1996.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Scheduler", tag = "kind", transform = also_strict)]
 pub enum Scheduling {
-    /// The highest priority. Also written `"strict"`. With a weight of headers, headers and data alternate; virtual channels
-    /// of one priority do.
+    /// The highest priority. Also written `"strict"`. With a weight of headers, headers and data alternate; virtual
+    /// channels of one priority do.
     #[default]
     Strict,
     /// Deficit weighted round robin of all queues.

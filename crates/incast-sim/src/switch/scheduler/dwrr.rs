@@ -1,11 +1,11 @@
 //! Deficit weighted round robin, of all queues of a port or of those below some strict priorities.
 //!
 //! Source: M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", IEEE/ACM Transactions on
-//! Networking 4(3), 1996. The queues of a port are visited in turn, in the order of their priorities. Each visit of a queue
-//! that may send adds its quantum to its deficit; the queue sends packets as long as its head is not larger than the
-//! deficit, which each packet reduces by its frame bytes. An empty queue keeps no deficit. A paused queue is skipped and
-//! keeps its deficit; a visit that a pause interrupts is over. With a quantum of at least one full frame each visit sends a
-//! packet, so that a decision takes constant time.
+//! Networking 4(3), 1996. The queues of a port are visited in turn, in the order of their priorities. Each visit of a
+//! queue that may send adds its quantum to its deficit; the queue sends packets as long as its head is not larger than
+//! the deficit, which each packet reduces by its frame bytes. An empty queue keeps no deficit. A paused queue is
+//! skipped and keeps its deficit; a visit that a pause interrupts is over. With a quantum of at least one full frame
+//! each visit sends a packet, so that a decision takes constant time.
 
 use super::{Discipline, Heads, config::Dwrr};
 use incast_units::Bytes;

@@ -1,4 +1,5 @@
-//! Which queue of a port sends next. One file for each algorithm; to add one, write its file and add a line to `schedulers!`.
+//! Which queue of a port sends next. One file for each algorithm; to add one, write its file and add a line to
+//! `schedulers!`.
 
 mod channels;
 pub mod config;
@@ -32,7 +33,8 @@ impl Heads<'_> {
 
 /// A scheduling algorithm, with the state of all ports of one switch.
 trait Discipline {
-    /// The next of the priorities `allowed`, one bit each; at least one is, and all of them have a packet. That packet leaves.
+    /// The next of the priorities `allowed`, one bit each; at least one is, and all of them have a packet. That packet
+    /// leaves.
     fn next(&mut self, allowed: u8, heads: Heads<'_>) -> u8;
     /// The queues of a port have been emptied.
     fn clear(&mut self, _port: usize) {}
