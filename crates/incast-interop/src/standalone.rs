@@ -49,8 +49,8 @@ impl Standalone {
         Self { hosts: topology.hosts, payload, links }
     }
 
-    /// The paths from a host to all nodes by breadth-first search, as in the simulator: of paths with the same number of
-    /// hops the first one found. `None` where there is no path.
+    /// The paths from a host to all nodes by breadth-first search, as in the simulator: of paths with the same number
+    /// of hops the first one found. `None` where there is no path.
     pub fn from(&self, host: u32) -> Vec<Option<Path>> {
         // Delay, serialisation and rate so far.
         let mut known: Vec<Option<(u64, u64, Rate)>> = vec![None; self.links.len()];

@@ -284,8 +284,8 @@ fn a_new_priority_counts_for_what_waits_at_the_nic() {
 
 #[test]
 fn a_token_that_is_not_used_in_time_is_gone() {
-    // Data that goes by tokens leaves for about 10 us of each 20 us, and yields to the other flows in between; tokens come
-    // all the time.
+    // Data that goes by tokens leaves for about 10 us of each 20 us, and yields to the other flows in between; tokens
+    // come all the time.
     let run = |lifetime| {
         let outcome = with_tokens(&[0], |config, tokens| {
             config.switch.priorities = 2;

@@ -242,7 +242,8 @@ impl Engine {
         }
     }
 
-    /// Sleeps until something happens or `alarm` (ns since the origin) comes, deals with it, and returns what has ended.
+    /// Sleeps until something happens or `alarm` (ns since the origin) comes, deals with it, and returns what has
+    /// ended.
     pub fn turn(&mut self, alarm: Option<u64>) -> io::Result<Vec<Record>> {
         if self.finished.is_empty() {
             sys::set_timer(&self.timer, alarm.map(|alarm| self.origin + alarm))?;
@@ -348,7 +349,8 @@ impl Engine {
             }
             return Ok(());
         }
-        // Draining. The receiver's FIN acknowledges everything, so that the counts are complete; our own is not yet sent.
+        // Draining. The receiver's FIN acknowledges everything, so that the counts are complete; our own is not yet
+        // sent.
         let mut nothing = [0];
         match sys::receive(fd, &mut nothing) {
             Ok(0) => {}

@@ -215,8 +215,8 @@ impl<'a> ClassRun<'a> {
         mean(&self.rates_gbps(&self.long))
     }
 
-    /// Jain's index over the rates of long flows, or of counted flows that all have one size: rates of flows of different
-    /// sizes differ even under perfect sharing.
+    /// Jain's index over the rates of long flows, or of counted flows that all have one size: rates of flows of
+    /// different sizes differ even under perfect sharing.
     pub fn jain(&self) -> Option<f64> {
         let same_size = self.counted.windows(2).all(|pair| pair[0].bytes == pair[1].bytes);
         match (self.long.len() >= 2, same_size) {

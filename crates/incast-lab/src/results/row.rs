@@ -45,8 +45,8 @@ pub struct Row {
     pub by_size: Vec<SizeBin>,
     /// The numbers.
     pub values: Values,
-    /// In pooled rows: 95% confidence intervals over the seeds, by metric; `None` with one seed or where a seed's value is
-    /// unknown.
+    /// In pooled rows: 95% confidence intervals over the seeds, by metric; `None` with one seed or where a seed's value
+    /// is unknown.
     pub ci95: Option<BTreeMap<String, Option<Interval>>>,
 }
 

@@ -56,7 +56,8 @@ impl Incast {
         span.ps().div_ceil(self.every.ps().max(1))
     }
 
-    /// How long after its group the last of so many senders starts, jitter apart, at the receiver where that is longest.
+    /// How long after its group the last of so many senders starts, jitter apart, at the receiver where that is
+    /// longest.
     pub fn last_turn(stagger: &[Time], fan_in: u32) -> Time {
         let longest = stagger.iter().copied().max().unwrap_or(Time::ZERO);
         longest.saturating_mul(u64::from(fan_in.saturating_sub(1)))
@@ -184,7 +185,8 @@ mod tests {
                 assert!(offset <= Time::from_us(10));
             }
         }
-        // One after the other: the same senders with the same jitter, each a turn of its receiver later than the one before.
+        // One after the other: the same senders with the same jitter, each a turn of its receiver later than the one
+        // before.
         let turns: Vec<Time> = (0..8).map(|host| Time::from_us(1 + host)).collect();
         let staggered = Incast { stagger: turns.clone(), ..incast.clone() };
         let mut later = Vec::new();

@@ -122,8 +122,8 @@ pub enum Finding {
 pub struct Inspector<'l, D> {
     /// Time between inspections, above zero.
     pub every: Time,
-    /// Reads the domains in the state of that time, at most one window later. The result depends on simulated time alone,
-    /// not on threads or windows.
+    /// Reads the domains in the state of that time, at most one window later. The result depends on simulated time
+    /// alone, not on threads or windows.
     pub inspect: &'l mut Inspect<'l, D>,
 }
 
@@ -369,7 +369,8 @@ impl<D: Domain> Shared<'_, D> {
         observe: &mut dyn FnMut(Reached) -> bool,
         mut inspector: Option<Inspector<'_, D>>,
     ) -> u64 {
-        // SAFETY: R2: this is the worker's own thread; the leader accesses it only while this thread waits in a barrier.
+        // SAFETY: R2: this is the worker's own thread; the leader accesses it only while this thread waits in a
+        // barrier.
         let worker = || unsafe { &mut *self.workers[thread].with_mut(|worker| worker) };
         let length = self.executor.lookahead;
         let started = thread_cpu_time();

@@ -11,8 +11,8 @@ pub trait Message: Copy + Send {
     fn attachment(&self) -> u32;
     /// Sets that index.
     fn set_attachment(&mut self, index: u32);
-    /// Called on the copy that is sent, after the change of [`super::Context::send_changed`]: a hook to update fields at
-    /// each send. The change must not touch the fields that this sets.
+    /// Called on the copy that is sent, after the change of [`super::Context::send_changed`]: a hook to update fields
+    /// at each send. The change must not touch the fields that this sets.
     fn sent(&mut self, _original: &Self) {}
 }
 

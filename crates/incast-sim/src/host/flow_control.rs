@@ -85,8 +85,8 @@ impl Host<'_> {
 
     // ---- Credits ---------------------------------------------------------------------------------------------
     //
-    // A packet goes if the switch has advertised buffer for it. What arrives leaves the NIC's own buffer at once. A data
-    // packet is made as its transmission starts, so its credits are checked then. While there are none its lane is
+    // A packet goes if the switch has advertised buffer for it. What arrives leaves the NIC's own buffer at once. A
+    // data packet is made as its transmission starts, so its credits are checked then. While there are none its lane is
     // blocked; control packets of the lane, which go before data, still go.
 
     /// As `pump_if`, with credits.

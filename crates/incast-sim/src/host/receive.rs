@@ -68,8 +68,9 @@ impl Host<'_> {
         class.transport.acknowledges == Acknowledges::Packets || arrival.completes || arrival.is_late()
     }
 
-    /// The header of a data packet that a switch has trimmed. A packet that is missing is not acknowledged; the scheduler
-    /// decides what to do about it. One that has arrived before is acknowledged again, since its sender does not know.
+    /// The header of a data packet that a switch has trimmed. A packet that is missing is not acknowledged; the
+    /// scheduler decides what to do about it. One that has arrived before is acknowledged again, since its sender does
+    /// not know.
     #[inline(never)]
     pub(super) fn on_header(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
@@ -200,8 +201,8 @@ impl Host<'_> {
         self.push_response(report, None, context);
     }
 
-    /// From when data was sent, by the simulation's time, until this host's clock showed that it arrived, in nanoseconds.
-    /// The sender corrects it by its own clock's error.
+    /// From when data was sent, by the simulation's time, until this host's clock showed that it arrived, in
+    /// nanoseconds. The sender corrects it by its own clock's error.
     #[inline]
     fn one_way_delay(&self, sent: Time, arrived: Time) -> i32 {
         let true_delay = arrived.saturating_sub(sent).ps();

@@ -35,7 +35,8 @@ impl PacketFilter {
 /// A step on a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It has to wait in the port's queue, which was so long in bytes, all priorities and the packet in service included.
+    /// It has to wait in the port's queue, which was so long in bytes, all priorities and the packet in service
+    /// included.
     Queued(u64),
     /// The port begins to send it.
     Sent {

@@ -81,8 +81,9 @@ impl Receiver {
         })
     }
 
-    /// The mark has changed: the packets before this one are acknowledged first, with the flag that they had. So a sender
-    /// that sees only flags learns of each mark (RFC 8257, section 3.2). `None` if there is one acknowledgement for all.
+    /// The mark has changed: the packets before this one are acknowledged first, with the flag that they had. So a
+    /// sender that sees only flags learns of each mark (RFC 8257, section 3.2). `None` if there is one acknowledgement
+    /// for all.
     #[cold]
     pub fn split_ack(&mut self, data: &Packet, arrival: &Arrival) -> Option<Split> {
         let own = (1, u32::from(data.marked()));
@@ -120,10 +121,10 @@ impl Receiver {
         (!std::mem::replace(&mut progress.nacked, true)).then_some(report)
     }
 
-    /// Notification point: a marked packet calls for a congestion notification, unless one was sent for the flow less than
-    /// `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It carries CE
-    /// if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion Detection in
-    /// Lossless Networks", SIGCOMM 2021).
+    /// Notification point: a marked packet calls for a congestion notification, unless one was sent for the flow less
+    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It
+    /// carries CE if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion
+    /// Detection in Lossless Networks", SIGCOMM 2021).
     pub fn notify(
         &mut self,
         now: Time,

@@ -243,8 +243,8 @@ impl Receiver {
         (flow, self.records[flow as usize].slot != DONE)
     }
 
-    /// The sender has given a flow up: its index, if it was in progress. An unknown flow is recorded as ended, as earlier
-    /// packets of its sender may still arrive.
+    /// The sender has given a flow up: its index, if it was in progress. An unknown flow is recorded as ended, as
+    /// earlier packets of its sender may still arrive.
     pub fn on_rst(&mut self, packet: &Packet) -> Option<u32> {
         let is_known = self.index_of(packet).is_some();
         let flow = self.find(packet);

@@ -54,8 +54,8 @@ pub enum Rule {
     },
     /// A switch of a ring: the shorter direction, or both where they are equally long.
     ///
-    /// With `d = (destination - lo) mod hosts`, the path to the right is a shortest one if `d < right_end`, and the path
-    /// to the left if `d ≥ left_start`.
+    /// With `d = (destination - lo) mod hosts`, the path to the right is a shortest one if `d < right_end`, and the
+    /// path to the left if `d ≥ left_start`.
     Ring {
         /// First host of this switch.
         lo: u32,

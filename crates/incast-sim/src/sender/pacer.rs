@@ -78,8 +78,8 @@ impl Pacer {
         };
     }
 
-    /// Whether window and gaps allow the packet after `in_flight` others at `now`. `unsent` is the first packet that was
-    /// never sent.
+    /// Whether window and gaps allow the packet after `in_flight` others at `now`. `unsent` is the first packet that
+    /// was never sent.
     #[inline(always)]
     pub fn decide(
         &mut self,

@@ -163,8 +163,8 @@ impl AgentHost {
         }
     }
 
-    /// An event of the timer. Returns `None` if it is out of date, else the notifications to be sent; give them back with
-    /// [`Self::recycle`].
+    /// An event of the timer. Returns `None` if it is out of date, else the notifications to be sent; give them back
+    /// with [`Self::recycle`].
     pub fn on_timer(&mut self, now: Time, switch: &AgentContext<'_>) -> Vec<Notification> {
         let mut notifications = std::mem::take(&mut self.notifications);
         if self.agent.next_timer() <= now {

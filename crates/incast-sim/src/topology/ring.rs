@@ -44,7 +44,8 @@ impl Ring {
         });
         let first = hosts_per_switch as u16;
         let rules = (0..switches).map(|switch| {
-            // Cable i leads from switch i to the right, and cable i - 1 to the left. Switch 0 meets its right one first.
+            // Cable i leads from switch i to the right, and cable i - 1 to the left. Switch 0 meets its right one
+            // first.
             let (left, right) = if switch == 0 { (first + 1, first) } else { (first, first + 1) };
             Rule::Ring {
                 lo: switch * hosts_per_switch,

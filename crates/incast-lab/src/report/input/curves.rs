@@ -7,7 +7,8 @@ pub struct Cdf {
     pub count: usize,
     /// Those that are known: the curve ends at this share of `count`.
     pub known: usize,
-    /// Value, and the share of all values that are at most that. Every point is exact; points are left out, not averaged.
+    /// Value, and the share of all values that are at most that. Every point is exact; points are left out, not
+    /// averaged.
     pub points: Vec<(f64, f64)>,
 }
 

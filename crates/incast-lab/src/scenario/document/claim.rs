@@ -80,12 +80,13 @@ pub struct Claim {
     pub class: String,
     /// Name of the scheme.
     pub scheme: String,
-    /// The numbers are ratios to those of this scheme: its metric divided by that of `scheme`. A list stands for numbers
-    /// that were published against one of several schemes without saying which: the claim is about the largest ratio.
+    /// The numbers are ratios to those of this scheme: its metric divided by that of `scheme`. A list stands for
+    /// numbers that were published against one of several schemes without saying which: the claim is about the largest
+    /// ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_to: Option<Bases>,
-    /// The numbers are ratios to what this scheme measures at another grid point, given as in `grid`: how much the metric
-    /// grows from there.
+    /// The numbers are ratios to what this scheme measures at another grid point, given as in `grid`: how much the
+    /// metric grows from there.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub ratio_at: toml::Table,

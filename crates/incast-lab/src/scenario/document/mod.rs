@@ -33,7 +33,8 @@ pub struct Document {
     /// Paper, table or figure that it follows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Where the defaults of `[wire]`, `host.frames`, `switch.ties`, `switch.ecn_at`, `switch.pfc` and the laws come from.
+    /// Where the defaults of `[wire]`, `host.frames`, `switch.ties`, `switch.ecn_at`, `switch.pfc` and the laws come
+    /// from.
     #[serde(default)]
     pub profile: profile::Profile,
     /// Flows arrive from 0 until this time.

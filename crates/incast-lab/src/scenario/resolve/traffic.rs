@@ -484,7 +484,8 @@ impl Builder<'_> {
         let at = |problem: Problem| problem.under("path");
         let rows = self.files.trace(&described.path).map_err(at)?;
         let mut classes: BTreeMap<String, u16> = BTreeMap::new();
-        // Where every row names a class, the workload's own would be one without flows: the first of them takes its place.
+        // Where every row names a class, the workload's own would be one without flows: the first of them takes its
+        // place.
         let mut unused = rows.iter().all(|row| row.class.as_deref().is_some_and(|other| other != name));
         for row in rows.iter() {
             if let Some(other) =

@@ -57,8 +57,8 @@ impl AckView<'_> {
     pub fn endpoint_delay(self) -> Time {
         Time::from_ns(u64::from(self.0.origin & MOST_ENDPOINT_NS))
     }
-    /// Time since the data arrived, to the nanosecond, by a clock that is so many picoseconds ahead `now` and had its own
-    /// error then.
+    /// Time since the data arrived, to the nanosecond, by a clock that is so many picoseconds ahead `now` and had its
+    /// own error then.
     #[inline]
     pub fn since_arrival(self, now: Time, error: i64) -> Time {
         let shown = (now - self.echo(now)).ps() as i64 + error;
