@@ -1,6 +1,6 @@
 //! Feedback from the network to a sender.
 
-use crate::share::Share;
+use crate::message::AckTag;
 use incast_units::Time;
 
 /// One acknowledgement, as laws read it. Parts that a fabric does not provide are absent.
@@ -38,8 +38,8 @@ pub struct Feedback<'a> {
     pub one_way_delay: Option<i64>,
     /// In-band telemetry, one record per hop in path order; empty if the fabric has none.
     pub telemetry: &'a [HopTelemetry],
-    /// The flow's share of the receiver's link, as the receiver last sent it.
-    pub share: Option<Share>,
+    /// The tag of a receiver-driven protocol's receiver half.
+    pub tag: Option<AckTag>,
 }
 
 impl Feedback<'_> {

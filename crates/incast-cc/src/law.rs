@@ -3,10 +3,9 @@
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
+    message::{DataTag, Instruction},
     parameters::{Condition, ParameterError, ParameterInfo, Raw},
-    scheduler::{ReceiverScheduler, Signal},
-    share::Share,
-    word::Word,
+    scheduler::ReceiverScheduler,
 };
 use incast_units::{Rate, Time};
 
@@ -34,48 +33,87 @@ pub enum Recovery {
     GoBackN,
 }
 
-/// What the hosts of a receiver-driven protocol do apart from the rest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the hosts of a law do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
+    /// Data packets are ECN-capable.
+    pub ecn_capable: bool,
+    /// Receivers answer marked packets with congestion notifications ([`SenderLaw::on_cnp`]), at most one for each flow in
+    /// this time. `None` for laws that take marks from acknowledgements.
+    pub notification_interval: Option<Time>,
+    /// Ports to hosts mark packets with a codepoint of their own, [`crate::agent::Codepoint::UndeterminedExperienced`],
+    /// which receivers ignore: they notify of marks in the fabric alone.
+    pub marks_at_edge: bool,
+    /// A new pace changes the current gap, too; otherwise it begins with the gap after the next packet.
+    pub repaces: bool,
     /// What receivers acknowledge.
     pub acknowledges: Acknowledges,
     /// Which of a host's flows sends next.
     pub order: SendOrder,
-    /// Switches that can do so cut off a packet's payload rather than drop it.
+    /// Switches that can trim cut off a packet's payload rather than drop it.
     pub trimmable: bool,
-    /// Nothing is taken as lost because later packets have arrived: receivers say what is missing, or a timeout does.
+    /// No packet is taken as lost because later ones have arrived: receivers request what is missing, or a timeout does.
     pub in_any_order: bool,
-    /// Receivers remind senders that wait for them: no timer runs at a sender with nothing in flight.
+    /// Receivers remind senders that wait for them: a sender with nothing in flight runs no timer.
     pub reminded: bool,
+    /// Senders need the incast degree of a flow ([`Opening::degree`]).
+    pub incast_degree: bool,
     /// Priority of data unless a scenario gives another one.
     pub priority: u8,
     /// Priority of control packets of hosts unless a scenario gives another one; `None` for that of the data.
     pub control_priority: Option<u8>,
 }
 
-/// Which methods of a law do something, of those that hosts would call with each packet: they leave the others out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Habits {
-    /// It goes by acknowledgements, by losses that they show, or by what was sent: [`SenderLaw::on_ack`],
-    /// [`SenderLaw::on_loss`], [`SenderLaw::on_sent`]. Otherwise its window, credit and pace are asked only after
-    /// timeouts, its own timer, notifications, credit, shares, and packets that the receiver wants again.
-    pub listens: bool,
-    /// It wants to be woken: [`SenderLaw::next_timer`].
-    pub has_timer: bool,
-    /// It has something to say to its receiver, or hears that there is one: [`SenderLaw::take_signal`],
-    /// [`SenderLaw::word`], [`SenderLaw::on_heard`].
-    pub speaks: bool,
+impl Transport {
+    /// That of a sender-driven law.
+    pub const fn of(info: &LawInfo) -> Self {
+        Self {
+            ecn_capable: info.ecn_capable,
+            notification_interval: None,
+            marks_at_edge: false,
+            repaces: true,
+            acknowledges: Acknowledges::Packets,
+            order: SendOrder::Turns,
+            trimmable: false,
+            in_any_order: false,
+            reminded: false,
+            incast_degree: false,
+            priority: 0,
+            control_priority: None,
+        }
+    }
 }
 
-impl Habits {
-    /// All of it, for laws that say nothing else.
-    pub const ALL: Self = Self { listens: true, has_timer: true, speaks: true };
-    /// It listens, and that is all.
-    pub const LISTENS: Self = Self { listens: true, has_timer: false, speaks: false };
-    /// It speaks, and that is all.
-    pub const SPEAKS: Self = Self { listens: false, has_timer: false, speaks: true };
-    /// Nothing: what it allows follows from its parameters, and from what its receiver grants.
-    pub const NONE: Self = Self { listens: false, has_timer: false, speaks: false };
+/// What a law uses. Hosts leave out calls for each packet that would do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LawCapabilities {
+    /// It uses acknowledgements, losses that they show, or what was sent: [`SenderLaw::on_ack`], [`SenderLaw::on_loss`],
+    /// [`SenderLaw::on_sent`]. Otherwise its window and pace change only after timeouts, its own timer, notifications,
+    /// messages of the receiver, and requests to send packets again.
+    pub acknowledgements: bool,
+    /// It has a timer: [`SenderLaw::next_timer`].
+    pub timer: bool,
+    /// It sends to its receiver half: [`ReceiverDriven::take_signal`], [`ReceiverDriven::tag`].
+    pub signals: bool,
+    /// It, or its receiver half, assigns a priority to each data packet: that of the flow's class has no effect.
+    pub priorities: bool,
+    /// What it uses of a congestion notification ([`SenderLaw::on_cnp`]).
+    pub cnp: CnpContent,
+}
+
+impl LawCapabilities {
+    /// Nothing: what it allows follows from its parameters and its receiver's grants.
+    pub const NONE: Self = Self {
+        acknowledgements: false,
+        timer: false,
+        signals: false,
+        priorities: false,
+        cnp: CnpContent::Nothing,
+    };
+    /// Acknowledgements only.
+    pub const ACKNOWLEDGEMENTS: Self = Self { acknowledgements: true, ..Self::NONE };
+    /// Acknowledgements and a timer.
+    pub const TIMED: Self = Self { timer: true, ..Self::ACKNOWLEDGEMENTS };
 }
 
 /// What receivers acknowledge.
@@ -111,7 +149,7 @@ pub struct LawInfo {
     pub framing: Framing,
     /// Its transport's loss recovery.
     pub recovery: Recovery,
-    /// Data packets are sent as ECN-capable, unless a parameter decides it ([`SenderLaw::ecn_capable`]).
+    /// Data packets are ECN-capable, unless a parameter decides it ([`Transport::ecn_capable`]).
     pub ecn_capable: bool,
     /// Its parameters.
     pub parameters: &'static [ParameterInfo],
@@ -141,13 +179,8 @@ pub trait SenderLaw: Sized {
     const INFO: LawInfo;
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
-    /// It says of each packet of data which priority it has, or its receivers do: that of the flow's class has no effect.
-    /// Others are not asked: [`Self::priority`] and [`Self::resend_priority`] are `None`.
-    const ASSIGNS_PRIORITIES: bool = false;
     /// Which of its methods do something.
-    const HABITS: Habits = Habits::ALL;
-    /// What of a congestion notification it goes by ([`Self::on_cnp`]).
-    const HEEDS: CnpContent = CnpContent::Nothing;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::TIMED;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///
@@ -156,71 +189,22 @@ pub trait SenderLaw: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
-    /// Parameters that follow from the traffic, in place of those that follow from the path. None of those that are `given`.
-    fn by_traffic(
-        _parameters: &Self::Parameters,
-        _given: &[(String, Raw)],
-        _sizes: &dyn Fn() -> Vec<SizeClass>,
-    ) -> Vec<(&'static str, Raw)> {
-        Vec::new()
-    }
-    /// Receivers answer marked packets with congestion notifications ([`Self::on_cnp`]), at most one for each flow in
-    /// this time. `None` for laws that learn of marks from acknowledgements.
-    fn notification_interval(_parameters: &Self::Parameters) -> Option<Time> {
-        None
-    }
-    /// Data packets are sent as ECN-capable: for laws of which a parameter decides it.
-    fn ecn_capable(_parameters: &Self::Parameters) -> bool {
-        Self::INFO.ecn_capable
-    }
-    /// A new pace changes the gap that is under way, too; else it begins with the gap after the next packet.
-    fn repaces(_parameters: &Self::Parameters) -> bool {
-        true
-    }
-    /// What the hosts do apart from the rest.
+    /// What its hosts do.
     fn transport(_parameters: &Self::Parameters) -> Transport {
-        Transport::default()
-    }
-    /// Those of the [`Self::values`] that the receivers' half goes by. Classes in which they are the same share their receivers.
-    fn receiver_values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)> {
-        Self::values(parameters)
-    }
-    /// Ports that lead to hosts mark its packets with a codepoint of their own, [`crate::agent::Codepoint::UndeterminedExperienced`],
-    /// which its receivers pass over: they notify of marks in the fabric alone.
-    fn tells_edge_marks(_parameters: &Self::Parameters) -> bool {
-        false
-    }
-    /// Its senders want to know the incast degree of a flow ([`Self::on_peer`]).
-    fn wants_degree(_parameters: &Self::Parameters) -> bool {
-        false
+        Transport::of(&Self::INFO)
     }
     /// State of a flow that starts at `now`. `random` is a uniform draw of the flow's own stream.
     fn start(parameters: &Self::Parameters, path: &Path, now: Time, random: u32) -> Self;
 
     /// An acknowledgement arrived. If it also shows that packets were lost, [`Self::on_loss`] follows.
-    fn on_ack(&mut self, feedback: &Feedback<'_>);
+    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     /// Later acknowledgements show that packets were lost.
-    fn on_loss(&mut self, loss: &Loss);
+    fn on_loss(&mut self, _loss: &Loss) {}
     /// The retransmission timer expired: everything in flight is presumed lost. `next` is the first position never sent.
-    fn on_timeout(&mut self, now: Time, next: u64);
+    fn on_timeout(&mut self, _now: Time, _next: u64) {}
     /// A congestion notification packet arrived, from the receiver or a switch.
     fn on_cnp(&mut self, _now: Time, _cnp: &Cnp) {}
-    /// The flow's size in bytes, before anything else (receiver-driven protocols, as the next ones).
-    fn on_open(&mut self, _bytes: u64) {}
-    /// Rate of the receiver's link, and how many flows of the flow's request go to that receiver, itself included: 0 if it is not known,
-    /// or nobody wants to ([`Self::wants_degree`]).
-    fn on_peer(&mut self, _receiver: Rate, _degree: u32) {}
-    /// The receiver says what the flow's share is, apart from acknowledgements.
-    fn on_share(&mut self, _now: Time, _share: Share) {}
-    /// The receiver allows data up to `position`.
-    fn on_credit(&mut self, _now: Time, _position: u64) {}
-    /// The receiver's scheduler has said something, of which other methods may tell more: it knows of the flow.
-    fn on_heard(&mut self) {}
-    /// The receiver has answered a signal.
-    fn on_answer(&mut self, _now: Time) {}
-    /// The receiver wants packets again, and other flows of this host come first.
-    fn on_delayed_resend(&mut self, _now: Time) {}
-    /// The time that [`Self::next_timer`] named has come.
+    /// The time of [`Self::next_timer`] has come.
     fn on_timer(&mut self, _now: Time) {}
     /// `bytes` of payload were handed to the NIC.
     #[inline]
@@ -228,51 +212,90 @@ pub trait SenderLaw: Sized {
 
     /// Payload bytes that may be in flight. Below one MSS the sender paces single packets: one each
     /// RTT × MSS / window.
-    fn window(&self) -> u64;
+    #[inline]
+    fn window(&self) -> u64 {
+        u64::MAX
+    }
     /// Pace of the flow on the wire; `None` leaves it to acknowledgements.
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// Data below this position may be sent (credit); without credit, all of it.
-    #[inline]
-    fn credit(&self) -> u64 {
-        u64::MAX
-    }
-    /// What is to be said to the receiver now; asked after each event until there is nothing more (receiver-driven
-    /// protocols, as the next one).
-    fn take_signal(&mut self) -> Option<Signal> {
-        None
-    }
-    /// What the next packet of data tells the receiver.
-    fn word(&self) -> Option<Word> {
-        None
-    }
-    /// Priority of data at `position`; `None` leaves it to what the receiver last said, or to the flow's class.
-    fn priority(&self, _position: u64) -> Option<u8> {
-        None
-    }
-    /// The same of data that is sent again.
-    fn resend_priority(&self, position: u64) -> Option<u8> {
-        self.priority(position)
-    }
-    /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never.
+    /// When [`Self::on_timer`] is due; [`Time::MAX`] for never.
     #[inline]
     fn next_timer(&self) -> Time {
         Time::MAX
     }
-    /// What the law believes about the congestion of its path, in its own terms (a fraction of marked packets, a load),
-    /// for measurements; `None` if it keeps no such number.
+    /// The law's own estimate of the congestion of its path (a fraction of marked packets, a load), for measurements;
+    /// `None` if it keeps none.
     fn estimate(&self) -> Option<f32> {
         None
     }
 }
 
-/// A law that is the sender's half of a receiver-driven protocol.
+/// A flow, as its sender half gets it at the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Rate of the receiver's link.
+    pub receiver: Rate,
+    /// How many flows of the flow's request go to that receiver, itself included; 0 if it is not known, or not needed
+    /// ([`Transport::incast_degree`]).
+    pub degree: u32,
+}
+
+/// Messages of a protocol's receiver half.
+pub type MessageOf<L> = <<L as ReceiverDriven>::Receiver as ReceiverScheduler>::Message;
+/// Signals of a protocol's sender half.
+pub type SignalOf<L> = <<L as ReceiverDriven>::Receiver as ReceiverScheduler>::Signal;
+
+/// A law that is the sender half of a receiver-driven protocol.
 pub trait ReceiverDriven: SenderLaw {
-    /// The receiver's half.
+    /// The receiver half, with the types of the messages in both directions.
     type Receiver: ReceiverScheduler;
 
-    /// The receiver's half for one host; `path` has the rate of its link.
+    /// The receiver half for one host; `path` has the rate of its link.
     fn receiver(parameters: &Self::Parameters, path: &Path) -> Self::Receiver;
+    /// Those of the [`SenderLaw::values`] that the receiver half uses. Classes in which they are the same share their
+    /// receivers.
+    fn receiver_values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)> {
+        Self::values(parameters)
+    }
+    /// Parameters that follow from the traffic rather than from the path. None of those that are `given`.
+    fn by_traffic(
+        _parameters: &Self::Parameters,
+        _given: &[(String, Raw)],
+        _sizes: &dyn Fn() -> Vec<SizeClass>,
+    ) -> Vec<(&'static str, Raw)> {
+        Vec::new()
+    }
+
+    /// The flow, before anything else.
+    fn on_open(&mut self, _opening: &Opening) {}
+    /// Data below this position may be sent before the receiver has answered. Called once, after [`Self::on_open`].
+    #[inline]
+    fn unscheduled(&self) -> u64 {
+        u64::MAX
+    }
+    /// A message of the receiver half arrived. Returns what the transport does; `None` if only the law's own state changed.
+    fn on_message(&mut self, now: Time, message: MessageOf<Self>) -> Option<Instruction>;
+    /// The receiver requested packets again, and other flows of this host go first.
+    fn on_deferred_resend(&mut self, _now: Time) {}
+    /// The next signal to send; called after each event until there is none.
+    #[inline]
+    fn take_signal(&mut self) -> Option<SignalOf<Self>> {
+        None
+    }
+    /// The tag of the next data packet, unless it is sent on a token for a certain packet.
+    #[inline]
+    fn tag(&self) -> Option<DataTag> {
+        None
+    }
+    /// Priority of data at `position`, which was sent before if `again`. `None` leaves it to the receiver's last message
+    /// that had one, or to the flow's class.
+    #[inline]
+    fn priority(&self, _position: u64, _again: bool) -> Option<u8> {
+        None
+    }
 }

@@ -13,7 +13,6 @@ use incast_cc::{
     Path,
     law::{Recovery, Transport},
     registry::{Law, LawParameters, Scheduler, UnderlayParameters},
-    scheduler::ReceiverScheduler,
     underlay::Arrangement,
 };
 use incast_units::{Rate, Time};
@@ -46,8 +45,7 @@ pub struct Settings {
     pub arrivals_first: bool,
     /// The fabric's largest base RTT.
     pub base_rtt: Time,
-    /// The least time from one domain to another: what is sent so much before its time is still near enough to be
-    /// posted.
+    /// The least time from one domain to another: what is sent so much before its time is still near enough to be posted.
     pub lookahead: Time,
     /// Before this, a control packet at a NIC waits for the link and for control packets before it, and for nothing
     /// else: nothing pauses the NIC, no link fails, data take no turns with it. The end of the run, or zero.
@@ -91,8 +89,8 @@ impl Settings {
         self.rates.is_some() && only.is_none_or(|(source, _)| source == host)
     }
 
-    /// The schedulers of a host whose link has this rate: with the constants of their laws at that rate, and told what
-    /// senders of all rates do blindly.
+    /// The schedulers of a host whose link has this rate: with the constants of their laws at that rate, and what
+    /// senders of all rates send unscheduled.
     pub fn schedulers(&self, rate: Rate) -> impl Iterator<Item = Scheduler> + '_ {
         self.host.schedulers.iter().enumerate().map(move |(index, common)| {
             let own = |class: &&Class| class.scheduler.is_some_and(|own| usize::from(own) == index);
@@ -100,18 +98,18 @@ impl Settings {
             for class in self.classes.iter().filter(own).filter(|class| !class.law_at.is_empty()) {
                 let at = |(rate, law): &(Rate, LawParameters)| {
                     let path = Path { rate: *rate, ..class.path };
-                    (law.receiver(&path), law.start(&path, Time::ZERO, 0).credit())
+                    (law.receiver(&path), law.start(&path, Time::ZERO, 0).unscheduled())
                 };
-                let fastest = class.law.start(&class.path, Time::ZERO, 0).credit();
+                let fastest = class.law.start(&class.path, Time::ZERO, 0).unscheduled();
                 let (mut least, mut most) = (fastest, fastest);
                 for other in &class.law_at {
-                    let (receiver, blind) = at(other);
-                    (least, most) = (least.min(blind), most.max(blind));
+                    let (receiver, unscheduled) = at(other);
+                    (least, most) = (least.min(unscheduled), most.max(unscheduled));
                     if other.0 == rate && !receiver.is_none() {
                         scheduler = receiver;
                     }
                 }
-                scheduler.on_blind(least, most);
+                scheduler.on_unscheduled(least, most);
             }
             scheduler
         })
@@ -128,8 +126,8 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Rate of the receiver's link, and the flow's incast degree; 0 if it is not known. Links have the sender's `rate`
-    /// unless they differ.
+    /// Rate of the receiver's link, and the flow's incast degree; 0 if it is not known. Links have the sender's `rate` unless they
+    /// differ.
     pub fn of(&self, flow: &FlowSpec, rate: Rate) -> (Rate, u32) {
         let receiver = self.rates.get(flow.destination as usize).copied().unwrap_or(rate);
         let degree = self.degrees.get(&(flow.request, flow.destination)).copied().unwrap_or(0);
@@ -164,14 +162,14 @@ pub struct Class {
     pub scheduler: Option<u8>,
     /// Its scheduler hands out tokens.
     pub uses_tokens: bool,
-    /// Its scheduler tells senders their shares with acknowledgements.
-    pub tells_shares: bool,
+    /// Its acknowledgements have tags of its scheduler.
+    pub tags_acks: bool,
     /// Its packets are ECN-capable.
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
     pub notification_interval: Option<Time>,
     /// Ports that lead to hosts mark its packets with a codepoint of their own, of which its receivers do not notify.
-    pub tells_edge_marks: bool,
+    pub marks_at_edge: bool,
     /// A new pace changes the gap that is under way, too.
     pub repaces: bool,
     /// Sizes on the wire.

@@ -1,6 +1,6 @@
 //! A constant rate, whatever happens: an open loop, for tests and for background load.
 
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -32,7 +32,7 @@ impl SenderLaw for ConstantRate {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::NONE;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::NONE;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)

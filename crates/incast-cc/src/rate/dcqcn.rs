@@ -34,7 +34,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -465,7 +465,8 @@ impl SenderLaw for Dcqcn {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const HEEDS: CnpContent = CnpContent::Congestion;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { cnp: CnpContent::Congestion, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("byte_counter", "variant", &["paper"]),
         Condition::new("decrease_timer", "variant", &["mellanox"]),
@@ -506,12 +507,14 @@ impl SenderLaw for Dcqcn {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
-    fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
+    fn transport(constants: &Arc<Constants>) -> Transport {
         let parameters = &constants.parameters;
-        (parameters.notification == Notification::Cnp).then_some(parameters.cnp_interval)
-    }
-    fn repaces(constants: &Arc<Constants>) -> bool {
-        constants.parameters.update_gap
+        let notifies = parameters.notification == Notification::Cnp;
+        Transport {
+            notification_interval: notifies.then_some(parameters.cnp_interval),
+            repaces: parameters.update_gap,
+            ..Transport::of(&Self::INFO)
+        }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         let Parameters { alpha_timer, increase_timer, decrease_timer, .. } = constants.parameters;

@@ -22,7 +22,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -117,7 +117,8 @@ impl SenderLaw for DctcpRate {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const HEEDS: CnpContent = CnpContent::Windows;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("window", "in_flight", &["bdp", "rate-bdp"]),
         Condition::new("window_rule", "in_flight", &["bdp", "rate-bdp"]),
@@ -149,8 +150,8 @@ impl SenderLaw for DctcpRate {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
-    fn repaces(constants: &Arc<Constants>) -> bool {
-        constants.parameters.update_gap
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        Transport { repaces: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, _now: Time, _random: u32) -> Self {
         Self {
@@ -263,7 +264,7 @@ mod tests {
         let lineage = DctcpRate::resolve(&path(), &given(&[("profile", "hpcc-lineage")])).expect("allowed");
         assert_eq!(lineage.parameters.additive_increase, Rate::from_bps(615_000_000));
         assert_eq!(lineage.parameters.min_rate, Rate::from_gbps(1));
-        assert!(DctcpRate::repaces(&scaled) && !DctcpRate::repaces(&lineage));
+        assert!(DctcpRate::transport(&scaled).repaces && !DctcpRate::transport(&lineage).repaces);
         let refused =
             DctcpRate::resolve(&path(), &given(&[("profile", "paper")])).expect_err("no such profile");
         assert!(refused.to_string().contains("\"scaled\" \"hpcc-lineage\""));

@@ -28,7 +28,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -248,7 +248,8 @@ impl SenderLaw for Hpcc {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HEEDS: CnpContent = CnpContent::Windows;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("int_multiplier", "int", &["hpcc"]),
         Condition::new("grant_timeout", "grant_until", &["timeout"]),

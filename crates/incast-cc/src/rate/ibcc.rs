@@ -29,7 +29,7 @@ use crate::{
     parameters::{ParameterError, Raw, chosen, with_defaults},
 };
 use crate::{
-    law::{Framing, Habits, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -183,8 +183,8 @@ impl SenderLaw for Ibcc {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
-    const HEEDS: CnpContent = CnpContent::Congestion;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { cnp: CnpContent::Congestion, ..LawCapabilities::ACKNOWLEDGEMENTS };
     const CONDITIONS: &'static [Condition] = &[Condition::new("cnp_interval", "becn", &["cnp"])];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -212,12 +212,13 @@ impl SenderLaw for Ibcc {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
-    fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
+    fn transport(constants: &Arc<Constants>) -> Transport {
         let parameters = &constants.parameters;
-        (parameters.becn == Becn::Cnp).then_some(parameters.cnp_interval)
-    }
-    fn repaces(_constants: &Arc<Constants>) -> bool {
-        false
+        Transport {
+            notification_interval: (parameters.becn == Becn::Cnp).then_some(parameters.cnp_interval),
+            repaces: false,
+            ..Transport::of(&Self::INFO)
+        }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         Self {
@@ -410,7 +411,7 @@ mod tests {
     fn becn_comes_in_acknowledgements_or_in_packets_of_its_own() {
         let marked = |now: Time| Feedback { now, packets: 1, marked: 1, ..Feedback::default() };
         let mut law = flow(&[]);
-        assert_eq!(Ibcc::notification_interval(&law.constants), None);
+        assert_eq!(Ibcc::transport(&law.constants).notification_interval, None);
         law.on_ack(&Feedback { marked: 0, ..marked(US(1)) });
         assert_eq!(law.ccti, 0);
         law.on_ack(&marked(US(2)));
@@ -422,7 +423,7 @@ mod tests {
         law.on_cnp(US(4), &Cnp { congested: false, undetermined: true, window: None });
         assert_eq!(law.ccti, 3);
         let mut law = flow(&[("becn", text("cnp")), ("ccti_increase", Raw::Integer(4))]);
-        assert_eq!(Ibcc::notification_interval(&law.constants), Some(Time::ZERO));
+        assert_eq!(Ibcc::transport(&law.constants).notification_interval, Some(Time::ZERO));
         law.on_ack(&marked(US(2)));
         assert_eq!(law.ccti, 0);
         law.on_cnp(US(4), &Cnp::CONGESTED);

@@ -27,7 +27,7 @@ use crate::{
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
-    law::{Framing, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -254,7 +254,8 @@ impl SenderLaw for Timely {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HEEDS: CnpContent = CnpContent::Windows;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { cnp: CnpContent::Windows, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("reference", "variant", &["patched"]),
         Condition::new("segment", "update", &["segment"]),
@@ -303,8 +304,8 @@ impl SenderLaw for Timely {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
-    fn repaces(constants: &Arc<Constants>) -> bool {
-        constants.parameters.update_gap
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        Transport { repaces: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         Self {
@@ -550,7 +551,7 @@ mod tests {
         assert_eq!((values.additive_increase, values.min_rate), (share(1000), share(100)));
         assert_eq!((values.low_threshold, values.high_threshold), (Time::from_us(50), Time::from_us(500)));
         assert_eq!((values.min_rtt, values.window), (Time::from_us(20), Bytes::new(153_000)));
-        assert!(!Timely::repaces(&lineage));
+        assert!(!Timely::transport(&lineage).repaces);
         // The sixth increase in a row is the first of 500 Mbit/s, below the low threshold too.
         let mut law = Timely { rate: 50.0 * GBPS, ..Timely::start(&lineage, &path, Time::ZERO, 0) };
         updates(&mut law, &[20.0; 6]);

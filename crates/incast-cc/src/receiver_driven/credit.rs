@@ -1,17 +1,19 @@
-//! The sender of receiver-driven protocols: a blind first window, then only what the receiver allows.
+//! The sender of receiver-driven protocols: an unscheduled first window, then only what the receiver allows.
 //!
 //! Sources: P. X. Gao et al., "pHost", CoNEXT 2015 (free tokens at the start of a flow); M. Handley et al., "NDP",
-//! SIGCOMM 2017 (a blind first window); B. Montazeri et al., "Homa", SIGCOMM 2018 (unscheduled bytes, `RTTbytes`).
-//! All three send about one BDP before the receiver can have answered. What sets the pace afterwards is in
-//! [`WindowCredit`]; credit that gets lost is for the receiver to repeat.
+//! SIGCOMM 2017 (the first window); B. Montazeri et al., "Homa", SIGCOMM 2018 (unscheduled bytes, `RTTbytes`).
+//! All three send about one BDP before the receiver can have answered. [`WindowCredit`] sets the pace afterwards; it
+//! repeats credit that is lost.
 
-use crate::law::{Framing, Habits, LawInfo, ReceiverDriven, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, ReceiverDriven, Recovery, SenderLaw};
 use crate::{
-    Feedback, Loss, Path,
+    Path,
+    message::Instruction,
     parameters::{ParameterError, Raw},
-    scheduler::{Arrival, Control, ReceiverScheduler},
+    scheduler::{Arrival, ReceiverScheduler},
 };
 use incast_units::{Bytes, Time};
+use std::convert::Infallible;
 
 crate::parameters! {
     /// Parameters of a credit-driven sender.
@@ -24,8 +26,7 @@ crate::parameters! {
 /// State of a flow.
 #[derive(Clone, Debug)]
 pub struct Credit {
-    /// The first position that may not be sent yet.
-    allowed: u64,
+    unscheduled: u64,
 }
 
 impl SenderLaw for Credit {
@@ -39,7 +40,7 @@ impl SenderLaw for Credit {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::NONE;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::NONE;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)
@@ -48,24 +49,7 @@ impl SenderLaw for Credit {
         parameters.values()
     }
     fn start(parameters: &Parameters, _path: &Path, _now: Time, _random: u32) -> Self {
-        Self { allowed: parameters.unscheduled.get() }
-    }
-
-    #[inline]
-    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
-    fn on_loss(&mut self, _loss: &Loss) {}
-    fn on_timeout(&mut self, _now: Time, _next: u64) {}
-    fn on_credit(&mut self, _now: Time, position: u64) {
-        // Credits may overtake one another; none takes back what an earlier one gave.
-        self.allowed = self.allowed.max(position);
-    }
-    #[inline]
-    fn window(&self) -> u64 {
-        u64::MAX
-    }
-    #[inline]
-    fn credit(&self) -> u64 {
-        self.allowed
+        Self { unscheduled: parameters.unscheduled.get() }
     }
 }
 
@@ -73,8 +57,15 @@ impl ReceiverDriven for Credit {
     type Receiver = WindowCredit;
 
     fn receiver(parameters: &Parameters, _path: &Path) -> WindowCredit {
-        // What is sent blindly is also what its receivers keep ahead of what has arrived.
+        // Receivers keep as much credit ahead of what has arrived as is sent unscheduled.
         WindowCredit { ahead: parameters.unscheduled.get(), priority: None }
+    }
+    #[inline]
+    fn unscheduled(&self) -> u64 {
+        self.unscheduled
+    }
+    fn on_message(&mut self, _now: Time, instruction: Instruction) -> Option<Instruction> {
+        Some(instruction)
     }
 }
 
@@ -88,10 +79,13 @@ pub struct WindowCredit {
 }
 
 impl ReceiverScheduler for WindowCredit {
-    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+    type Message = Instruction;
+    type Signal = Infallible;
+
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Instruction)) {
         if arrival.remaining > 0 {
             let position = arrival.position + u64::from(arrival.bytes) + self.ahead;
-            send(Control::Credit { flow: arrival.flow, position, priority: self.priority });
+            send(arrival.flow, Instruction::Credit { position, priority: self.priority });
         }
     }
     fn priorities(&self) -> u8 {
@@ -105,7 +99,7 @@ mod tests {
     use incast_units::Rate;
 
     #[test]
-    fn credit_only_grows() {
+    fn a_bdp_goes_unscheduled_and_each_packet_brings_credit_for_the_next() {
         let path = Path {
             rate: Rate::from_gbps(100),
             base_rtt: Time::from_us(10),
@@ -114,13 +108,23 @@ mod tests {
             rto_min: Time::from_ms(1),
         };
         let parameters = Parameters::resolve(&path, &[]).expect("defaults");
-        let mut law = Credit::start(&parameters, &path, Time::ZERO, 0);
-        assert_eq!((law.window(), law.credit()), (u64::MAX, 125_000));
-        for (given, allowed) in
-            [(100_000, 125_000), (200_000, 200_000), (150_000, 200_000), (u64::MAX, u64::MAX)]
-        {
-            law.on_credit(Time::ZERO, given);
-            assert_eq!(law.credit(), allowed);
+        let law = Credit::start(&parameters, &path, Time::ZERO, 0);
+        assert_eq!((law.window(), law.unscheduled()), (u64::MAX, 125_000));
+        let mut receiver = Credit::receiver(&parameters, &path);
+        let mut sent = Vec::new();
+        for remaining in [8_000, 0] {
+            let arrival = Arrival {
+                now: Time::ZERO,
+                flow: 3,
+                position: 2_000,
+                bytes: 1_000,
+                expected: 3_000,
+                remaining,
+                marked: false,
+                duplicate: false,
+            };
+            receiver.on_data(&arrival, &mut |flow, message| sent.push((flow, message)));
         }
+        assert_eq!(sent, [(3, Instruction::Credit { position: 128_000, priority: None })]);
     }
 }

@@ -12,16 +12,18 @@
 //!   of it for a timeout; that is idempotent.
 
 use super::Profile;
-use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler};
+use crate::message::{self, Body, Instruction};
+use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use crate::{
-    Feedback, Loss, Path,
+    Path,
     law::{
-        Acknowledges, Framing, Habits, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw,
+        Transport,
     },
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Time};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, convert::Infallible};
 
 crate::parameters! {
     /// Parameters of NDP.
@@ -54,7 +56,7 @@ impl SenderLaw for Ndp {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::NONE;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::NONE;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         let packets = |count: u64| Bytes::new(count * u64::from(path.mss)).write();
@@ -77,23 +79,11 @@ impl SenderLaw for Ndp {
             reminded: true,
             priority: 1,
             control_priority: Some(0),
+            ..Transport::of(&Self::INFO)
         }
     }
     fn start(parameters: &Parameters, path: &Path, _now: Time, _random: u32) -> Self {
         Self { unscheduled: parameters.unscheduled.get().max(path.mss.into()) }
-    }
-
-    #[inline]
-    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
-    fn on_loss(&mut self, _loss: &Loss) {}
-    fn on_timeout(&mut self, _now: Time, _next: u64) {}
-    #[inline]
-    fn window(&self) -> u64 {
-        u64::MAX
-    }
-    #[inline]
-    fn credit(&self) -> u64 {
-        self.unscheduled
     }
 }
 
@@ -102,6 +92,55 @@ impl ReceiverDriven for Ndp {
 
     fn receiver(parameters: &Parameters, path: &Path) -> Receiver {
         Receiver::new(parameters, path)
+    }
+    #[inline]
+    fn unscheduled(&self) -> u64 {
+        self.unscheduled
+    }
+    #[inline]
+    fn on_message(&mut self, _now: Time, message: Message) -> Option<Instruction> {
+        Some(match message {
+            Message::Pull { number } => Instruction::Tokens { in_all: number },
+            // The payload is that of one packet, whose length only its sender knows.
+            Message::Nack { position } => Instruction::Resend { position, bytes: 1, priority: None },
+        })
+    }
+}
+
+/// What a receiver sends to a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A packet may be sent: the one with this number among those since the first PULL.
+    Pull {
+        /// PULLs of the flow in all.
+        number: u64,
+    },
+    /// The packet at this position was trimmed.
+    Nack {
+        /// Its first byte.
+        position: u64,
+    },
+}
+
+const PULL: u8 = 0;
+const NACK: u8 = 1;
+
+impl message::Message for Message {
+    #[inline]
+    fn encode(self) -> Body {
+        let (code, value) = match self {
+            Self::Pull { number } => (PULL, number),
+            Self::Nack { position } => (NACK, position),
+        };
+        Body { code, option: 0, values: [value, 0] }
+    }
+    #[inline]
+    fn decode(body: &Body) -> Option<Self> {
+        match body.code {
+            PULL => Some(Self::Pull { number: body.values[0] }),
+            NACK => Some(Self::Nack { position: body.values[0] }),
+            _ => None,
+        }
     }
 }
 
@@ -182,7 +221,7 @@ impl Receiver {
     }
 
     /// Sends a PULL to the next flow to which one is owed, or says its last one again.
-    fn pull(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn pull(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
         while let Some(handle) = self.turns.pop_front() {
             if self.pull_for(handle, now, send) {
                 return;
@@ -192,7 +231,7 @@ impl Receiver {
 
     /// Sends a PULL to a flow whose turn it is; false if there is nothing to say.
     #[inline]
-    fn pull_for(&mut self, handle: u32, now: Time, send: &mut dyn FnMut(Control)) -> bool {
+    fn pull_for(&mut self, handle: u32, now: Time, send: &mut dyn FnMut(u32, Message)) -> bool {
         let flow = &mut self.flows[handle as usize];
         flow.queued = false;
         let again = std::mem::take(&mut flow.again);
@@ -203,7 +242,7 @@ impl Receiver {
             return false;
         }
         let number = flow.sent;
-        send(Control::Pull { flow: handle, number });
+        send(handle, Message::Pull { number });
         if flow.owed > 0 {
             flow.queued = true;
             self.turns.push_back(handle);
@@ -249,16 +288,18 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
-    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+    type Message = Message;
+    type Signal = Infallible;
+
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Message)) {
         *self.flow(new.flow) = Pulls::default();
     }
 
     #[inline]
-    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Message)) {
         let (now, handle) = (arrival.now, arrival.flow);
         if arrival.bytes == 0 && !arrival.duplicate {
-            // The payload is that of one packet, whose length only its sender knows.
-            send(Control::Resend { flow: handle, position: arrival.position, bytes: 1, priority: None });
+            send(handle, Message::Nack { position: arrival.position });
         }
         let flow = self.flow(handle);
         flow.heard = now;
@@ -280,12 +321,12 @@ impl ReceiverScheduler for Receiver {
         }
     }
 
-    fn on_end(&mut self, _now: Time, flow: u32, _end: End, _send: &mut dyn FnMut(Control)) {
+    fn on_end(&mut self, _now: Time, flow: u32, _end: End, _send: &mut dyn FnMut(u32, Message)) {
         let flow = self.flow(flow);
         (flow.ended, flow.owed, flow.again) = (true, 0, false);
     }
 
-    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
         self.repeat(now);
         if self.next_pull <= now {
             self.pull(now, send);
@@ -306,6 +347,7 @@ impl ReceiverScheduler for Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Message as _;
     use incast_units::Rate;
     use proptest::prelude::*;
 
@@ -328,7 +370,13 @@ mod tests {
         Receiver::new(&Ndp::resolve(&path(), given).expect("allowed"), &path())
     }
 
-    fn arrive(receiver: &mut Receiver, now: Time, flow: u32, packet: u64, whole: bool) -> Vec<Control> {
+    fn arrive(
+        receiver: &mut Receiver,
+        now: Time,
+        flow: u32,
+        packet: u64,
+        whole: bool,
+    ) -> Vec<(u32, Message)> {
         let mut sent = Vec::new();
         let arrival = Arrival {
             now,
@@ -340,22 +388,48 @@ mod tests {
             marked: false,
             duplicate: false,
         };
-        receiver.on_data(&arrival, &mut |control| sent.push(control));
+        receiver.on_data(&arrival, &mut |flow, message| sent.push((flow, message)));
         sent
     }
 
     fn open(receiver: &mut Receiver, flow: u32) {
-        receiver.on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 9_360, mss: 936 }, &mut |_| {});
+        receiver.on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 9_360, mss: 936 }, &mut |_, _| {});
     }
 
-    fn fire(receiver: &mut Receiver) -> (Time, Vec<Control>) {
+    fn fire(receiver: &mut Receiver) -> (Time, Vec<(u32, Message)>) {
         let (now, mut sent) = (receiver.next_timer(), Vec::new());
-        receiver.on_timer(now, &mut |control| sent.push(control));
+        receiver.on_timer(now, &mut |flow, message| sent.push((flow, message)));
         (now, sent)
     }
 
-    fn pull(flow: u32, number: u64) -> Control {
-        Control::Pull { flow, number }
+    fn pull(flow: u32, number: u64) -> (u32, Message) {
+        (flow, Message::Pull { number })
+    }
+
+    /// As the snapshots print it.
+    fn shown(sent: &[(u32, Message)]) -> String {
+        let shown = sent.iter().map(|(flow, message)| match message {
+            Message::Pull { number } => format!("Pull {{ flow: {flow}, number: {number} }}"),
+            Message::Nack { position } => {
+                format!("Resend {{ flow: {flow}, position: {position}, bytes: 1, priority: None }}")
+            }
+        });
+        format!("[{}]", shown.collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn messages_are_carried_and_become_instructions() {
+        let mut law = Ndp { unscheduled: 0 };
+        for (message, instruction) in [
+            (Message::Pull { number: 1 << 40 }, Instruction::Tokens { in_all: 1 << 40 }),
+            (
+                Message::Nack { position: 936 },
+                Instruction::Resend { position: 936, bytes: 1, priority: None },
+            ),
+        ] {
+            assert_eq!(message::Message::decode(&message.encode()), Some(message));
+            assert_eq!(law.on_message(Time::ZERO, message), Some(instruction));
+        }
     }
 
     #[test]
@@ -389,8 +463,7 @@ mod tests {
     fn a_header_is_answered_at_once_and_owed_a_pull() {
         let mut receiver = receiver(&[]);
         open(&mut receiver, 0);
-        let nack =
-            |packet: u64| Control::Resend { flow: 0, position: packet * 936, bytes: 1, priority: None };
+        let nack = |packet: u64| (0, Message::Nack { position: packet * 936 });
         assert_eq!(arrive(&mut receiver, at(10), 0, 4, false), [nack(4), pull(0, 1)]);
         assert_eq!(arrive(&mut receiver, at(10), 0, 5, false), [nack(5)]);
         assert_eq!(fire(&mut receiver), (at(11), vec![pull(0, 2)]));
@@ -402,7 +475,7 @@ mod tests {
         (0..2).for_each(|flow| open(&mut receiver, flow));
         (0..5).for_each(|packet| drop(arrive(&mut receiver, at(10), 0, packet, true)));
         arrive(&mut receiver, at(10), 1, 0, true);
-        receiver.on_end(at(10), 0, End::Complete, &mut |_| {});
+        receiver.on_end(at(10), 0, End::Complete, &mut |_, _| {});
         assert_eq!(arrive(&mut receiver, at(10), 0, 4, true), []);
         assert_eq!(fire(&mut receiver), (at(11), vec![pull(1, 1)]));
         // What is left is a repetition. The first PULL was the last one for a moment, but its flow has ended.
@@ -419,7 +492,7 @@ mod tests {
         assert_eq!(arrive(&mut receiver, at(2500), 0, 1, true), [pull(0, 2)]);
         // The old one has been followed by another: no timer is set for it any more.
         assert_eq!(fire(&mut receiver), (at(3500), vec![pull(0, 2)]));
-        receiver.on_end(at(3600), 0, End::Abandoned, &mut |_| {});
+        receiver.on_end(at(3600), 0, End::Abandoned, &mut |_, _| {});
         assert_eq!(fire(&mut receiver), (at(4500), vec![]));
         assert_eq!(receiver.next_timer(), Time::MAX);
     }
@@ -441,7 +514,7 @@ mod tests {
         assert_eq!(fire(&mut receiver), (at(1013), vec![pull(2, 2)]));
         // All at once, after a silence: one at a time.
         let mut sent = Vec::new();
-        receiver.on_timer(at(9000), &mut |control| sent.push(control));
+        receiver.on_timer(at(9000), &mut |flow, message| sent.push((flow, message)));
         assert_eq!((sent, receiver.next_timer()), (vec![pull(1, 1)], at(9001)));
         assert_eq!(fire(&mut receiver), (at(9001), vec![pull(0, 2)]));
         assert_eq!(fire(&mut receiver), (at(9002), vec![pull(2, 2)]));
@@ -462,7 +535,7 @@ mod tests {
             duplicate: true,
         };
         let mut sent = Vec::new();
-        receiver.on_data(&arrival, &mut |control| sent.push(control));
+        receiver.on_data(&arrival, &mut |flow, message| sent.push((flow, message)));
         assert_eq!(sent, [pull(0, 1)]);
     }
 
@@ -471,7 +544,7 @@ mod tests {
         let credit = |size: &str| {
             let given = [("unscheduled".to_owned(), Raw::Text(size.into()))];
             let parameters = Ndp::resolve(&path(), &given).expect("allowed");
-            Ndp::start(&parameters, &path(), Time::ZERO, 0).credit()
+            Ndp::start(&parameters, &path(), Time::ZERO, 0).unscheduled()
         };
         assert_eq!(["0B", "1B", "936B", "5KB"].map(credit), [936, 936, 936, 5_000]);
     }
@@ -515,7 +588,7 @@ mod tests {
                 }
                 None => break,
             };
-            let _ = writeln!(text, "{:>6} ns {cause}: {sent:?}", now.ps() / 1000);
+            let _ = writeln!(text, "{:>6} ns {cause}: {}", now.ps() / 1000, shown(&sent));
         }
         insta::assert_snapshot!("ndp_receiver", text);
     }
@@ -541,7 +614,7 @@ mod tests {
             }
         }
 
-        fn pull(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        fn pull(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
             while let Some(handle) = self.0.turns.pop_front() {
                 let flow = self.0.flow(handle);
                 flow.queued = false;
@@ -552,7 +625,7 @@ mod tests {
                 flow.owed -= u32::from(is_owed);
                 flow.sent += u64::from(is_owed);
                 let (number, is_last) = (flow.sent, flow.owed == 0);
-                send(pull(handle, number));
+                send(handle, Message::Pull { number });
                 if is_last {
                     self.0.last.push_back(Last { due: now + self.0.pull_timeout, flow: handle, number });
                 } else {
@@ -565,14 +638,17 @@ mod tests {
     }
 
     impl ReceiverScheduler for Naive {
-        fn on_flow(&mut self, new: &NewFlow, send: &mut dyn FnMut(Control)) {
+        type Message = Message;
+        type Signal = Infallible;
+
+        fn on_flow(&mut self, new: &NewFlow, send: &mut dyn FnMut(u32, Message)) {
             self.0.on_flow(new, send);
         }
 
-        fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+        fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Message)) {
             let (now, handle) = (arrival.now, arrival.flow);
             if arrival.bytes == 0 && !arrival.duplicate {
-                send(Control::Resend { flow: handle, position: arrival.position, bytes: 1, priority: None });
+                send(handle, Message::Nack { position: arrival.position });
             }
             let flow = self.0.flow(handle);
             flow.heard = now;
@@ -586,11 +662,11 @@ mod tests {
             }
         }
 
-        fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(Control)) {
+        fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(u32, Message)) {
             self.0.on_end(now, flow, end, send);
         }
 
-        fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+        fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
             while let Some(last) = self.0.last.pop_front_if(|last| last.due <= now) {
                 let after = self.0.pull_timeout;
                 let flow = self.0.flow(last.flow);
@@ -636,14 +712,14 @@ mod tests {
 
     /// What a receiver says and when, and how often its timer goes off.
     fn play(
-        receiver: &mut impl ReceiverScheduler,
+        receiver: &mut impl ReceiverScheduler<Message = Message>,
         flows: u32,
         steps: &[Step],
-    ) -> (Vec<(Time, Control)>, u32) {
+    ) -> (Vec<(Time, u32, Message)>, u32) {
         let (mut said, mut timers) = (Vec::new(), 0);
         let (mut now, mut flows) = (Time::ZERO, flows);
         let new = |now: Time, flow: u32| NewFlow { now, flow, source: flow, bytes: 93_600, mss: 936 };
-        (0..flows).for_each(|flow| receiver.on_flow(&new(now, flow), &mut |_| {}));
+        (0..flows).for_each(|flow| receiver.on_flow(&new(now, flow), &mut |_, _| {}));
         // After the last step there is silence.
         let silence = (1_000, true, 0, Event::NewFlow);
         for (number, (wait, timers_first, flow, event)) in steps.iter().chain([&silence]).enumerate() {
@@ -652,7 +728,7 @@ mod tests {
             while receiver.next_timer() < until {
                 let due = receiver.next_timer();
                 timers += 1;
-                receiver.on_timer(due, &mut |control| said.push((due, control)));
+                receiver.on_timer(due, &mut |flow, message| said.push((due, flow, message)));
             }
             let flow = flow % flows;
             match *event {
@@ -667,11 +743,11 @@ mod tests {
                         marked: false,
                         duplicate,
                     };
-                    receiver.on_data(&arrival, &mut |control| said.push((now, control)));
+                    receiver.on_data(&arrival, &mut |flow, message| said.push((now, flow, message)));
                 }
-                Event::End => receiver.on_end(now, flow, End::Complete, &mut |_| {}),
+                Event::End => receiver.on_end(now, flow, End::Complete, &mut |_, _| {}),
                 Event::NewFlow => {
-                    receiver.on_flow(&new(now, flows), &mut |_| {});
+                    receiver.on_flow(&new(now, flows), &mut |_, _| {});
                     flows += 1;
                 }
             }

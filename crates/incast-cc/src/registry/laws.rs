@@ -2,13 +2,10 @@
 
 use crate::{
     Cnp, Feedback, Loss, Path,
-    feedback::CnpContent,
-    law::{Habits, LawInfo, ReceiverDriven, SenderLaw, SizeClass, Transport},
+    law::{LawCapabilities, LawInfo, Opening, ReceiverDriven, SenderLaw, SizeClass, Transport},
+    message::{Body, DataTag, Instruction, Message, Signal},
     parameters::{Condition, ParameterError, Raw},
     registry::Scheduler,
-    scheduler::Signal,
-    share::Share,
-    word::Word,
 };
 use incast_units::{Rate, Time};
 
@@ -57,59 +54,14 @@ macro_rules! dispatch {
                 match self { $(Self::$law(_) => <crate::$family::$module::$law as SenderLaw>::CONDITIONS,)* }
             }
 
-            /// See [`SenderLaw::ASSIGNS_PRIORITIES`].
-            pub fn assigns_priorities(&self) -> bool {
-                match self { $(Self::$law(_) => <crate::$family::$module::$law as SenderLaw>::ASSIGNS_PRIORITIES,)* }
-            }
-
-            /// See [`SenderLaw::HABITS`].
-            pub fn habits(&self) -> Habits {
-                match self { $(Self::$law(_) => <crate::$family::$module::$law as SenderLaw>::HABITS,)* }
-            }
-
-            /// See [`SenderLaw::HEEDS`].
-            pub fn heeds(&self) -> CnpContent {
-                match self { $(Self::$law(_) => <crate::$family::$module::$law as SenderLaw>::HEEDS,)* }
-            }
-
-            /// See [`SenderLaw::by_traffic`].
-            pub fn by_traffic(&self, given: &[(String, Raw)], sizes: &dyn Fn() -> Vec<SizeClass>) -> Vec<(&'static str, Raw)> {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::by_traffic(parameters, given, sizes),)* }
-            }
-
-            /// See [`SenderLaw::notification_interval`].
-            pub fn notification_interval(&self) -> Option<Time> {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::notification_interval(parameters),)* }
-            }
-
-            /// See [`SenderLaw::ecn_capable`].
-            pub fn ecn_capable(&self) -> bool {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::ecn_capable(parameters),)* }
-            }
-
-            /// See [`SenderLaw::repaces`].
-            pub fn repaces(&self) -> bool {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::repaces(parameters),)* }
+            /// See [`SenderLaw::CAPABILITIES`].
+            pub fn capabilities(&self) -> LawCapabilities {
+                match self { $(Self::$law(_) => <crate::$family::$module::$law as SenderLaw>::CAPABILITIES,)* }
             }
 
             /// See [`SenderLaw::transport`].
             pub fn transport(&self) -> Transport {
                 match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::transport(parameters),)* }
-            }
-
-            /// See [`SenderLaw::receiver_values`].
-            pub fn receiver_values(&self) -> Vec<(&'static str, Raw)> {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::receiver_values(parameters),)* }
-            }
-
-            /// See [`SenderLaw::tells_edge_marks`].
-            pub fn tells_edge_marks(&self) -> bool {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::tells_edge_marks(parameters),)* }
-            }
-
-            /// See [`SenderLaw::wants_degree`].
-            pub fn wants_degree(&self) -> bool {
-                match self { $(Self::$law(parameters) => <crate::$family::$module::$law as SenderLaw>::wants_degree(parameters),)* }
             }
 
             /// State of a flow that starts at `now`.
@@ -136,55 +88,6 @@ macro_rules! dispatch {
             pub fn on_cnp(&mut self, now: Time, cnp: &Cnp) {
                 match self { $(Self::$law(law) => law.on_cnp(now, cnp),)* }
             }
-            /// See [`SenderLaw::on_open`].
-            pub fn on_open(&mut self, bytes: u64) {
-                match self { $(Self::$law(law) => law.on_open(bytes),)* }
-            }
-            /// See [`SenderLaw::on_peer`].
-            pub fn on_peer(&mut self, receiver: Rate, degree: u32) {
-                match self { $(Self::$law(law) => law.on_peer(receiver, degree),)* }
-            }
-            /// See [`SenderLaw::on_share`].
-            pub fn on_share(&mut self, now: Time, share: Share) {
-                match self { $(Self::$law(law) => law.on_share(now, share),)* }
-            }
-            /// See [`SenderLaw::on_credit`].
-            #[inline]
-            pub fn on_credit(&mut self, now: Time, position: u64) {
-                match self { $(Self::$law(law) => law.on_credit(now, position),)* }
-            }
-            /// See [`SenderLaw::on_heard`].
-            pub fn on_heard(&mut self) {
-                match self { $(Self::$law(law) => law.on_heard(),)* }
-            }
-            /// See [`SenderLaw::on_answer`].
-            #[inline]
-            pub fn on_answer(&mut self, now: Time) {
-                match self { $(Self::$law(law) => law.on_answer(now),)* }
-            }
-            /// See [`SenderLaw::on_delayed_resend`].
-            pub fn on_delayed_resend(&mut self, now: Time) {
-                match self { $(Self::$law(law) => law.on_delayed_resend(now),)* }
-            }
-            /// See [`SenderLaw::take_signal`].
-            #[inline]
-            pub fn take_signal(&mut self) -> Option<Signal> {
-                match self { $(Self::$law(law) => law.take_signal(),)* }
-            }
-            /// See [`SenderLaw::word`].
-            #[inline]
-            pub fn word(&self) -> Option<Word> {
-                match self { $(Self::$law(law) => law.word(),)* }
-            }
-            /// See [`SenderLaw::priority`].
-            #[inline]
-            pub fn priority(&self, position: u64) -> Option<u8> {
-                match self { $(Self::$law(law) => law.priority(position),)* }
-            }
-            /// See [`SenderLaw::resend_priority`].
-            pub fn resend_priority(&self, position: u64) -> Option<u8> {
-                match self { $(Self::$law(law) => law.resend_priority(position),)* }
-            }
             /// See [`SenderLaw::on_timer`].
             pub fn on_timer(&mut self, now: Time) {
                 match self { $(Self::$law(law) => law.on_timer(now),)* }
@@ -203,11 +106,6 @@ macro_rules! dispatch {
             #[inline]
             pub fn pacing_rate(&self) -> Option<Rate> {
                 match self { $(Self::$law(law) => law.pacing_rate(),)* }
-            }
-            /// See [`SenderLaw::credit`].
-            #[inline]
-            pub fn credit(&self) -> u64 {
-                match self { $(Self::$law(law) => law.credit(),)* }
             }
             /// See [`SenderLaw::next_timer`].
             #[inline]
@@ -233,7 +131,7 @@ macro_rules! laws {
         dispatch! { $(window::$window::$a,)* $(rate::$rate::$b,)* $(receiver_driven::$driven::$c,)* }
 
         impl LawParameters {
-            /// The receiver's half for one host: see [`ReceiverDriven::receiver`].
+            /// See [`ReceiverDriven::receiver`].
             pub fn receiver(&self, path: &Path) -> Scheduler {
                 match self {
                     $(Self::$c(parameters) => {
@@ -241,6 +139,62 @@ macro_rules! laws {
                     })*
                     _ => Scheduler::None,
                 }
+            }
+
+            /// See [`ReceiverDriven::receiver_values`].
+            pub fn receiver_values(&self) -> Vec<(&'static str, Raw)> {
+                match self {
+                    $(Self::$c(parameters) => <crate::receiver_driven::$driven::$c as ReceiverDriven>::receiver_values(parameters),)*
+                    _ => Vec::new(),
+                }
+            }
+
+            /// See [`ReceiverDriven::by_traffic`].
+            pub fn by_traffic(&self, given: &[(String, Raw)], sizes: &dyn Fn() -> Vec<SizeClass>) -> Vec<(&'static str, Raw)> {
+                match self {
+                    $(Self::$c(parameters) => <crate::receiver_driven::$driven::$c as ReceiverDriven>::by_traffic(parameters, given, sizes),)*
+                    _ => Vec::new(),
+                }
+            }
+        }
+
+        /// The methods of [`ReceiverDriven`]. Sender-driven laws ignore messages and send none.
+        impl Law {
+            /// See [`ReceiverDriven::on_open`].
+            pub fn on_open(&mut self, opening: &Opening) {
+                match self { $(Self::$c(law) => law.on_open(opening),)* _ => {} }
+            }
+            /// See [`ReceiverDriven::unscheduled`].
+            #[inline]
+            pub fn unscheduled(&self) -> u64 {
+                match self { $(Self::$c(law) => law.unscheduled(),)* _ => u64::MAX }
+            }
+            /// See [`ReceiverDriven::on_message`]. A message of another protocol has no effect.
+            #[inline]
+            pub fn on_message(&mut self, now: Time, body: &Body) -> Option<Instruction> {
+                match self {
+                    $(Self::$c(law) => Message::decode(body).and_then(|message| law.on_message(now, message)),)*
+                    _ => None,
+                }
+            }
+            /// See [`ReceiverDriven::on_deferred_resend`].
+            pub fn on_deferred_resend(&mut self, now: Time) {
+                match self { $(Self::$c(law) => law.on_deferred_resend(now),)* _ => {} }
+            }
+            /// See [`ReceiverDriven::take_signal`]: its code.
+            #[inline]
+            pub fn take_signal(&mut self) -> Option<u8> {
+                match self { $(Self::$c(law) => law.take_signal().map(Signal::code),)* _ => None }
+            }
+            /// See [`ReceiverDriven::tag`].
+            #[inline]
+            pub fn tag(&self) -> Option<DataTag> {
+                match self { $(Self::$c(law) => law.tag(),)* _ => None }
+            }
+            /// See [`ReceiverDriven::priority`].
+            #[inline]
+            pub fn priority(&self, position: u64, again: bool) -> Option<u8> {
+                match self { $(Self::$c(law) => law.priority(position, again),)* _ => None }
             }
         }
     };

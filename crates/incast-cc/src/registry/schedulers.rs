@@ -1,10 +1,9 @@
-//! Every receiver's half.
+//! Every receiver half.
 
 use crate::{
     law::ReceiverDriven,
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, TokenName},
-    share::Share,
-    word::Word,
+    message::{AckTag, Body, DataTag, Message, Signal},
+    scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
 use incast_units::Time;
 
@@ -35,72 +34,78 @@ macro_rules! dispatch {
             $($(#[cfg($($cfg)*)])? #[doc = concat!("The receivers of ", stringify!($name), ".")] $name($scheduler),)*
         }
 
+        /// The methods of [`ReceiverScheduler`], with messages as control packets carry them.
         impl Scheduler {
-            /// [`ReceiverScheduler::on_data`]; returns when the timer is wanted then.
+            /// See [`ReceiverScheduler::on_unscheduled`].
+            pub fn on_unscheduled(&mut self, least: u64, most: u64) {
+                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_unscheduled(least, most),)* }
+            }
+            /// See [`ReceiverScheduler::on_flow`].
+            pub fn on_flow(&mut self, flow: &NewFlow, send: &mut dyn FnMut(u32, Body)) {
+                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {
+                    scheduler.on_flow(flow, &mut |flow, message| send(flow, message.encode()));
+                })* }
+            }
+            /// See [`ReceiverScheduler::on_signal`].
+            pub fn on_signal(&mut self, now: Time, flow: u32, code: u8, send: &mut dyn FnMut(u32, Body)) {
+                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {
+                    if let Some(signal) = Signal::from_code(code) {
+                        scheduler.on_signal(now, flow, signal, &mut |flow, message| send(flow, message.encode()));
+                    }
+                })* }
+            }
+            /// See [`ReceiverScheduler::on_tag`].
+            pub fn on_tag(&mut self, now: Time, flow: u32, tag: DataTag) {
+                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_tag(now, flow, tag),)* }
+            }
+            /// [`ReceiverScheduler::on_data`]; returns when the timer is due then.
             #[inline]
-            pub fn take_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) -> Time {
+            pub fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Body)) -> Time {
                 match self {
                     Self::None => Time::MAX,
                     $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {
-                        scheduler.on_data(arrival, send);
+                        scheduler.on_data(arrival, &mut |flow, message| send(flow, message.encode()));
                         scheduler.next_timer()
                     })*
                 }
             }
-            /// [`ReceiverScheduler::on_timer`], unless the timer is wanted later than `now`; returns when it is wanted
-            /// then.
+            /// See [`ReceiverScheduler::on_end`].
+            pub fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(u32, Body)) {
+                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {
+                    scheduler.on_end(now, flow, end, &mut |flow, message| send(flow, message.encode()));
+                })* }
+            }
+            /// [`ReceiverScheduler::on_timer`], unless the timer is due later than `now`; returns when it is due then.
             #[inline]
-            pub fn wake(&mut self, now: Time, send: &mut dyn FnMut(Control)) -> Time {
+            pub fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Body)) -> Time {
                 match self {
                     Self::None => Time::MAX,
                     $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {
                         if scheduler.next_timer() <= now {
-                            scheduler.on_timer(now, send);
+                            scheduler.on_timer(now, &mut |flow, message| send(flow, message.encode()));
                         }
                         scheduler.next_timer()
                     })*
                 }
             }
-        }
-
-        impl ReceiverScheduler for Scheduler {
-            fn on_blind(&mut self, least: u64, most: u64) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_blind(least, most),)* }
-            }
-            fn on_flow(&mut self, flow: &NewFlow, send: &mut dyn FnMut(Control)) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_flow(flow, send),)* }
-            }
-            fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: &mut dyn FnMut(Control)) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_signal(now, flow, signal, send),)* }
-            }
-            fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_data(arrival, send),)* }
-            }
-            fn on_token_used(&mut self, flow: u32, name: TokenName) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_token_used(flow, name),)* }
-            }
-            fn on_word(&mut self, now: Time, flow: u32, word: Word) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_word(now, flow, word),)* }
-            }
-            fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(Control)) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_end(now, flow, end, send),)* }
-            }
-            fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
-                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_timer(now, send),)* }
-            }
-            fn next_timer(&self) -> Time {
+            /// See [`ReceiverScheduler::next_timer`].
+            pub fn next_timer(&self) -> Time {
                 match self { Self::None => Time::MAX, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.next_timer(),)* }
             }
-            fn share(&mut self, flow: u32) -> Option<Share> {
-                match self { Self::None => None, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.share(flow),)* }
+            /// See [`ReceiverScheduler::ack_tag`].
+            pub fn ack_tag(&mut self, flow: u32) -> Option<AckTag> {
+                match self { Self::None => None, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.ack_tag(flow),)* }
             }
-            fn tells_shares(&self) -> bool {
-                match self { Self::None => false, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.tells_shares(),)* }
+            /// See [`ReceiverScheduler::tags_acks`].
+            pub fn tags_acks(&self) -> bool {
+                match self { Self::None => false, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.tags_acks(),)* }
             }
-            fn uses_tokens(&self) -> bool {
+            /// See [`ReceiverScheduler::uses_tokens`].
+            pub fn uses_tokens(&self) -> bool {
                 match self { Self::None => false, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.uses_tokens(),)* }
             }
-            fn priorities(&self) -> u8 {
+            /// See [`ReceiverScheduler::priorities`].
+            pub fn priorities(&self) -> u8 {
                 match self { Self::None => 0, $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.priorities(),)* }
             }
         }

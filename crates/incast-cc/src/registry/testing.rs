@@ -5,8 +5,11 @@
 
 use crate::registry::{LAWS, Law, LawParameters};
 use crate::{
-    Cnp, Feedback, HopTelemetry, Loss, Path, marking::Marking, parameters::Raw, scheduler::ReceiverScheduler,
-    share::Share,
+    Cnp, Feedback, HopTelemetry, Loss, Path,
+    law::Opening,
+    marking::Marking,
+    message::{AckTag, Body},
+    parameters::Raw,
 };
 use incast_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -86,7 +89,7 @@ impl Scenario {
         let parameters =
             LawParameters::resolve(name, &self.path, given).expect("registered").expect("allowed");
         let law = parameters.start(&self.path, Time::ZERO, 0);
-        Run { notification_interval: parameters.notification_interval(), ..Run::new(*self, law) }
+        Run { notification_interval: parameters.transport().notification_interval, ..Run::new(*self, law) }
     }
 }
 
@@ -94,6 +97,8 @@ impl Scenario {
 pub(crate) struct Run {
     scenario: Scenario,
     law: Law,
+    /// Data below this position may be sent.
+    credit: u64,
     now: Time,
     /// First position never sent.
     next: u64,
@@ -122,6 +127,7 @@ impl Run {
     pub fn new(scenario: Scenario, law: Law) -> Self {
         Self {
             scenario,
+            credit: law.unscheduled(),
             law,
             now: Time::ZERO,
             next: 0,
@@ -166,7 +172,7 @@ impl Run {
     fn candidate(&self) -> Option<(u64, u64)> {
         let fresh = (self.next, self.mss().min(self.scenario.flow - self.next));
         let (position, bytes) = self.again.front().copied().unwrap_or(fresh);
-        (bytes > 0 && position + bytes <= self.law.credit()).then_some((position, bytes))
+        (bytes > 0 && position + bytes <= self.credit).then_some((position, bytes))
     }
 
     /// When the next packet may leave; [`Time::MAX`] if only an event can allow it.
@@ -230,7 +236,7 @@ impl Run {
         self.last_rtt = self.now - ack.packet.sent;
         let holes = self.outstanding.iter().map(|packet| packet.position);
         let acked = holes.chain(self.again.iter().map(|(position, _)| *position)).min().unwrap_or(self.next);
-        self.law.on_credit(self.now, ack.packet.position + ack.packet.bytes + self.scenario.ahead);
+        self.credit = self.credit.max(ack.packet.position + ack.packet.bytes + self.scenario.ahead);
         // What came to the bottleneck before it began to send this packet, and left after it.
         let behind = self.acks.iter().take_while(|later| later.packet.sent <= ack.served).count() as u64;
         let hop = HopTelemetry {
@@ -552,21 +558,15 @@ enum Operation {
     Notification {
         cnp: Cnp,
     },
-    Credit {
-        ahead: u64,
+    /// Of the receiver half, or of another protocol.
+    Message {
+        body: Body,
     },
     /// A flow that is driven by its receiver opens: before anything else, or not at all.
     Open {
-        bytes: u64,
-        gbps: u64,
-        degree: u32,
+        opening: Opening,
     },
-    Share {
-        share: Share,
-    },
-    Heard,
-    Answer,
-    DelayedResend,
+    DeferredResend,
     Timer,
 }
 
@@ -576,17 +576,17 @@ struct Extras {
     endpoint_delay: u64,
     one_way_delay: i64,
     hops: Vec<(u32, u64, u32)>,
-    share: Share,
+    tag: Option<AckTag>,
 }
 
 fn extras() -> impl Strategy<Value = Extras> {
     let hops = prop::collection::vec((0u32..10_000_000, 0u64..1 << 30, 1_000u32..800_000), 0..5);
-    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, 0u32..2000).prop_map(
-        |(endpoint_delay, one_way_delay, hops, senders)| Extras {
+    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, any::<u16>()).prop_map(
+        |(endpoint_delay, one_way_delay, hops, tag)| Extras {
             endpoint_delay,
             one_way_delay,
             hops,
-            share: Share::of_senders(senders),
+            tag: AckTag::new(tag),
         },
     )
 }
@@ -611,20 +611,17 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (any::<bool>(), any::<bool>(), prop::option::of(0u64..1 << 30)).prop_map(|(congested, undetermined, window)| {
             Operation::Notification { cnp: Cnp { congested, undetermined, window } }
         }),
-        2 => (0u64..1 << 30).prop_map(|ahead| Operation::Credit { ahead }),
-        1 => (0u32..2000).prop_map(|senders| Operation::Share { share: Share::of_senders(senders) }),
-        1 => Just(Operation::Heard),
-        1 => Just(Operation::Answer),
-        1 => Just(Operation::DelayedResend),
+        5 => (0u8..5, 0u8..9, any::<[u64; 2]>()).prop_map(|(code, option, values)| {
+            Operation::Message { body: Body { code, option, values } }
+        }),
+        1 => Just(Operation::DeferredResend),
         2 => Just(Operation::Timer),
     ]
 }
 
 fn opening() -> impl Strategy<Value = Operation> {
     (1u64..1 << 30, 1u64..400, 0u32..100_000).prop_map(|(bytes, gbps, degree)| Operation::Open {
-        bytes,
-        gbps,
-        degree,
+        opening: Opening { bytes, receiver: Rate::from_gbps(gbps), degree },
     })
 }
 
@@ -688,7 +685,7 @@ impl Model {
                     one_way_delay: extras.as_ref().map(|extras| extras.one_way_delay),
                     telemetry: &telemetry,
                     hops: extras.as_ref().map(|extras| extras.hops.len() as u8),
-                    share: extras.as_ref().map(|extras| extras.share),
+                    tag: extras.as_ref().and_then(|extras| extras.tag),
                 });
             }
             Operation::Loss { packets, offset } if self.next > self.acked => {
@@ -704,15 +701,9 @@ impl Model {
                 self.law.on_timeout(now, self.next);
             }
             Operation::Notification { cnp } => self.law.on_cnp(now, cnp),
-            Operation::Credit { ahead } => self.law.on_credit(now, self.acked + ahead),
-            Operation::Open { bytes, gbps, degree } => {
-                self.law.on_open(*bytes);
-                self.law.on_peer(Rate::from_gbps(*gbps), *degree);
-            }
-            Operation::Share { share } => self.law.on_share(now, *share),
-            Operation::Heard => self.law.on_heard(),
-            Operation::Answer => self.law.on_answer(now),
-            Operation::DelayedResend => self.law.on_delayed_resend(now),
+            Operation::Message { body } => drop(self.law.on_message(now, body)),
+            Operation::Open { opening } => self.law.on_open(opening),
+            Operation::DeferredResend => self.law.on_deferred_resend(now),
             Operation::Timer => {
                 self.now = match self.law.next_timer() {
                     Time::MAX => now,
@@ -754,30 +745,25 @@ proptest! {
             };
             let (mut model, mut twin) = (start(), start());
             for operation in opening.iter().chain(&operations) {
-                let (credit, before) = (model.law.credit(), format!("{:?}", model.law));
+                let before = format!("{:?}", model.law);
                 model.apply(operation);
                 twin.apply(operation);
-                let habits = parameters.habits();
-                let is_heard =
+                let capabilities = parameters.capabilities();
+                let is_feedback =
                     matches!(operation, Operation::Sent { .. } | Operation::Ack { .. } | Operation::Loss { .. });
-                if is_heard && !habits.listens {
-                    prop_assert_eq!(&before, &format!("{:?}", model.law), "{}: it listens", info.name);
+                if is_feedback && !capabilities.acknowledgements {
+                    prop_assert_eq!(&before, &format!("{:?}", model.law), "{}: it uses acknowledgements", info.name);
                 }
-                if matches!(operation, Operation::Heard) && !habits.speaks {
-                    prop_assert_eq!(&before, &format!("{:?}", model.law), "{}: it hears", info.name);
-                }
-                let (said, told) = (model.law.take_signal(), model.law.word());
-                prop_assert_eq!(said, twin.law.take_signal(), "{}", info.name);
-                prop_assert!(habits.speaks || said.is_none() && told.is_none(), "{}: it speaks", info.name);
+                let (signal, tag) = (model.law.take_signal(), model.law.tag());
+                prop_assert_eq!(signal, twin.law.take_signal(), "{}", info.name);
+                prop_assert!(capabilities.signals || signal.is_none() && tag.is_none(), "{}: it sends", info.name);
                 let law = &model.law;
-                prop_assert!(habits.has_timer || law.next_timer() == Time::MAX, "{}: it has a timer", info.name);
+                prop_assert!(capabilities.timer || law.next_timer() == Time::MAX, "{}: it has a timer", info.name);
                 prop_assert!(law.window() >= 1, "{}: no window after {operation:?}", info.name);
                 prop_assert!(law.pacing_rate().is_none_or(|rate| rate.bps() > 0), "{}: no pace", info.name);
-                let is_opening = matches!(operation, Operation::Open { .. });
-                prop_assert!(is_opening || law.credit() >= credit, "{}: credit was taken back", info.name);
                 for position in [model.acked, model.next, model.next + model.mss] {
-                    let priorities = [law.priority(position), law.resend_priority(position)];
-                    let allowed = if parameters.assigns_priorities() { 8 } else { 0 };
+                    let priorities = [false, true].map(|again| law.priority(position, again));
+                    let allowed = if capabilities.priorities { 8 } else { 0 };
                     let is_allowed = priorities.into_iter().flatten().all(|priority| priority < allowed);
                     prop_assert!(is_allowed, "{}: {priorities:?}", info.name);
                 }
@@ -788,7 +774,7 @@ proptest! {
                 if matches!(operation, Operation::Timer) {
                     prop_assert!(law.next_timer() > model.now, "{}: the timer stands still", info.name);
                 }
-                let decision = |law: &Law| (law.window(), law.pacing_rate(), law.credit(), law.next_timer());
+                let decision = |law: &Law| (law.window(), law.pacing_rate(), law.unscheduled(), law.next_timer());
                 prop_assert_eq!(decision(law), decision(&twin.law), "{}", info.name);
                 prop_assert!(!format!("{law:?}").contains("NaN"), "{}: {law:?}", info.name);
             }

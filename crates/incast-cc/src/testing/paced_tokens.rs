@@ -2,10 +2,12 @@
 //! that a scheduler may do.
 
 use crate::{
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler},
-    share::Share,
+    message::{self, AckTag, Body, Instruction},
+    receiver_driven::dasr::share::Share,
+    scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
 use incast_units::Time;
+use std::convert::Infallible;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -26,6 +28,32 @@ pub struct PacedTokens {
     flows: Vec<Progress>,
     /// The next token is given no earlier.
     next_token: Time,
+}
+
+/// What it sends: instructions, or the share of a flow, which laws that take instructions ignore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// To the transport.
+    Instruct(Instruction),
+    /// The share of the receiver's link.
+    Share(Share),
+}
+
+const SHARE: u8 = u8::MAX;
+
+impl message::Message for Message {
+    fn encode(self) -> Body {
+        match self {
+            Self::Instruct(instruction) => instruction.encode(),
+            Self::Share(share) => Body { code: SHARE, ..share.encode() },
+        }
+    }
+    fn decode(body: &Body) -> Option<Self> {
+        match body.code {
+            SHARE => Share::decode(body).map(Self::Share),
+            _ => Instruction::decode(body).map(Self::Instruct),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,38 +93,38 @@ impl PacedTokens {
     }
 
     /// Tells the flows, all but one, what their share is now.
-    fn tell_shares(&self, but: u32, send: &mut dyn FnMut(Control)) {
+    fn tell_shares(&self, but: u32, send: &mut dyn FnMut(u32, Message)) {
         let share = Share::of_senders(self.flows.len() as u32);
         let others = self.flows.iter().filter(|flow| flow.flow != but);
-        others.for_each(|flow| send(Control::Share { flow: flow.flow, share }));
+        others.for_each(|flow| send(flow.flow, Message::Share(share)));
     }
 
     /// A flow that went silent: whatever was on its way is lost.
-    fn give_up_waiting(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn give_up_waiting(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
         for flow in &mut self.flows {
             if flow.heard.saturating_add(self.silence) > now {
                 continue;
             }
             if !self.names_packets {
                 let bytes = (flow.outstanding.max(1) * flow.mss).min(flow.remaining);
-                let (flow, position) = (flow.flow, flow.expected);
-                send(Control::Resend { flow, position, bytes, priority: self.priority });
+                let resend = Instruction::Resend { position: flow.expected, bytes, priority: self.priority };
+                send(flow.flow, Message::Instruct(resend));
             }
             flow.outstanding = 0;
             flow.heard = now;
         }
     }
 
-    fn give_token(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn give_token(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
         let Some(turn) = self.flows.iter().position(Progress::wants) else { return };
         self.flows.rotate_left(turn);
         let flow = &mut self.flows[0];
-        send(Control::Token {
-            flow: flow.flow,
+        let token = Instruction::Token {
             wanted: self.names_packets.then(|| flow.expected + flow.outstanding * flow.mss),
             lifetime: self.lifetime,
             priority: self.priority,
-        });
+        };
+        send(flow.flow, Message::Instruct(token));
         flow.outstanding += 1;
         self.flows.rotate_left(1);
         self.next_token = now.saturating_add(self.interval);
@@ -104,7 +132,10 @@ impl PacedTokens {
 }
 
 impl ReceiverScheduler for PacedTokens {
-    fn on_flow(&mut self, new: &NewFlow, send: &mut dyn FnMut(Control)) {
+    type Message = Message;
+    type Signal = Infallible;
+
+    fn on_flow(&mut self, new: &NewFlow, send: &mut dyn FnMut(u32, Message)) {
         let mss = u64::from(new.mss.max(1));
         self.flows.push(Progress {
             flow: new.flow,
@@ -117,25 +148,25 @@ impl ReceiverScheduler for PacedTokens {
         self.tell_shares(new.flow, send);
     }
 
-    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Message)) {
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.flow == arrival.flow) else { return };
         flow.heard = arrival.now;
         flow.expected = arrival.expected;
         flow.remaining = arrival.remaining;
         flow.outstanding = flow.outstanding.saturating_sub(1);
         if arrival.bytes == 0 && !self.names_packets {
-            let (flow, position, bytes) = (flow.flow, arrival.position, flow.mss);
-            send(Control::Resend { flow, position, bytes, priority: self.priority });
+            let (position, bytes, priority) = (arrival.position, flow.mss, self.priority);
+            send(flow.flow, Message::Instruct(Instruction::Resend { position, bytes, priority }));
         }
         self.next_token = self.next_token.max(arrival.now);
     }
 
-    fn on_end(&mut self, _now: Time, flow: u32, _end: End, send: &mut dyn FnMut(Control)) {
+    fn on_end(&mut self, _now: Time, flow: u32, _end: End, send: &mut dyn FnMut(u32, Message)) {
         self.flows.retain(|other| other.flow != flow);
         self.tell_shares(flow, send);
     }
 
-    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Message)) {
         self.give_up_waiting(now, send);
         if self.next_token <= now {
             self.give_token(now, send);
@@ -149,10 +180,10 @@ impl ReceiverScheduler for PacedTokens {
         silence.into_iter().chain(token).min().unwrap_or(Time::MAX)
     }
 
-    fn share(&mut self, _flow: u32) -> Option<Share> {
-        Some(Share::of_senders(self.flows.len() as u32))
+    fn ack_tag(&mut self, _flow: u32) -> Option<AckTag> {
+        Some(Share::of_senders(self.flows.len() as u32).tag())
     }
-    fn tells_shares(&self) -> bool {
+    fn tags_acks(&self) -> bool {
         true
     }
     fn uses_tokens(&self) -> bool {
@@ -177,15 +208,21 @@ mod tests {
         PacedTokens { lifetime: at(5), priority: Some(3), ..PacedTokens::new(at(2), 2_000, at(50)) }
     }
 
-    fn start(scheduler: &mut PacedTokens, now: Time, flow: u32, bytes: u64) -> Vec<Control> {
+    fn start(scheduler: &mut PacedTokens, now: Time, flow: u32, bytes: u64) -> Vec<(u32, Message)> {
         let mut sent = Vec::new();
         let new = NewFlow { now, flow, source: 7, bytes, mss: MSS };
-        scheduler.on_flow(&new, &mut |control| sent.push(control));
+        scheduler.on_flow(&new, &mut |flow, message| sent.push((flow, message)));
         sent
     }
 
     /// Packet `index` of a flow of `packets` arrives, all before it being there.
-    fn arrive(scheduler: &mut PacedTokens, now: Time, flow: u32, index: u64, packets: u64) -> Vec<Control> {
+    fn arrive(
+        scheduler: &mut PacedTokens,
+        now: Time,
+        flow: u32,
+        index: u64,
+        packets: u64,
+    ) -> Vec<(u32, Message)> {
         let mut sent = Vec::new();
         let arrival = Arrival {
             now,
@@ -197,18 +234,18 @@ mod tests {
             marked: false,
             duplicate: false,
         };
-        scheduler.on_data(&arrival, &mut |control| sent.push(control));
+        scheduler.on_data(&arrival, &mut |flow, message| sent.push((flow, message)));
         sent
     }
 
-    fn fire(scheduler: &mut PacedTokens) -> (Time, Vec<Control>) {
+    fn fire(scheduler: &mut PacedTokens) -> (Time, Vec<(u32, Message)>) {
         let (now, mut sent) = (scheduler.next_timer(), Vec::new());
-        scheduler.on_timer(now, &mut |control| sent.push(control));
+        scheduler.on_timer(now, &mut |flow, message| sent.push((flow, message)));
         (now, sent)
     }
 
-    fn token(flow: u32, wanted: Option<u64>) -> Control {
-        Control::Token { flow, wanted, lifetime: at(5), priority: Some(3) }
+    fn token(flow: u32, wanted: Option<u64>) -> (u32, Message) {
+        (flow, Message::Instruct(Instruction::Token { wanted, lifetime: at(5), priority: Some(3) }))
     }
 
     #[test]
@@ -225,7 +262,9 @@ mod tests {
         assert_eq!(fire(&mut scheduler), (at(15), vec![token(0, None)]));
         assert_eq!(fire(&mut scheduler), (at(17), vec![token(0, None)]));
         // Everything is on its way. Then there is silence.
-        let lost = |flow, bytes| Control::Resend { flow, position: 1_000, bytes, priority: Some(3) };
+        let lost = |flow, bytes| {
+            (flow, Message::Instruct(Instruction::Resend { position: 1_000, bytes, priority: Some(3) }))
+        };
         let (now, sent) = fire(&mut scheduler);
         assert_eq!((now, sent), (at(60), vec![lost(0, 4_000), token(0, None)]));
         let (now, sent) = fire(&mut scheduler);
@@ -238,15 +277,15 @@ mod tests {
         let mut scheduler = scheduler();
         assert_eq!(start(&mut scheduler, at(0), 0, 9_000), []);
         let of_two = Share::of_senders(2);
-        assert_eq!(start(&mut scheduler, at(0), 1, 9_000), [Control::Share { flow: 0, share: of_two }]);
-        assert_eq!(scheduler.share(1), Some(of_two));
+        assert_eq!(start(&mut scheduler, at(0), 1, 9_000), [(0, Message::Share(of_two))]);
+        assert_eq!(scheduler.ack_tag(1), Some(of_two.tag()));
         let mut sent = Vec::new();
-        scheduler.on_end(at(1), 0, End::Abandoned, &mut |control| sent.push(control));
-        assert_eq!(sent, [Control::Share { flow: 1, share: Share::of_senders(1) }]);
+        scheduler.on_end(at(1), 0, End::Abandoned, &mut |flow, message| sent.push((flow, message)));
+        assert_eq!(sent, [(1, Message::Share(Share::of_senders(1)))]);
         for _ in 0..7 {
             assert_eq!(fire(&mut scheduler).1, [token(1, None)]);
         }
-        scheduler.on_end(at(20), 1, End::Complete, &mut |_| {});
+        scheduler.on_end(at(20), 1, End::Complete, &mut |_, _| {});
         assert_eq!(scheduler.next_timer(), Time::MAX);
     }
 
@@ -276,9 +315,10 @@ mod tests {
             duplicate: false,
         };
         let mut sent = Vec::new();
-        scheduler.on_data(&trimmed, &mut |control| sent.push(control));
+        scheduler.on_data(&trimmed, &mut |flow, message| sent.push((flow, message)));
         let priority = Some(3);
-        assert_eq!(sent, [Control::Resend { flow: 4, position: 1_000, bytes: 1_000, priority }]);
+        let resend = Instruction::Resend { position: 1_000, bytes: 1_000, priority };
+        assert_eq!(sent, [(4, Message::Instruct(resend))]);
         assert_eq!(fire(&mut scheduler), (at(1), vec![token(4, None)]));
     }
 }

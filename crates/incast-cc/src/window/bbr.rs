@@ -27,7 +27,7 @@ use super::{
     delivery_rate::{AckAggregation, DeliveryRate, RateSample},
     windowed::WindowedMax,
 };
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -397,7 +397,7 @@ impl SenderLaw for Bbr {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::ACKNOWLEDGEMENTS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let parameters = Parameters::resolve(path, given)?;

@@ -36,7 +36,7 @@ use crate::{
     parameters::{ParameterError, Raw},
 };
 use crate::{
-    law::{Framing, Habits, LawInfo, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
     parameters::Condition,
 };
 use incast_units::{Bytes, Rate, Time};
@@ -536,7 +536,7 @@ impl SenderLaw for Bbr3 {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::ACKNOWLEDGEMENTS;
 
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("ecn_gain", "ecn", &["true"]),
@@ -559,8 +559,8 @@ impl SenderLaw for Bbr3 {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
-    fn ecn_capable(constants: &Arc<Constants>) -> bool {
-        constants.parameters.ecn
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        Transport { ecn_capable: constants.parameters.ecn, ..Transport::of(&Self::INFO) }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, random: u32) -> Self {
         let parameters = &constants.parameters;

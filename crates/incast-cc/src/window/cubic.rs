@@ -23,7 +23,7 @@
 //! - No response to spurious losses or timeouts (section 4.9 is optional).
 //! - A reduction never raises the window, which the lower bound of 2 MSS could do after a timeout.
 
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -291,7 +291,7 @@ impl SenderLaw for Cubic {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::ACKNOWLEDGEMENTS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)
@@ -299,8 +299,8 @@ impl SenderLaw for Cubic {
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()
     }
-    fn ecn_capable(parameters: &Parameters) -> bool {
-        parameters.ecn
+    fn transport(parameters: &Parameters) -> Transport {
+        Transport { ecn_capable: parameters.ecn, ..Transport::of(&Self::INFO) }
     }
     fn start(parameters: &Parameters, path: &Path, _now: Time, _random: u32) -> Self {
         let initial_window = parameters.initial_window.get();
@@ -472,7 +472,7 @@ mod tests {
                 rto_min: Time::from_ms(1),
             };
             let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
-            Cubic::ecn_capable(&Parameters::resolve(&path, &given).expect("allowed"))
+            Cubic::transport(&Parameters::resolve(&path, &given).expect("allowed")).ecn_capable
         };
         assert!(is_capable(&window) && !is_capable(&window[..1]));
     }

@@ -20,7 +20,7 @@
 //!   like one of standard TCP (RFC 8257, section 3.5). So it lowers the window to half of what it was before the mark.
 //! - A reduction never raises the window, which RFC 5681's lower bound of 2 MSS could do after a timeout.
 
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -157,7 +157,7 @@ impl SenderLaw for Dctcp {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::ACKNOWLEDGEMENTS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
         Parameters::resolve(path, given)

@@ -23,7 +23,7 @@ use self::core::{
     Ack, Config, Connection, FROM_EPOCH, FROM_MEMORY, INCREASE_MAX, LoadTable, NEVER, ONE, START_EPOCH,
     START_MARK, START_STEADY, Shared, WINDOW_MAX,
 };
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw, chosen, with_defaults},
@@ -194,7 +194,7 @@ impl SenderLaw for Marimo {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::ACKNOWLEDGEMENTS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let increase = chosen("increase", 1.0, given)?;

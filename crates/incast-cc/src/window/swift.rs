@@ -21,7 +21,7 @@
 //!   packet is 0 and leaves no gradation exactly where flows are many; [`ScalingWindow`] has both.
 //! - A window that is not what limits the flow does not grow (RFC 7661), as under every window law here.
 
-use crate::law::{Framing, Habits, LawInfo, Recovery, SenderLaw};
+use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
     parameters::{ParameterError, Raw},
@@ -226,7 +226,7 @@ impl SenderLaw for Swift {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::LISTENS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities::ACKNOWLEDGEMENTS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let parameters = Parameters::resolve(path, given)?;

@@ -217,7 +217,7 @@ fn record(
         framing: config.classes.iter().map(|class| class.law.info().framing).collect(),
         mtu: config.host.mtu,
         ternary: matches!(config.switch.agent, AgentParameters::Tcd(_))
-            || config.classes.iter().any(|class| class.law.tells_edge_marks()),
+            || config.classes.iter().any(|class| class.law.transport().marks_at_edge),
         view,
         flow,
         topology: config.topology.clone(),

@@ -7,7 +7,6 @@ mod clock;
 mod flow_control;
 pub mod nic;
 mod observe;
-mod order;
 mod receive;
 mod scheduling;
 mod send;

@@ -153,12 +153,12 @@ impl Host<'_> {
         response.ecmp_hash = data.reverse_hash();
         let view = data.data();
         let sent = if self.schedules { view.sent_before(arrived) } else { view.sent() };
-        let share = if class.tells_shares { self.share_of(data) } else { None };
+        let tag = if class.tags_acks { self.ack_tag(data) } else { None };
         let delay = self.one_way_delay(sent, arrived);
         let mut ack = response.ack_mut();
         ack.set_position(view.position());
         ack.set_cumulative(expected);
-        ack.set_echo(sent, share);
+        ack.set_echo(sent, tag);
         ack.set_one_way_delay_ns(delay);
         ack.set_path(view.links(), Time::ZERO);
         ack.set_report(report.0, report.1);

@@ -1,6 +1,6 @@
-//! Receiver: what the scheduler of receiver-driven protocols hears, and what it has sent.
+//! Receiver: the receiver half of receiver-driven protocols, its events and its messages.
 
-use super::{Host, order::Order};
+use super::Host;
 use crate::{
     fabric::{
         node::{NodeContext, class},
@@ -10,10 +10,9 @@ use crate::{
     recovery::Received,
 };
 use incast_cc::{
+    message::{AckTag, Body},
     registry::Scheduler,
-    scheduler::{self, Control, End, NewFlow, ReceiverScheduler},
-    share::Share,
-    word::Word,
+    scheduler::{self, End, NewFlow},
 };
 use incast_units::Time;
 
@@ -28,11 +27,11 @@ impl Host<'_> {
             packets => u64::from(packets) * u64::from(mss),
         };
         let new = NewFlow { now: context.now(), flow, source: packet.data().source(), bytes, mss };
-        let word = self.word_of(packet);
+        let tag = packet.data().tag();
         self.with_scheduler_of(packet.class, context, |scheduler, send| {
             scheduler.on_flow(&new, send);
-            if let Some(word) = word {
-                scheduler.on_word(new.now, flow, word);
+            if let Some(tag) = tag {
+                scheduler.on_tag(new.now, flow, tag);
             }
             scheduler.next_timer()
         });
@@ -70,10 +69,10 @@ impl Host<'_> {
             duplicate: arrival.received == Received::Duplicate,
         };
         self.with_scheduler(usize::from(index), context, |scheduler, send| {
-            if packet.data().has_message() {
-                tell_more(scheduler, packet, &seen, class.uses_tokens);
+            if let Some(tag) = packet.data().tag() {
+                scheduler.on_tag(seen.now, seen.flow, tag);
             }
-            scheduler.take_data(&seen, send)
+            scheduler.on_data(&seen, send)
         });
     }
 
@@ -89,18 +88,12 @@ impl Host<'_> {
         }
     }
 
-    /// What the sender tells with a packet: where there are no tokens, the place of their names is that of words.
-    fn word_of(&self, packet: &Packet) -> Option<Word> {
-        let has_words = !self.settings.classes[usize::from(packet.class)].uses_tokens;
-        has_words.then(|| packet.data().word()).flatten()
-    }
-
-    /// What the acknowledgement of a packet says of the flow's share.
+    /// The tag of the acknowledgement of a packet.
     #[inline(never)]
-    pub(super) fn share_of(&mut self, data: &Packet) -> Option<Share> {
+    pub(super) fn ack_tag(&mut self, data: &Packet) -> Option<AckTag> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
         let scheduler = &mut self.schedulers.as_mut()?.get_mut(usize::from(index))?.0;
-        scheduler.share(self.receiver.index_of(data)?)
+        scheduler.ack_tag(self.receiver.index_of(data)?)
     }
 
     #[inline(never)]
@@ -110,7 +103,7 @@ impl Host<'_> {
         let pending = self.schedulers.as_mut().and_then(|schedulers| schedulers.get_mut(index));
         let Some((_, event)) = pending.filter(|(_, event)| *event == now) else { return };
         *event = Time::MAX;
-        self.with_scheduler(index, context, |scheduler, send| scheduler.wake(now, send));
+        self.with_scheduler(index, context, |scheduler, send| scheduler.on_timer(now, send));
         self.pump(context);
     }
 
@@ -119,7 +112,7 @@ impl Host<'_> {
         &mut self,
         class: u8,
         context: &mut impl NodeContext,
-        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)) -> Time,
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(u32, Body)) -> Time,
     ) {
         if let Some(index) = self.settings.classes[usize::from(class)].scheduler {
             self.with_scheduler(usize::from(index), context, ask);
@@ -133,7 +126,7 @@ impl Host<'_> {
         &mut self,
         index: usize,
         context: &mut impl NodeContext,
-        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(Control)) -> Time,
+        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(u32, Body)) -> Time,
     ) {
         // Put aside all of them: a scheduler itself is large.
         let taken = self.schedulers.take();
@@ -141,7 +134,7 @@ impl Host<'_> {
         let Some(mut schedulers) = taken else { return };
         debug_assert!(index < schedulers.len(), "a class names a scheduler that there is");
         if let Some((scheduler, event)) = schedulers.get_mut(index) {
-            let next = ask(scheduler, &mut |control| self.send_control(&control, context));
+            let next = ask(scheduler, &mut |flow, body| self.send_message(flow, &body, context));
             if next < *event {
                 *event = next.max(context.now());
                 context.schedule(*event, self.event(class::SCHEDULER, index as u32));
@@ -150,32 +143,19 @@ impl Host<'_> {
         self.schedulers = Some(schedulers);
     }
 
-    /// Sends what the scheduler wants sent to the sender of one of its flows.
-    fn send_control(&mut self, control: &Control, context: &mut impl NodeContext) {
-        let Some(about) = self.receiver.records.get(control.flow() as usize) else { return };
+    /// Sends a message to the sender of a flow.
+    fn send_message(&mut self, flow: u32, body: &Body, context: &mut impl NodeContext) {
+        let Some(about) = self.receiver.records.get(flow as usize) else { return };
         let class = &self.settings.classes[usize::from(about.class)];
         let mut packet =
             Packet::new(Kind::Credit, self.node, about.source, about.sequence, about.sender_slot);
         packet.ecmp_hash = about.reverse_hash;
-        let (order, priority) = Order::of(control, self.settings.host.mtu);
-        order.write(priority, &mut packet);
+        packet.control_mut().set_body(body);
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
         packet.class = about.class;
         self.scatter(&mut packet);
         self.push_control(packet, None, context);
-    }
-}
-
-/// Tells a scheduler what came with a packet of data: the name of its token, or a word of its sender.
-#[inline(never)]
-fn tell_more(scheduler: &mut Scheduler, packet: &Packet, seen: &scheduler::Arrival, uses_tokens: bool) {
-    if uses_tokens {
-        if let Some(name) = packet.data().token() {
-            scheduler.on_token_used(seen.flow, name);
-        }
-    } else if let Some(word) = packet.data().word() {
-        scheduler.on_word(seen.now, seen.flow, word);
     }
 }
 
@@ -196,9 +176,11 @@ mod tests {
     };
     use incast_cc::{
         Path,
-        law::{Framing, Recovery, Transport},
+        law::{Framing, Recovery},
+        message::Message as _,
+        receiver_driven::dasr::share::Share,
         registry::{LawParameters, UnderlayParameters},
-        testing::paced_tokens::PacedTokens,
+        testing::paced_tokens::{Message, PacedTokens},
     };
     use incast_units::{Rate, Time};
 
@@ -229,8 +211,10 @@ mod tests {
             wire_mss: MTU + 90,
             rto_min: Time::from_ms(1),
         };
+        let law = LawParameters::resolve("credit", &path, &[]).expect("a known law").expect("its defaults");
         let class = Class {
-            law: LawParameters::resolve("credit", &path, &[]).expect("a known law").expect("its defaults"),
+            transport: law.transport(),
+            law,
             law_at: Vec::new(),
             recovery: Recovery::SelectiveRepeat,
             priority: 0,
@@ -239,13 +223,12 @@ mod tests {
             underlay: UnderlayParameters::None,
             arrangement: None,
             reports: false,
-            transport: Transport::default(),
             scheduler: Some(0),
             uses_tokens: true,
-            tells_shares: true,
+            tags_acks: true,
             ecn_capable: false,
             notification_interval: None,
-            tells_edge_marks: false,
+            marks_at_edge: false,
             repaces: true,
             format: Format::of(Framing::Tcp),
             trimmable: false,
@@ -307,13 +290,14 @@ mod tests {
         let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
         let acks = |sent: &[Packet]| -> Vec<(u32, Option<u32>)> {
             let acks = sent.iter().filter(|packet| packet.kind == Kind::Ack);
-            acks.map(|ack| (ack.destination, ack.ack().share().map(Share::senders))).collect()
+            acks.map(|ack| (ack.destination, ack.ack().tag().map(|tag| Share::from_tag(tag).senders())))
+                .collect()
         };
         let told = |sent: &[Packet]| -> Vec<(u32, u32)> {
-            let orders = sent.iter().filter(|packet| packet.kind == Kind::Credit);
-            let shares = orders.filter_map(|packet| match Order::read(packet)?.0 {
-                Order::Share(share) => Some((packet.destination, share.senders())),
-                _ => None,
+            let messages = sent.iter().filter(|packet| packet.kind == Kind::Credit);
+            let shares = messages.filter_map(|packet| match Message::decode(&packet.control().body())? {
+                Message::Share(share) => Some((packet.destination, share.senders())),
+                Message::Instruct(_) => None,
             });
             shares.collect()
         };
@@ -348,8 +332,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_keeps_the_share_that_it_heard_of_last() {
-        let settings = settings();
+    fn a_law_gets_the_tags_of_acknowledgements_and_the_messages_of_its_receiver() {
+        let mut settings = settings();
+        let class = &mut settings.classes[0];
+        class.law =
+            LawParameters::resolve("dasr", &class.path, &[]).expect("a known law").expect("its defaults");
+        class.uses_tokens = false;
         let spec = FlowSpec {
             start: Time::ZERO,
             source: 3,
@@ -362,26 +350,23 @@ mod tests {
         let (mut host, mut world) = (host(&settings, 3, vec![spec]), World::default());
         host.on_event(Event { class: class::FLOW_START, entity: 0, payload: 0 }, &mut world);
         let sent = flush(&mut host, &mut world);
-        assert_eq!(sent.len(), 50, "less than the default of one BDP: all of it goes blindly");
-        let share =
-            |host: &Host<'_>| host.senders.get(0).and_then(|sender| sender.grants.share).map(Share::senders);
+        assert_eq!(sent.len(), 1, "the law paces, and timers are not run");
+        let share = |host: &Host<'_>| host.senders.get(0).and_then(|sender| sender.law.estimate());
         assert_eq!(share(&host), None);
         let mut ack = Packet::new(Kind::Ack, 9, 3, 0, 0);
         ack.ack_mut().set_cumulative(1);
-        ack.ack_mut().set_echo(sent[0].data().sent(), Some(Share::of_senders(12)));
+        ack.ack_mut().set_echo(sent[0].data().sent(), Some(Share::of_senders(12).tag()));
         host.on_packet(&ack, None, &mut world);
-        assert_eq!(share(&host), Some(12));
+        assert_eq!(share(&host), Some(12.0));
         let mut told = Packet::new(Kind::Credit, 9, 3, 0, 0);
-        Order::Share(Share::of_senders(11)).write(None, &mut told);
+        told.control_mut().set_body(&Share::of_senders(11).encode());
         host.on_packet(&told, None, &mut world);
-        assert_eq!(share(&host), Some(11));
-        // An acknowledgement that says nothing changes nothing; its RTT is that of the echo alone.
-        ack.ack_mut().set_position(1);
-        ack.ack_mut().set_cumulative(2);
-        ack.ack_mut().set_echo(sent[1].data().sent(), None);
+        assert_eq!(share(&host), Some(11.0));
+        // An acknowledgement without a tag changes nothing; its RTT is that of the echo alone.
+        ack.ack_mut().set_echo(sent[0].data().sent(), None);
         host.on_packet(&ack, None, &mut world);
-        assert_eq!(share(&host), Some(11));
+        assert_eq!(share(&host), Some(11.0));
         let smoothed = host.senders.get(0).map(|sender| sender.recovery.rtt.smoothed());
-        assert!(smoothed < Some(world.now) && smoothed > Some(Time::from_us(40)), "{smoothed:?}");
+        assert_eq!(smoothed, Some(world.now));
     }
 }

@@ -1,6 +1,6 @@
 //! Sending: flows start and end, and what arrives for them.
 
-use super::{Host, SentFlow, order::Order, transmit::plan_timer_event};
+use super::{Host, SentFlow, transmit::plan_timer_event};
 use crate::{
     application::{FlowInfo, FlowSpec},
     fabric::{
@@ -10,7 +10,6 @@ use crate::{
     probe::EventKind,
     sender::{Sender, TimerAction, flow::Flow},
 };
-use incast_cc::spray::Fate;
 use incast_units::Time;
 
 impl Host<'_> {
@@ -60,7 +59,7 @@ impl Host<'_> {
             return self.send_syn(slot, context);
         }
         if self.schedules {
-            self.say(slot, context);
+            self.send_signals(slot, context);
         }
         self.offer(slot, context);
     }
@@ -181,7 +180,7 @@ impl Host<'_> {
                 }
                 if self.schedules {
                     self.requeue(slot);
-                    self.say(slot, context);
+                    self.send_signals(slot, context);
                 }
             }
         }
@@ -214,7 +213,7 @@ impl Host<'_> {
         }
         if self.schedules {
             self.requeue(slot);
-            self.say(slot, context);
+            self.send_signals(slot, context);
         }
         self.offer(slot, context);
         self.pump(context);
@@ -281,43 +280,18 @@ impl Host<'_> {
         self.pump(context);
     }
 
-    /// A grant or request of the receiver's scheduler.
+    /// A message of the receiver half.
     #[inline(never)]
     pub(super) fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let (now, settings, slot) = (context.now(), self.settings, packet.slot);
-        let Some((order, priority)) = Order::read(packet) else { return };
         let Some(sender) = self.senders.addressed(packet) else {
             if settings.host.give_up_after.is_some() {
                 self.repeat_rst(packet, context);
             }
             return;
         };
-        if let Some(priority) = priority {
-            sender.grants.priority = priority;
-        }
-        let speaks = sender.capabilities.speaks;
-        if speaks {
-            sender.law.on_heard();
-        }
-        let is_resend = matches!(order, Order::Resend(..));
-        match order {
-            Order::Credit(position) => {
-                sender.law.on_credit(now, position);
-                sender.refresh(settings);
-            }
-            Order::Token(wanted, lifetime) => sender.on_token(now, wanted, lifetime, settings),
-            Order::Resend(first, count) => {
-                sender.report_trouble(first, count, Fate::Trimmed);
-                sender.on_resend(now, first, count, settings);
-            }
-            Order::Pull(number) => sender.on_pull(number),
-            Order::Answer => sender.law.on_answer(now),
-            Order::Share(share) => {
-                sender.grants.share = Some(share);
-                sender.law.on_share(now, share);
-                sender.refresh(settings);
-            }
-        }
+        let is_resend = sender.on_message(now, &packet.control().body(), settings);
+        let signals = sender.capabilities.signals;
         if sender.flow_acks {
             // Any message from the receiver restarts the timer, as acknowledgements come only at the end.
             sender.recovery.on_receiver_alive();
@@ -332,10 +306,10 @@ impl Host<'_> {
             && let Some(sender) = self.senders.get_mut(slot)
         {
             // Other flows go before the packets that the receiver requested.
-            sender.law.on_delayed_resend(now);
+            sender.law.on_deferred_resend(now);
         }
-        if speaks {
-            self.say(slot, context);
+        if signals {
+            self.send_signals(slot, context);
         }
         self.pump(context);
     }

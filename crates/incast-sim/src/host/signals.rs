@@ -1,45 +1,25 @@
-//! Signals: what the sender of a receiver-driven flow says apart from its data.
+//! Signals: what the sender half of a receiver-driven flow sends apart from data.
 
 use super::Host;
 use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet},
 };
-use incast_cc::scheduler::{ReceiverScheduler, Signal};
-
-/// The code of a signal in its packet.
-const fn code(signal: Signal) -> u32 {
-    match signal {
-        Signal::Request => 0,
-        Signal::Adjoint => 1,
-        Signal::Busy => 2,
-    }
-}
-
-/// What a packet says.
-pub fn read(packet: &Packet) -> Signal {
-    match packet.control().pair().0 {
-        0 => Signal::Request,
-        1 => Signal::Adjoint,
-        _ => Signal::Busy,
-    }
-}
-
 impl Host<'_> {
-    /// Sender: says what a flow's law wants said.
+    /// Sender: sends the signals of a flow's law.
     #[inline(never)]
-    pub(super) fn say(&mut self, slot: u32, context: &mut impl NodeContext) {
+    pub(super) fn send_signals(&mut self, slot: u32, context: &mut impl NodeContext) {
         let settings = self.settings;
         while let Some(sender) = self.senders.get_mut(slot)
-            && sender.capabilities.speaks
+            && sender.capabilities.signals
             && let Some(signal) = sender.law.take_signal()
         {
             let flow = &sender.flow;
             let class = &settings.classes[usize::from(flow.class)];
             let mut packet = Packet::new(Kind::Signal, self.node, flow.spec.destination, flow.sequence, slot);
-            packet.control_mut().set_pair(code(signal), flow.packets);
+            packet.control_mut().set_pair(signal.into(), flow.packets);
             let mut data = packet.data_mut();
-            // The only packet of a flow knows its size.
+            // The only packet of a flow carries its size.
             data.set_payload(flow.payload(0, settings.host.mtu));
             data.set_sent(context.now());
             packet.ecmp_hash = flow.ecmp_hash;
@@ -51,7 +31,7 @@ impl Host<'_> {
         }
     }
 
-    /// Receiver: a signal arrived, maybe the first that is heard of a flow.
+    /// Receiver: a signal arrived, maybe the first packet of a flow.
     #[cold]
     pub(super) fn on_signal(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let known = self.receiver.records.len();
@@ -61,28 +41,14 @@ impl Host<'_> {
         }
         let now = context.now();
         if in_progress {
-            let signal = read(packet);
+            let code = packet.control().pair().0 as u8;
             self.with_scheduler_of(packet.class, context, |scheduler, send| {
-                scheduler.on_signal(now, flow, signal, send);
+                scheduler.on_signal(now, flow, code, send);
                 scheduler.next_timer()
             });
         } else {
             self.respond(Kind::Ack, packet, None, packet.data().packets(), (1, 0), now, context);
         }
         self.pump(context);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signals_are_carried() {
-        for signal in [Signal::Request, Signal::Adjoint, Signal::Busy] {
-            let mut packet = Packet::new(Kind::Signal, 0, 1, 2, 3);
-            packet.control_mut().set_pair(code(signal), 0);
-            assert_eq!(read(&packet), signal);
-        }
     }
 }

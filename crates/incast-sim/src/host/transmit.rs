@@ -138,9 +138,9 @@ impl Host<'_> {
         }
         let (sender, transmit) = self.transmit_context(slot);
         match sender {
-            Some(sender) if !sender.capabilities.speaks => transmit.offer(sender, context),
+            Some(sender) if !sender.capabilities.signals => transmit.offer(sender, context),
             _ => {
-                self.say(slot, context);
+                self.send_signals(slot, context);
                 self.offer(slot, context);
             }
         }
@@ -154,7 +154,7 @@ impl Host<'_> {
         let stage = sender.held.as_ref().map(|held| held.stage);
         let packet = sender.take_with_stage(context.now(), self.settings, &mut self.stages);
         let sent = packet.map(|packet| self.put_data_on_link(&packet, context));
-        self.say(slot, context);
+        self.send_signals(slot, context);
         self.offer(slot, context);
         if let Some(stage) = stage {
             self.offer_first_held(stage, context);
@@ -237,7 +237,7 @@ impl TxContext<'_> {
     #[inline(always)]
     fn offer(self, sender: &mut Sender, context: &mut impl NodeContext) {
         let (base, slot) = (self.base, sender.slot);
-        if sender.capabilities.has_timer {
+        if sender.capabilities.timer {
             plan_law_event(sender, base, context);
         }
         if !sender.place.queued {

@@ -137,7 +137,7 @@ impl Receiver {
         match data.codepoint() {
             Codepoint::CongestionExperienced => progress.congested = true,
             // The mark of a port that leads to a host: the scheduler handles those.
-            _ if class.tells_edge_marks => return None,
+            _ if class.marks_at_edge => return None,
             _ => progress.undetermined = true,
         }
         if now < progress.next_notification {

@@ -1,7 +1,6 @@
 //! Grants: what the receiver of a flow has allowed.
 
 use super::tokens::Tokens;
-use incast_cc::share::Share;
 use incast_units::Time;
 
 /// See the module. Flows that are not receiver-driven have unlimited credit.
@@ -11,16 +10,28 @@ pub struct Grants {
     pub credit: u64,
     /// Where the receiver hands out tokens: data beyond the credit, or sent again, needs one for each packet.
     pub tokens: Option<Box<Tokens>>,
-    /// The flow's share of the receiver, as last advertised.
-    pub share: Option<Share>,
     /// Priority of what the flow sends: that of its class, unless the receiver assigns another one.
     pub priority: u8,
 }
 
 impl Grants {
-    /// Nothing is granted yet.
-    pub fn new(uses_tokens: bool, priority: u8) -> Self {
-        Self { credit: 0, tokens: uses_tokens.then(Box::default), share: None, priority }
+    /// Before the receiver has answered.
+    pub fn new(unscheduled: u64, uses_tokens: bool, priority: u8) -> Self {
+        Self { credit: unscheduled, tokens: uses_tokens.then(Box::default), priority }
+    }
+
+    /// Data below `position` may be sent. Credit can be overtaken by later credit, and is never taken back.
+    #[inline]
+    pub fn add_credit(&mut self, position: u64) {
+        self.credit = self.credit.max(position);
+    }
+
+    /// Data goes at this priority from now on, if the receiver assigned one.
+    #[inline]
+    pub fn assign(&mut self, priority: Option<u8>) {
+        if let Some(priority) = priority {
+            self.priority = priority;
+        }
     }
 
     /// There is a token.
@@ -34,5 +45,37 @@ impl Grants {
         if let Some(tokens) = &mut self.tokens {
             tokens.add(now, lifetime, wanted);
         }
+    }
+}
+
+/// No packet is named.
+const NONE: u32 = u32::MAX;
+
+/// The packet of `mtu` payload bytes that has this byte.
+#[inline]
+pub fn packet_at(position: u64, mtu: u32) -> u32 {
+    (position / u64::from(mtu)).min(u64::from(NONE - 1)) as u32
+}
+
+/// The packets that have these bytes: the first one, and how many.
+#[inline]
+pub fn packets_at(position: u64, bytes: u64, mtu: u32) -> (u32, u32) {
+    let first = packet_at(position, mtu);
+    let end = position.saturating_add(bytes).div_ceil(u64::from(mtu)).min(u64::from(NONE)) as u32;
+    (first, end.saturating_sub(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_the_packets_that_hold_them() {
+        let packets = |position, bytes| packets_at(position, bytes, 1000);
+        assert_eq!(packets(0, 1000), (0, 1));
+        assert_eq!(packets(2_500, 1), (2, 1));
+        assert_eq!(packets(2_500, 600), (2, 2));
+        assert_eq!(packets(2_000, 0), (2, 0));
+        assert_eq!(packets(0, u64::MAX), (0, u32::MAX));
     }
 }

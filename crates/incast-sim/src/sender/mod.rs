@@ -27,7 +27,8 @@ use crate::{
 };
 use incast_cc::{
     Cnp, Feedback, Loss,
-    law::{Acknowledges, Habits, SendOrder},
+    law::{Acknowledges, LawCapabilities, Opening, SendOrder},
+    message::{Body, Instruction},
     registry::Law,
     spray::Fate,
     underlay::Reports,
@@ -61,9 +62,7 @@ pub struct Sender {
     /// The law.
     pub law: Law,
     /// Which methods of the law do something.
-    pub capabilities: Habits,
-    /// The law assigns a priority to each packet.
-    assigns_priorities: bool,
+    pub capabilities: LawCapabilities,
     /// Pending event of the law's own timer.
     pub law_event: Time,
     /// Pending event of the pacer or the underlay.
@@ -123,9 +122,15 @@ impl Sender {
         stage: Option<u32>,
     ) -> Self {
         let flow = Flow::new(settings, spec, sequence);
-        let law = class.start(rate, spec.start, flow.random(settings.seed));
+        let mut law = class.start(rate, spec.start, flow.random(settings.seed));
         let receiver_driven = class.scheduler.is_some();
-        let capabilities = class.law.habits();
+        let mut capabilities = class.law.capabilities();
+        if receiver_driven {
+            let (receiver, degree) = settings.peers.of(&spec, rate);
+            law.on_open(&Opening { bytes: spec.bytes, receiver, degree });
+        } else {
+            (capabilities.signals, capabilities.priorities) = (false, false);
+        }
         let reordering = if class.transport.in_any_order { u32::MAX } else { settings.host.reordering };
         let by_acks =
             |arrangement: incast_cc::underlay::Arrangement| arrangement.reports == Reports::Acknowledgements;
@@ -133,12 +138,11 @@ impl Sender {
             slot: 0,
             recovery: LossRecovery::new(Scoreboard::new(class.recovery, flow.packets, reordering)),
             pacer: Pacer::default(),
+            grants: Grants::new(law.unscheduled(), class.uses_tokens, class.priority),
             law,
-            capabilities: Habits { speaks: receiver_driven && capabilities.speaks, ..capabilities },
-            assigns_priorities: receiver_driven && class.law.assigns_priorities(),
+            capabilities,
             law_event: Time::MAX,
             release_event: Time::MAX,
-            grants: Grants::new(class.uses_tokens, class.priority),
             receiver_driven,
             flow_acks: class.transport.acknowledges == Acknowledges::Flows,
             reminded: class.transport.reminded,
@@ -156,11 +160,6 @@ impl Sender {
             flow,
             sampled: 0,
         };
-        if receiver_driven {
-            sender.law.on_open(spec.bytes);
-            let (receiver, degree) = settings.peers.of(&spec, rate);
-            sender.law.on_peer(receiver, degree);
-        }
         sender.refresh(settings);
         sender
     }
@@ -196,7 +195,6 @@ impl Sender {
     /// The same. After a packet was `sent`, the gap after it is planned in any case.
     #[inline]
     fn update(&mut self, settings: &Settings, sent: bool) {
-        self.grants.credit = self.law.credit();
         if self.pacer.set(self.law.window(), self.law.pacing_rate(), settings.host.mtu) {
             self.replan(settings, sent);
         }
@@ -269,9 +267,6 @@ impl Sender {
         let (before, sent) = (self.recovery.scoreboard.acked(), ack.echo(now));
         let handed_over = self.handed_over(sent, stages);
         let nothing_to_send = self.recovery.scoreboard.next().is_none();
-        if let Some(share) = ack.share() {
-            self.grants.share = Some(share);
-        }
         let acked = match packet.kind {
             Kind::Nack => self.recovery.scoreboard.on_nack(ack.cumulative()),
             _ => self.recovery.scoreboard.on_ack(ack.position(), ack.cumulative(), handed_over.ps()),
@@ -279,7 +274,7 @@ impl Sender {
         let rtt = now - if self.rtt_with_hold { handed_over } else { sent };
         self.recovery.rtt.sample(rtt);
         let one_way_delay = || i64::from(ack.one_way_delay_ns()) * 1000 - clock_error(sent);
-        if self.capabilities.listens {
+        if self.capabilities.acknowledgements {
             let (packets, marked) = ack.report();
             let scoreboard = &self.recovery.scoreboard;
             let feedback = Feedback {
@@ -297,7 +292,7 @@ impl Sender {
                 hops: Some(ack.hops()),
                 one_way_delay: Some(one_way_delay()),
                 telemetry: telemetry.map_or(&[], Telemetry::hops),
-                share: self.grants.share,
+                tag: ack.tag(),
             };
             self.on_feedback(&feedback, &acked, settings);
         } else {
@@ -475,19 +470,48 @@ impl Sender {
         }
     }
 
+    /// A message of the receiver half. True if it requests packets again.
+    #[inline]
+    pub fn on_message(&mut self, now: Time, body: &Body, settings: &Settings) -> bool {
+        let mtu = settings.host.mtu;
+        let assigned = match self.law.on_message(now, body) {
+            Some(Instruction::Tokens { in_all }) => {
+                if let Some(tokens) = &mut self.grants.tokens {
+                    tokens.pull(in_all);
+                }
+                return false;
+            }
+            Some(Instruction::Credit { position, priority }) => {
+                self.grants.add_credit(position);
+                priority
+            }
+            Some(Instruction::Token { wanted, lifetime, priority }) => {
+                let wanted = wanted.map(|position| grants::packet_at(position, mtu));
+                self.on_token(now, wanted, lifetime, settings);
+                priority
+            }
+            Some(Instruction::Resend { position, bytes, priority }) => {
+                let (first, count) = grants::packets_at(position, bytes, mtu);
+                self.report_trouble(first, count, Fate::Trimmed);
+                self.on_resend(now, first, count, settings);
+                self.grants.assign(priority);
+                return true;
+            }
+            None => {
+                self.refresh(settings);
+                None
+            }
+        };
+        self.grants.assign(assigned);
+        false
+    }
+
     /// A token of the receiver, perhaps for a certain packet.
     pub fn on_token(&mut self, now: Time, wanted: Option<u32>, lifetime: Time, settings: &Settings) {
         if let Some(packet) = wanted {
             self.on_resend(now, packet, 1, settings);
         }
         self.grants.add_token(now, lifetime, wanted);
-    }
-
-    /// The receiver has let so many packets go.
-    pub fn on_pull(&mut self, number: u64) {
-        if let Some(tokens) = &mut self.grants.tokens {
-            tokens.pull(number);
-        }
     }
 
     /// The header of a packet came back, for which a switch had no room: the packet is lost.
@@ -520,8 +544,7 @@ impl Sender {
             tokens.add(now, Time::MAX, None);
         } else {
             let position = self.flow.position(self.recovery.scoreboard.unsent() + 1, settings.host.mtu);
-            self.law.on_credit(now, position);
-            self.refresh(settings);
+            self.grants.add_credit(position);
         }
     }
 

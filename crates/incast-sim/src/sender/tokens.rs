@@ -1,6 +1,6 @@
 //! Tokens: each permits one packet of a flow, within its lifetime.
 
-use incast_cc::scheduler::TokenName;
+use incast_cc::message::DataTag;
 use incast_units::Time;
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Tokens {
     /// Tokens that may be used before a time, and which packets they are for.
-    expiring: VecDeque<(Time, Option<TokenName>)>,
+    expiring: VecDeque<(Time, Option<DataTag>)>,
     /// Tokens that never expire.
     lasting: u64,
     /// How many of those were given by number.
@@ -22,7 +22,9 @@ impl Tokens {
     pub fn add(&mut self, now: Time, lifetime: Time, wanted: Option<u32>) {
         match now.saturating_add(lifetime) {
             Time::MAX => self.lasting += 1,
-            expiry => self.expiring.push_back((expiry, wanted.map(|packet| TokenName::of(packet.into())))),
+            expiry => {
+                self.expiring.push_back((expiry, wanted.map(|packet| DataTag::of_token(packet.into()))))
+            }
         }
     }
 
@@ -52,9 +54,9 @@ impl Tokens {
         self.lasting > 0 || !self.expiring.is_empty()
     }
 
-    /// Uses a token, one that expires first, and returns its id. [`Self::any`] must have returned true.
+    /// Uses a token, one that expires first, and returns its tag. [`Self::any`] must have returned true.
     #[inline]
-    pub fn take(&mut self) -> Option<TokenName> {
+    pub fn take(&mut self) -> Option<DataTag> {
         let Some((_, name)) = self.expiring.pop_front() else {
             self.lasting = self.lasting.saturating_sub(1);
             return None;

@@ -154,7 +154,7 @@ impl Sender {
     /// Priority of the next packet for the NIC.
     #[inline]
     pub fn next_priority(&self, mtu: u32, stages: &mut Stages) -> u8 {
-        if self.assigns_priorities || self.held.is_some() {
+        if self.capabilities.priorities || self.held.is_some() {
             self.own_priority(mtu, stages)
         } else {
             self.grants.priority
@@ -167,15 +167,14 @@ impl Sender {
         if let Some(packet) = self.first_held(stages) {
             return packet.priority;
         }
-        let next = self.recovery.scoreboard.next().filter(|_| self.assigns_priorities);
+        let next = self.recovery.scoreboard.next().filter(|_| self.capabilities.priorities);
         let own = next.and_then(|(packet, again)| self.assigned_priority(packet, again, mtu));
         own.unwrap_or(self.grants.priority)
     }
 
     /// The priority that the law assigns to a packet.
     fn assigned_priority(&self, packet: u32, again: bool, mtu: u32) -> Option<u8> {
-        let position = self.flow.position(packet, mtu);
-        if again { self.law.resend_priority(position) } else { self.law.priority(position) }
+        self.law.priority(self.flow.position(packet, mtu), again)
     }
 
     /// Makes the next packet. Inlined, as it is made for every packet of data.
@@ -200,11 +199,11 @@ impl Sender {
         data.set_position(position, flow.packets);
         data.set_payload(payload);
         data.set_sent(now);
-        if self.assigns_priorities || self.capabilities.speaks {
+        if self.capabilities.priorities || self.capabilities.signals {
             self.apply_law(&mut packet, again, mtu);
         }
-        if on_token && let Some(name) = self.grants.tokens.as_mut().and_then(|tokens| tokens.take()) {
-            packet.data_mut().set_token(name);
+        if on_token && let Some(tag) = self.grants.tokens.as_mut().and_then(|tokens| tokens.take()) {
+            packet.data_mut().set_tag(tag);
         }
         if again {
             self.recovery.retransmitted_bytes += u64::from(payload);
@@ -216,7 +215,7 @@ impl Sender {
             self.start_timer(now, settings);
         }
         self.pacer.on_sent(now, u32::from(packet.wire) + settings.wire.gap);
-        if self.capabilities.listens {
+        if self.capabilities.acknowledgements {
             self.law.on_sent(now, payload);
             self.update(settings, true);
         } else {
@@ -231,18 +230,18 @@ impl Sender {
         self.emit(next, now, settings)
     }
 
-    /// What the law sets in a packet: its priority, and a message to the receiver.
+    /// What the law sets in a packet: its priority, and its tag.
     #[inline(never)]
     fn apply_law(&self, packet: &mut Packet, again: bool, mtu: u32) {
-        if self.assigns_priorities
+        if self.capabilities.priorities
             && let Some(priority) = self.assigned_priority(packet.data().position(), again, mtu)
         {
             packet.priority = priority;
         }
-        if self.capabilities.speaks
-            && let Some(word) = self.law.word()
+        if self.capabilities.signals
+            && let Some(tag) = self.law.tag()
         {
-            packet.data_mut().set_word(word);
+            packet.data_mut().set_tag(tag);
         }
     }
 }

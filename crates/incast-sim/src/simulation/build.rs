@@ -29,7 +29,7 @@ use crate::{
 use incast_cc::{
     Path,
     law::{Acknowledges, Recovery},
-    scheduler::ReceiverScheduler,
+    registry::Scheduler,
     underlay::Reports,
 };
 use incast_units::{Bytes, Time};
@@ -180,12 +180,12 @@ impl Plan {
                 underlay: class.underlay.clone(),
                 transport,
                 scheduler: class.scheduler,
-                uses_tokens: scheduler.is_some_and(ReceiverScheduler::uses_tokens),
-                tells_shares: scheduler.is_some_and(ReceiverScheduler::tells_shares),
-                ecn_capable: class.law.ecn_capable(),
-                notification_interval: class.law.notification_interval(),
-                tells_edge_marks: class.law.tells_edge_marks(),
-                repaces: class.law.repaces(),
+                uses_tokens: scheduler.is_some_and(Scheduler::uses_tokens),
+                tags_acks: scheduler.is_some_and(Scheduler::tags_acks),
+                ecn_capable: transport.ecn_capable,
+                notification_interval: transport.notification_interval,
+                marks_at_edge: transport.marks_at_edge,
+                repaces: transport.repaces,
                 format: class.format,
                 trimmable: class.trimmable,
                 path: Path {
@@ -234,7 +234,7 @@ fn peers(config: &Config) -> Peers {
     }
     let wants = |flow: &&FlowSpec| {
         let is_one_of_several = flow.request < FlowSpec::OWN_REQUEST;
-        is_one_of_several && config.classes[usize::from(flow.class)].law.wants_degree()
+        is_one_of_several && config.classes[usize::from(flow.class)].law.transport().incast_degree
     };
     for flow in config.flows.iter().filter(wants) {
         *peers.degrees.entry((flow.request, flow.destination)).or_default() += 1;

@@ -5,7 +5,6 @@ use crate::{
     config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
     routing::{Detours, Rule, SwitchOrder},
 };
-use incast_cc::scheduler::ReceiverScheduler;
 use incast_units::Time;
 use std::sync::Arc;
 
@@ -54,7 +53,7 @@ fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
         return refuse("1 where switches trim: what is trimmed is not paused");
     }
     let assigns = host.schedulers.iter().any(|scheduler| scheduler.priorities() > 0)
-        || classes.iter().any(|class| class.law.assigns_priorities());
+        || classes.iter().any(|class| class.law.capabilities().priorities);
     if assigns {
         return refuse("1 with laws that assign the priority of each packet");
     }

@@ -9,7 +9,7 @@ use crate::{
     flow_control::pfc::{Bounds, Limits, Rules},
     topology::Topology,
 };
-use incast_cc::scheduler::ReceiverScheduler;
+use incast_cc::registry::Scheduler;
 use incast_units::{Bytes, Rate, Rounding, Time};
 
 /// A fabric in so far as flow control depends on it.
@@ -56,14 +56,14 @@ pub(super) fn used_priorities(fabric: Fabric<'_>) -> u8 {
     let Fabric { switch, host, classes, .. } = fabric;
     let mut used = 0u8;
     for class in classes {
-        let notifies = class.law.notification_interval().is_some() || !switch.agent.is_none();
+        let notifies = class.law.transport().notification_interval.is_some() || !switch.agent.is_none();
         let notifications = if notifies { class.notification_priority } else { class.priority };
         for priority in [class.priority, class.ack_priority.unwrap_or(class.priority), notifications] {
             used |= 1u8.checked_shl(u32::from(priority)).unwrap_or(0);
         }
     }
     // Receivers may assign priorities.
-    let assigned = host.schedulers.iter().map(ReceiverScheduler::priorities).max().unwrap_or(0);
+    let assigned = host.schedulers.iter().map(Scheduler::priorities).max().unwrap_or(0);
     used |= (0..assigned.min(8)).fold(0, |mask, priority| mask | 1 << priority);
     used & u8::MAX >> (8 - switch.class_priorities().clamp(1, 8))
 }

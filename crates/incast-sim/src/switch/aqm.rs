@@ -101,7 +101,7 @@ impl Aqm {
     /// The codepoint of packets of a class that are marked at a port.
     #[inline]
     pub fn codepoint(&self, port: usize, class: &Class) -> Codepoint {
-        if self.is_edge(port) && class.tells_edge_marks {
+        if self.is_edge(port) && class.marks_at_edge {
             Codepoint::UndeterminedExperienced
         } else {
             Codepoint::CongestionExperienced

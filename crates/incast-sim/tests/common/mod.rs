@@ -14,7 +14,6 @@ use incast_cc::{
     law::LawInfo,
     parameters::Raw,
     registry::{LAWS, LawParameters, UnderlayParameters},
-    scheduler::ReceiverScheduler,
 };
 use incast_sim::{
     Config, FlowSpec, Outcome, base_path,

@@ -10,8 +10,9 @@ use super::{
 use incast_cc::{
     Cnp,
     law::{Framing, Recovery},
+    message::{Instruction, Message},
     registry::Scheduler,
-    scheduler::{Arrival, Control, ReceiverScheduler},
+    scheduler::Arrival,
 };
 use incast_sim::{
     Config, FlowSpec, base_path,
@@ -229,7 +230,7 @@ impl<'a> Host<'a> {
             }
             Content::Credit { position } => {
                 let Some(flow) = self.flows.get_mut(&packet.sequence) else { return };
-                flow.law.on_credit(Time::from_ps(now), position);
+                flow.credit = flow.credit.max(position);
                 self.offer(now, packet.sequence, agenda);
             }
         }
@@ -257,7 +258,7 @@ impl<'a> Host<'a> {
             self.answer(now, packet, position, packets, (1, u32::from(packet.marked)), false);
             return;
         }
-        let interval = self.config.classes[usize::from(packet.class)].law.notification_interval();
+        let interval = self.config.classes[usize::from(packet.class)].law.transport().notification_interval;
         if let Some(interval) = interval.filter(|_| packet.marked && now >= inbox.next_notification) {
             inbox.next_notification = now + interval.ps();
             self.push_control(packet, Content::Notification);
@@ -390,10 +391,10 @@ impl<'a> Host<'a> {
             duplicate,
         };
         let mut credits = Vec::new();
-        self.scheduler.on_data(&arrival, &mut |control| credits.push(control));
-        for control in credits {
-            let Control::Credit { position, priority: None, .. } = control else {
-                panic!("the reference simulator knows nothing of {control:?}");
+        self.scheduler.on_data(&arrival, &mut |_, body| credits.push(body));
+        for body in credits {
+            let Some(Instruction::Credit { position, priority: None }) = Instruction::decode(&body) else {
+                panic!("the reference simulator has no {body:?}");
             };
             self.push_control(packet, Content::Credit { position });
         }

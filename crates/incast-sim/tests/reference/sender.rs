@@ -34,6 +34,8 @@ pub struct Sender<'a> {
     base_rtt: Ps,
     /// The law.
     pub law: Law,
+    /// Data below this position may be sent.
+    pub credit: u64,
     /// What has arrived.
     pub recovery: Recovery,
     /// It stands in line at the NIC.
@@ -62,6 +64,7 @@ impl<'a> Sender<'a> {
         let path = base_path(&config.topology, config.host.mtu, class.law.info().framing);
         let stream = mix(0x464c_4f57 << 32 | u64::from(spec.source));
         let random = mix(config.seed ^ stream ^ u64::from(sequence)) as u32;
+        let law = class.law.start(&path, spec.start, random);
         let go_back_n = class.recovery == incast_cc::law::Recovery::GoBackN;
         Self {
             config,
@@ -71,7 +74,8 @@ impl<'a> Sender<'a> {
             slot,
             packets,
             base_rtt,
-            law: class.law.start(&path, spec.start, random),
+            credit: law.unscheduled(),
+            law,
             recovery: Recovery::new(go_back_n, packets, config.host.reordering),
             in_line: false,
             retransmission: 0,
@@ -108,7 +112,7 @@ impl<'a> Sender<'a> {
     /// Whether the law lets the next packet go.
     pub fn turn(&mut self, now: Ps) -> Turn {
         let Some((packet, again)) = self.recovery.next() else { return Turn::Blocked };
-        if !again && self.position(packet) >= self.law.credit() {
+        if !again && self.position(packet) >= self.credit {
             return Turn::Blocked;
         }
         // One packet may always be in flight, unless the window is zero.
@@ -118,7 +122,7 @@ impl<'a> Sender<'a> {
             self.limited_until = self.recovery.unsent();
             return Turn::Blocked;
         }
-        let next_send = if self.class.law.repaces() { self.next_send() } else { self.planned };
+        let next_send = if self.class.law.transport().repaces { self.next_send() } else { self.planned };
         if next_send > now { Turn::At(next_send) } else { Turn::Now }
     }
 
@@ -160,7 +164,7 @@ impl<'a> Sender<'a> {
             stamp: now,
             started: now,
             links: 0,
-            ecn_capable: self.class.law.ecn_capable(),
+            ecn_capable: self.class.law.transport().ecn_capable,
             marked: false,
             ingress: 0,
             content: Content::Data {
@@ -240,7 +244,7 @@ impl<'a> Sender<'a> {
 
     /// The flow has only credit to wait for.
     pub fn lacks_credit(&self) -> bool {
-        matches!(self.recovery.next(), Some((packet, false)) if self.position(packet) >= self.law.credit())
+        matches!(self.recovery.next(), Some((packet, false)) if self.position(packet) >= self.credit)
     }
 
     /// Nothing was heard; true if what is in flight is given up.
@@ -255,7 +259,7 @@ impl<'a> Sender<'a> {
                 // The credit may be lost: one packet goes without.
                 self.timeouts += 1;
                 self.backoff += 1;
-                self.law.on_credit(Time::from_ps(now), self.position(self.recovery.unsent() + 1));
+                self.credit = self.credit.max(self.position(self.recovery.unsent() + 1));
                 return true;
             }
             return false;

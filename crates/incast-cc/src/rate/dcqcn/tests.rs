@@ -48,7 +48,7 @@ fn the_scaled_profile_is_the_papers_on_its_network() {
     }
     let constants = Dcqcn::resolve(&path(), &[]).expect("defaults");
     assert_eq!(constants.byte_counter, 10_000_000);
-    assert_eq!(Dcqcn::notification_interval(&constants), Some(US(50)));
+    assert_eq!(Dcqcn::transport(&constants).notification_interval, Some(US(50)));
     let elsewhere = Path { rate: Rate::from_gbps(100), base_rtt: US(8), ..path() };
     let scaled = Dcqcn::resolve(&elsewhere, &[]).expect("defaults").parameters.clone();
     assert_eq!((scaled.alpha_timer, scaled.cnp_interval), (US(44), US(40)));
@@ -279,7 +279,10 @@ fn the_lineage_takes_marked_acknowledgements_for_notifications() {
     let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
     assert_eq!((values.additive_increase, values.hyper_increase), (mbps(20), mbps(200)));
     assert_eq!((values.min_rate, values.window), (mbps(1000), Bytes::new(153_000)));
-    assert_eq!((Dcqcn::notification_interval(&lineage), Dcqcn::repaces(&lineage)), (None, false));
+    assert_eq!(
+        (Dcqcn::transport(&lineage).notification_interval, Dcqcn::transport(&lineage).repaces),
+        (None, false)
+    );
 
     let mut law = Dcqcn::start(&lineage, &path, Time::ZERO, 0);
     let ack = |law: &mut Dcqcn, now: Time, marked| {

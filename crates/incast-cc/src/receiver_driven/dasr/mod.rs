@@ -16,23 +16,25 @@
 
 mod demand;
 mod receiver;
+pub mod share;
 #[cfg(test)]
 mod tests;
+pub mod word;
 
 pub use receiver::Receiver;
 
 use crate::{
     Cnp, Feedback, Loss, Path,
-    feedback::CnpContent,
-    law::{Framing, LawInfo, ReceiverDriven, Recovery, SenderLaw},
+    law::{Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SenderLaw, Transport},
+    message::{self, Body, DataTag, Instruction},
     parameters::{Condition, ParameterError, ParameterInfo, Raw},
     rate::dcqcn::{self, Dcqcn},
-    share::Share,
-    word::Word,
 };
 use demand::Demand;
 use incast_units::{Rate, Time};
+use share::Share;
 use std::sync::Arc;
+use word::Word;
 
 crate::choice! {
     /// What n counts.
@@ -190,7 +192,7 @@ pub struct Dasr {
 
 impl Dasr {
     /// `C / n`, C being the rate of the link that is shared (docs/blitz.md, 1).
-    fn on_told(&mut self, share: Share) {
+    fn on_share(&mut self, share: Share) {
         let Constants { parameters, path, .. } = &*self.constants;
         let link = match parameters.share_of {
             ShareOf::Receiver => self.receiver,
@@ -207,6 +209,17 @@ impl Dasr {
         fallback.map_or(most, |fallback| most.min(fallback.as_f64()))
     }
 
+    /// What the next packet tells the receiver. Until its receiver has answered, who it is; then what it can use, if that was
+    /// ever less than its share.
+    fn word(&self) -> Option<Word> {
+        let weight = self.constants.parameters.weight as u8;
+        if self.parts > 0.0 {
+            let parts = |rate: f64| if rate.is_finite() { self.receiver / rate } else { 1.0 };
+            return self.demand.limit().map(|rate| Word::Limit(Share::one_in(parts(rate))));
+        }
+        (weight > 1 || self.degree > 1).then_some(Word::Opening { weight, degree: self.degree })
+    }
+
     /// DCQCN has a notification to take, at `now`: one that cuts, if there is congestion.
     fn fall_back(&mut self, now: Time, congested: bool) -> &mut Dcqcn {
         let rate = self.rate();
@@ -217,6 +230,16 @@ impl Dasr {
             inner.confine(now, rate);
         }
         inner
+    }
+}
+
+/// The share of a flow, for a sender that cannot wait for an acknowledgement.
+impl message::Message for Share {
+    fn encode(self) -> Body {
+        Body { values: [self.tag().get().into(), 0], ..Body::default() }
+    }
+    fn decode(body: &Body) -> Option<Self> {
+        Self::from_bits(body.values[0] as u16)
     }
 }
 
@@ -231,7 +254,7 @@ impl SenderLaw for Dasr {
         ecn_capable: true,
         parameters: &TABLE,
     };
-    const HEEDS: CnpContent = Dcqcn::HEEDS;
+    const CAPABILITIES: LawCapabilities = LawCapabilities { signals: true, ..Dcqcn::CAPABILITIES };
     const CONDITIONS: &'static [Condition] = &CONDITIONS;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
@@ -250,26 +273,19 @@ impl SenderLaw for Dasr {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         [constants.parameters.values(), Dcqcn::values(&constants.fallback)].concat()
     }
-    fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
-        const KEYS: [&str; 6] =
-            ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
-        let values = constants.parameters.values();
-        values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
-    }
-    fn notification_interval(constants: &Arc<Constants>) -> Option<Time> {
-        match constants.parameters.fallback {
-            Fallback::Off => None,
-            _ => Dcqcn::notification_interval(&constants.fallback),
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        let Constants { parameters, fallback, .. } = &**constants;
+        let of_dcqcn = Dcqcn::transport(fallback);
+        Transport {
+            notification_interval: match parameters.fallback {
+                Fallback::Off => None,
+                _ => of_dcqcn.notification_interval,
+            },
+            marks_at_edge: parameters.fallback == Fallback::Fabric,
+            repaces: of_dcqcn.repaces,
+            incast_degree: parameters.look_ahead,
+            ..Transport::of(&Self::INFO)
         }
-    }
-    fn tells_edge_marks(constants: &Arc<Constants>) -> bool {
-        constants.parameters.fallback == Fallback::Fabric
-    }
-    fn wants_degree(constants: &Arc<Constants>) -> bool {
-        constants.parameters.look_ahead
-    }
-    fn repaces(constants: &Arc<Constants>) -> bool {
-        Dcqcn::repaces(&constants.fallback)
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let line = path.rate.as_f64();
@@ -284,20 +300,12 @@ impl SenderLaw for Dasr {
         }
     }
 
-    fn on_peer(&mut self, receiver: Rate, degree: u32) {
-        let Constants { parameters, path, .. } = &*self.constants;
-        self.receiver = receiver.as_f64();
-        if parameters.share_of == ShareOf::Receiver {
-            self.share = self.receiver.min(path.rate.as_f64()) * parameters.initial;
-        }
-        self.degree = u16::try_from(degree).unwrap_or(u16::MAX);
-    }
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
-        if let Some(share) = feedback.share {
-            self.on_told(share);
+        if let Some(tag) = feedback.tag {
+            self.on_share(Share::from_tag(tag));
         }
         if feedback.marked > 0 && self.constants.parameters.fallback != Fallback::Off {
-            let by_echo = Dcqcn::notification_interval(&self.constants.fallback).is_none();
+            let by_echo = Dcqcn::transport(&self.constants.fallback).notification_interval.is_none();
             if by_echo {
                 self.fall_back(feedback.now, true);
             }
@@ -321,9 +329,6 @@ impl SenderLaw for Dasr {
         if self.constants.parameters.fallback != Fallback::Off {
             self.fall_back(now, cnp.congested).on_cnp(now, cnp);
         }
-    }
-    fn on_share(&mut self, _now: Time, share: Share) {
-        self.on_told(share);
     }
     fn on_timer(&mut self, now: Time) {
         if let Some(fallback) = &mut self.fallback {
@@ -351,15 +356,6 @@ impl SenderLaw for Dasr {
     fn next_timer(&self) -> Time {
         self.fallback.as_ref().map_or(Time::MAX, |fallback| fallback.next_timer())
     }
-    /// Until its receiver has answered, who it is; then what it can use, if that was ever less than its share.
-    fn word(&self) -> Option<Word> {
-        let weight = self.constants.parameters.weight as u8;
-        if self.parts > 0.0 {
-            let parts = |rate: f64| if rate.is_finite() { self.receiver / rate } else { 1.0 };
-            return self.demand.limit().map(|rate| Word::Limit(Share::one_in(parts(rate))));
-        }
-        (weight > 1 || self.degree > 1).then_some(Word::Opening { weight, degree: self.degree })
-    }
     /// n, as the receiver told it.
     fn estimate(&self) -> Option<f32> {
         (self.parts > 0.0).then_some(self.parts)
@@ -371,5 +367,28 @@ impl ReceiverDriven for Dasr {
 
     fn receiver(constants: &Arc<Constants>, path: &Path) -> Receiver {
         Receiver::new(constants.clone(), path)
+    }
+    fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        const KEYS: [&str; 6] =
+            ["count", "active", "idle_after", "advertise", "advertise_interval", "look_ahead_for"];
+        let values = constants.parameters.values();
+        values.into_iter().filter(|(key, _)| KEYS.contains(key)).collect()
+    }
+
+    fn on_open(&mut self, opening: &Opening) {
+        let Constants { parameters, path, .. } = &*self.constants;
+        self.receiver = opening.receiver.as_f64();
+        if parameters.share_of == ShareOf::Receiver {
+            self.share = self.receiver.min(path.rate.as_f64()) * parameters.initial;
+        }
+        self.degree = u16::try_from(opening.degree).unwrap_or(u16::MAX);
+    }
+    fn on_message(&mut self, _now: Time, share: Share) -> Option<Instruction> {
+        self.on_share(share);
+        None
+    }
+    #[inline]
+    fn tag(&self) -> Option<DataTag> {
+        self.word().map(Word::tag)
     }
 }

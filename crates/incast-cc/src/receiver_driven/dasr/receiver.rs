@@ -1,17 +1,17 @@
 //! The receiver's half: who sends, and what each one's share is.
 
-use super::{Active, Advertise, Constants, Counts, Parameters};
+use super::{Active, Advertise, Constants, Counts, Parameters, share::Share, word::Word};
 use crate::{
     Path,
+    message::{AckTag, DataTag},
     receiver_driven::slots::Slots,
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler},
-    share::Share,
-    word::Word,
+    scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
 use incast_units::{Bytes, Time};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
+    convert::Infallible,
     sync::Arc,
 };
 
@@ -223,7 +223,7 @@ impl Receiver {
     }
 
     /// Tells senders their shares, if these have changed and it is time. Until then what they say of their limits waits, too.
-    fn tell(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn tell(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
         if !self.changed || now < self.next_telling {
             return;
         }
@@ -238,7 +238,7 @@ impl Receiver {
             let share = self.share_at(place);
             if flow.told != Some(share) {
                 self.flows[place].told = Some(share);
-                send(Control::Share { flow: flow.handle, share });
+                send(flow.handle, share);
                 told += 1;
             }
         }
@@ -278,7 +278,10 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
-    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+    type Message = Share;
+    type Signal = Infallible;
+
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Share)) {
         let party = match self.parameters().count {
             Counts::Hosts => u64::from(new.source),
             Counts::Flows => u64::from(new.flow),
@@ -298,9 +301,9 @@ impl ReceiverScheduler for Receiver {
         self.set_active(place, true);
     }
 
-    fn on_word(&mut self, now: Time, flow: u32, word: Word) {
+    fn on_tag(&mut self, now: Time, flow: u32, tag: DataTag) {
         let Some(place) = self.place(flow) else { return };
-        match word {
+        match Word::from_tag(tag) {
             Word::Opening { weight, degree } => {
                 let weight = u64::from(weight);
                 if weight != self.flows[place].weight {
@@ -327,14 +330,14 @@ impl ReceiverScheduler for Receiver {
         }
     }
 
-    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Share)) {
         let Some(place) = self.place(arrival.flow) else { return };
         self.flows[place].heard = arrival.now;
         self.set_active(place, true);
         self.tell(arrival.now, send);
     }
 
-    fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(Control)) {
+    fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(u32, Share)) {
         let Some(place) = self.place(flow) else { return };
         self.set_active(place, false);
         self.flows.free(flow, place);
@@ -345,7 +348,7 @@ impl ReceiverScheduler for Receiver {
         self.tell(now, send);
     }
 
-    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
         while let Some(Reverse((time, handle))) = self.silences.peek().copied()
             && time <= now
         {
@@ -379,15 +382,15 @@ impl ReceiverScheduler for Receiver {
         silence.min(group).min(telling)
     }
 
-    fn share(&mut self, flow: u32) -> Option<Share> {
+    fn ack_tag(&mut self, flow: u32) -> Option<AckTag> {
         let place = self.place(flow)?;
         // One that counts no longer is about to.
         self.set_active(place, true);
         let share = self.share_at(place);
         self.flows[place].told = Some(share);
-        Some(share)
+        Some(share.tag())
     }
-    fn tells_shares(&self) -> bool {
+    fn tags_acks(&self) -> bool {
         true
     }
 }

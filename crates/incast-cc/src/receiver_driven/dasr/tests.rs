@@ -1,7 +1,7 @@
 //! Both halves by hand.
 
 use super::*;
-use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler};
+use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use std::fmt::Write;
 
 const MSS: u32 = 1000;
@@ -41,12 +41,9 @@ impl Script {
         Self { receiver: Receiver::new(constants(given), &path()), flows: 0, said: Vec::new() }
     }
 
-    fn with(&mut self, ask: impl FnOnce(&mut Receiver, &mut dyn FnMut(Control))) {
+    fn with(&mut self, ask: impl FnOnce(&mut Receiver, &mut dyn FnMut(u32, Share))) {
         let said = &mut self.said;
-        ask(&mut self.receiver, &mut |control| match control {
-            Control::Share { flow, share } => said.push((flow, share.parts())),
-            other => panic!("{other:?}"),
-        });
+        ask(&mut self.receiver, &mut |flow, share| said.push((flow, share.parts())));
     }
 
     /// The first packet of a flow, with a word, and what its acknowledgement says.
@@ -56,7 +53,7 @@ impl Script {
         let new = NewFlow { now, flow, source, bytes: 1_000_000, mss: MSS };
         self.with(|receiver, send| receiver.on_flow(&new, send));
         if let Some(word) = word {
-            self.receiver.on_word(now, flow, word);
+            self.receiver.on_tag(now, flow, word.tag());
         }
         let parts = self.parts(flow);
         self.data(now, flow, word);
@@ -72,12 +69,12 @@ impl Script {
 
     /// What an acknowledgement says.
     fn parts(&mut self, flow: u32) -> f64 {
-        self.receiver.share(flow).expect("in progress").parts()
+        Share::from_tag(self.receiver.ack_tag(flow).expect("in progress")).parts()
     }
 
     fn data(&mut self, now: Time, flow: u32, word: Option<Word>) {
         if let Some(word) = word {
-            self.receiver.on_word(now, flow, word);
+            self.receiver.on_tag(now, flow, word.tag());
         }
         let arrival = Arrival {
             now,
@@ -133,7 +130,7 @@ fn each_acknowledgement_says_how_many_there_are() {
     }
     assert!((0..64).all(|flow| script.parts(flow) == 64.0));
     script.end(at(1), 5);
-    assert_eq!((script.parts(6), script.receiver.share(5)), (63.0, None));
+    assert_eq!((script.parts(6), script.receiver.ack_tag(5)), (63.0, None));
     assert_eq!(script.said(), []);
 }
 
@@ -176,11 +173,11 @@ fn telling_takes_a_tenth_of_the_link_at_most() {
     let mut receiver = Receiver::new(constants(&[("active", text("open"))]), &path);
     for flow in 0..65 {
         receiver
-            .on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS }, &mut |_| ());
+            .on_flow(&NewFlow { now: at(0), flow, source: flow, bytes: 1_000_000, mss: MSS }, &mut |_, _| ());
     }
     let mut said = 0;
-    receiver.on_end(at(1), 64, End::Complete, &mut |_| said += 1);
-    receiver.on_end(at(2), 63, End::Complete, &mut |_| said += 1);
+    receiver.on_end(at(1), 64, End::Complete, &mut |_, _| said += 1);
+    receiver.on_end(at(2), 63, End::Complete, &mut |_, _| said += 1);
     assert_eq!((said, receiver.next_timer()), (64, at(1) + Time::from_ns(86 * 10 * 64)));
 }
 
@@ -305,8 +302,7 @@ fn sender(given: &[(&str, Raw)], own: u64, receiver: u64, degree: u32) -> Dasr {
     let given: Vec<_> = given.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone())).collect();
     let path = Path { rate: Rate::from_gbps(own), ..path() };
     let mut law = Dasr::start(&Dasr::resolve(&path, &given).expect("allowed"), &path, Time::ZERO, 0);
-    law.on_open(1_000_000);
-    law.on_peer(Rate::from_gbps(receiver), degree);
+    law.on_open(&Opening { bytes: 1_000_000, receiver: Rate::from_gbps(receiver), degree });
     law
 }
 
@@ -315,7 +311,7 @@ fn gbps(law: &Dasr) -> f64 {
 }
 
 fn acked(law: &mut Dasr, now: Time, senders: u32) {
-    law.on_ack(&Feedback { now, share: Some(Share::of_senders(senders)), ..Feedback::default() });
+    law.on_ack(&Feedback { now, tag: Some(Share::of_senders(senders).tag()), ..Feedback::default() });
 }
 
 #[test]
@@ -324,7 +320,7 @@ fn a_sender_takes_its_share_at_once() {
     assert_eq!((gbps(&law), law.window(), law.word(), law.estimate()), (40.0, u64::MAX, None, None));
     acked(&mut law, at(8), 16);
     assert_eq!((gbps(&law), law.estimate()), (2.5, Some(16.0)));
-    law.on_share(at(9), Share::of_senders(4));
+    law.on_message(at(9), Share::of_senders(4));
     assert_eq!(gbps(&law), 10.0);
     // Links that differ.
     for (own, receiver, first, fourth, literal) in [(40, 10, 10.0, 2.5, 10.0), (10, 40, 10.0, 10.0, 2.5)] {
@@ -382,7 +378,7 @@ fn dcqcn_cuts_what_is_sent_and_the_smaller_rate_counts() {
     let mut law = sender(&echo, 40, 40, 0);
     law.on_ack(&Feedback { now: at(9), marked: 1, packets: 1, ..Feedback::default() });
     assert_eq!(gbps(&law), 20.0);
-    let interval = |given: &[(&str, Raw)]| Dasr::notification_interval(&constants(given));
+    let interval = |given: &[(&str, Raw)]| Dasr::transport(&constants(given)).notification_interval;
     assert_eq!(interval(&[]), Some(at(40)));
     assert_eq!(interval(&[("cnp_interval", text("7us"))]), Some(at(7)));
     assert_eq!(interval(&[("fallback", text("off"))]), None);
@@ -440,6 +436,7 @@ fn parameters_are_its_own_and_dcqcns() {
         assert_eq!(of_receiver(&[given]), of_receiver(&[]));
     }
     assert_ne!(of_receiver(&[("count", text("flows"))]), of_receiver(&[]));
+    assert_eq!(of_receiver(&[]).len(), 6);
     let refused = |given| resolve(&[given]).expect_err("refused").to_string();
     assert!(refused(("weight", Raw::Integer(17))).contains("1 to 16"));
     assert!(refused(("kmin", text("5KB"))).contains("unknown parameter"));

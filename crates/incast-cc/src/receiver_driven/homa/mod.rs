@@ -24,14 +24,14 @@ pub use levels::Cutoffs;
 pub use scheduler::Receiver;
 
 use crate::{
-    Feedback, Loss, Path,
+    Path,
     law::{
-        Acknowledges, Framing, Habits, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, SizeClass,
-        Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
+        SenderLaw, SizeClass, Transport,
     },
+    message::{self, Instruction},
     parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
     receiver_driven::{Profile, reminder::Reminder},
-    scheduler::Signal,
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
@@ -170,8 +170,6 @@ impl Constants {
 #[derive(Clone, Debug)]
 pub struct Homa {
     bytes: u64,
-    /// The first position that may not be sent yet.
-    allowed: u64,
     signal: Option<Signal>,
     reminder: Reminder,
     constants: Arc<Constants>,
@@ -232,8 +230,8 @@ impl SenderLaw for Homa {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::SPEAKS;
-    const ASSIGNS_PRIORITIES: bool = true;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
     const CONDITIONS: &'static [Condition] =
         &[Condition::new("incast_unscheduled", "incast_control", &["marked"])];
 
@@ -256,6 +254,55 @@ impl SenderLaw for Homa {
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
     }
+    fn transport(constants: &Arc<Constants>) -> Transport {
+        Transport {
+            acknowledges: Acknowledges::Flows,
+            order: SendOrder::ShortestRemaining,
+            trimmable: false,
+            in_any_order: true,
+            reminded: false,
+            priority: constants.lowest(),
+            control_priority: Some(0),
+            ..Transport::of(&Self::INFO)
+        }
+    }
+    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
+        let reminder = Reminder::new(path.rto_min);
+        Self { bytes: 0, signal: None, reminder, constants: constants.clone() }
+    }
+
+    /// The receiver may never have heard of the message, or its answer was lost.
+    fn on_timeout(&mut self, now: Time, next: u64) {
+        if self.reminder.on_timeout(now, next >= self.bytes) {
+            self.signal = Some(Signal::Request);
+        }
+    }
+}
+
+/// What a sender sends to the receiver apart from data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// There is a message, or its sender has received nothing for long.
+    Request,
+    /// Packets that the receiver requested again wait behind other messages (BUSY).
+    Busy,
+}
+
+impl message::Signal for Signal {
+    fn code(self) -> u8 {
+        self as u8
+    }
+    fn from_code(code: u8) -> Option<Self> {
+        [Self::Request, Self::Busy].into_iter().find(|signal| *signal as u8 == code)
+    }
+}
+
+impl ReceiverDriven for Homa {
+    type Receiver = Receiver;
+
+    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Receiver {
+        Receiver::new(constants.clone())
+    }
     fn by_traffic(
         constants: &Arc<Constants>,
         given: &[(String, Raw)],
@@ -274,53 +321,37 @@ impl SenderLaw for Homa {
         let (count, cutoffs) = levels::split(data, count, constants.ahead, &sizes);
         vec![("unscheduled_priorities", count.write()), ("cutoffs", cutoffs.write())]
     }
-    fn transport(constants: &Arc<Constants>) -> Transport {
-        Transport {
-            acknowledges: Acknowledges::Flows,
-            order: SendOrder::ShortestRemaining,
-            trimmable: false,
-            in_any_order: true,
-            reminded: false,
-            priority: constants.lowest(),
-            control_priority: Some(0),
-        }
-    }
-    fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
-        let reminder = Reminder::new(path.rto_min);
-        Self { bytes: 0, allowed: constants.blind, signal: None, reminder, constants: constants.clone() }
-    }
 
-    fn on_open(&mut self, bytes: u64) {
-        self.bytes = bytes;
+    fn on_open(&mut self, opening: &Opening) {
+        self.bytes = opening.bytes;
     }
-    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
-    fn on_loss(&mut self, _loss: &Loss) {}
-    /// The receiver may never have heard of the message, or its answer was lost.
-    fn on_timeout(&mut self, now: Time, next: u64) {
-        if self.reminder.on_timeout(now, next >= self.bytes) {
-            self.signal = Some(Signal::Request);
-        }
+    #[inline]
+    fn unscheduled(&self) -> u64 {
+        self.constants.blind
     }
-    fn on_heard(&mut self) {
+    /// A GRANT or a RESEND.
+    fn on_message(&mut self, _now: Time, message: Instruction) -> Option<Instruction> {
         self.reminder.on_heard();
+        Some(message)
     }
-    fn on_credit(&mut self, _now: Time, position: u64) {
-        // Grants may overtake one another; none takes back what an earlier one gave.
-        self.allowed = self.allowed.max(position);
-    }
-    fn on_delayed_resend(&mut self, _now: Time) {
+    fn on_deferred_resend(&mut self, _now: Time) {
         self.signal = Some(Signal::Busy);
-    }
-    fn window(&self) -> u64 {
-        u64::MAX
-    }
-    fn credit(&self) -> u64 {
-        self.allowed
     }
     fn take_signal(&mut self) -> Option<Signal> {
         self.signal.take()
     }
-    fn priority(&self, position: u64) -> Option<u8> {
+    fn priority(&self, position: u64, again: bool) -> Option<u8> {
+        match self.constants.parameters.resend_priority {
+            ResendPriority::Highest if again => Some(self.constants.first_level()),
+            ResendPriority::Resend if again => None,
+            _ => self.priority_of_place(position),
+        }
+    }
+}
+
+impl Homa {
+    /// Priority of data at `position` when it is sent first.
+    fn priority_of_place(&self, position: u64) -> Option<u8> {
         let constants = &*self.constants;
         let left = self.bytes.saturating_sub(position);
         match constants.parameters.unscheduled_by {
@@ -330,20 +361,5 @@ impl SenderLaw for Homa {
                 is_short.then(|| constants.unscheduled_level(left))
             }
         }
-    }
-    fn resend_priority(&self, position: u64) -> Option<u8> {
-        match self.constants.parameters.resend_priority {
-            ResendPriority::Original => self.priority(position),
-            ResendPriority::Highest => Some(self.constants.first_level()),
-            ResendPriority::Resend => None,
-        }
-    }
-}
-
-impl ReceiverDriven for Homa {
-    type Receiver = Receiver;
-
-    fn receiver(constants: &Arc<Constants>, _path: &Path) -> Receiver {
-        Receiver::new(constants.clone())
     }
 }

@@ -1,9 +1,10 @@
 //! The receiver's half: whom to grant, at which priority, and what to ask for again.
 
-use super::{Constants, Fill, Resends};
+use super::{Constants, Fill, Resends, Signal};
 use crate::{
+    message::Instruction,
     receiver_driven::{arrived::Arrived, slots::Slots},
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal},
+    scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
 use incast_units::Time;
 use std::{
@@ -120,7 +121,7 @@ impl Receiver {
     }
 
     /// Grants each active message what keeps RTTbytes on their way. Those that are granted in full make room for others.
-    fn grant(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn grant(&mut self, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         loop {
             let most = usize::try_from(self.constants.parameters.overcommitment).unwrap_or(usize::MAX);
             let mut active = std::mem::take(&mut self.active);
@@ -139,7 +140,7 @@ impl Receiver {
     }
 
     /// Grants an active message; true if it is granted in full by that.
-    fn grant_one(&mut self, now: Time, flow: u32, level: u8, send: &mut dyn FnMut(Control)) -> bool {
+    fn grant_one(&mut self, now: Time, flow: u32, level: u8, send: &mut dyn FnMut(u32, Instruction)) -> bool {
         let Some(place) = self.place(flow) else { return false };
         let (ahead, timeout) = (self.constants.ahead, self.constants.parameters.resend_timeout);
         let message = &mut self.messages[place];
@@ -150,7 +151,7 @@ impl Receiver {
         message.granted = position;
         message.level = level;
         message.deadline = now.saturating_add(timeout);
-        send(Control::Credit { flow, position, priority: Some(level) });
+        send(flow, Instruction::Credit { position, priority: Some(level) });
         let (source, remaining, is_full) = (message.source, message.remaining(), !message.wants_grants());
         self.watch(place);
         if is_full {
@@ -168,20 +169,20 @@ impl Receiver {
     }
 
     /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
-    fn ask_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(Control)) {
+    fn ask_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         let parameters = &self.constants.parameters;
         let message = &mut self.messages[place];
         message.asked = true;
         message.deadline = now.saturating_add(parameters.resend_interval);
         let (flow, priority) = (message.flow, Some(message.level));
         if message.granted > self.blind.min(message.bytes) {
-            send(Control::Credit { flow, position: message.granted, priority });
+            send(flow, Instruction::Credit { position: message.granted, priority });
         }
         let end = message.granted.div_ceil(message.mss);
         let mut from = 0;
         while let Some((first, after)) = message.arrived.next_gap(from, end) {
             let (position, bytes) = (first * message.mss, (after - first) * message.mss);
-            send(Control::Resend { flow, position, bytes, priority });
+            send(flow, Instruction::Resend { position, bytes, priority });
             if parameters.resends == Resends::FirstRange {
                 return;
             }
@@ -211,11 +212,14 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
-    fn on_blind(&mut self, least: u64, _most: u64) {
+    type Message = Instruction;
+    type Signal = Signal;
+
+    fn on_unscheduled(&mut self, least: u64, _most: u64) {
         self.blind = self.blind.min(least);
     }
 
-    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Instruction)) {
         let message = Message {
             flow: new.flow,
             source: new.source,
@@ -237,20 +241,20 @@ impl ReceiverScheduler for Receiver {
         self.watch(place);
     }
 
-    fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: &mut dyn FnMut(Control)) {
+    fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(flow) else { return };
         let message = &mut self.messages[place];
         match signal {
             Signal::Busy => {
                 message.deadline = now.saturating_add(self.constants.parameters.resend_timeout);
             }
-            // All that was sent blindly is lost, as nothing of it came in a timeout of the sender.
+            // All unscheduled data is lost, as nothing of it came in a timeout of the sender.
             Signal::Request if message.received() == 0 && !message.asked => self.ask_again(place, now, send),
-            Signal::Request | Signal::Adjoint => {}
+            Signal::Request => {}
         }
     }
 
-    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(Control)) {
+    fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(arrival.flow) else { return };
         let message = &mut self.messages[place];
         let before = message.remaining();
@@ -265,12 +269,12 @@ impl ReceiverScheduler for Receiver {
         self.grant(arrival.now, send);
     }
 
-    fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(Control)) {
+    fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(u32, Instruction)) {
         self.remove(flow);
         self.grant(now, send);
     }
 
-    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         while let Some(Reverse((time, flow))) = self.timers.peek().copied()
             && time <= now
         {

@@ -1,7 +1,7 @@
 //! The scheduler by hand, and the split of the priorities.
 
 use super::*;
-use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler};
+use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use incast_units::Rate;
 use std::fmt::Write;
 
@@ -40,7 +40,7 @@ struct Script {
     receiver: Receiver,
     /// Packets of each message, and which have come.
     messages: Vec<(u64, Vec<bool>)>,
-    said: Vec<Control>,
+    said: Vec<(u32, Instruction)>,
 }
 
 impl Script {
@@ -55,11 +55,11 @@ impl Script {
         self.messages.push((packets, vec![false; packets as usize]));
         let new = NewFlow { now, flow, source, bytes: packets * u64::from(MSS), mss: MSS };
         let said = &mut self.said;
-        self.receiver.on_flow(&new, &mut |control| said.push(control));
+        self.receiver.on_flow(&new, &mut |flow, message| said.push((flow, message)));
         flow
     }
 
-    fn data(&mut self, now: Time, flow: u32, packet: u64) -> Vec<Control> {
+    fn data(&mut self, now: Time, flow: u32, packet: u64) -> Vec<(u32, Instruction)> {
         let (packets, arrived) = &mut self.messages[flow as usize];
         let duplicate = std::mem::replace(&mut arrived[packet as usize], true);
         let missing = arrived.iter().filter(|it| !**it).count() as u64;
@@ -76,34 +76,34 @@ impl Script {
             duplicate,
         };
         let said = &mut self.said;
-        self.receiver.on_data(&arrival, &mut |control| said.push(control));
+        self.receiver.on_data(&arrival, &mut |flow, message| said.push((flow, message)));
         if missing == 0 && !duplicate {
-            self.receiver.on_end(now, flow, End::Complete, &mut |control| said.push(control));
+            self.receiver.on_end(now, flow, End::Complete, &mut |flow, message| said.push((flow, message)));
         }
         std::mem::take(&mut self.said)
     }
 
-    fn signal(&mut self, now: Time, flow: u32, signal: Signal) -> Vec<Control> {
+    fn signal(&mut self, now: Time, flow: u32, signal: Signal) -> Vec<(u32, Instruction)> {
         let said = &mut self.said;
-        self.receiver.on_signal(now, flow, signal, &mut |control| said.push(control));
+        self.receiver.on_signal(now, flow, signal, &mut |flow, message| said.push((flow, message)));
         std::mem::take(&mut self.said)
     }
 
-    fn fire(&mut self) -> (Time, Vec<Control>) {
+    fn fire(&mut self) -> (Time, Vec<(u32, Instruction)>) {
         let now = self.receiver.next_timer();
         let said = &mut self.said;
-        self.receiver.on_timer(now, &mut |control| said.push(control));
+        self.receiver.on_timer(now, &mut |flow, message| said.push((flow, message)));
         (now, std::mem::take(&mut self.said))
     }
 }
 
-fn grant(flow: u32, packets: u64, level: u8) -> Control {
-    Control::Credit { flow, position: packets * u64::from(MSS), priority: Some(level) }
+fn grant(flow: u32, packets: u64, level: u8) -> (u32, Instruction) {
+    (flow, Instruction::Credit { position: packets * u64::from(MSS), priority: Some(level) })
 }
 
-fn resend(flow: u32, first: u64, packets: u64, level: u8) -> Control {
+fn resend(flow: u32, first: u64, packets: u64, level: u8) -> (u32, Instruction) {
     let (position, bytes) = (first * u64::from(MSS), packets * u64::from(MSS));
-    Control::Resend { flow, position, bytes, priority: Some(level) }
+    (flow, Instruction::Resend { position, bytes, priority: Some(level) })
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn who_waits_for_a_grant_is_not_asked() {
     script.data(at(0), short, 0);
     (0..4).for_each(|packet| assert_eq!(script.data(at(0), long, packet), []));
     let (_, said) = script.fire();
-    assert!(said.iter().all(|control| control.flow() == short), "{said:?}");
+    assert!(said.iter().all(|(flow, _)| *flow == short), "{said:?}");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn an_announced_message_of_which_nothing_came_is_asked_for_at_once_and_once() {
     assert_eq!(script.signal(at(5), flow, Signal::Request), []);
     let gone = script.open(at(5), 1, 3);
     let said = &mut script.said;
-    script.receiver.on_end(at(6), gone, End::Abandoned, &mut |control| said.push(control));
+    script.receiver.on_end(at(6), gone, End::Abandoned, &mut |flow, message| said.push((flow, message)));
     assert_eq!(script.signal(at(7), gone, Signal::Request), []);
 }
 
@@ -220,28 +220,28 @@ fn an_announced_message_of_which_nothing_came_is_asked_for_at_once_and_once() {
 fn unscheduled_data_goes_by_size_or_by_what_is_left() {
     let start = |given: &[(&str, Raw)], bytes| {
         let mut law = Homa::start(&constants(given), &path(), Time::ZERO, 0);
-        law.on_open(bytes);
+        law.on_open(&Opening { bytes, receiver: Rate::from_gbps(8), degree: 0 });
         law
     };
     let cutoffs = ("cutoffs", text("500B,1KB,3KB"));
-    let of_size = |bytes| start(std::slice::from_ref(&cutoffs), bytes).priority(0);
+    let of_size = |bytes| start(std::slice::from_ref(&cutoffs), bytes).priority(0, false);
     assert_eq!([1, 500, 501, 3_000, 3_001, 1 << 40].map(of_size), [0, 0, 1, 2, 3, 3].map(Some));
     let law = start(std::slice::from_ref(&cutoffs), 9_000);
     assert_eq!(
-        [0, 3_000, 4_000, 8_000].map(|position| law.priority(position)),
+        [0, 3_000, 4_000, 8_000].map(|position| law.priority(position, false)),
         [Some(3), Some(3), None, None]
     );
-    assert_eq!(law.credit(), 4_000);
+    assert_eq!(law.unscheduled(), 4_000);
     let law = start(&[cutoffs, ("unscheduled_by", text("remaining"))], 12_000);
-    let levels = [0, 3_000, 4_000, 7_000, 8_000, 9_000, 11_000].map(|position| law.priority(position));
+    let levels = [0, 3_000, 4_000, 7_000, 8_000, 9_000, 11_000].map(|position| law.priority(position, false));
     assert_eq!(levels, [Some(3), Some(3), None, None, Some(3), Some(2), Some(1)]);
     let own = [("control", text("separate")), ("cutoffs", text("500B"))];
-    assert_eq!(start(&own, 10).priority(0), Some(1));
+    assert_eq!(start(&own, 10).priority(0, false), Some(1));
     // Sent again.
-    let again = |value| start(&[("resend_priority", text(value))], 9_000).resend_priority(0);
+    let again = |value| start(&[("resend_priority", text(value))], 9_000).priority(0, true);
     assert_eq!(["original", "highest", "resend"].map(again), [Some(3), Some(0), None]);
     let marked = start(&[("incast_control", text("marked"))], 9_000);
-    assert_eq!((marked.credit(), marked.priority(1_000)), (1_000, None));
+    assert_eq!((marked.unscheduled(), marked.priority(1_000, false)), (1_000, None));
 }
 
 #[test]
@@ -322,15 +322,16 @@ fn golden() {
         while script.receiver.next_timer() <= at(now) {
             said.extend(script.fire().1);
         }
-        for control in said {
-            writeln!(trace, "    {control:?}").expect("a String");
-            match control {
-                Control::Credit { flow, position, .. } => {
+        for (flow, message) in said {
+            let shown = format!("{message:?}").replacen("{ ", &format!("{{ flow: {flow}, "), 1);
+            writeln!(trace, "    {shown}").expect("a String");
+            match message {
+                Instruction::Credit { position, .. } => {
                     let (from, to) = (granted[flow as usize], position / u64::from(MSS));
                     coming.extend((from..to).map(|packet| (now + 3, flow, packet)));
                     granted[flow as usize] = to.max(from);
                 }
-                Control::Resend { flow, position, bytes, .. } => {
+                Instruction::Resend { position, bytes, .. } => {
                     let first = position / u64::from(MSS);
                     let packets = first..first + bytes / u64::from(MSS);
                     coming.extend(packets.map(|packet| (now + 3, flow, packet)));

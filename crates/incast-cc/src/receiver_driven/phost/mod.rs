@@ -22,13 +22,14 @@ mod tests;
 pub use scheduler::Receiver;
 
 use crate::{
-    Feedback, Loss, Path,
+    Path,
     law::{
-        Acknowledges, Framing, Habits, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport,
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
+        SenderLaw, Transport,
     },
+    message::{self, Instruction},
     parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
     receiver_driven::{Profile, reminder::Reminder},
-    scheduler::Signal,
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
@@ -129,7 +130,7 @@ pub struct Phost {
     /// The first position that needs a token.
     free: u64,
     bytes: u64,
-    signal: Option<Signal>,
+    rts: Option<Rts>,
     reminder: Reminder,
     constants: Arc<Constants>,
 }
@@ -145,9 +146,8 @@ impl SenderLaw for Phost {
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };
-    const HABITS: Habits = Habits::SPEAKS;
-
-    const ASSIGNS_PRIORITIES: bool = true;
+    const CAPABILITIES: LawCapabilities =
+        LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));
@@ -197,46 +197,34 @@ impl SenderLaw for Phost {
             reminded: false,
             priority: LONG,
             control_priority: Some(0),
+            ..Transport::of(&Self::INFO)
         }
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let mss = u64::from(path.mss.max(1));
         let reminder = Reminder::new(path.rto_min);
         let (free, constants) = (constants.free * mss, constants.clone());
-        Self { priority: LONG, mss, free, bytes: 0, signal: None, reminder, constants }
+        Self { priority: LONG, mss, free, bytes: 0, rts: None, reminder, constants }
     }
 
-    fn on_open(&mut self, bytes: u64) {
-        self.free = self.constants.free_packets(bytes, self.mss, self.constants.free) * self.mss;
-        self.priority = if bytes <= self.constants.parameters.short.get() { SHORT } else { LONG };
-        self.bytes = bytes;
-        self.signal = Some(Signal::Request);
-    }
-    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
-    fn on_loss(&mut self, _loss: &Loss) {}
     /// The RTS or the ACK may have been lost.
     fn on_timeout(&mut self, now: Time, next: u64) {
         if self.reminder.on_timeout(now, next >= self.bytes) {
-            self.signal = Some(Signal::Request);
+            self.rts = Some(Rts);
         }
     }
-    fn on_heard(&mut self) {
-        self.reminder.on_heard();
+}
+
+/// There is a flow, or its sender has received nothing for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rts;
+
+impl message::Signal for Rts {
+    fn code(self) -> u8 {
+        0
     }
-    fn on_credit(&mut self, _now: Time, position: u64) {
-        self.free = self.free.max(position);
-    }
-    fn window(&self) -> u64 {
-        u64::MAX
-    }
-    fn credit(&self) -> u64 {
-        self.free
-    }
-    fn take_signal(&mut self) -> Option<Signal> {
-        self.signal.take()
-    }
-    fn priority(&self, _position: u64) -> Option<u8> {
-        Some(self.priority)
+    fn from_code(code: u8) -> Option<Self> {
+        (code == 0).then_some(Self)
     }
 }
 
@@ -245,5 +233,28 @@ impl ReceiverDriven for Phost {
 
     fn receiver(constants: &Arc<Constants>, _path: &Path) -> Receiver {
         Receiver::new(constants.clone())
+    }
+
+    fn on_open(&mut self, opening: &Opening) {
+        let (bytes, constants) = (opening.bytes, &self.constants);
+        self.free = constants.free_packets(bytes, self.mss, constants.free) * self.mss;
+        self.priority = if bytes <= constants.parameters.short.get() { SHORT } else { LONG };
+        self.bytes = bytes;
+        self.rts = Some(Rts);
+    }
+    #[inline]
+    fn unscheduled(&self) -> u64 {
+        self.free
+    }
+    /// A token.
+    fn on_message(&mut self, _now: Time, token: Instruction) -> Option<Instruction> {
+        self.reminder.on_heard();
+        Some(token)
+    }
+    fn take_signal(&mut self) -> Option<Rts> {
+        self.rts.take()
+    }
+    fn priority(&self, _position: u64, _again: bool) -> Option<u8> {
+        Some(self.priority)
     }
 }

@@ -1,9 +1,10 @@
 //! The receiver's half: whose turn it is at each tick of the token clock, and which packet is wanted.
 
-use super::{Constants, LONG, Scheduling};
+use super::{Constants, LONG, Rts, Scheduling};
 use crate::{
+    message::{DataTag, Instruction},
     receiver_driven::{arrived::Arrived, slots::Slots},
-    scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal, TokenName},
+    scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
 use incast_units::Time;
 use std::{
@@ -24,7 +25,7 @@ struct Flow {
     /// The next packet to be given a token, if it is missing; later ones have not been given any.
     cursor: u64,
     /// Tokens since the last one that was used, the oldest first.
-    unused: VecDeque<TokenName>,
+    unused: VecDeque<DataTag>,
     /// When it was last given a token, or heard of.
     last: Time,
     /// It is among those that may be given tokens: remaining packets by which it stands there.
@@ -151,20 +152,20 @@ impl Receiver {
         }
     }
 
-    fn give_token(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn give_token(&mut self, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.next() else { return };
         let flow = &mut self.flows[place];
         let Some(wanted) = flow.wanted() else { return };
         let busy = self.constants.packet.saturating_mul(flow.free);
         flow.cursor = wanted + 1;
-        flow.unused.push_back(TokenName::of(wanted));
+        flow.unused.push_back(DataTag::of_token(wanted));
         flow.last = now;
-        send(Control::Token {
-            flow: flow.flow,
+        let token = Instruction::Token {
             wanted: Some(wanted * flow.mss),
             lifetime: self.constants.lifetime.saturating_add(busy),
             priority: None,
-        });
+        };
+        send(flow.flow, token);
         self.next_token = now.saturating_add(self.constants.packet);
         self.settle(place);
     }
@@ -193,12 +194,15 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
-    /// Of no sender is anything wanted that it may just be sending; what another one has not sent is given tokens in the end.
-    fn on_blind(&mut self, _least: u64, most: u64) {
+    type Message = Instruction;
+    type Signal = Rts;
+
+    /// No sender gets tokens for what it may just be sending unscheduled. What another one has not sent gets tokens in the end.
+    fn on_unscheduled(&mut self, _least: u64, most: u64) {
         self.most_free = self.most_free.max(most.div_ceil(self.constants.mss));
     }
 
-    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(Control)) {
+    fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Instruction)) {
         let mss = u64::from(new.mss.max(1));
         let free = self.constants.free_packets(new.bytes, mss, self.most_free);
         let flow = Flow {
@@ -218,18 +222,16 @@ impl ReceiverScheduler for Receiver {
         self.settle(place);
     }
 
-    fn on_signal(&mut self, _now: Time, _flow: u32, _signal: Signal, _send: &mut dyn FnMut(Control)) {}
-
-    fn on_token_used(&mut self, flow: u32, name: TokenName) {
+    fn on_tag(&mut self, _now: Time, flow: u32, token: DataTag) {
         let Some(place) = self.place(flow) else { return };
         let unused = &mut self.flows[place].unused;
-        // Of several for one packet the first: it is not said which one it was.
-        if let Some(index) = unused.iter().position(|other| *other == name) {
+        // Of several tokens for one packet the first is taken, as the tag names the packet only.
+        if let Some(index) = unused.iter().position(|other| *other == token) {
             unused.drain(..=index);
         }
     }
 
-    fn on_data(&mut self, arrival: &Arrival, _send: &mut dyn FnMut(Control)) {
+    fn on_data(&mut self, arrival: &Arrival, _send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(arrival.flow) else { return };
         let flow = &mut self.flows[place];
         if arrival.bytes > 0 && flow.arrived.insert(arrival.position / flow.mss) {
@@ -239,11 +241,11 @@ impl ReceiverScheduler for Receiver {
         self.settle(place);
     }
 
-    fn on_end(&mut self, _now: Time, flow: u32, _end: End, _send: &mut dyn FnMut(Control)) {
+    fn on_end(&mut self, _now: Time, flow: u32, _end: End, _send: &mut dyn FnMut(u32, Instruction)) {
         self.remove(flow);
     }
 
-    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(Control)) {
+    fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         while let Some(Reverse((time, handle))) = self.timers.peek().copied()
             && time <= now
         {

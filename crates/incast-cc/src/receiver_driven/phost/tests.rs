@@ -1,7 +1,8 @@
 //! The scheduler by hand.
 
 use super::*;
-use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, TokenName};
+use crate::message::DataTag;
+use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use incast_units::Rate;
 use std::fmt::Write;
 
@@ -48,9 +49,9 @@ impl Script {
         let flow = self.flows.len() as u32;
         self.flows.push((packets, vec![false; packets as usize]));
         let new = NewFlow { now, flow, source, bytes: packets * u64::from(MSS), mss: MSS };
-        let mut none = |control| panic!("{control:?}");
+        let mut none = |flow, message| panic!("{message:?} for {flow}");
         self.receiver.on_flow(&new, &mut none);
-        self.receiver.on_signal(now, flow, Signal::Request, &mut none);
+        self.receiver.on_signal(now, flow, Rts, &mut none);
         flow
     }
 
@@ -62,7 +63,7 @@ impl Script {
         let expected = arrived.iter().position(|it| !it).map_or(*packets, |first| first as u64);
         let mss = u64::from(MSS);
         if let Some(token) = token {
-            self.receiver.on_token_used(flow, TokenName::of(token));
+            self.receiver.on_tag(now, flow, DataTag::of_token(token));
         }
         let arrival = Arrival {
             now,
@@ -74,7 +75,7 @@ impl Script {
             marked: false,
             duplicate,
         };
-        let mut none = |control| panic!("{control:?}");
+        let mut none = |flow, message| panic!("{message:?} for {flow}");
         self.receiver.on_data(&arrival, &mut none);
         if missing == 0 && !duplicate {
             self.receiver.on_end(now, flow, End::Complete, &mut none);
@@ -90,10 +91,10 @@ impl Script {
             }
             self.now = now;
             let mut said = Vec::new();
-            self.receiver.on_timer(now, &mut |control| said.push(control));
+            self.receiver.on_timer(now, &mut |flow, message| said.push((flow, message)));
             match said[..] {
                 [] => {}
-                [Control::Token { flow, wanted: Some(wanted), lifetime, priority: None }] => {
+                [(flow, Instruction::Token { wanted: Some(wanted), lifetime, priority: None })] => {
                     return Some((now, flow, wanted / u64::from(MSS), lifetime.ps() / 1000));
                 }
                 _ => panic!("{said:?}"),
@@ -144,7 +145,7 @@ fn free_tokens_are_for_all_or_for_the_short() {
     assert_eq!(script.tokens(1), [(17, short, 0)]);
     let law = |given: &[(&str, Raw)], bytes| {
         let mut law = Phost::start(&constants(given), &path(), Time::ZERO, 0);
-        law.on_open(bytes);
+        law.on_open(&Opening { bytes, receiver: Rate::from_gbps(8), degree: 0 });
         law
     };
     let short_only = [("free_tokens_for", text("short"))];
@@ -155,11 +156,11 @@ fn free_tokens_are_for_all_or_for_the_short() {
         (&short_only, 8_001, 0, LONG),
     ] {
         let mut law = law(given, bytes);
-        assert_eq!((law.credit(), law.priority(0)), (credit, Some(priority)), "{bytes}");
-        assert_eq!(law.take_signal(), Some(Signal::Request), "RTS");
+        assert_eq!((law.unscheduled(), law.priority(0, false)), (credit, Some(priority)), "{bytes}");
+        assert_eq!(law.take_signal(), Some(Rts), "RTS");
         assert_eq!(law.take_signal(), None);
         law.on_timeout(at(9), 0);
-        assert_eq!(law.take_signal(), Some(Signal::Request), "and again");
+        assert_eq!(law.take_signal(), Some(Rts), "and again");
     }
 }
 
@@ -218,10 +219,14 @@ fn a_flow_that_ends_gets_nothing_more() {
         let mut script = Script::new(&[("scheduling", text(scheduling))]);
         let (one, other) = (script.open(at(0), 1, 20), script.open(at(0), 2, 30));
         assert_eq!(script.tokens(1), [(0, one, 8)]);
-        script.receiver.on_end(at(1), one, End::Abandoned, &mut |control| panic!("{control:?}"));
+        script
+            .receiver
+            .on_end(at(1), one, End::Abandoned, &mut |flow, message| panic!("{message:?} for {flow}"));
         assert_eq!(script.tokens(2), [(1, other, 8), (2, other, 9)]);
         script.data(at(2), one, 8, Some(8));
-        script.receiver.on_end(at(3), other, End::Abandoned, &mut |control| panic!("{control:?}"));
+        script
+            .receiver
+            .on_end(at(3), other, End::Abandoned, &mut |flow, message| panic!("{message:?} for {flow}"));
         assert_eq!(script.token(), None);
     }
 }
@@ -273,10 +278,11 @@ fn golden() {
         while script.receiver.next_timer() <= at(now) {
             let mut said = Vec::new();
             let time = script.receiver.next_timer().max(at(now));
-            script.receiver.on_timer(time, &mut |control| said.push(control));
-            for control in said {
-                writeln!(trace, "    {control:?}").expect("a String");
-                let Control::Token { flow, wanted: Some(wanted), .. } = control else { continue };
+            script.receiver.on_timer(time, &mut |flow, message| said.push((flow, message)));
+            for (flow, token) in said {
+                let Instruction::Token { wanted: Some(wanted), lifetime, .. } = token else { continue };
+                let shown = format!("wanted: Some({wanted}), lifetime: {lifetime:?}, priority: None");
+                writeln!(trace, "    Token {{ flow: {flow}, {shown} }}").expect("a String");
                 let (wanted, index) = (wanted / u64::from(MSS), flow as usize);
                 given += 1;
                 if flow == 2 && given % 3 != 0 {

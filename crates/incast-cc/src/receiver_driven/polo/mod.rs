@@ -16,9 +16,8 @@
 //!    │ that packet again ──────────────────────────▶ │
 //! ```
 //!
-//! Control packets travel at the higher of two strict priorities. An adjoint packet is [`Signal::Adjoint`], its
-//! acknowledgement [`Control::Answer`], a driving packet [`Control::Token`], a loss packet the same with the packet
-//! that is wanted. This file is the sender's half, [`Receiver`] the other.
+//! Control packets travel at the higher of two strict priorities. An adjoint packet is an [`Adjoint`]; what the receiver
+//! sends is a [`Message`]. This file is the sender half, [`Receiver`] the other.
 
 mod receiver;
 #[cfg(test)]
@@ -27,10 +26,14 @@ mod tests;
 pub use receiver::Receiver;
 
 use super::Profile;
-use crate::scheduler::{Arrival, Control, End, NewFlow, ReceiverScheduler, Signal};
+use crate::scheduler::{Arrival, End, NewFlow, ReceiverScheduler};
 use crate::{
-    Feedback, Loss, Path,
-    law::{Acknowledges, Framing, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw, Transport},
+    Path,
+    law::{
+        Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
+        SenderLaw, Transport,
+    },
+    message::{self, Body, Instruction},
     parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
 };
 use incast_units::{Bytes, Time};
@@ -188,6 +191,17 @@ impl Polo {
         self.backoff = (self.backoff + 1).min(10);
     }
 
+    /// An adjoint packet is acknowledged: the next one follows.
+    fn on_acknowledged(&mut self, now: Time) {
+        self.backoff = 0;
+        if now < self.settled {
+            self.answered = true;
+            self.deadline = Time::MAX;
+        } else {
+            self.send(now);
+        }
+    }
+
     fn send(&mut self, now: Time) {
         self.adjoint = true;
         self.deadline = match self.rto {
@@ -208,6 +222,7 @@ impl SenderLaw for Polo {
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
+    const CAPABILITIES: LawCapabilities = LawCapabilities { signals: true, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("epoch", "d_scope", &["receiver"]),
         Condition::new("epoch", "adjoint_scope", &["all", "active"]),
@@ -249,6 +264,7 @@ impl SenderLaw for Polo {
             reminded: false,
             priority: 1,
             control_priority: Some(0),
+            ..Transport::of(&Self::INFO)
         }
     }
     fn start(parameters: &Parameters, path: &Path, now: Time, _random: u32) -> Self {
@@ -267,28 +283,12 @@ impl SenderLaw for Polo {
         }
     }
 
-    fn on_open(&mut self, bytes: u64) {
-        let window = self.unscheduled.div_ceil(self.mss).saturating_mul(self.mss);
-        self.blind = window.min(bytes);
-        if self.blind == 0 {
-            self.begin(self.unasked);
-        }
-    }
     fn on_sent(&mut self, now: Time, bytes: u32) {
         if self.blind > 0 {
             self.blind = self.blind.saturating_sub(bytes.into());
             if self.blind == 0 {
                 self.begin(now);
             }
-        }
-    }
-    fn on_answer(&mut self, now: Time) {
-        self.backoff = 0;
-        if now < self.settled {
-            self.answered = true;
-            self.deadline = Time::MAX;
-        } else {
-            self.send(now);
         }
     }
     fn on_timer(&mut self, now: Time) {
@@ -308,17 +308,54 @@ impl SenderLaw for Polo {
             self.begin(now);
         }
     }
-    fn take_signal(&mut self) -> Option<Signal> {
-        std::mem::take(&mut self.adjoint).then_some(Signal::Adjoint)
-    }
+}
 
-    fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
-    fn on_loss(&mut self, _loss: &Loss) {}
-    fn window(&self) -> u64 {
-        u64::MAX
+/// The adjoint packet: follows the first window, and each acknowledgement of an adjoint packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adjoint;
+
+impl message::Signal for Adjoint {
+    fn code(self) -> u8 {
+        0
     }
-    fn credit(&self) -> u64 {
-        self.unscheduled
+    fn from_code(code: u8) -> Option<Self> {
+        (code == 0).then_some(Self)
+    }
+}
+
+/// What a receiver sends to a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Acknowledges an adjoint packet.
+    Acknowledge,
+    /// A driving packet: the next packet may be sent.
+    Drive,
+    /// A loss packet: the packet at this position is lost.
+    Lost {
+        /// Its first byte.
+        position: u64,
+    },
+}
+
+const ACKNOWLEDGE: u8 = 0;
+const DRIVE: u8 = 1;
+const LOST: u8 = 2;
+
+impl message::Message for Message {
+    fn encode(self) -> Body {
+        match self {
+            Self::Acknowledge => Body { code: ACKNOWLEDGE, ..Body::default() },
+            Self::Drive => Body { code: DRIVE, ..Body::default() },
+            Self::Lost { position } => Body { code: LOST, option: 0, values: [position, 0] },
+        }
+    }
+    fn decode(body: &Body) -> Option<Self> {
+        match body.code {
+            ACKNOWLEDGE => Some(Self::Acknowledge),
+            DRIVE => Some(Self::Drive),
+            LOST => Some(Self::Lost { position: body.values[0] }),
+            _ => None,
+        }
     }
 }
 
@@ -327,5 +364,31 @@ impl ReceiverDriven for Polo {
 
     fn receiver(parameters: &Parameters, path: &Path) -> Receiver {
         Receiver::new(parameters, path)
+    }
+
+    fn on_open(&mut self, opening: &Opening) {
+        let window = self.unscheduled.div_ceil(self.mss).saturating_mul(self.mss);
+        self.blind = window.min(opening.bytes);
+        if self.blind == 0 {
+            self.begin(self.unasked);
+        }
+    }
+    #[inline]
+    fn unscheduled(&self) -> u64 {
+        self.unscheduled
+    }
+    fn on_message(&mut self, now: Time, message: Message) -> Option<Instruction> {
+        let wanted = match message {
+            Message::Acknowledge => {
+                self.on_acknowledged(now);
+                return None;
+            }
+            Message::Drive => None,
+            Message::Lost { position } => Some(position),
+        };
+        Some(Instruction::Token { wanted, lifetime: Time::MAX, priority: None })
+    }
+    fn take_signal(&mut self) -> Option<Adjoint> {
+        std::mem::take(&mut self.adjoint).then_some(Adjoint)
     }
 }

@@ -4,8 +4,8 @@
 //! that are silent cost nothing. Only recovery 2 looks at all active flows, after two epochs without data.
 
 use super::{
-    AdjointScope, Arrival, Control, Driving, End, EpochOf, NewFlow, Parameters, Pause, PausedWindow,
-    ReceiverScheduler, Recovery2Scope, Scope, Signal,
+    Adjoint, AdjointScope, Arrival, Driving, End, EpochOf, Message, NewFlow, Parameters, Pause, PausedWindow,
+    ReceiverScheduler, Recovery2Scope, Scope,
 };
 use crate::{Path, receiver_driven::slots::Slots};
 use incast_units::Time;
@@ -195,7 +195,7 @@ pub struct Receiver {
     arrivals: u64,
 }
 
-type Send<'a> = &'a mut dyn FnMut(Control);
+type Send<'a> = &'a mut dyn FnMut(u32, Message);
 
 impl Receiver {
     /// The receiver of a host.
@@ -315,7 +315,7 @@ impl Receiver {
     }
 
     fn answer(&self, place: usize, send: Send<'_>) {
-        send(Control::Answer { flow: self.flows[place].handle });
+        send(self.flows[place].handle, Message::Acknowledge);
     }
 
     fn is_owner(&self, place: usize) -> bool {
@@ -341,12 +341,8 @@ impl Receiver {
         } else {
             flow.wasted += 1;
         }
-        send(Control::Token {
-            flow: flow.handle,
-            wanted: wanted.map(|packet| u64::from(packet) * flow.mss),
-            lifetime: Time::MAX,
-            priority: None,
-        });
+        let lost = |packet: u32| Message::Lost { position: u64::from(packet) * flow.mss };
+        send(flow.handle, wanted.map_or(Message::Drive, lost));
         let budget = self.budget(place);
         budget.awaited += 1;
         budget.heard = now;
@@ -539,6 +535,9 @@ impl Receiver {
 }
 
 impl ReceiverScheduler for Receiver {
+    type Message = Message;
+    type Signal = Adjoint;
+
     fn on_flow(&mut self, new: &NewFlow, _send: Send<'_>) {
         if self.active.is_empty() && self.inactive.is_empty() {
             // "In the beginning": as if nothing had been before.
@@ -619,8 +618,8 @@ impl ReceiverScheduler for Receiver {
         }
     }
 
-    fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: Send<'_>) {
-        let (Signal::Adjoint, Some(place)) = (signal, self.place(flow)) else { return };
+    fn on_signal(&mut self, now: Time, flow: u32, _adjoint: Adjoint, send: Send<'_>) {
+        let Some(place) = self.place(flow) else { return };
         let is_owner = self.is_owner(place);
         let active = self.flows[place].active;
         let answers = match self.rules.adjoint_scope {

@@ -35,27 +35,27 @@ mod sender {
 
     fn start(given: &[(&str, Raw)], bytes: u64) -> Polo {
         let mut law = Polo::start(&resolve(given).expect("allowed"), &path(), at(10), 0);
-        law.on_open(bytes);
+        law.on_open(&Opening { bytes, receiver: Rate::from_gbps(1), degree: 0 });
         law
     }
 
     fn says_adjoint(law: &mut Polo) -> bool {
         let said = law.take_signal();
         assert_eq!(law.take_signal(), None, "once");
-        said == Some(Signal::Adjoint)
+        said == Some(Adjoint)
     }
 
     #[test]
     fn the_first_window_is_followed_by_an_adjoint_packet_and_each_answer_by_another() {
         let mut law = start(&[], 20_000);
-        assert_eq!((law.credit(), law.window()), (6_000, u64::MAX));
+        assert_eq!((law.unscheduled(), law.window()), (6_000, u64::MAX));
         for packet in 0..6 {
             assert!(!says_adjoint(&mut law), "{packet} of 6");
             law.on_sent(at(10 + 8 * packet), 1000);
         }
         assert!(says_adjoint(&mut law));
         for round in 2..10 {
-            law.on_answer(at(round * 100));
+            law.on_message(at(round * 100), Message::Acknowledge);
             assert!(says_adjoint(&mut law));
         }
         // Data that is driven is followed by none.
@@ -77,7 +77,7 @@ mod sender {
         part.on_sent(at(18), 1000);
         assert!(says_adjoint(&mut part));
         let mut none = start(&[("unscheduled", text("0B"))], 9_000);
-        assert_eq!(none.credit(), 0);
+        assert_eq!(none.unscheduled(), 0);
         assert!(says_adjoint(&mut none));
     }
 
@@ -95,7 +95,7 @@ mod sender {
         }
         assert_eq!(times, [1, 3, 7, 15], "ms");
         let now = law.next_timer();
-        law.on_answer(now);
+        law.on_message(now, Message::Acknowledge);
         assert!(says_adjoint(&mut law));
         assert_eq!(law.next_timer(), now + Time::from_ms(1), "as at first");
         // The host hears nothing either, and says so at the same time.
@@ -122,8 +122,8 @@ mod sender {
         assert!(says_adjoint(&mut law));
         law.on_timer(at(1_010));
         assert!(says_adjoint(&mut law));
-        law.on_answer(at(1_015));
-        law.on_answer(at(1_040));
+        law.on_message(at(1_015), Message::Acknowledge);
+        law.on_message(at(1_040), Message::Acknowledge);
         assert!(!says_adjoint(&mut law));
         // A base RTT after the repetition.
         assert_eq!(law.next_timer(), at(1_058));
@@ -162,19 +162,14 @@ impl World {
         Self { receiver, now: at(0), flows: Vec::new(), said: String::new() }
     }
 
-    fn tell(&mut self, what: impl FnOnce(&mut Receiver, &mut dyn FnMut(Control))) -> String {
+    fn tell(&mut self, what: impl FnOnce(&mut Receiver, &mut dyn FnMut(u32, Message))) -> String {
         let mut said = String::new();
-        let mut send = |control| {
+        let mut send = |flow, message| {
             let space = if said.is_empty() { "" } else { " " };
-            match control {
-                Control::Token { flow, wanted: None, lifetime: Time::MAX, priority: None } => {
-                    write!(said, "{space}{flow}+")
-                }
-                Control::Token { flow, wanted: Some(position), lifetime: Time::MAX, priority: None } => {
-                    write!(said, "{space}{flow}!{}", position / MSS)
-                }
-                Control::Answer { flow } => write!(said, "{space}{flow}?"),
-                other => panic!("{other:?} is none of Polo's"),
+            match message {
+                Message::Drive => write!(said, "{space}{flow}+"),
+                Message::Lost { position } => write!(said, "{space}{flow}!{}", position / MSS),
+                Message::Acknowledge => write!(said, "{space}{flow}?"),
             }
             .expect("a String takes everything");
         };
@@ -227,7 +222,7 @@ impl World {
 
     fn adjoint(&mut self, flow: u32) -> String {
         let now = self.now;
-        self.tell(|receiver, send| receiver.on_signal(now, flow, Signal::Adjoint, send))
+        self.tell(|receiver, send| receiver.on_signal(now, flow, Adjoint, send))
     }
 }
 

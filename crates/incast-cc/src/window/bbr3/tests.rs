@@ -311,8 +311,8 @@ fn packets_are_conserved_in_the_first_round_of_recovery_if_wanted() {
 #[test]
 fn marks_count_only_if_they_are_wanted() {
     let ecn = [("ecn", Raw::Flag(true))];
-    assert!(!Bbr3::ecn_capable(&flow(&[]).constants));
-    assert!(Bbr3::ecn_capable(&flow(&ecn).constants));
+    assert!(!Bbr3::transport(&flow(&[]).constants).ecn_capable);
+    assert!(Bbr3::transport(&flow(&ecn).constants).ecn_capable);
     let marked_round = |given: &[(&str, Raw)], marked| {
         let mut law = settled(State::Cruise, given);
         law.signals.round_before = (0, 0);

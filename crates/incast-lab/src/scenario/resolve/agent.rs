@@ -121,7 +121,7 @@ pub fn footnotes(scheme: &Scheme, agent: &AgentParameters, classes: &[ClassConfi
 pub fn uses_thresholds(scheme: &Resolved) -> bool {
     let agent = &scheme.switch.agent;
     let ports_mark = agent.info().is_none_or(|info| !info.marks);
-    let capable = scheme.classes.iter().any(|class| class.law.ecn_capable());
+    let capable = scheme.classes.iter().any(|class| class.law.transport().ecn_capable);
     agent.effects().reads_thresholds || ports_mark && capable
 }
 
@@ -171,8 +171,8 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     }
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
     for class in classes {
-        let (law, heeds) = (class.law.info(), class.law.heeds());
-        let ecn_capable = class.law.ecn_capable();
+        let (law, heeds) = (class.law.info(), class.law.capabilities().cnp);
+        let ecn_capable = class.law.transport().ecn_capable;
         let notified = effects.notifies != CnpContent::Nothing;
         let (hears, sees) = (notified && heeds >= effects.notifies, marks && ecn_capable);
         if notified && !hears {
@@ -182,10 +182,10 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
         } else if !marks && ecn_capable && heeds < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
-        } else if effects.undetermined && class.law.tells_edge_marks() {
+        } else if effects.undetermined && class.law.transport().marks_at_edge {
             let takes = "takes UE for a mark of the port to its receiver";
             warnings.push(format!("{law} {takes}: it does nothing about the UE of {agent}", law = law.name));
-        } else if effects.undetermined && class.law.notification_interval().is_none() {
+        } else if effects.undetermined && class.law.transport().notification_interval.is_none() {
             let learns = "learns of marks from acknowledgements, which carry CE but not UE";
             warnings.push(format!("{} {learns}: it does nothing about the UE of {agent}", law.name));
         }

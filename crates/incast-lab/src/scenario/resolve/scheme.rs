@@ -33,7 +33,6 @@ use incast_cc::{
     law::{Acknowledges, LawInfo, Recovery, SizeClass},
     parameters::Raw,
     registry::{LAWS, LawParameters, Scheduler},
-    scheduler::ReceiverScheduler,
 };
 use incast_sim::{
     Fabric,
@@ -329,7 +328,7 @@ fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
 /// Things that have no effect or look wrong in one scheme.
 pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.ecn_capable());
+    let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.transport().ecn_capable);
     let on = |switch: &Switch| switch.ecn != Ecn::Off;
     let reads_telemetry =
         |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
@@ -395,7 +394,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 "scheme {name}: host.handshake has no effect, as connections of receiver-driven laws are open from the start"
             ));
         }
-        if scheme.classes.iter().all(|class| class.law.notification_interval().is_none()) {
+        if scheme.classes.iter().all(|class| class.law.transport().notification_interval.is_none()) {
             let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
             let given = [
                 ("notification_priority", described.notification_priority.is_some() && !of_switches),
@@ -468,7 +467,7 @@ fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
             warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and ask for what is missing"));
         }
     }
-    for class in scheme.classes.iter().filter(|class| class.law.assigns_priorities()) {
+    for class in scheme.classes.iter().filter(|class| class.law.capabilities().priorities) {
         let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
         let own = refinement.and_then(|(_, refinement)| refinement.priority);
         if own.or(described.priority).is_some() {
@@ -511,11 +510,11 @@ fn receiver_driven(scheme: &Resolved) -> Vec<String> {
         }
         let others =
             classes.iter().filter(|other| other.law.info().name == law && other.scheduler != class.scheduler);
-        let tells_shares = |other: &&ClassConfig| {
+        let tags_acks = |other: &&ClassConfig| {
             let scheduler = other.scheduler.and_then(|index| scheme.host.schedulers.get(usize::from(index)));
-            scheduler.is_some_and(ReceiverScheduler::tells_shares)
+            scheduler.is_some_and(Scheduler::tags_acks)
         };
-        if let Some(other) = others.filter(tells_shares).find(|other| other.name > class.name) {
+        if let Some(other) = others.filter(tags_acks).find(|other| other.name > class.name) {
             warn(format!(
                 "scheme {name}: receivers count the senders of {} and {} apart, as their parameters of {law} differ in what receivers go by",
                 class.name, other.name

@@ -1,7 +1,7 @@
 //! View of acknowledgements.
 
 use super::{Packet, TIME_BITS, TIME_MASK};
-use incast_cc::share::Share;
+use incast_cc::message::AckTag;
 use incast_units::Time;
 
 /// An acknowledgement, positive or negative; a SYN-ACK has only the echo, a report for the underlay position, echo and
@@ -37,10 +37,10 @@ impl AckView<'_> {
     pub fn echo(self, now: Time) -> Time {
         self.0.recent_time(now)
     }
-    /// The flow's share of the receiver, if it carries one.
+    /// Receiver-driven: the tag of the receiver half.
     #[inline]
-    pub fn share(self) -> Option<Share> {
-        Share::from_bits(self.0.upper_bits())
+    pub fn tag(self) -> Option<AckTag> {
+        AckTag::new(self.0.upper_bits())
     }
     /// Packets reported on, and how many of them were marked.
     #[inline]
@@ -82,10 +82,10 @@ impl AckMut<'_> {
     pub fn set_one_way_delay_ns(&mut self, delay: i32) {
         self.0.delay = delay;
     }
-    /// Echoes when the data was sent, and carries the flow's share.
+    /// Echoes when the data was sent, with a tag.
     #[inline]
-    pub fn set_echo(&mut self, sent: Time, share: Option<Share>) {
-        self.0.set_value(sent.ps() & TIME_MASK | u64::from(Share::bits(share)) << TIME_BITS);
+    pub fn set_echo(&mut self, sent: Time, tag: Option<AckTag>) {
+        self.0.set_value(sent.ps() & TIME_MASK | u64::from(tag.map_or(0, AckTag::get)) << TIME_BITS);
     }
     /// The data passed so many links, and arrived some time before this packet leaves. The delay is kept in whole
     /// nanoseconds, and 16.7 ms at most.

@@ -1,8 +1,9 @@
 //! View of control packets: a few numbers, whose meaning the mechanism defines that sends them.
 
 use super::Packet;
+use incast_cc::message::Body;
 
-/// Grants of receivers, pause frames, credit updates and markers.
+/// Messages of receiver halves, pause frames, credit updates and markers.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlView<'p>(pub(super) &'p Packet);
 
@@ -21,10 +22,15 @@ impl ControlView<'_> {
     pub fn pair(self) -> (u32, u32) {
         (self.0.index, self.0.count)
     }
-    /// Two numbers of 8 bits.
+    /// A message of a receiver half.
     #[inline]
-    pub fn codes(self) -> (u8, u8) {
-        (self.0.half as u8, (self.0.half >> 8) as u8)
+    pub fn body(self) -> Body {
+        let Packet { index, count, half, .. } = *self.0;
+        Body {
+            code: half as u8,
+            option: (half >> 8) as u8,
+            values: [u64::from(index) | u64::from(count) << 32, self.0.value()],
+        }
     }
 }
 
@@ -39,9 +45,12 @@ impl ControlMut<'_> {
     pub fn set_pair(&mut self, first: u32, second: u32) {
         (self.0.index, self.0.count) = (first, second);
     }
-    /// See [`ControlView::codes`].
+    /// See [`ControlView::body`].
     #[inline]
-    pub fn set_codes(&mut self, first: u8, second: u8) {
-        self.0.half = u16::from(first) | u16::from(second) << 8;
+    pub fn set_body(&mut self, body: &Body) {
+        let [first, second] = body.values;
+        (self.0.index, self.0.count) = (first as u32, (first >> 32) as u32);
+        self.0.half = u16::from(body.code) | u16::from(body.option) << 8;
+        self.0.set_value(second);
     }
 }

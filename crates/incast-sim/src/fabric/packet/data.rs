@@ -1,7 +1,7 @@
 //! View of data packets.
 
 use super::{LAST, Packet, TIME_BITS};
-use incast_cc::{scheduler::TokenName, word::Word};
+use incast_cc::message::DataTag;
 use incast_units::Time;
 
 /// Data, trimmed data, and messages of a sender without data.
@@ -43,26 +43,15 @@ impl DataView<'_> {
     pub fn sent(self) -> Time {
         Time::from_ps(self.0.value())
     }
-    /// The same of any flow: 48 bits of the time travel if there is the name of a token.
+    /// The same of any flow: 48 bits of the time travel if there is a tag.
     #[inline]
     pub fn sent_before(self, now: Time) -> Time {
-        if self.token().is_some() { self.0.recent_time(now) } else { self.sent() }
+        if self.tag().is_some() { self.0.recent_time(now) } else { self.sent() }
     }
-    /// Receiver-driven: the token that it was sent on, if that was one for a certain packet.
+    /// Receiver-driven: the tag for the receiver half.
     #[inline]
-    pub fn token(self) -> Option<TokenName> {
-        TokenName::from_bits(self.0.upper_bits())
-    }
-    /// Receiver-driven, without tokens: a message of the sender, in the place of a token's name.
-    #[inline]
-    pub fn word(self) -> Option<Word> {
-        Word::from_bits(self.0.upper_bits())
-    }
-    /// It has the name of a token, or a message.
-    #[inline]
-    pub fn has_message(self) -> bool {
-        // Both begin with a bit that is set.
-        self.0.value() >> (u64::BITS - 1) != 0
+    pub fn tag(self) -> Option<DataTag> {
+        DataTag::from_bits(self.0.upper_bits())
     }
 }
 
@@ -80,26 +69,23 @@ impl DataMut<'_> {
     pub fn set_payload(&mut self, bytes: u32) {
         self.0.half = bytes as u16;
     }
-    /// Sets when it was sent. That drops the name of a token.
+    /// Sets when it was sent. That drops the tag.
     #[inline]
     pub fn set_sent(&mut self, time: Time) {
         self.0.set_value(time.ps());
     }
-    /// It was held: sets anew when it was sent, and keeps the name of a token.
+    /// It was held: sets anew when it was sent, and keeps the tag.
     pub fn set_sent_again(&mut self, time: Time) {
-        let token = DataView(self.0).token();
+        let tag = DataView(self.0).tag();
         self.set_sent(time);
-        if let Some(name) = token {
-            self.set_token(name);
+        if let Some(tag) = tag {
+            self.set_tag(tag);
         }
     }
-    /// Sets the name of a token, once there is a time.
-    pub fn set_token(&mut self, name: TokenName) {
-        self.0.set_upper_bits(name.bits());
-    }
-    /// Sets a message, once there is a time.
-    pub fn set_word(&mut self, word: Word) {
-        self.0.set_upper_bits(word.bits());
+    /// Sets the tag, once the time is set.
+    #[inline]
+    pub fn set_tag(&mut self, tag: DataTag) {
+        self.0.set_upper_bits(tag.bits());
     }
 }
 

@@ -1,8 +1,7 @@
 //! Packets: what travels on links.
 //!
-//! A packet is 52 bytes, so that it makes one cache line with its time and place of arrival. Fields that depend on the
-//! kind share their place: they are private, and are read and written through a view of the kind, in which each has one
-//! meaning.
+//! A packet is 52 bytes, so that it makes one cache line with its time and place of arrival. Fields that depend on the kind
+//! share their place: they are private, and are read and written through a view of the kind, in which each has one meaning.
 //!
 //! | field | data | acknowledgement | others |
 //! |---|---|---|---|
@@ -10,7 +9,7 @@
 //! | `index` | position | position of the packet that caused it | position, code, lane, or switch |
 //! | `count` | packets of the flow | cumulative acknowledgement | packets, or a flag |
 //! | `delay` | links passed | one-way delay of the data | one-way delay |
-//! | `value` | send time, with a token or message in the upper 16 bits | the same, echoed, with a share | one number |
+//! | `value` | send time, with a tag in the upper 16 bits | the same, echoed, with its own tag | one number |
 //! | `half` | payload bytes | packets reported on, and marked ones | payload bytes, or a code and a priority |
 
 mod ack;
@@ -200,8 +199,8 @@ impl Packet {
     pub fn is_trimmed(&self) -> bool {
         self.kind == Kind::Trimmed
     }
-    /// What remains when its payload is cut off: a frame of `wire` bytes in the queue for headers. It keeps its marks,
-    /// and gets no more.
+    /// What remains when its payload is cut off: a frame of `wire` bytes in the queue for headers. It keeps its marks, and
+    /// gets no more.
     pub fn trimmed(&self, wire: u16) -> Self {
         let mut header = Self { kind: Kind::Trimmed, half: 0, priority: 0, wire, ..*self };
         header.set_ecn_capable(false);
@@ -241,9 +240,8 @@ impl Packet {
     pub fn mark(&mut self) {
         self.flags |= MARKED;
     }
-    /// UE: it passed a queue of which the switch did not know whether it was congested (TCD). Of classes that tell
-    /// marks apart by their place: the port that leads to the receiver was congested (`tells_edge_marks` in
-    /// `settings.rs`).
+    /// UE: it passed a queue of which the switch did not know whether it was congested (TCD). Of classes that tell marks
+    /// apart by their place: the port that leads to the receiver was congested (`marks_at_edge` in `settings.rs`).
     #[inline]
     pub fn undetermined(&self) -> bool {
         self.flags & UNDETERMINED != 0
@@ -333,7 +331,7 @@ const RESPONSES: u32 = 0x9E37_79B9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use incast_cc::share::Share;
+    use incast_cc::message::{AckTag, Body};
 
     #[test]
     fn a_packet_is_one_cache_line_on_the_way() {
@@ -367,14 +365,22 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_comes_with_a_share() {
+    fn a_control_packet_carries_the_whole_body_of_a_message() {
+        let mut packet = Packet::new(Kind::Credit, 0, 1, 2, 3);
+        let body = Body { code: 200, option: 9, values: [u64::MAX - 7, 1 << 63 | 5] };
+        packet.control_mut().set_body(&body);
+        assert_eq!(packet.control().body(), body);
+    }
+
+    #[test]
+    fn an_echo_comes_with_a_tag() {
         let mut packet = Packet::new(Kind::Ack, 0, 1, 2, 3);
         let long = Time::from_ms(1_000_000);
         for (sent, age) in [(Time::ZERO, 0), (Time::from_us(7), 1), (long, 1 << 40), (long, (1 << 48) - 1)] {
-            for share in [None, Some(Share::of_senders(1)), Some(Share::of_senders(300))] {
-                packet.ack_mut().set_echo(sent, share);
+            for tag in [None, Some(AckTag::MIN), Some(AckTag::MAX)] {
+                packet.ack_mut().set_echo(sent, tag);
                 let ack = packet.ack();
-                assert_eq!((ack.echo(sent + Time::from_ps(age)), ack.share()), (sent, share));
+                assert_eq!((ack.echo(sent + Time::from_ps(age)), ack.tag()), (sent, tag));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! How much of a receiver's link a flow may use.
 
-use std::num::NonZeroU16;
+use crate::message::AckTag;
 
 /// A share of a receiver's link, as 16 bits of a packet carry it.
 ///
@@ -8,7 +8,7 @@ use std::num::NonZeroU16;
 /// share of the link (patent US 11,190,454). Both are one over some number, which is kept as a floating-point number
 /// with 5 bits of exponent and 11 of mantissa: counts are exact up to 4,096, the rest is to 1 in 4,096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share(NonZeroU16);
+pub struct Share(AckTag);
 
 const MANTISSA: u32 = 11;
 /// Bits of the f64 from which counting starts, the number just below 1.
@@ -28,7 +28,7 @@ impl Share {
         // The bits of an f64 are sign, 11 bits of exponent with a bias of 1023, and 52 of mantissa.
         let rounded = (parts.to_bits() + (1 << (51 - MANTISSA))) >> (52 - MANTISSA);
         let bits = rounded.saturating_sub(BELOW_ONE).clamp(1, u64::from(u16::MAX)) as u16;
-        Self(NonZeroU16::new(bits).unwrap_or(NonZeroU16::MIN))
+        Self(AckTag::new(bits).unwrap_or(AckTag::MIN))
     }
 
     /// How many such shares make the link.
@@ -43,16 +43,22 @@ impl Share {
         self.parts().round() as u32
     }
 
-    /// As a packet carries it, which has zero where there is none.
+    /// As an acknowledgement carries it.
     #[inline]
-    pub fn bits(share: Option<Self>) -> u16 {
-        share.map_or(0, |share| share.0.get())
+    pub fn tag(self) -> AckTag {
+        self.0
     }
 
-    /// As a packet carried it.
+    /// What an acknowledgement carries.
+    #[inline]
+    pub fn from_tag(tag: AckTag) -> Self {
+        Self(tag)
+    }
+
+    /// The share of these bits; zero is none.
     #[inline]
     pub fn from_bits(bits: u16) -> Option<Self> {
-        NonZeroU16::new(bits).map(Self)
+        AckTag::new(bits).map(Self)
     }
 }
 
@@ -83,7 +89,7 @@ mod tests {
         #[test]
         fn bits_are_kept(bits in 1..=u16::MAX) {
             let share = Share::from_bits(bits);
-            prop_assert_eq!(Share::bits(share), bits);
+            prop_assert_eq!(share.map(|share| share.tag().get()), Some(bits));
             prop_assert_eq!(share.map(|share| Share::one_in(share.parts())), share);
         }
     }
