@@ -28,12 +28,13 @@ pub struct AgentInfo {
     /// What it changes at senders: defaults of the parameters of laws, for those that have such a parameter.
     pub sender: &'static [(&'static str, &'static str)],
     /// It treats each port by itself: while packets enter and leave one it does not look at others, deflects nothing,
-    /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they happen, if in
-    /// order: before the next packet for that port, before its pause edges, and before the timer.
+    /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they
+    /// happen, if in order: before the next packet for that port, before its pause edges, and before the timer.
     pub by_port: bool,
 }
 
-/// What an agent depends on and what it brings about, with its parameters. A scheme in which that leads to nothing is warned of.
+/// What an agent depends on and what it brings about, with its parameters. A scheme in which that leads to nothing is
+/// warned of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// It goes by the thresholds at which the port would mark.
@@ -169,8 +170,8 @@ pub struct Verdict {
     pub notify: Option<Cnp>,
     /// Send it out of this port instead (only when it enters a queue). The agent of the switch is not asked again.
     pub deflect_to: Option<u16>,
-    /// Keep it here for now, behind those that are held in this place already (only when it enters a queue, and of agents that
-    /// [hold](SwitchAgent::HOLDS)). It takes memory like any packet that waits.
+    /// Keep it here for now, behind those that are held in this place already (only when it enters a queue, and of
+    /// agents that [hold](SwitchAgent::HOLDS)). It takes memory like any packet that waits.
     pub hold: Option<Hold>,
     /// It is a marker that has come to its end: tell the switch that sent it (only when it enters a queue).
     pub answer: bool,
@@ -188,8 +189,8 @@ pub struct Hold {
 /// What an agent that [holds](SwitchAgent::HOLDS) wants done beside the packet of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Send a marker of a flow out of a port: it waits in the queue of the flow's data and takes the way of the flow's data from
-    /// there on, until an agent answers it. Then [`SwitchAgent::on_answer`] is called with its name.
+    /// Send a marker of a flow out of a port: it waits in the queue of the flow's data and takes the way of the flow's
+    /// data from there on, until an agent answers it. Then [`SwitchAgent::on_answer`] is called with its name.
     Mark {
         /// The port.
         port: u16,
@@ -334,8 +335,8 @@ pub trait SwitchAgent: Sized {
         switch: &impl SwitchView,
         verdict: &mut Verdict,
     );
-    /// Of an agent that acts by port: until it is next told of something there, it does not care for packets that enter a queue
-    /// of this port with at most so many bytes, nor for any that leaves. `None` if it wants to hear of all.
+    /// Of an agent that acts by port: until it is next told of something there, it does not care for packets that enter
+    /// a queue of this port with at most so many bytes, nor for any that leaves. `None` if it wants to hear of all.
     fn indifferent_up_to(&self, _port: u16) -> Option<u64> {
         None
     }
@@ -356,7 +357,8 @@ pub trait SwitchAgent: Sized {
     fn on_answer(&mut self, _now: Time, _name: u64) {}
     /// Routes have changed, with links that went down or came up.
     fn on_routes(&mut self, _switch: &impl SwitchView) {}
-    /// The next thing to do, in order. Asked until there is none, after each packet that enters, answer, timer and change of routes.
+    /// The next thing to do, in order. Asked until there is none, after each packet that enters, answer, timer and
+    /// change of routes.
     fn take_order(&mut self) -> Option<Order> {
         None
     }

@@ -26,8 +26,8 @@ pub struct Feedback<'a> {
     pub rtt: Time,
     /// The flow had nothing more to send, so that its window was not what limited it.
     pub app_limited: bool,
-    /// When the acknowledgement arrived, the flow had nothing to send, neither new nor again: nothing but the application
-    /// limits it. Unlike [`Self::app_limited`], waiting for a pace does not count.
+    /// When the acknowledgement arrived, the flow had nothing to send, neither new nor again: nothing but the
+    /// application limits it. Unlike [`Self::app_limited`], waiting for a pace does not count.
     pub nothing_to_send: bool,
     /// Part of `rtt` spent in the two end hosts: from the arrival of the data at the receiver's NIC until the
     /// acknowledgement left it, and from the arrival of that until now.
@@ -43,8 +43,8 @@ pub struct Feedback<'a> {
 }
 
 impl Feedback<'_> {
-    /// Whether the window was what limited the flow, so that it may grow: the application had more to send, and at least
-    /// half of the window was in use (RFC 7661, section 4.3; RFC 9438, section 5.8).
+    /// Whether the window was what limited the flow, so that it may grow: the application had more to send, and at
+    /// least half of the window was in use (RFC 7661, section 4.3; RFC 9438, section 5.8).
     #[inline]
     pub fn window_limited(&self, window: f64) -> bool {
         !self.app_limited && 2.0 * (self.in_flight + self.acked_bytes) as f64 >= window
@@ -81,9 +81,10 @@ pub struct Loss {
 
 /// The content of a congestion notification packet (CNP).
 ///
-/// Sources: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (from the receiver); X. He et al.,
-/// "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024 (from a switch, with a window in
-/// the 32 reserved bits); Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021 (UE).
+/// Sources: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (from the receiver); X.
+/// He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024 (from a
+/// switch, with a window in the 32 reserved bits); Y. Zhang et al., "Congestion Detection in Lossless Networks",
+/// SIGCOMM 2021 (UE).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cnp {
     /// Congestion was experienced (CE).

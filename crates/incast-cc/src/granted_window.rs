@@ -1,8 +1,9 @@
 //! The window that a switch grants: a cap on the bytes in flight of a flow, in addition to its law's window.
 //!
-//! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters" (Mercury), J. Cloud Computing
-//! 2024, algorithm 2: `cwnd = min(cwnd, Win)` for each notification that carries a window; it ends with the rate
-//! recovery of the law. The window before any notification is the law's own (`in_flight = "bdp"` where it has one).
+//! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters" (Mercury), J. Cloud
+//! Computing 2024, algorithm 2: `cwnd = min(cwnd, Win)` for each notification that carries a window; it ends with the
+//! rate recovery of the law. The window before any notification is the law's own (`in_flight = "bdp"` where it has
+//! one).
 
 use crate::Cnp;
 use incast_units::Time;

@@ -38,8 +38,8 @@ pub enum Recovery {
 pub struct Transport {
     /// Data packets are ECN-capable.
     pub ecn_capable: bool,
-    /// Receivers answer marked packets with congestion notifications ([`SenderLaw::on_cnp`]), at most one for each flow in
-    /// this time. `None` for laws that take marks from acknowledgements.
+    /// Receivers answer marked packets with congestion notifications ([`SenderLaw::on_cnp`]), at most one for each flow
+    /// in this time. `None` for laws that take marks from acknowledgements.
     pub notification_interval: Option<Time>,
     /// Ports to hosts mark packets with a codepoint of their own, [`crate::agent::Codepoint::UndeterminedExperienced`],
     /// which receivers ignore: they notify of marks in the fabric alone.
@@ -52,7 +52,8 @@ pub struct Transport {
     pub order: SendOrder,
     /// Switches that can trim cut off a packet's payload rather than drop it.
     pub trimmable: bool,
-    /// No packet is taken as lost because later ones have arrived: receivers request what is missing, or a timeout does.
+    /// No packet is taken as lost because later ones have arrived: receivers request what is missing, or a timeout
+    /// does.
     pub in_any_order: bool,
     /// Receivers remind senders that wait for them: a sender with nothing in flight runs no timer.
     pub reminded: bool,
@@ -87,9 +88,9 @@ impl Transport {
 /// What a law uses. Hosts leave out calls for each packet that would do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LawCapabilities {
-    /// It uses acknowledgements, losses that they show, or what was sent: [`SenderLaw::on_ack`], [`SenderLaw::on_loss`],
-    /// [`SenderLaw::on_sent`]. Otherwise its window and pace change only after timeouts, its own timer, notifications,
-    /// messages of the receiver, and requests to send packets again.
+    /// It uses acknowledgements, losses that they show, or what was sent: [`SenderLaw::on_ack`],
+    /// [`SenderLaw::on_loss`], [`SenderLaw::on_sent`]. Otherwise its window and pace change only after timeouts, its
+    /// own timer, notifications, messages of the receiver, and requests to send packets again.
     pub acknowledgements: bool,
     /// It has a timer: [`SenderLaw::next_timer`].
     pub timer: bool,
@@ -200,7 +201,8 @@ pub trait SenderLaw: Sized {
     fn on_ack(&mut self, _feedback: &Feedback<'_>) {}
     /// Later acknowledgements show that packets were lost.
     fn on_loss(&mut self, _loss: &Loss) {}
-    /// The retransmission timer expired: everything in flight is presumed lost. `next` is the first position never sent.
+    /// The retransmission timer expired: everything in flight is presumed lost. `next` is the first position never
+    /// sent.
     fn on_timeout(&mut self, _now: Time, _next: u64) {}
     /// A congestion notification packet arrived, from the receiver or a switch.
     fn on_cnp(&mut self, _now: Time, _cnp: &Cnp) {}
@@ -278,7 +280,8 @@ pub trait ReceiverDriven: SenderLaw {
     fn unscheduled(&self) -> u64 {
         u64::MAX
     }
-    /// A message of the receiver half arrived. Returns what the transport does; `None` if only the law's own state changed.
+    /// A message of the receiver half arrived. Returns what the transport does; `None` if only the law's own state
+    /// changed.
     fn on_message(&mut self, now: Time, message: MessageOf<Self>) -> Option<Instruction>;
     /// The receiver requested packets again, and other flows of this host go first.
     fn on_deferred_resend(&mut self, _now: Time) {}
@@ -292,8 +295,8 @@ pub trait ReceiverDriven: SenderLaw {
     fn tag(&self) -> Option<DataTag> {
         None
     }
-    /// Priority of data at `position`, which was sent before if `again`. `None` leaves it to the receiver's last message
-    /// that had one, or to the flow's class.
+    /// Priority of data at `position`, which was sent before if `again`. `None` leaves it to the receiver's last
+    /// message that had one, or to the flow's class.
     #[inline]
     fn priority(&self, _position: u64, _again: bool) -> Option<u8> {
         None

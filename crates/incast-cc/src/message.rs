@@ -32,8 +32,8 @@ pub trait Message: Copy {
     fn decode(body: &Body) -> Option<Self>;
 }
 
-/// What the sender half of a flow sends to the receiver half in a packet without payload. The receiver of a flow that is
-/// complete answers it with the acknowledgement of the whole flow.
+/// What the sender half of a flow sends to the receiver half in a packet without payload. The receiver of a flow that
+/// is complete answers it with the acknowledgement of the whole flow.
 pub trait Signal: Copy {
     /// As a packet carries it.
     fn code(self) -> u8;
@@ -77,7 +77,8 @@ pub enum Instruction {
         /// How many packets may have been sent on tokens.
         in_all: u64,
     },
-    /// Of these bytes, those that are in flight are lost. They are sent again before new data. With tokens they need one.
+    /// Of these bytes, those that are in flight are lost. They are sent again before new data. With tokens they need
+    /// one.
     Resend {
         /// First byte.
         position: u64,

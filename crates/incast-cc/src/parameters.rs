@@ -222,7 +222,8 @@ pub enum ParameterError {
     },
 }
 
-/// Declares a parameter struct. Each field: `name: type = "default formula", |path| default, "allowed", |value| check, "source";`.
+/// Declares a parameter struct. Each field: `name: type = "default formula", |path| default, "allowed", |value| check,
+/// "source";`.
 #[macro_export]
 macro_rules! parameters {
     (

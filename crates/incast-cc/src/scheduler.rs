@@ -1,8 +1,8 @@
 //! The receiver half of receiver-driven protocols: what the receiver of many flows decides about them.
 //!
-//! One object serves one host. It gets the start of each flow, each data packet, signals of senders, and the flow's end.
-//! It answers with messages, at once or from its timer. The host sends each in a control packet to the sender of its flow. Flows
-//! have handles, which the host assigns and never uses twice.
+//! One object serves one host. It gets the start of each flow, each data packet, signals of senders, and the flow's
+//! end. It answers with messages, at once or from its timer. The host sends each in a control packet to the sender of
+//! its flow. Flows have handles, which the host assigns and never uses twice.
 //!
 //! What the protocols use:
 //!
@@ -14,11 +14,11 @@
 //! | Polo | its driving packets, loss packets and acknowledgements of adjoint packets | a signal: the adjoint packet |
 //! | Blitz (DASR) | its shares: with each acknowledgement ([`ReceiverScheduler::ack_tag`]), and by message when they change | tags of data packets |
 //!
-//! A scheduler that hands out tokens says so ([`ReceiverScheduler::uses_tokens`]): then packets that are sent again need
-//! one as well.
+//! A scheduler that hands out tokens says so ([`ReceiverScheduler::uses_tokens`]): then packets that are sent again
+//! need one as well.
 //!
-//! The sender half of a protocol, with its parameters, is a [`crate::law::ReceiverDriven`] law in the same file: what is
-//! sent unscheduled, which signals it sends, with which priority data goes. It makes the receiver half.
+//! The sender half of a protocol, with its parameters, is a [`crate::law::ReceiverDriven`] law in the same file: what
+//! is sent unscheduled, which signals it sends, with which priority data goes. It makes the receiver half.
 
 use crate::message::{AckTag, DataTag, Message, Signal};
 use incast_units::Time;
@@ -77,12 +77,13 @@ pub trait ReceiverScheduler {
     /// What senders send to it apart from data; [`std::convert::Infallible`] for nothing.
     type Signal: Signal;
 
-    /// Payload that senders may send unscheduled: of the host that may send least, and of the one that may send most, where
-    /// hosts have links of several rates.
+    /// Payload that senders may send unscheduled: of the host that may send least, and of the one that may send most,
+    /// where hosts have links of several rates.
     fn on_unscheduled(&mut self, _least: u64, _most: u64) {}
     /// The first packet of a flow arrived; [`Self::on_data`] or [`Self::on_signal`] follows for the packet itself.
     fn on_flow(&mut self, _flow: &NewFlow, _send: &mut dyn FnMut(u32, Self::Message)) {}
-    /// A signal of a flow's sender arrived. If it is the first packet of the flow, [`Self::on_flow`] has just been called.
+    /// A signal of a flow's sender arrived. If it is the first packet of the flow, [`Self::on_flow`] has just been
+    /// called.
     fn on_signal(
         &mut self,
         _now: Time,

@@ -45,7 +45,8 @@ pub struct Settings {
     pub arrivals_first: bool,
     /// The fabric's largest base RTT.
     pub base_rtt: Time,
-    /// The least time from one domain to another: what is sent so much before its time is still near enough to be posted.
+    /// The least time from one domain to another: what is sent so much before its time is still near enough to be
+    /// posted.
     pub lookahead: Time,
     /// Before this, a control packet at a NIC waits for the link and for control packets before it, and for nothing
     /// else: nothing pauses the NIC, no link fails, data take no turns with it. The end of the run, or zero.
@@ -126,8 +127,8 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Rate of the receiver's link, and the flow's incast degree; 0 if it is not known. Links have the sender's `rate` unless they
-    /// differ.
+    /// Rate of the receiver's link, and the flow's incast degree; 0 if it is not known. Links have the sender's `rate`
+    /// unless they differ.
     pub fn of(&self, flow: &FlowSpec, rate: Rate) -> (Rate, u32) {
         let receiver = self.rates.get(flow.destination as usize).copied().unwrap_or(rate);
         let degree = self.degrees.get(&(flow.request, flow.destination)).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Coded probes: which packets met no changing queue.
 //!
-//! Two packets leave a gap `s` apart. If they arrive `s` apart, then most likely both found the path empty; a packet that
-//! waited, or that a noisy timestamp misrepresents, changes the gap.
+//! Two packets leave a gap `s` apart. If they arrive `s` apart, then most likely both found the path empty; a packet
+//! that waited, or that a noisy timestamp misrepresents, changes the gap.
 //!
 //! Source: Geng et al., NSDI 2018, section 3 ("coded probes").
 
@@ -9,8 +9,8 @@ use super::{CodedPair, Probe};
 
 /// The packets of the pairs that kept their distance: `|receive gap − send gap| < guard_ps`, all in picoseconds.
 ///
-/// Both packets of an accepted pair are kept, in the order of sending. The rates of the two clocks differ by at most 1e-4, which
-/// changes a gap of 10 us by a nanosecond: the guard is to be larger.
+/// Both packets of an accepted pair are kept, in the order of sending. The rates of the two clocks differ by at most
+/// 1e-4, which changes a gap of 10 us by a nanosecond: the guard is to be larger.
 pub fn accepted(pairs: &[CodedPair], guard_ps: i64) -> impl Iterator<Item = Probe> + '_ {
     pairs.iter().filter(move |pair| keeps_its_gap(pair, guard_ps)).flat_map(|pair| [pair.first, pair.second])
 }

@@ -1,17 +1,17 @@
 //! The line between two clouds of bounds, by a support vector machine.
 //!
-//! Packets from A to B say at most how much B is ahead (too much by their delay), packets from B to A at least: the upper
-//! cloud and the lower one. With equal propagation delays the difference of the clocks runs in the middle between the
-//! clouds' inner edges, and the line that separates them with the widest margin estimates it.
+//! Packets from A to B say at most how much B is ahead (too much by their delay), packets from B to A at least: the
+//! upper cloud and the lower one. With equal propagation delays the difference of the clocks runs in the middle between
+//! the clouds' inner edges, and the line that separates them with the widest margin estimates it.
 //!
 //! **Which machine.** The soft-margin machine in its ν form: the widest margin between the two reduced convex hulls, in
-//! which no point weighs more than `1/m` (K. Bennett, E. Bredensteiner, "Duality and Geometry in SVM Classifiers", ICML 2000;
-//! D. Crisp, C. Burges, "A Geometric Interpretation of ν-SVM Classifiers", NIPS 1999). With `m = 1` it is the
+//! which no point weighs more than `1/m` (K. Bennett, E. Bredensteiner, "Duality and Geometry in SVM Classifiers", ICML
+//! 2000; D. Crisp, C. Burges, "A Geometric Interpretation of ν-SVM Classifiers", NIPS 1999). With `m = 1` it is the
 //! hard-margin machine. Its parameter is a share of the points, which has no unit, where `C` of the other form would
 //! have to be chosen anew for each noise. Clouds that overlap have a negative margin, and are no special case.
 //!
-//! **How it is solved.** Both axes are times and slopes are below 1e-4, so distances to the line are vertical distances up
-//! to a factor of 1 − 5e-9. For a slope b let
+//! **How it is solved.** Both axes are times and slopes are below 1e-4, so distances to the line are vertical distances
+//! up to a factor of 1 − 5e-9. For a slope b let
 //!
 //! ```text
 //! h(b) = mean of the m smallest  (y − b x)  of the upper cloud
@@ -30,8 +30,8 @@ use super::{Line, Point};
 pub struct Envelope {
     /// The line in the middle of the margin.
     pub line: Line,
-    /// Vertical distance between the edges of the clouds, in nanoseconds: the round trip of an empty network. Below zero if
-    /// the clouds overlap.
+    /// Vertical distance between the edges of the clouds, in nanoseconds: the round trip of an empty network. Below
+    /// zero if the clouds overlap.
     pub margin_ns: f64,
 }
 
@@ -40,11 +40,11 @@ const STEEPEST: f64 = 1e-2;
 /// Bisection of a bracket of 2e-2 reaches neighbouring floats far earlier.
 const MOST_STEPS: usize = 200;
 
-/// The line with the widest margin between `upper` and `lower`; in each cloud the mean of its innermost share `soft` (at
-/// least one point) makes the edge.
+/// The line with the widest margin between `upper` and `lower`; in each cloud the mean of its innermost share `soft`
+/// (at least one point) makes the edge.
 ///
-/// `soft` = 0 is the hard margin; it may not exceed 1. `None` if a cloud has fewer than two points, a number is not finite, or
-/// either cloud has all its points at one time, which leaves the slope open.
+/// `soft` = 0 is the hard margin; it may not exceed 1. `None` if a cloud has fewer than two points, a number is not
+/// finite, or either cloud has all its points at one time, which leaves the slope open.
 pub fn envelope(upper: &[Point], lower: &[Point], soft: f64) -> Option<Envelope> {
     let finite = |point: &Point| point.at_ns.is_finite() && point.ahead_ns.is_finite();
     if !soft.is_finite() || !upper.iter().chain(lower).all(finite) {

@@ -1,5 +1,5 @@
-//! Loop correction: around any loop of the probe graph the differences of clocks add up to nothing, those of estimates do
-//! not. What is left over is spread so that all edges change least.
+//! Loop correction: around any loop of the probe graph the differences of clocks add up to nothing, those of estimates
+//! do not. What is left over is spread so that all edges change least.
 //!
 //! Source: Geng et al., NSDI 2018, section 4 ("network effect"): with the loops of the graph as the rows of A, the
 //! estimates Δ of the edges become
@@ -8,10 +8,10 @@
 //! Δ_f = Δ − Aᵀ (A Aᵀ)⁻¹ A Δ
 //! ```
 //!
-//! the projection of Δ onto what is consistent. Those are the differences of potentials, so the same Δ_f comes from the clocks
-//! x that minimise `Σ w (x_b − x_a − Δ)²`, which needs no loops: `L x = Bᵀ W Δ` with the Laplacian L of the graph. It is
-//! positive definite once the first node's clock is the reference, and solved by Cholesky's factors. Weights `w` are all
-//! 1 in the paper.
+//! the projection of Δ onto what is consistent. Those are the differences of potentials, so the same Δ_f comes from the
+//! clocks x that minimise `Σ w (x_b − x_a − Δ)²`, which needs no loops: `L x = Bᵀ W Δ` with the Laplacian L of the
+//! graph. It is positive definite once the first node's clock is the reference, and solved by Cholesky's factors.
+//! Weights `w` are all 1 in the paper.
 
 use super::Line;
 use thiserror::Error;
@@ -148,11 +148,12 @@ impl Graph {
         self.edges.iter().map(leverage).collect()
     }
 
-    /// How much each node's clock is ahead of node 0's, from a line for each edge, by loop correction or along the tree.
+    /// How much each node's clock is ahead of node 0's, from a line for each edge, by loop correction or along the
+    /// tree.
     ///
-    /// Lines of edges have the clock of their own node `a` as axis, and the result that of node 0: an edge is read where its
-    /// `a` stands when node 0 reads x. With offsets of a millisecond and rates of 30 ppm this is 30 ns, and two rounds
-    /// of a fixed point leave nothing of it.
+    /// Lines of edges have the clock of their own node `a` as axis, and the result that of node 0: an edge is read
+    /// where its `a` stands when node 0 reads x. With offsets of a millisecond and rates of 30 ppm this is 30 ns, and
+    /// two rounds of a fixed point leave nothing of it.
     pub fn clocks(&self, lines: &[Line], loop_correction: bool) -> Vec<Line> {
         let solve = |differences: &[f64]| {
             if loop_correction { self.corrected(differences) } else { self.along_tree(differences) }

@@ -1,7 +1,7 @@
 //! Estimators of clock differences from probes between hosts: Huygens, and two-way exchanges as NTP has them.
 //!
-//! Source: Y. Geng, S. Liu, Z. Yin, A. Naik, B. Prabhakar, M. Rosenblum, A. Vahdat, "Exploiting a Natural Network Effect
-//! for Scalable, Fine-grained Clock Synchronization", NSDI 2018; D. Mills et al., RFC 5905 (NTP).
+//! Source: Y. Geng, S. Liu, Z. Yin, A. Naik, B. Prabhakar, M. Rosenblum, A. Vahdat, "Exploiting a Natural Network
+//! Effect for Scalable, Fine-grained Clock Synchronization", NSDI 2018; D. Mills et al., RFC 5905 (NTP).
 //!
 //! - [`coded`]: accepts pairs of probes whose distance is unchanged on arrival.
 //! - [`mod@envelope`]: the line between the lower bounds of one direction and the upper bounds of the other, by a
@@ -47,8 +47,8 @@ pub struct CodedPair {
 pub struct Point {
     /// Reading of A, from the start of the window, in nanoseconds.
     pub at_ns: f64,
-    /// Reading of B minus reading of A, in nanoseconds: too much by the delay if the packet went from A to B, too little by
-    /// the delay if it came from B.
+    /// Reading of B minus reading of A, in nanoseconds: too much by the delay if the packet went from A to B, too
+    /// little by the delay if it came from B.
     pub ahead_ns: f64,
 }
 
@@ -70,7 +70,8 @@ impl Point {
     }
 }
 
-/// How much clock B is ahead of clock A: `offset_ns + rate × x` while A reads `x` nanoseconds from the start of the window.
+/// How much clock B is ahead of clock A: `offset_ns + rate × x` while A reads `x` nanoseconds from the start of the
+/// window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
     /// At the start of the window, in nanoseconds.

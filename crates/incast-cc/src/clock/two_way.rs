@@ -10,7 +10,8 @@
 //! difference of the mean queues; the fastest exchange of many hardly queued.
 //!
 //! Source: RFC 5905, sections 8 (on-wire protocol) and 10 (clock filter: the sample of the smallest delay of eight).
-//! Ours: the rate comes from a line of least squares through a window's exchanges, where NTP has a feedback loop over many.
+//! Ours: the rate comes from a line of least squares through a window's exchanges, where NTP has a feedback loop over
+//! many.
 
 use super::{Line, Point, Probe};
 
@@ -37,8 +38,8 @@ impl Exchange {
     }
 }
 
-/// Joins each packet from A with the next one from B that answers it; both lists in the order of sending. Each packet is
-/// used at most once.
+/// Joins each packet from A with the next one from B that answers it; both lists in the order of sending. Each packet
+/// is used at most once.
 pub fn exchanges(forward: &[Probe], reverse: &[Probe]) -> Vec<Exchange> {
     let mut answers = reverse.iter();
     let mut joined = Vec::with_capacity(forward.len().min(reverse.len()));
@@ -56,8 +57,8 @@ pub fn average(exchanges: &[Exchange], start_ps: i64) -> Option<Line> {
     least_squares(exchanges.iter().map(|exchange| exchange.point(start_ps)))
 }
 
-/// The line of least squares through the fastest exchange of each of `parts` equal parts of the list (NTP's filter has the
-/// fastest of eight). `None` if fewer than two remain.
+/// The line of least squares through the fastest exchange of each of `parts` equal parts of the list (NTP's filter has
+/// the fastest of eight). `None` if fewer than two remain.
 pub fn fastest(exchanges: &[Exchange], parts: usize, start_ps: i64) -> Option<Line> {
     let length = exchanges.len().div_ceil(parts.max(1)).max(1);
     let fastest = exchanges.chunks(length).filter_map(|part| part.iter().min_by_key(|e| e.round_trip_ps()));

@@ -20,8 +20,8 @@
 //! - [`Notification::EcnEcho`] is HPCC's simulator's: no notification packets, marks come back with acknowledgements.
 //! - A notification with UE and without CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless
 //!   Networks", SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
-//! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a timer
-//!   alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
+//! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a
+//!   timer alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
 //!   fired, so that the rate rises during the gap.
 //! - Losses and timeouts do not change the rate: the paper has a lossless fabric.
@@ -125,10 +125,11 @@ crate::parameters! {
         window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
-        /// A notification that comes less than this after the last cut does not cut again; alpha rises all the same, and a window that it
-        /// grants counts. "cnp-interval" is the time in which a receiver would send one.
+        /// A notification that comes less than this after the last cut does not cut again; alpha rises all the same,
+        /// and a window that it grants counts. "cnp-interval" is the time in which a receiver would send one.
         decrease_guard: Guard = "0ns", |_| Guard::Time(Time::ZERO), "any time, or \"cnp-interval\"", |_| true, "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not";
-        /// What ends a window that a switch granted: the first increase of the rate (a step of recovery, by timer or byte counter), or a time without notifications.
+        /// What ends a window that a switch granted: the first increase of the rate (a step of recovery, by timer or
+        /// byte counter), or a time without notifications.
         grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
         grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
@@ -279,8 +280,8 @@ fn cut(rate: f64, alpha: f64) -> f64 {
     rate * (1.0 - alpha / 2.0)
 }
 
-/// What an increase adds to the target: nothing in fast recovery, `R_AI` once one of the two stages is past it, `i R_HAI`
-/// once both are, i counting from 1 (SIGCOMM 2015, section 3.1).
+/// What an increase adds to the target: nothing in fast recovery, `R_AI` once one of the two stages is past it, `i
+/// R_HAI` once both are, i counting from 1 (SIGCOMM 2015, section 3.1).
 fn target_step(constants: &Constants, timer: u64, bytes: u64) -> f64 {
     let last = constants.recovery_stages;
     let (least, most) = (timer.min(bytes), timer.max(bytes));
@@ -306,7 +307,8 @@ fn target_step_mellanox(constants: &Constants, timer: u64) -> f64 {
 const NEAR: f64 = 1000.0;
 
 impl Dcqcn {
-    /// The rate is below that of the line, or a step of recovery is awaited to end a grant: timer and byte counter matter.
+    /// The rate is below that of the line, or a step of recovery is awaited to end a grant: timer and byte counter
+    /// matter.
     #[inline]
     fn is_limited(&self) -> bool {
         self.current < self.constants.line || self.grant.awaits_increase()
@@ -388,8 +390,8 @@ impl Dcqcn {
         self.guarded_until = now.saturating_add(self.constants.decrease_guard);
     }
 
-    /// A notification of UE without CE has come (TCD's hold rule): nothing is cut, and recovery starts anew. Alpha stays, and
-    /// where its timer starts with each notification it does so with this one.
+    /// A notification of UE without CE has come (TCD's hold rule): nothing is cut, and recovery starts anew. Alpha
+    /// stays, and where its timer starts with each notification it does so with this one.
     fn hold(&mut self, now: Time) {
         self.catch_up(now);
         if self.constants.parameters.variant == Variant::Paper {

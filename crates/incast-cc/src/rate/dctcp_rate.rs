@@ -1,7 +1,8 @@
 //! DCTCP with a rate in place of a window, as HPCC's evaluation has it for RDMA.
 //!
-//! Sources: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010: alpha and the cut. Y. Li et al., "HPCC: High Precision
-//! Congestion Control", SIGCOMM 2019, compares with it; the released simulator (alibaba-edu, `rdma-hw.cc`) was read for what it does.
+//! Sources: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010: alpha and the cut. Y. Li et al., "HPCC: High
+//! Precision Congestion Control", SIGCOMM 2019, compares with it; the released simulator (alibaba-edu, `rdma-hw.cc`)
+//! was read for what it does.
 //!
 //! ```text
 //!                 mark: R (1 - alpha / 2), at most once per round trip
@@ -11,8 +12,8 @@
 //!                 what was sent before the cut is acknowledged
 //! ```
 //!
-//! A batch is what one round trip acknowledges; at its end alpha takes in the share of marked packets. Readings and deviations are in
-//! `docs/dctcp-rate.md`. Losses and timeouts change nothing: the fabric is lossless.
+//! A batch is what one round trip acknowledges; at its end alpha takes in the share of marked packets. Readings and
+//! deviations are in `docs/dctcp-rate.md`. Losses and timeouts change nothing: the fabric is lossless.
 
 use super::rate_based::{self, InFlight, Limit, WindowRule};
 use crate::{
@@ -59,7 +60,8 @@ crate::parameters! {
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
         /// A new rate changes the gap to the next packet that is under way, too.
         update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
-        /// What ends a window that a switch granted: the first increase of the rate (at the end of a batch without a cut), or a time without notifications.
+        /// What ends a window that a switch granted: the first increase of the rate (at the end of a batch without a
+        /// cut), or a time without notifications.
         grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
         grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";

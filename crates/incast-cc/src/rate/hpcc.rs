@@ -13,10 +13,10 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/hpcc.md`):
-//! - [`Form::Rate`] is the released simulator's: the same law with a rate as its state, clamped between a least rate and
-//!   the NIC's, and a window in proportion to it. [`Form::Window`] is the paper's.
-//! - [`Telemetry::Hpcc`] reads telemetry as the 64-bit records of the paper have it: times of 24 bits, bytes and queues in units of
-//!   128 B and 80 B.
+//! - [`Form::Rate`] is the released simulator's: the same law with a rate as its state, clamped between a least rate
+//!   and the NIC's, and a window in proportion to it. [`Form::Window`] is the paper's.
+//! - [`Telemetry::Hpcc`] reads telemetry as the 64-bit records of the paper have it: times of 24 bits, bytes and queues
+//!   in units of 128 B and 80 B.
 //! - A path with another number of hops, or with other rates, starts telemetry anew, in place of the paper's path ID.
 //! - Losses and timeouts change nothing: the paper has a lossless fabric.
 
@@ -81,7 +81,8 @@ crate::parameters! {
         int_multiplier: u64 = "rate / 25Gbps, at least 1", |path| (path.rate.bps() / 25_000_000_000).max(1), "1 to 1000", |m| (1..=1000).contains(m), "the released scripts (INT_MULTI)";
         /// Which packets the window lets go.
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is the released simulator";
-        /// What ends a window that a switch granted: the first increase of the reference window (an update that does not lower it), or a time without notifications.
+        /// What ends a window that a switch granted: the first increase of the reference window (an update that does
+        /// not lower it), or a time without notifications.
         grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
         grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
@@ -137,8 +138,8 @@ pub struct Hpcc {
     constants: Arc<Constants>,
 }
 
-/// `u = txRate / B + min(q, q') / (B T)` of one hop, and `tau` in picoseconds (SIGCOMM 2019, algorithm 1). `None` if both records
-/// are of one time.
+/// `u = txRate / B + min(q, q') / (B T)` of one hop, and `tau` in picoseconds (SIGCOMM 2019, algorithm 1). `None` if
+/// both records are of one time.
 fn utilisation(constants: &Constants, now: &HopTelemetry, before: &HopTelemetry) -> Option<(f64, f64)> {
     let (tau, bytes, queue) = match constants.parameters.int {
         Telemetry::Exact => (
@@ -448,8 +449,8 @@ mod tests {
             Self { hop, acked: 0 }
         }
 
-        /// An acknowledgement of 1,000 B, `span` after the last one, while the port is used to `share` and holds `queue`
-        /// bytes; `next` is what has been sent.
+        /// An acknowledgement of 1,000 B, `span` after the last one, while the port is used to `share` and holds
+        /// `queue` bytes; `next` is what has been sent.
         fn ack(&mut self, law: &mut Hpcc, span: Time, share: f64, queue: u32, next: u64) {
             self.hop.time += span;
             self.hop.sent_bytes += (span.as_secs_f64() * 100.0 * GBPS * share / 8.0).round() as u64;
@@ -569,7 +570,8 @@ mod tests {
             law.on_ack(&Feedback { acked, next: 1_000_000, telemetry, ..Feedback::default() });
         };
         ack(&mut law, 1000, &[hop(0, 0, 0, 400_000), hop(0, 0, 20_000, 100_000)]);
-        // 2.6 us are a fifth of T. 400 Gbit/s: 26,000 B are 0.2. 100 Gbit/s: 16,250 B are 0.5, and 13,000 B in the queue 0.08.
+        // 2.6 us are a fifth of T. 400 Gbit/s: 26,000 B are 0.2. 100 Gbit/s: 16,250 B are 0.5, and 13,000 B in the
+        // queue 0.08.
         let second = [hop(5, 26_000, 0, 400_000), hop(3, 18_750, 13_000, 100_000)];
         ack(&mut law, 2000, &second);
         let newest = 18_750.0 * 8.0 / 3e-6 / 100e9 + 13_000.0 / 162_500.0;
@@ -642,7 +644,8 @@ mod tests {
         assert_eq!(lineage.window(), 1_625 + 999);
     }
 
-    /// Many windows of W_AI fill the link above eta, and the queue then holds what is too much: SIGCOMM 2019, section 3.3.
+    /// Many windows of W_AI fill the link above eta, and the queue then holds what is too much: SIGCOMM 2019, section
+    /// 3.3.
     #[test]
     fn the_fixed_point_is_above_the_target_by_the_additive_increase() {
         // In a steady state W = W eta / U + W_AI, so U = eta W / (W - W_AI).

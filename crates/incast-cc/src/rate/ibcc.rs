@@ -1,10 +1,10 @@
-//! InfiniBand congestion control (CC), the source's half: a table of injection rate delays, and an index that notifications raise and
-//! a timer lowers.
+//! InfiniBand congestion control (CC), the source's half: a table of injection rate delays, and an index that
+//! notifications raise and a timer lowers.
 //!
 //! Source: InfiniBand Architecture Specification volume 1, annex A10, as the hfi1 driver of Linux (`process_becn`,
 //! `set_link_ipg`) and the manuals of OpenSM and Mellanox's CC manager have it; the text of the annex was not available. Values:
-//! E. G. Gran et al., "First Experiences with Congestion Control in InfiniBand Hardware", IPDPS 2010. The switches' half is
-//! `switch/ibcc.rs`.
+//! E. G. Gran et al., "First Experiences with Congestion Control in InfiniBand Hardware", IPDPS 2010. The switches'
+//! half is `switch/ibcc.rs`.
 //!
 //! ```text
 //!                  BECN: CCTI + CCTI_Increase, at most CCTI_Limit; the timer starts if it stood still
@@ -16,7 +16,8 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/infiniband.md`):
-//! - The index is one of a flow (a queue pair). That of a service level, which all flows of a host would share, is left out.
+//! - The index is one of a flow (a queue pair). That of a service level, which all flows of a host would share, is left
+//!   out.
 //! - A delay is in times of the packet before it. hfi1 takes the time of the largest packet for all.
 //! - A delay that has begun does not change: the table is looked up as a packet is sent.
 //! - The timer is caught up with when something happens to the flow, and never fired.

@@ -75,7 +75,8 @@ impl Limit {
     }
 }
 
-/// What HPCC's simulator takes for the window at line rate: bytes with headers, though it counts those in flight without.
+/// What HPCC's simulator takes for the window at line rate: bytes with headers, though it counts those in flight
+/// without.
 pub fn lineage_window(path: &Path) -> Vec<(&'static str, Raw)> {
     let window = path.rate.bytes_in(path.base_rtt).max(Bytes::new(1));
     vec![("window", window.write()), ("window_rule", WindowRule::Below.write())]

@@ -12,9 +12,10 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/timely.md`):
-//! - The paper updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means rarely: a
-//!   rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`, and once
-//!   per RTT, by time or, as HPCC's simulator, by positions. The patched form, whose decreases are small, always has segments. Packets are paced one by one, not in bursts of a segment.
+//! - The paper updates once per segment (CoNEXT 2016: and at most once per `min_rtt`), which at low rates means rarely:
+//!   a rate grows by a factor of e in segment / delta, whatever it is. [`Update`] has that, for the profile `paper`,
+//!   and once per RTT, by time or, as HPCC's simulator, by positions. The patched form, whose decreases are small,
+//!   always has segments. Packets are paced one by one, not in bursts of a segment.
 //! - The RTT is that of the packet which causes the update; there is no segment's serialisation to be subtracted.
 //! - Which increases count towards hyperactive increase is [`Streak`].
 //! - Losses and timeouts do not change the rate: the papers have a lossless fabric.
@@ -61,7 +62,8 @@ crate::choice! {
     pub enum Streak {
         /// Updates in a row with a gradient that is not positive (SIGCOMM 2015).
         Gradient = "gradient",
-        /// All increases in a row, those below the low threshold included, which then are hyperactive too (HPCC's simulator).
+        /// All increases in a row, those below the low threshold included, which then are hyperactive too (HPCC's
+        /// simulator).
         Increases = "increases",
     }
 }
@@ -109,7 +111,8 @@ crate::parameters! {
         window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
         /// A new rate changes the gap to the next packet that is under way, too.
         update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
-        /// What ends a window that a switch granted: the first increase of the rate (an update that raises it or would if it were not the line's), or a time without notifications.
+        /// What ends a window that a switch granted: the first increase of the rate (an update that raises it or would
+        /// if it were not the line's), or a time without notifications.
         grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
         /// That time.
         grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";

@@ -57,7 +57,8 @@ impl Arrived {
         None
     }
 
-    /// The first range of missing packets at or after `from` and below `end`: its first packet and the one after its last.
+    /// The first range of missing packets at or after `from` and below `end`: its first packet and the one after its
+    /// last.
     pub fn next_gap(&self, from: u64, end: u64) -> Option<(u64, u64)> {
         let first = self.next_missing(from);
         (first < end).then(|| (first, self.next_arrived(first).map_or(end, |arrived| arrived.min(end))))

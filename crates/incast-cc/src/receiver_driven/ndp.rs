@@ -1,15 +1,18 @@
-//! NDP: trimmed packets tell the receiver what the network could not carry, and it pulls everything after the first window.
+//! NDP: trimmed packets tell the receiver what the network could not carry, and it pulls everything after the first
+//! window.
 //!
 //! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
-//! SIGCOMM 2017. The switches' half is packet trimming; ways are the hosts' business, a random permutation of all of them.
+//! SIGCOMM 2017. The switches' half is packet trimming; ways are the hosts' business, a random permutation of all of
+//! them.
 //!
 //! - The sender sends its first window blindly; after that, a packet for each PULL, first what was trimmed. Each packet
-//!   that arrives whole is acknowledged, each header without its payload is answered with a NACK (sections 3.2 and 3.3).
-//! - The receiver owes its senders a PULL for each packet that arrives, whole or trimmed. It sends them at the pace of its
-//!   link, to senders in turn (section 3.3). PULLs count from the start of the flow, so that one that is lost is made up
-//!   for by the next. When a flow is complete, what is owed to it is forgotten.
-//! - The paper says nothing of the last PULL of a flow being lost. Here the receiver says it again when nothing has come
-//!   of it for a timeout; that is idempotent.
+//!   that arrives whole is acknowledged, each header without its payload is answered with a NACK (sections 3.2 and
+//!   3.3).
+//! - The receiver owes its senders a PULL for each packet that arrives, whole or trimmed. It sends them at the pace of
+//!   its link, to senders in turn (section 3.3). PULLs count from the start of the flow, so that one that is lost is
+//!   made up for by the next. When a flow is complete, what is owed to it is forgotten.
+//! - The paper says nothing of the last PULL of a flow being lost. Here the receiver says it again when nothing has
+//!   come of it for a timeout; that is idempotent.
 
 use super::Profile;
 use crate::message::{self, Body, Instruction};
@@ -184,7 +187,8 @@ pub struct Receiver {
     pull_timeout: Time,
     /// By handle.
     flows: Vec<Pulls>,
-    /// Flows to which PULLs are owed, or one is to be repeated, the next one first; those that have ended are passed over.
+    /// Flows to which PULLs are owed, or one is to be repeated, the next one first; those that have ended are passed
+    /// over.
     turns: VecDeque<u32>,
     /// No PULL is sent earlier.
     next_pull: Time,

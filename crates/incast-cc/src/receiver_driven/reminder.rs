@@ -2,9 +2,9 @@
 
 use incast_units::Time;
 
-/// Until anything was heard of the receiver it may not know of the flow, and each timeout says so. Once it knows, it is the receiver's
-/// business what comes when; only its acknowledgement may have been lost, when all has been sent. What else is heard
-/// does not shorten the doubling waits between such reminders.
+/// Until anything was heard of the receiver it may not know of the flow, and each timeout says so. Once it knows, it is
+/// the receiver's business what comes when; only its acknowledgement may have been lost, when all has been sent. What
+/// else is heard does not shorten the doubling waits between such reminders.
 #[derive(Clone, Debug)]
 pub struct Reminder {
     heard: bool,
@@ -30,8 +30,8 @@ impl Reminder {
         self.heard = true;
     }
 
-    /// Nothing was heard for a timeout: whether a reminder goes. `all_sent` says that nothing is left to be sent for the first
-    /// time.
+    /// Nothing was heard for a timeout: whether a reminder goes. `all_sent` says that nothing is left to be sent for
+    /// the first time.
     pub fn on_timeout(&mut self, now: Time, all_sent: bool) -> bool {
         if !self.heard {
             return true;

@@ -1,4 +1,5 @@
-//! Where the state of each flow of a receiver is: flows have handles, which may be any numbers, and places, which are used again.
+//! Where the state of each flow of a receiver is: flows have handles, which may be any numbers, and places, which are
+//! used again.
 
 use std::ops::{Index, IndexMut};
 

@@ -1,5 +1,5 @@
-//! Every in-switch algorithm: an enum, not a trait object, so that its state is in the switch's own memory and calls are
-//! direct.
+//! Every in-switch algorithm: an enum, not a trait object, so that its state is in the switch's own memory and calls
+//! are direct.
 
 #[cfg(any(test, feature = "testing"))]
 use crate::testing::exerciser::Exerciser;
@@ -12,7 +12,8 @@ use crate::{
 };
 use incast_units::Time;
 
-/// Makes [`Agent`] (state) and [`AgentParameters`] (resolved parameters) of the list. `testing` is an agent that no scenario can name.
+/// Makes [`Agent`] (state) and [`AgentParameters`] (resolved parameters) of the list. `testing` is an agent that no
+/// scenario can name.
 macro_rules! agents {
     (
         window $window:tt rate $rate:tt receiver_driven $driven:tt

@@ -1,7 +1,7 @@
 //! Queued bytes of a port by flow, for agents that divide a port's rate among flows.
 //!
-//! A switch has registers, indexed by port and a hash of the flow (X. He et al., J. Cloud Computing 2024: Mercury); the exact table is
-//! open addressing with linear probing. Clearing it takes constant time.
+//! A switch has registers, indexed by port and a hash of the flow (X. He et al., J. Cloud Computing 2024: Mercury); the
+//! exact table is open addressing with linear probing. Clearing it takes constant time.
 
 use crate::agent::FlowAddress;
 use incast_units::Time;

@@ -1,8 +1,8 @@
 //! InfiniBand congestion control (CC), the switches' half: packets that leave a congested port get FECN.
 //!
-//! Source: InfiniBand Architecture Specification volume 1, annex A10, as the manuals of OpenSM and Mellanox's CC manager and the
-//! headers of OpenSM have it; the text of the annex was not available. Values: E. G. Gran et al., "First Experiences with Congestion
-//! Control in InfiniBand Hardware", IPDPS 2010. The sources' half is `rate/ibcc.rs`.
+//! Source: InfiniBand Architecture Specification volume 1, annex A10, as the manuals of OpenSM and Mellanox's CC
+//! manager and the headers of OpenSM have it; the text of the annex was not available. Values: E. G. Gran et al.,
+//! "First Experiences with Congestion Control in InfiniBand Hardware", IPDPS 2010. The sources' half is `rate/ibcc.rs`.
 //!
 //! ```text
 //!   a packet leaves a port and virtual lane (VL):
@@ -17,11 +17,11 @@
 //! Readings and deviations (all in `docs/infiniband.md`):
 //! - Threshold is a weight, from 1 (a full port) to 15 (nearly empty), uniformly decreasing. The specification
 //!   leaves "full" to the vendor. Here it is [`Parameters::reference`], in proportion to the port's rate.
-//! - Root or victim is decided as the packet leaves, by whether the next one that waits has credits; [`HasCredits`] has another
-//!   reading.
+//! - Root or victim is decided as the packet leaves, by whether the next one that waits has credits; [`HasCredits`] has
+//!   another reading.
 //! - Marking_Rate is a mean: a random draw for each eligible packet, or a count ([`Marks`]).
-//! - One setting holds for all ports, so Victim_Mask is one bit. Credit starvation (CS_Threshold, CS_ReturnDelay, Credit_Mask)
-//!   is left out.
+//! - One setting holds for all ports, so Victim_Mask is one bit. Credit starvation (CS_Threshold, CS_ReturnDelay,
+//!   Credit_Mask) is left out.
 
 use crate::agent::{
     AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
@@ -62,7 +62,8 @@ crate::parameters! {
     pub struct Parameters {
         /// Threshold: weight from 1, a full port, to 15, hardly anything in it; 0 marks nothing.
         threshold: u64 = "15", |_| 15, "0 to 15", |w| *w <= 15, "Gran, IPDPS 2010; Mellanox CC manager";
-        /// What a full port is, at the hosts' rate; of a port of another rate in proportion. The threshold is (16 - weight) / 16 of it.
+        /// What a full port is, at the hosts' rate; of a port of another rate in proportion. The threshold is (16 -
+        /// weight) / 16 of it.
         reference: Bytes = "rate x base RTT", |path| path.rate.bytes_in(path.base_rtt).max(Bytes::new(1)), "at least 1B", |b| b.get() > 0, "ours: the annex leaves it to the switch";
         /// Marking_Rate: mean number of eligible packets between two that are marked.
         marking_rate: u64 = "0", |_| 0, "0 to 65535", |n| *n <= 65_535, "Gran, IPDPS 2010; Mellanox CC manager has 10";

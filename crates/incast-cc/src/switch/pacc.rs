@@ -1,13 +1,13 @@
 //! PACC (reconstructed): the switch sends congestion notifications, at the rate that a PI controller on its queue
 //! sets.
 //!
-//! Source: X. Zhong et al., "PACC: Proactive and Accurate Congestion Feedback for RDMA Congestion Control", INFOCOM 2022, and
-//! "PACC: A Proactive CNP Generation Scheme for Datacenter Networks", ToN 32(3), 2024. **Their bodies were not
-//! available.** Its three parts are known (a PI controller on the queue, discrimination of flows by a threshold,
+//! Source: X. Zhong et al., "PACC: Proactive and Accurate Congestion Feedback for RDMA Congestion Control", INFOCOM
+//! 2022, and "PACC: A Proactive CNP Generation Scheme for Datacenter Networks", ToN 32(3), 2024. **Their bodies were
+//! not available.** Its three parts are known (a PI controller on the queue, discrimination of flows by a threshold,
 //! allocation by weight), that the reaction point is DCQCN's, unchanged, and that the flow table is updated and
-//! notifications are sent every 80 us by default (X. He et al., "Accurate and fast congestion feedback in
-//! MEC-enabled RDMA datacenters", J. Cloud Computing 2024). All else is ours, and each choice is a parameter;
-//! `docs/pacc.md` has the equations and how the gains were found.
+//! notifications are sent every 80 us by default (X. He et al., "Accurate and fast congestion feedback in MEC-enabled
+//! RDMA datacenters", J. Cloud Computing 2024). All else is ours, and each choice is a parameter; `docs/pacc.md` has
+//! the equations and how the gains were found.
 //!
 //! ```text
 //!   packet enters: count of its flow + 1

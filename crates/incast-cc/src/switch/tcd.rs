@@ -1,8 +1,8 @@
 //! TCD, ternary congestion detection: the state of a queue is undetermined for a time after a pause of its port.
 //!
-//! Source: Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021, and the state machine of its simulator
-//! (Yi-ran/DCQCN-TCD, `qbb-net-device.cc`, where it is called rootecn), which is followed exactly. Senders hold
-//! their rates on packets with UE and without CE: see `rate/dcqcn.rs`.
+//! Source: Y. Zhang et al., "Congestion Detection in Lossless Networks", SIGCOMM 2021, and the state machine of its
+//! simulator (Yi-ran/DCQCN-TCD, `qbb-net-device.cc`, where it is called rootecn), which is followed exactly. Senders
+//! hold their rates on packets with UE and without CE: see `rate/dcqcn.rs`.
 //!
 //! ```text
 //!                 a packet leaves within `interval` of a resume: UE
@@ -263,7 +263,8 @@ mod tests {
                 }
             }
         }
-        // Later: state, bytes left behind, RED's lot; the next state, the mark. Checks began at 1,098 us with 40,000 bytes.
+        // Later: state, bytes left behind, RED's lot; the next state, the mark. Checks began at 1,098 us with 40,000
+        // bytes.
         let early = [
             (Undetermined, 50_000, false, Congestion, Nothing),
             (Undetermined, 50_000, true, Congestion, Ce),

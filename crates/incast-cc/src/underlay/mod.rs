@@ -1,7 +1,7 @@
 //! Underlays: stages between a flow and its NIC that may hold packets, under any law.
 //!
-//! The stage keeps packets in the order in which they were handed over; what is decided here is when the first of them may
-//! go. One decision may be shared by all flows to a destination ([`Scope`]).
+//! The stage keeps packets in the order in which they were handed over; what is decided here is when the first of them
+//! may go. One decision may be shared by all flows to a destination ([`Scope`]).
 
 modules!(underlay);
 
@@ -92,7 +92,7 @@ pub trait UnderlayStage: Sized {
     fn release(&mut self, now: Time, head: &Head) -> Time;
     /// The first packet went to the NIC.
     fn on_release(&mut self, _now: Time, _head: &Head) {}
-    /// The packet that went at `sent` took so long one way: picoseconds as the two hosts' clocks show it, below zero if they
-    /// disagree.
+    /// The packet that went at `sent` took so long one way: picoseconds as the two hosts' clocks show it, below zero if
+    /// they disagree.
     fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64);
 }

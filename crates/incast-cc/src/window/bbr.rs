@@ -1,7 +1,7 @@
 //! BBR, version 1: a model of the path (bandwidth and propagation time) in place of a window that answers to loss.
 //!
-//! Sources: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; the state machine is that of
-//! draft-cardwell-iccrg-bbr-congestion-control-00, whose sections are named below. The delivery rate is that of
+//! Sources: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; the state machine is
+//! that of draft-cardwell-iccrg-bbr-congestion-control-00, whose sections are named below. The delivery rate is that of
 //! `delivery_rate.rs`.
 //!
 //! ```text
@@ -14,11 +14,11 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/bbr.md`):
-//! - A flow starts with a window of one BDP like all schemes here, and with the pace at which that takes a base RTT; the draft has
-//!   1 ms in place of an RTT that is not known yet. `initial_rtt` has that.
+//! - A flow starts with a window of one BDP like all schemes here, and with the pace at which that takes a base RTT;
+//!   the draft has 1 ms in place of an RTT that is not known yet. `initial_rtt` has that.
 //! - Hosts send single packets, so that a quantum is one packet; `send_quantum` = 64KB has the draft's.
-//! - The 1% by which Linux and later drafts pace below the model is `pacing_margin`, the compensation of Linux for aggregated
-//!   acknowledgements `ack_aggregation`: neither is in the sources, and both are off.
+//! - The 1% by which Linux and later drafts pace below the model is `pacing_margin`, the compensation of Linux for
+//!   aggregated acknowledgements `ack_aggregation`: neither is in the sources, and both are off.
 //! - Linux's long-term bandwidth of policed paths is left out: no draft has it.
 //! - Losses that an acknowledgement shows are reported after it: a phase that ends with a loss ends one
 //!   acknowledgement later.
@@ -68,7 +68,8 @@ crate::parameters! {
         probe_rtt_duration: Time = "200ms", |_| Time::from_ms(200), "any time", |_| true, "draft-00, section 4.3.5";
         /// BBRMinPipeCwnd: least window in bytes, and that of ProbeRTT.
         min_window: Bytes = "4 MSS", |path| Bytes::new(4 * u64::from(path.mss)), "at least 1B", |w| w.get() > 0, "draft-00, section 4.2.3.1";
-        /// Largest quantum of sending, of which the window has three for the hosts' sake; otherwise that of the draft by pace.
+        /// Largest quantum of sending, of which the window has three for the hosts' sake; otherwise that of the draft
+        /// by pace.
         send_quantum: Bytes = "MSS", |path| Bytes::new(path.mss.into()), "at least 1B", |q| q.get() > 0, "ours: hosts send single packets; draft-00, section 4.2.2: 64KB";
         /// Part by which the pace stays below gain times bandwidth.
         pacing_margin: f64 = "0", |_| 0.0, "in [0, 1)", |m| *m >= 0.0 && *m < 1.0, "draft-00, section 4.2.1; Linux and later drafts have 0.01";
@@ -183,7 +184,8 @@ fn send_quantum(pace: f64, mss: u64, largest: u64) -> u64 {
     quantum.min(largest)
 }
 
-/// A draw in [0, below), and the next state of a linear congruential generator (D. Knuth's multiplier, PCG's permutation).
+/// A draw in [0, below), and the next state of a linear congruential generator (D. Knuth's multiplier, PCG's
+/// permutation).
 pub(super) fn draw(state: &mut u32, below: u32) -> u32 {
     *state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
     let word = ((*state >> ((*state >> 28) + 4)) ^ *state).wrapping_mul(277_803_737);
@@ -470,7 +472,8 @@ impl SenderLaw for Bbr {
         law.set_window(feedback.acked_bytes);
     }
 
-    /// Recovery (section 4.2.3.4): what was lost leaves the window, and in the first round no more is sent than arrives.
+    /// Recovery (section 4.2.3.4): what was lost leaves the window, and in the first round no more is sent than
+    /// arrives.
     fn on_loss(&mut self, loss: &Loss) {
         let law = &mut *self.0;
         law.delivery.on_loss(loss);

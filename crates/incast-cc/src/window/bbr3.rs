@@ -1,9 +1,10 @@
-//! BBR, version 3: the model of version 1, bounded by what losses (and, if wanted, marks) say of how much may be in flight.
+//! BBR, version 3: the model of version 1, bounded by what losses (and, if wanted, marks) say of how much may be in
+//! flight.
 //!
-//! Sources: N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, whose names are kept: earlier drafts
-//! say `inflight_hi` for the long-term and `inflight_lo`, `bw_lo` for the short-term bounds. The answer to ECN is that of Google's
-//! Linux branch `v3` (`tcp_bbr.c`), read for its behaviour; the draft has none. The delivery rate is that of
-//! `delivery_rate.rs`.
+//! Sources: N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, whose names are kept:
+//! earlier drafts say `inflight_hi` for the long-term and `inflight_lo`, `bw_lo` for the short-term bounds. The answer
+//! to ECN is that of Google's Linux branch `v3` (`tcp_bbr.c`), read for its behaviour; the draft has none. The delivery
+//! rate is that of `delivery_rate.rs`.
 //!
 //! ```text
 //!   Startup ── no growth for 3 rounds, or 6 losses and 2% in a round ──▶ Drain ── in flight <= BDP ──▶ ProbeBW ◀─┐
@@ -72,7 +73,8 @@ crate::parameters! {
         startup_losses: u64 = "6", |_| 6, "in [1, 1000]", |n| (1..=1000).contains(n), "draft-05, section 5.3.1.3";
         /// BBR.LossThresh: part of what is in flight that may be lost.
         loss_threshold: f64 = "0.02", |_| 0.02, "in (0, 1)", |t| *t > 0.0 && *t < 1.0, "draft-05, section 2.6";
-        /// BBR.Beta: what a round with losses leaves of the short-term bounds, and the least that too many leave of the target.
+        /// BBR.Beta: what a round with losses leaves of the short-term bounds, and the least that too many leave of the
+        /// target.
         beta: f64 = "0.7", |_| 0.7, "in (0, 1)", |b| *b > 0.0 && *b < 1.0, "draft-05, section 2.6";
         /// BBR.Headroom: part of `inflight_longterm` that is left to others.
         headroom: f64 = "0.15", |_| 0.15, "in [0, 1)", |h| *h >= 0.0 && *h < 1.0, "draft-05, section 2.6";
@@ -100,7 +102,8 @@ crate::parameters! {
         ack_aggregation: bool = "true", |_| true, "true or false", |_| true, "draft-05, section 5.5.9";
         /// In the first round of recovery, send as much as arrives.
         packet_conservation: bool = "true", |_| true, "true or false", |_| true, "draft-cardwell-iccrg-bbr-congestion-control-02, section 4.6.4.4";
-        /// Data is ECN-capable, and marks count. For marks at a low threshold (DCTCP's, L4S), not for those of RFC 3168.
+        /// Data is ECN-capable, and marks count. For marks at a low threshold (DCTCP's, L4S), not for those of RFC
+        /// 3168.
         ecn: bool = "false", |_| false, "true or false", |_| true, "ours: the draft has no ECN";
         /// Weight of a round in the part of marked packets, alpha.
         ecn_gain: f64 = "1/16", |_| 1.0 / 16.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "Linux v3 (bbr_ecn_alpha_gain)";

@@ -36,7 +36,8 @@ crate::parameters! {
         initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
         /// alpha of a new flow; 1 makes the first mark halve the window.
         initial_alpha: f64 = "1", |_| 1.0, "in [0, 1]", |a| *a >= 0.0 && *a <= 1.0, "RFC 8257";
-        /// Windows and what marks take of them are whole packets, both rounded down: so a small window loses nothing to few marks. Otherwise bytes.
+        /// Windows and what marks take of them are whole packets, both rounded down: so a small window loses nothing to
+        /// few marks. Otherwise bytes.
         whole_packets: bool = "false", |_| false, "true or false", |_| true, "Linux tcp_dctcp has true; RFC 8257 counts bytes";
         /// What marks and losses leave at least. Below one MSS the host paces single packets.
         min_window: Bytes = "2 MSS", |path| Bytes::new(2 * u64::from(path.mss)), "at least 1B", |w| w.get() > 0, "RFC 5681, equation 4; Linux tcp_dctcp does the same for marks";
@@ -191,7 +192,8 @@ impl SenderLaw for Dctcp {
         self.acked = self.acked.max(feedback.acked);
         self.observe(feedback);
         if feedback.marked > 0 {
-            // Once per window. An acknowledgement with a mark does not grow the window either (RFC 3168, section 6.1.2).
+            // Once per window. An acknowledgement with a mark does not grow the window either (RFC 3168, section
+            // 6.1.2).
             if feedback.acked > self.reduction_end {
                 self.before = self.window;
                 let left = if self.whole_packets {

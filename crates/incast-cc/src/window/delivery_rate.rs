@@ -9,11 +9,11 @@
 //!   rate = what was delivered since P was sent / the longer of the two
 //! ```
 //!
-//! A law sees no packets. It notes when it sent what, and an acknowledgement is that of the last packet sent at or before
-//! `now - rtt`. Where an underlay stamps packets later than they were handed to it, this may be a packet that was sent later
-//! than the one acknowledged: its sample is one of another, shorter stretch, and dropped if it is shorter than the least RTT. What
-//! was sent before a packet that has been acknowledged is forgotten, so that packets which were overtaken give no sample when they
-//! arrive; what they delivered is counted.
+//! A law sees no packets. It notes when it sent what, and an acknowledgement is that of the last packet sent at or
+//! before `now - rtt`. Where an underlay stamps packets later than they were handed to it, this may be a packet that
+//! was sent later than the one acknowledged: its sample is one of another, shorter stretch, and dropped if it is
+//! shorter than the least RTT. What was sent before a packet that has been acknowledged is forgotten, so that packets
+//! which were overtaken give no sample when they arrive; what they delivered is counted.
 
 use super::windowed::WindowedMax;
 use crate::{Feedback, Loss};
@@ -74,7 +74,8 @@ fn seconds(time: Time) -> f64 {
     time.ps() as f64 * 1e-12
 }
 
-/// `delivery_rate = delivered / max(send_elapsed, ack_elapsed)` in bytes per second; `None` if that is less than the least RTT.
+/// `delivery_rate = delivered / max(send_elapsed, ack_elapsed)` in bytes per second; `None` if that is less than the
+/// least RTT.
 fn delivery_rate(delivered: u64, send_elapsed: Time, ack_elapsed: Time, least_rtt: Time) -> Option<f64> {
     let interval = send_elapsed.max(ack_elapsed);
     (interval >= least_rtt && interval > Time::ZERO).then(|| delivered as f64 * 1e12 / interval.ps() as f64)
@@ -144,8 +145,8 @@ impl DeliveryRate {
         });
     }
 
-    /// An acknowledgement, of a flow with this `window` and this least RTT. `None` if it delivers nothing, or is that of a packet
-    /// which a later one has overtaken.
+    /// An acknowledgement, of a flow with this `window` and this least RTT. `None` if it delivers nothing, or is that
+    /// of a packet which a later one has overtaken.
     pub fn on_ack(&mut self, feedback: &Feedback<'_>, window: u64, least_rtt: Time) -> Option<RateSample> {
         if feedback.nothing_to_send && self.in_flight < window {
             self.mark_app_limited();
@@ -215,8 +216,8 @@ impl AckAggregation {
         (self.start, self.acked) = (now, 0);
     }
 
-    /// `acked` bytes were acknowledged in `round`, at a bandwidth of so many bytes per second and with this `window`; the maximum
-    /// is that of the last `rounds` round trips.
+    /// `acked` bytes were acknowledged in `round`, at a bandwidth of so many bytes per second and with this `window`;
+    /// the maximum is that of the last `rounds` round trips.
     pub fn update(&mut self, now: Time, acked: u64, bandwidth: f64, window: u64, round: u64, rounds: u64) {
         let expected = |start: Time| bandwidth * seconds(now.saturating_sub(start));
         if self.acked as f64 <= expected(self.start) {

@@ -1,7 +1,7 @@
 //! Marimo: a window moved once per round trip by a load that is estimated from the share of marks.
 //!
-//! Source: "Marimo: Load-Aware Congestion Control for Lossy Datacenter Networks", section 3. What the paper leaves open,
-//! which is most of it, is a parameter here and explained in `docs/marimo.md`.
+//! Source: "Marimo: Load-Aware Congestion Control for Lossy Datacenter Networks", section 3. What the paper leaves
+//! open, which is most of it, is a parameter here and explained in `docs/marimo.md`.
 //!
 //! ```text
 //!   each epoch (one round trip): rho = (1 - beta) rho + beta f(marked share)
@@ -36,8 +36,8 @@ crate::choice! {
     pub enum Rule {
         /// The paper's three branches.
         Paper = "paper",
-        /// Ours: the first mark ends slow start at once, decreases judge the epoch that just ended and then wait for their
-        /// effect, growth accelerates up to a share of the BDP.
+        /// Ours: the first mark ends slow start at once, decreases judge the epoch that just ended and then wait for
+        /// their effect, growth accelerates up to a share of the BDP.
         Settling = "settling",
     }
 }
@@ -72,7 +72,8 @@ fn bdp_packets(path: &Path) -> f64 {
 crate::parameters! {
     /// Parameters of Marimo.
     pub struct Parameters {
-        /// The paper's sender rule, or ours, which changes the defaults of decrease_from, settle, slow_start and max_increase.
+        /// The paper's sender rule, or ours, which changes the defaults of decrease_from, settle, slow_start and
+        /// max_increase.
         rule: Rule = "\"paper\"", |_| Rule::Paper, "\"paper\" or \"settling\"", |_| true, "Marimo, section 3.2";
         /// f: the map from the share of marked packets to a load.
         table: LoadTable = "\"calibrated\"", |_| LoadTable::calibrated(), "a table that crosses 0.9 and 1.0", |_| true, "ours: the paper learns f and does not print it";
@@ -86,7 +87,8 @@ crate::parameters! {
         target: f64 = "0.95", |_| 0.95, "in [1/16, 8]", |load| (0.0625..=8.0).contains(load), "ours: the middle of the band in which the paper holds";
         /// Largest share of the window that a decrease takes.
         max_decrease: f64 = "0.5", |_| 0.5, "in [0, 1)", |d| (0.0..0.9999).contains(d), "ours: as a loss";
-        /// After a decrease the estimated load is set to at most 1, so that it does not decrease again for the same marks.
+        /// After a decrease the estimated load is set to at most 1, so that it does not decrease again for the same
+        /// marks.
         forget: bool = "true", |_| true, "true or false", |_| true, "ours";
         /// What a decrease is computed from.
         decrease_from: DecreaseFrom = "\"memory\"; \"epoch\" with rule = \"settling\"", |_| DecreaseFrom::Memory, "\"memory\" or \"epoch\"", |_| true, "Marimo, section 3.2; ours";
@@ -96,7 +98,8 @@ crate::parameters! {
         increase: f64 = "1", |_| 1.0, "in (0, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo, section 3.2";
         /// The increase doubles in each further epoch of growth, up to this many packets.
         max_increase: f64 = "increase; BDP / 16 packets with rule = \"settling\"", |_| 1.0, "in [increase, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo: constant; ours";
-        /// A flow starts by doubling its window until marks end that: half of their share at the end of the epoch, or max_decrease at once.
+        /// A flow starts by doubling its window until marks end that: half of their share at the end of the epoch, or
+        /// max_decrease at once.
         slow_start: Start = "\"epoch\"; \"first-mark\" with rule = \"settling\"", |_| Start::Epoch, "\"off\", \"epoch\" or \"first-mark\"", |_| true, "ours: as every window law here; the paper has none";
         /// Estimated load after a loss, at least.
         loss_load: f64 = "1.2", |_| 1.2, "in [0, 8]", |load| (0.0..=8.0).contains(load), "ours: about what full marking means";

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Readings and deviations (all in `docs/swift.md`):
-//! - Algorithm 1 moves `t_last_decrease` whenever the window did not grow (`<=`), which blocks a decrease for as long as
-//!   acknowledgements keep coming above the target within an RTT. [`DecreaseGate`] has that and the strict reading.
+//! - Algorithm 1 moves `t_last_decrease` whenever the window did not grow (`<=`), which blocks a decrease for as long
+//!   as acknowledgements keep coming above the target within an RTT. [`DecreaseGate`] has that and the strict reading.
 //! - The window in the target's square root is a real number of packets. htsim has the integer part, which below one
 //!   packet is 0 and leaves no gradation exactly where flows are many; [`ScalingWindow`] has both.
 //! - A window that is not what limits the flow does not grow (RFC 7661), as under every window law here.
@@ -108,8 +108,8 @@ struct Scaling {
 }
 
 impl Scaling {
-    /// `alpha = range / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`, `beta = -alpha / sqrt(fs_max)`: what makes it `range` at
-    /// fs_min and nothing at fs_max (Swift, section 3.5).
+    /// `alpha = range / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`, `beta = -alpha / sqrt(fs_max)`: what makes it `range`
+    /// at fs_min and nothing at fs_max (Swift, section 3.5).
     fn new(range: f64, min: f64, max: f64) -> Self {
         let alpha = range / (1.0 / min.sqrt() - 1.0 / max.sqrt());
         Self { alpha, beta: -alpha / max.sqrt(), range }

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-/// Windowed maximum: the largest sample of the last so many steps of a count that never falls (round trips, probing cycles).
+/// Windowed maximum: the largest sample of the last so many steps of a count that never falls (round trips, probing
+/// cycles).
 ///
-/// It is exact, where the drafts allow an estimate of three samples (K. Nichols' filter). Of samples that a later one is not
-/// below, none is kept, and one for each step at most: a sample costs O(1) on average, and there are never more of them than steps
-/// in the window.
+/// It is exact, where the drafts allow an estimate of three samples (K. Nichols' filter). Of samples that a later one
+/// is not below, none is kept, and one for each step at most: a sample costs O(1) on average, and there are never more
+/// of them than steps in the window.
 #[derive(Clone, Debug, Default)]
 pub struct WindowedMax {
     /// When, and how much: falling from front to back.
@@ -25,7 +26,8 @@ impl WindowedMax {
         self.expire(step, window);
     }
 
-    /// Forgets what was sampled `window` steps before `step`, or earlier. The last sample stays: something is better than nothing.
+    /// Forgets what was sampled `window` steps before `step`, or earlier. The last sample stays: something is better
+    /// than nothing.
     fn expire(&mut self, step: u64, window: u64) {
         while self.samples.len() > 1
             && self.samples.front().is_some_and(|(sampled, _)| sampled.saturating_add(window) <= step)

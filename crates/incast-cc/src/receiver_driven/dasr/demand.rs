@@ -1,7 +1,7 @@
 //! How much of its share a sender can use.
 //!
-//! A flow that is held back by something else than its pace (other flows of its host, pauses, DCQCN) sends less than its
-//! share. What it sends is measured over an RTT at least.
+//! A flow that is held back by something else than its pace (other flows of its host, pauses, DCQCN) sends less than
+//! its share. What it sends is measured over an RTT at least.
 
 use incast_units::Time;
 

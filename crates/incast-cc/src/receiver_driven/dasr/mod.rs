@@ -1,9 +1,9 @@
 //! DASR of Blitz: a receiver tells its senders how many they are, and each takes its share of the link at once.
 //!
-//! Sources: J. Xue et al., "Fast Congestion Control in RDMA-based Datacenter Networks", poster at SIGCOMM 2018 (Blitz: *direct
-//! apportioning of sending rates*), and its follow-up Dart (arXiv 1805.11158), of which only the abstract was at hand; patent
-//! US 11,190,454 for weighted shares and the look-ahead. The poster is one page: what it leaves open is a parameter here, with
-//! the literal reading among its values.
+//! Sources: J. Xue et al., "Fast Congestion Control in RDMA-based Datacenter Networks", poster at SIGCOMM 2018 (Blitz:
+//! *direct apportioning of sending rates*), and its follow-up Dart (arXiv 1805.11158), of which only the abstract was
+//! at hand; patent US 11,190,454 for weighted shares and the look-ahead. The poster is one page: what it leaves open is
+//! a parameter here, with the literal reading among its values.
 //!
 //! ```text
 //!   sender    DATA at line rate ────────────────────────────────────────────────────────▶
@@ -11,8 +11,8 @@
 //!             DATA at C/n, at once; once a CNP has come at min(C/n, R_C of DCQCN) ──────▶   receiver: n senders
 //! ```
 //!
-//! This file is the sender's half, with the parameters; `share` is what is said, `receiver` the receiver's. Equations, readings
-//! and deviations are in `docs/blitz.md`.
+//! This file is the sender's half, with the parameters; `share` is what is said, `receiver` the receiver's. Equations,
+//! readings and deviations are in `docs/blitz.md`.
 
 mod demand;
 mod receiver;
@@ -109,13 +109,16 @@ crate::parameters! {
         idle_after: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
         /// How senders learn of n.
         advertise: Advertise = "\"changes\"", |_| Advertise::Changes, "\"acks\" or \"changes\"", |_| true, "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\"";
-        /// Changes are told, and limits of senders taken in, no more often than this; nor so often that it takes more than a tenth of the receiver's link.
+        /// Changes are told, and limits of senders taken in, no more often than this; nor so often that it takes more
+        /// than a tenth of the receiver's link.
         advertise_interval: Time = "base RTT / 2", |path| path.base_rtt / 2, "above 0", |t| *t > Time::ZERO, "ours: half an RTT to wait and half to travel";
-        /// Senders tell the incast degree of their request with their first packets, and its receiver counts those that have not come.
+        /// Senders tell the incast degree of their request with their first packets, and its receiver counts those that
+        /// have not come.
         look_ahead: bool = "false", |_| false, "true or false", |_| true, "patent US 11,190,454; Blitz, SIGCOMM 2018, does not have it";
         /// For how long, after the first of them.
         look_ahead_for: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
-        /// A sender's share is so many times that of others. That of a host with several flows is the largest of theirs.
+        /// A sender's share is so many times that of others. That of a host with several flows is the largest of
+        /// theirs.
         weight: u64 = "1", |_| 1, "1 to 16", |w| (1..=16).contains(w), "patent US 11,190,454 (shares by priority); Blitz, SIGCOMM 2018: equal";
         /// Senders tell when they cannot use their share, and others get the rest of it.
         water_filling: bool = "false", |_| false, "true or false", |_| true, "Blitz, SIGCOMM 2018, does not have it; ours";
@@ -209,8 +212,8 @@ impl Dasr {
         fallback.map_or(most, |fallback| most.min(fallback.as_f64()))
     }
 
-    /// What the next packet tells the receiver. Until its receiver has answered, who it is; then what it can use, if that was
-    /// ever less than its share.
+    /// What the next packet tells the receiver. Until its receiver has answered, who it is; then what it can use, if
+    /// that was ever less than its share.
     fn word(&self) -> Option<Word> {
         let weight = self.constants.parameters.weight as u8;
         if self.parts > 0.0 {

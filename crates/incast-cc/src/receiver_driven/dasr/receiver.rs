@@ -15,8 +15,8 @@ use std::{
     sync::Arc,
 };
 
-/// Bytes that a share which is told apart from acknowledgements has beside the headers of data: AETH, as in an acknowledgement
-/// of RoCEv2 (IBA volume 1, annex A17).
+/// Bytes that a share which is told apart from acknowledgements has beside the headers of data: AETH, as in an
+/// acknowledgement of RoCEv2 (IBA volume 1, annex A17).
 const AETH: u32 = 4;
 /// Bytes of the smallest frame with preamble and gap (IEEE 802.3).
 const SMALLEST: u32 = 84;
@@ -222,7 +222,8 @@ impl Receiver {
         flow.heard.saturating_add(self.parameters().idle_after.max(patience))
     }
 
-    /// Tells senders their shares, if these have changed and it is time. Until then what they say of their limits waits, too.
+    /// Tells senders their shares, if these have changed and it is time. Until then what they say of their limits
+    /// waits, too.
     fn tell(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
         if !self.changed || now < self.next_telling {
             return;

@@ -10,8 +10,8 @@ pub enum Word {
     Opening {
         /// Its share of the receiver is to be so many times that of others, 1 to 16.
         weight: u8,
-        /// Flows of its request that go to this receiver, itself included: its incast degree. At most 1,023 can be told; 0 if it is
-        /// not known.
+        /// Flows of its request that go to this receiver, itself included: its incast degree. At most 1,023 can be
+        /// told; 0 if it is not known.
         degree: u16,
     },
     /// What the sender can use of the receiver's link.

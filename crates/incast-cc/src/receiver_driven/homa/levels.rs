@@ -46,8 +46,8 @@ impl Setting for Cutoffs {
     }
 }
 
-/// Splits `priorities` (SIGCOMM 2018, section 3.4): unscheduled data get their share by bytes, one at least, and one is left; a
-/// message of s bytes has min(s, R) unscheduled ones:
+/// Splits `priorities` (SIGCOMM 2018, section 3.4): unscheduled data get their share by bytes, one at least, and one is
+/// left; a message of s bytes has min(s, R) unscheduled ones:
 ///
 /// U = round(P Σ min(s, R) / Σ s) in 1 to P − 1, unless `count` says how many.
 ///

@@ -1,8 +1,8 @@
 //! Homa: short messages first, by priorities that the receiver assigns.
 //!
-//! Source: B. Montazeri et al., "Homa: A Receiver-Driven Low-Latency Transport Protocol Using Network Priorities", SIGCOMM
-//! 2018; the Linux implementation (J. Ousterhout, "A Linux Kernel Implementation of the Homa Transport Protocol", ATC 2021,
-//! and its `protocol.md`) and the authors' simulator were read for values.
+//! Source: B. Montazeri et al., "Homa: A Receiver-Driven Low-Latency Transport Protocol Using Network Priorities",
+//! SIGCOMM 2018; the Linux implementation (J. Ousterhout, "A Linux Kernel Implementation of the Homa Transport
+//! Protocol", ATC 2021, and its `protocol.md`) and the authors' simulator were read for values.
 //!
 //! ```text
 //!   sender    DATA, unscheduled: the first RTTbytes, at a priority by the message's size ─────▶
@@ -101,9 +101,11 @@ crate::choice! {
 crate::parameters! {
     /// Parameters of Homa.
     pub struct Parameters {
-        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 packets of RTTbytes and 2 active messages.
+        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 packets of RTTbytes and
+        /// 2 active messages.
         profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
-        /// RTTbytes: payload that is sent without a grant, and that grants keep ahead of what has arrived, in whole packets.
+        /// RTTbytes: payload that is sent without a grant, and that grants keep ahead of what has arrived, in whole
+        /// packets.
         unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "at least 1B", |b| b.get() > 0, "SIGCOMM 2018, section 3.2: 9.7KB at 10Gbps";
         /// Priorities in all, of which control packets and the shortest messages share the highest.
         priorities: u64 = "8", |_| 8, "1 to 8", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
@@ -125,7 +127,8 @@ crate::parameters! {
         resend_interval: Time = "resend_timeout", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "Linux: 5 ticks of 1ms, as its timeout";
         /// What a RESEND asks for.
         resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
-        /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the receiver last named.
+        /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the
+        /// receiver last named.
         resend_priority: ResendPriority = "\"highest\"", |_| ResendPriority::Highest, "\"original\", \"highest\" or \"resend\"", |_| true, "Linux; SIGCOMM 2018 does not say";
         /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
         incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";

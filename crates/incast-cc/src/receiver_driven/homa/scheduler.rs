@@ -120,7 +120,8 @@ impl Receiver {
         self.constants.lowest() - (used - 1 - rank.min(used - 1)) as u8
     }
 
-    /// Grants each active message what keeps RTTbytes on their way. Those that are granted in full make room for others.
+    /// Grants each active message what keeps RTTbytes on their way. Those that are granted in full make room for
+    /// others.
     fn grant(&mut self, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         loop {
             let most = usize::try_from(self.constants.parameters.overcommitment).unwrap_or(usize::MAX);

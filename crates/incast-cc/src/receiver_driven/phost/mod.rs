@@ -1,8 +1,8 @@
 //! pHost: a receiver hands out one token for each packet that its link can take; a sender picks among its tokens.
 //!
-//! Source: P. X. Gao et al., "pHost: Distributed Near-Optimal Datacenter Transport Over Commodity Network Fabric", CoNEXT 2015;
-//! the authors' simulator (`capabilityflow.cpp`, `capabilityhost.cpp`) was read for values. t_p is the time of a full packet on
-//! the host's link.
+//! Source: P. X. Gao et al., "pHost: Distributed Near-Optimal Datacenter Transport Over Commodity Network Fabric",
+//! CoNEXT 2015; the authors' simulator (`capabilityflow.cpp`, `capabilityhost.cpp`) was read for values. t_p is the
+//! time of a full packet on the host's link.
 //!
 //! ```text
 //!   sender    RTS ─────────────────────────────────────────────────────────────────────────────▶
@@ -67,7 +67,8 @@ crate::choice! {
 crate::parameters! {
     /// Parameters of pHost. t_p is the time of a full packet on the host's link.
     pub struct Parameters {
-        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 free tokens and flows in turn.
+        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 free tokens and flows
+        /// in turn.
         profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
         /// Payload that a flow may send without a token, in whole packets.
         free_tokens: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "CoNEXT 2015, section 3.2: a BDP, 8 packets";
@@ -75,7 +76,8 @@ crate::parameters! {
         free_tokens_for: FreeTokensFor = "\"all\"", |_| FreeTokensFor::All, "\"all\" or \"short\"", |_| true, "CoNEXT 2015, section 3.2; \"short\" is the authors' simulator";
         /// Which flow is next, at receivers and senders.
         scheduling: Scheduling = "\"srpt\"; paper: \"round-robin\"", |_| Scheduling::Srpt, "\"srpt\" or \"round-robin\"", |_| true, "CoNEXT 2015, section 3.3";
-        /// How long a sender may keep a token, in t_p. While free tokens are still in use it is as much longer as they take.
+        /// How long a sender may keep a token, in t_p. While free tokens are still in use it is as much longer as they
+        /// take.
         token_expiry: f64 = "1.5", |_| 1.5, "above 0", |n| *n > 0.0, "CoNEXT 2015, section 4.1";
         /// How far tokens may run ahead of the last one that was used; a flow beyond that is left alone for a while.
         window: u64 = "8, or the BDP if it is more packets", |path| 8.max(path.bdp().get().div_ceil(u64::from(path.mss.max(1)))), "at least 1", |n| *n >= 1, "CoNEXT 2015, section 4.1: 8, a BDP";

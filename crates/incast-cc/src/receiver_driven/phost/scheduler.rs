@@ -170,7 +170,8 @@ impl Receiver {
         self.settle(place);
     }
 
-    /// A flow has waited for long enough: its tokens are gone, and it is given new ones from the first missing packet on.
+    /// A flow has waited for long enough: its tokens are gone, and it is given new ones from the first missing packet
+    /// on.
     fn start_over(&mut self, place: usize, now: Time) {
         let flow = &mut self.flows[place];
         flow.unused.clear();
@@ -197,7 +198,8 @@ impl ReceiverScheduler for Receiver {
     type Message = Instruction;
     type Signal = Rts;
 
-    /// No sender gets tokens for what it may just be sending unscheduled. What another one has not sent gets tokens in the end.
+    /// No sender gets tokens for what it may just be sending unscheduled. What another one has not sent gets tokens in
+    /// the end.
     fn on_unscheduled(&mut self, _least: u64, most: u64) {
         self.most_free = self.most_free.max(most.div_ceil(self.constants.mss));
     }

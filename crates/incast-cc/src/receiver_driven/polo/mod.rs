@@ -1,8 +1,9 @@
 //! Polo: the receiver drives packets by others that arrive, and learns from ECN marks how many may be on their way.
 //!
-//! Source: C. Ruan, J. Wang, W. Jiang, T. Zhang, "Polo: Receiver-Driven Congestion Control for Low Latency over Commodity
-//! Network Fabric", ICPP 2020: its public slides and abstract. The full text was not at hand; what they leave open is an
-//! option each (A1 to A9), with the literal reading among its values. `docs/polo.md` has the protocol as it is here.
+//! Source: C. Ruan, J. Wang, W. Jiang, T. Zhang, "Polo: Receiver-Driven Congestion Control for Low Latency over
+//! Commodity Network Fabric", ICPP 2020: its public slides and abstract. The full text was not at hand; what they leave
+//! open is an option each (A1 to A9), with the literal reading among its values. `docs/polo.md` has the protocol as it
+//! is here.
 //!
 //! ```text
 //!  sender                                        receiver
@@ -16,8 +17,8 @@
 //!    │ that packet again ──────────────────────────▶ │
 //! ```
 //!
-//! Control packets travel at the higher of two strict priorities. An adjoint packet is an [`Adjoint`]; what the receiver
-//! sends is a [`Message`]. This file is the sender half, [`Receiver`] the other.
+//! Control packets travel at the higher of two strict priorities. An adjoint packet is an [`Adjoint`]; what the
+//! receiver sends is a [`Message`]. This file is the sender half, [`Receiver`] the other.
 
 mod receiver;
 #[cfg(test)]
@@ -127,7 +128,8 @@ crate::parameters! {
         epoch: EpochOf = "\"owner\"", |_| EpochOf::Owner, "\"owner\" or \"each\"", |_| true, "ours: the slides show one flow";
         /// Least D after the first epoch, in packets (A4). Below 1 only recovery goes on.
         d_min: f64 = "1", |_| 1.0, "0 to 1e6", |d| (0.0..=1e6).contains(d), "ours: the slides have no least D";
-        /// Most D, in BDP of full packets: senders' own links do not mark, so that D would rise for as long as one of them is what limits.
+        /// Most D, in BDP of full packets: senders' own links do not mark, so that D would rise for as long as one of
+        /// them is what limits.
         d_max: f64 = "8", |_| 8.0, "at least 1", |d| *d >= 1.0, "ours: the slides have no most D";
         /// Marks of packets that were asked for again count (A5).
         count_retransmissions: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: \"M packets carry ECN marks\"";
@@ -147,7 +149,8 @@ crate::parameters! {
         recovery2_timeout: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "any time", |_| true, "ours: control packets go round faster than data; 0ns is the slides' reading";
         /// What recovery 2 takes for lost.
         recovery2_scope: Recovery2Scope = "\"all\"", |_| Recovery2Scope::All, "\"all\" or \"one\"", |_| true, "ours; \"one\" is the slides' reading: \"a random active flow\", here the next in turn";
-        /// Recovery 3: a sender that waits for an acknowledgement for `rto` repeats its adjoint packet, and what is awaited of a flow that has been silent for so long is lost.
+        /// Recovery 3: a sender that waits for an acknowledgement for `rto` repeats its adjoint packet, and what is
+        /// awaited of a flow that has been silent for so long is lost.
         recovery3: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides";
         /// The timeout of recovery 3; it doubles while nothing is heard.
         rto: Time = "host.rto_min", |path| path.rto_min, "above 0", |rto| *rto > Time::ZERO, "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it";
@@ -175,8 +178,8 @@ pub struct Polo {
     base_rtt: Time,
     /// When one went last that no answer had asked for.
     unasked: Time,
-    /// Two acknowledgements that cross with such a one would make two of the one packet that is always on its way: until an RTT
-    /// after it they count as one, which is answered then.
+    /// Two acknowledgements that cross with such a one would make two of the one packet that is always on its way:
+    /// until an RTT after it they count as one, which is answered then.
     settled: Time,
     /// One has come before that.
     answered: bool,

@@ -69,8 +69,8 @@ impl Budget {
         self.d as u32
     }
 
-    /// D at the end of an epoch: D - M/2 if M packets were marked, else D + 1 if any came; the first epoch has counted up
-    /// already. Slides, "Adjusting the number of driving packets".
+    /// D at the end of an epoch: D - M/2 if M packets were marked, else D + 1 if any came; the first epoch has counted
+    /// up already. Slides, "Adjusting the number of driving packets".
     fn adjusted(&self, came: bool, floor: f64, most: f64) -> f64 {
         let d = match (self.first, self.marks) {
             (true, _) => self.d,
@@ -490,7 +490,8 @@ impl Receiver {
         self.restart(place, now, send);
     }
 
-    /// After a loss that nothing else tells of: what D has room for is driven, and one packet of the flow if it has none.
+    /// After a loss that nothing else tells of: what D has room for is driven, and one packet of the flow if it has
+    /// none.
     fn restart(&mut self, place: usize, now: Time, send: Send<'_>) {
         self.fill(Some(place), now, send);
         let budget = self.budget(place);

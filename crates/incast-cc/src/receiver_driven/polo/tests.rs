@@ -146,8 +146,8 @@ mod sender {
     }
 }
 
-/// A receiver, and what it sends in words: `0+` drives flow 0, `0!3` is a loss packet for its packet 3, `0?` acknowledges its
-/// adjoint packet.
+/// A receiver, and what it sends in words: `0+` drives flow 0, `0!3` is a loss packet for its packet 3, `0?`
+/// acknowledges its adjoint packet.
 struct World {
     receiver: Receiver,
     now: Time,
@@ -392,7 +392,8 @@ fn flows_that_come_after_a_mark_wait_until_another_ends() {
     world.open(4);
     assert_eq!(world.data(2, 0), "1+", "an inactive flow's data count, and it is not driven");
     assert_eq!([world.adjoint(2), world.adjoint(3)], ["", ""]);
-    // No active flow has anything left to be driven: the oldest of those that wait takes their place. What it sent is lost.
+    // No active flow has anything left to be driven: the oldest of those that wait takes their place. What it sent is
+    // lost.
     assert_eq!(world.data(1, 1), "2!1");
     assert_eq!(world.data(1, 2), "2+ 2+", "flow 1 ends, and flow 3 takes its place");
     assert_eq!(world.data(0, 1), "3!0");
@@ -540,7 +541,8 @@ fn what_does_not_count_as_received_is_not() {
     assert_eq!(world.receiver.d(), (0.0, 0));
 }
 
-/// Three flows through a lossy bottleneck, every step on a line: time, what arrives, what is sent, D and what is awaited.
+/// Three flows through a lossy bottleneck, every step on a line: time, what arrives, what is sent, D and what is
+/// awaited.
 #[test]
 fn trajectory() {
     let mut world = World::new(&[("unscheduled", text("3KB"))]);
@@ -550,7 +552,8 @@ fn trajectory() {
         writeln!(text, "{:>6} {event:10} {:24} {d:>5} {awaited:>3}", world.now.to_string(), world.said)
             .expect("a String takes everything");
     };
-    // What senders have on their way, in order; every eleventh packet is lost, and every one above five waiting is marked.
+    // What senders have on their way, in order; every eleventh packet is lost, and every one above five waiting is
+    // marked.
     let mut line: std::collections::VecDeque<(u32, u64)> = std::collections::VecDeque::new();
     let (mut next, mut sent) = ([3u64; 3], 0);
     let (mut ended, sizes) = ([false; 3], [14u64, 9, 6]);

@@ -23,18 +23,18 @@
 //! without an entry has sent all its packets by the usual port. A marker that may be lost is retransmitted with the
 //! same id; an answer with another id is ignored.
 //!
-//! **Why no packet overtakes another.** Let p and q be packets of one flow and priority, data or markers, and p the first to leave its host.
-//! Claim: q does not reach the last switch (that of the destination's host) before p, unless p is lost. Links, the queues of one
-//! priority and the places where packets are held are first in, first out; a switch is passed at most once with the
-//! same number of deflections, since usual paths and those after a deflection only approach the destination. So
-//! both begin with the same visit, and as long as both leave a visit by the same port, they come to the next one in
-//! their order. If they never part, the claim holds. Otherwise let V be the first visit that sent p out of one port
-//! and q out of another. Between the two V had a marker m answered that it sent out of p's port after p, and q left
-//! V after the answer came. The answer came after m had reached the last switch. By induction over the time at
-//! which the later packet of a pair reaches the last switch, the claim holds for p and m: so p was there before m,
-//! or was lost, and q left V later still. There all ways meet: no entry, one port to the host, and one queue for
-//! the packets of a priority, whatever virtual channel they came on. A marker that is repeated is one more packet
-//! behind p, so its answer says the same. ∎
+//! **Why no packet overtakes another.** Let p and q be packets of one flow and priority, data or markers, and p the
+//! first to leave its host. Claim: q does not reach the last switch (that of the destination's host) before p, unless p
+//! is lost. Links, the queues of one priority and the places where packets are held are first in, first out; a switch
+//! is passed at most once with the same number of deflections, since usual paths and those after a deflection only
+//! approach the destination. So both begin with the same visit, and as long as both leave a visit by the same port,
+//! they come to the next one in their order. If they never part, the claim holds. Otherwise let V be the first visit
+//! that sent p out of one port and q out of another. Between the two V had a marker m answered that it sent out of p's
+//! port after p, and q left V after the answer came. The answer came after m had reached the last switch. By induction
+//! over the time at which the later packet of a pair reaches the last switch, the claim holds for p and m: so p was
+//! there before m, or was lost, and q left V later still. There all ways meet: no entry, one port to the host, and one
+//! queue for the packets of a priority, whatever virtual channel they came on. A marker that is repeated is one more
+//! packet behind p, so its answer says the same. ∎
 //!
 //! The proof does not depend on durations, so it holds under pauses (PFC) and losses. Two simpler rules do not keep
 //! order; [`Order::Local`] has them for comparison. That no packet of the flow is queued here says nothing about
@@ -95,11 +95,13 @@ crate::parameters! {
         table_entries: u64 = "1024", |_| 1024, "1 to 65535", |entries| (1..=65_535).contains(entries), "ours";
         /// Flows that may be about to leave a port at a time, and as many to come to one.
         max_reroutes: u64 = "1", |_| 1, "1 or more", |moves| *moves > 0, "ours: all flows of a queue would leave together";
-        /// An entry that was not used for so long is given back, and one of a longer way if its usual port is `deflect_below`.
+        /// An entry that was not used for so long is given back, and one of a longer way if its usual port is
+        /// `deflect_below`.
         idle: Time = "10 base RTT", |path| path.base_rtt * 10, "above 0", |t| *t > Time::ZERO, "ours";
         /// A marker without an answer is sent again after this, and each time after twice as long.
         marker_timeout: Time = "4 base RTT", |path| path.base_rtt * 4, "above 0", |t| *t > Time::ZERO, "ours: an answer is due after a base RTT and two queues that are `deflect_above`";
-        /// With markers, or by what the switch sees alone: then a flow changes ports when none of its packets waits here.
+        /// With markers, or by what the switch sees alone: then a flow changes ports when none of its packets waits
+        /// here.
         order: Order = "marker", |_| Order::Marker, "\"marker\" or \"local\"", |_| true, "the poster leaves it open; \"local\" reorders";
         /// With `order = "local"`: and when none has come for so long.
         flow_gap: Time = "0", |_| Time::ZERO, "any time", |_| true, "the longest difference between two ways would be usual";

@@ -1,8 +1,8 @@
 //! Mercury: the switch detects which of its ports are congested, also under pauses, and grants windows to the flows
 //! there.
 //!
-//! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing 2024,
-//! algorithms 1 (state-driven detection) and 2 (window-based notification).
+//! Source: X. He et al., "Accurate and fast congestion feedback in MEC-enabled RDMA datacenters", J. Cloud Computing
+//! 2024, algorithms 1 (state-driven detection) and 2 (window-based notification).
 //!
 //! ```text
 //!                        pause (M3)
@@ -16,8 +16,8 @@
 //!   a packet enters a Determined port with Q > Thr:  Win = C data_f / Sum x baseRTT, to its sender
 //! ```
 //!
-//! The sender's half is the window's cap on each law (`granted_window.rs`) and DCQCN's `decrease_guard`. Readings M1 to M14 and
-//! deviations are in `docs/mercury.md`. One queue pair is one flow here.
+//! The sender's half is the window's cap on each law (`granted_window.rs`) and DCQCN's `decrease_guard`. Readings M1 to
+//! M14 and deviations are in `docs/mercury.md`. One queue pair is one flow here.
 
 mod detection;
 mod readings;

@@ -135,8 +135,8 @@ impl Setting for Threshold {
 crate::parameters! {
     /// Parameters of Mercury.
     pub struct Parameters {
-        /// Thr: a port with a longer queue may be congested. "kmin" is where it would begin to mark; a port that never marks has
-        /// its rate x base_rtt.
+        /// Thr: a port with a longer queue may be congested. "kmin" is where it would begin to mark; a port that never
+        /// marks has its rate x base_rtt.
         threshold: Threshold = "\"kmin\"", |_| Threshold::Marking, "any size, or \"kmin\"", |_| true, "ours: the paper prints none; DCQCN's Kmin, so that both react to the same queue";
         /// T: time after which the state of an Undetermined port is looked at again.
         state_timer: Time = "5/6 base RTT", |path| path.base_rtt.mul_f64(5.0 / 6.0), "above 0", |t| *t > Time::ZERO, "the paper: 10us, at a base RTT of 12us";
@@ -152,8 +152,8 @@ crate::parameters! {
         during_pause: DuringPause = "\"undetermined\"", |_| DuringPause::Undetermined, "\"undetermined\" or \"unchanged\"", |_| true, "the paper's text; \"unchanged\" is its algorithm 1";
         /// What counts as received during a pause (M4).
         received: Received = "\"priority\"", |_| Received::Priority, "\"priority\" or \"port\"", |_| true, "ours: PFC pauses a priority";
-        /// Bytes by which what came during a pause may exceed C x Tp in an Undetermined port. 0 is the paper's comparison, which
-        /// turns on one packet where senders use exactly the link.
+        /// Bytes by which what came during a pause may exceed C x Tp in an Undetermined port. 0 is the paper's
+        /// comparison, which turns on one packet where senders use exactly the link.
         tolerance: Bytes = "2 full packets", |path| Bytes::new(2 * u64::from(path.wire_mss)), "any size", |_| true, "ours: F1 + F2 = C in the paper's figure 3, and each may have a packet more in the pause";
         /// C of a window (M5).
         capacity: Capacity = "\"egress\"", |_| Capacity::Egress, "\"egress\" or \"host\"", |_| true, "the paper: the link bandwidth";

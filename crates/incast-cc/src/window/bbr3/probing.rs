@@ -1,5 +1,5 @@
-//! ProbeBW, and the bounds that losses and marks set: for the long term by what a probe met, for the short term by what comes
-//! between probes.
+//! ProbeBW, and the bounds that losses and marks set: for the long term by what a probe met, for the short term by what
+//! comes between probes.
 
 use super::{AckPhase, Flow, State, draw};
 use crate::{
@@ -11,8 +11,8 @@ use incast_units::Time;
 /// Rounds of Up after which the bound grows no faster.
 const MOST_UP_ROUNDS: u32 = 30;
 
-/// BBRInflightAtLoss (section 5.5.10.2): how much was in flight when losses passed the threshold, in a flight of `inflight` bytes
-/// of which `lost` were lost, the last of them a packet of `size`.
+/// BBRInflightAtLoss (section 5.5.10.2): how much was in flight when losses passed the threshold, in a flight of
+/// `inflight` bytes of which `lost` were lost, the last of them a packet of `size`.
 pub(super) fn inflight_at_loss(inflight: f64, lost: f64, size: f64, threshold: f64) -> f64 {
     let inflight_before = (inflight - size).max(0.0);
     let lost_before = lost - size;
@@ -64,7 +64,8 @@ impl Flow {
         self.signals.round_before = (delivered, marks);
     }
 
-    /// BBRAdaptLowerBoundsFromCongestion (section 5.5.10.3), once per loss round, and not while the flow looks for more.
+    /// BBRAdaptLowerBoundsFromCongestion (section 5.5.10.3), once per loss round, and not while the flow looks for
+    /// more.
     pub(super) fn adapt_shortterm(&mut self) {
         if !self.signals.round_start {
             return;

@@ -29,7 +29,7 @@ impl ControlView<'_> {
         Body {
             code: half as u8,
             option: (half >> 8) as u8,
-            values: [u64::from(index) | u64::from(count) << 32, self.0.value()],
+            values: [self.0.value(), u64::from(index) | u64::from(count) << 32],
         }
     }
 }
@@ -49,8 +49,8 @@ impl ControlMut<'_> {
     #[inline]
     pub fn set_body(&mut self, body: &Body) {
         let [first, second] = body.values;
-        (self.0.index, self.0.count) = (first as u32, (first >> 32) as u32);
+        self.0.set_value(first);
+        (self.0.index, self.0.count) = (second as u32, (second >> 32) as u32);
         self.0.half = u16::from(body.code) | u16::from(body.option) << 8;
-        self.0.set_value(second);
     }
 }

@@ -1,7 +1,8 @@
 //! Packets: what travels on links.
 //!
-//! A packet is 52 bytes, so that it makes one cache line with its time and place of arrival. Fields that depend on the kind
-//! share their place: they are private, and are read and written through a view of the kind, in which each has one meaning.
+//! A packet is 52 bytes, so that it makes one cache line with its time and place of arrival. Fields that depend on the
+//! kind share their place: they are private, and are read and written through a view of the kind, in which each has one
+//! meaning.
 //!
 //! | field | data | acknowledgement | others |
 //! |---|---|---|---|
@@ -199,8 +200,8 @@ impl Packet {
     pub fn is_trimmed(&self) -> bool {
         self.kind == Kind::Trimmed
     }
-    /// What remains when its payload is cut off: a frame of `wire` bytes in the queue for headers. It keeps its marks, and
-    /// gets no more.
+    /// What remains when its payload is cut off: a frame of `wire` bytes in the queue for headers. It keeps its marks,
+    /// and gets no more.
     pub fn trimmed(&self, wire: u16) -> Self {
         let mut header = Self { kind: Kind::Trimmed, half: 0, priority: 0, wire, ..*self };
         header.set_ecn_capable(false);
@@ -240,8 +241,9 @@ impl Packet {
     pub fn mark(&mut self) {
         self.flags |= MARKED;
     }
-    /// UE: it passed a queue of which the switch did not know whether it was congested (TCD). Of classes that tell marks
-    /// apart by their place: the port that leads to the receiver was congested (`marks_at_edge` in `settings.rs`).
+    /// UE: it passed a queue of which the switch did not know whether it was congested (TCD). Of classes that tell
+    /// marks apart by their place: the port that leads to the receiver was congested (`marks_at_edge` in
+    /// `settings.rs`).
     #[inline]
     pub fn undetermined(&self) -> bool {
         self.flags & UNDETERMINED != 0

@@ -169,7 +169,8 @@ struct State {
     settling: u8,
 }
 
-/// A configuration and a table that fit each other and leave the core nothing to divide by zero: what connections share.
+/// A configuration and a table that fit each other and leave the core nothing to divide by zero: what connections
+/// share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
     config: Config,
