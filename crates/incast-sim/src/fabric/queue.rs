@@ -163,11 +163,16 @@ impl Pool {
         mark: Codepoint,
         telemetry: Option<&Telemetry>,
     ) {
-        let index = self.free.pop().unwrap_or_else(|| self.grow(packet));
+        // The copy is in this branch alone. After it the compiler would copy in parts what it has already loaded.
+        let index = if let Some(index) = self.free.pop() {
+            self.entries[index as usize].packet = *packet;
+            index
+        } else {
+            self.grow(packet)
+        };
         // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts,
         // which stalls store forwarding.
         let place = &mut self.entries[index as usize].packet;
-        *place = *packet;
         place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
         if mark != Codepoint::None {
             place.mark_as(mark);
