@@ -32,13 +32,14 @@ impl Switch<'_> {
         }
         let now = context.now();
         let out = self.egress.port(port);
+        let allowed = out.allowed();
         if out.link.idle(now) {
             if out.frame_waits {
                 self.send_frame(port, context);
             } else if out.answers_wait {
                 self.send_answer(port, context);
-            } else if out.allowed() != 0 {
-                self.depart::<All>(port, now, context);
+            } else if allowed != 0 {
+                self.depart::<All>(port, allowed, now, context);
             }
         }
         self.plan_departure(port, context);
@@ -239,8 +240,9 @@ impl Switch<'_> {
         let resumed = self.egress.resume(port, mask, now);
         self.report_edges(port, resumed, EventKind::Resume, context);
         let out = self.egress.port(port);
-        if out.link.idle(now) && out.allowed() != 0 {
-            self.depart::<All>(port, now, context);
+        let allowed = out.allowed();
+        if out.link.idle(now) && allowed != 0 {
+            self.depart::<All>(port, allowed, now, context);
         }
         if !self.egress.is_lazy() {
             self.plan_departure(port, context);

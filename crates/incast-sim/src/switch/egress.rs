@@ -268,10 +268,9 @@ impl Egress {
         Some((old, old_telemetry, port.waiting_bytes + port.link.in_service_any(now)))
     }
 
-    /// Takes the next packet of a port: the head of the queue that the scheduler picks among those that may send.
+    /// Takes the next packet of a port: the head of the queue that the scheduler picks among those of `allowed`.
     #[inline(always)]
-    pub fn pop<F: Features>(&mut self, port: usize) -> Option<Departure> {
-        let allowed = self.ports[port].allowed();
+    pub fn pop<F: Features>(&mut self, port: usize, allowed: u8) -> Option<Departure> {
         let priority = if F::SCHEDULER {
             let heads = Heads { queues: &self.queues, pool: &self.pool, port, ports: self.ports.len() };
             self.scheduler.next(allowed, heads)

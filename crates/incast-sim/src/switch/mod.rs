@@ -566,17 +566,20 @@ impl Switch<'_> {
         loop {
             let out = self.egress.port(port);
             let at = out.link.free_at();
-            if at >= limit || out.allowed() == 0 {
+            // Without events nothing is ever paused.
+            let allowed = if F::EVENTS { out.allowed() } else { out.waiting };
+            if at >= limit || allowed == 0 {
                 return;
             }
-            self.depart::<F>(port, at, context);
+            self.depart::<F>(port, allowed, at, context);
         }
     }
 
-    /// The link is free at `now`: the packet that the scheduler picks leaves its queue and the buffer.
+    /// The link is free at `now`: the packet that the scheduler picks among the priorities `allowed` leaves its queue
+    /// and the buffer.
     #[inline(always)]
-    fn depart<F: Features>(&mut self, port: usize, now: Time, context: &mut impl NodeContext) {
-        let Some(departure) = self.egress.pop::<F>(port) else { return };
+    fn depart<F: Features>(&mut self, port: usize, allowed: u8, now: Time, context: &mut impl NodeContext) {
+        let Some(departure) = self.egress.pop::<F>(port, allowed) else { return };
         let priority = departure.priority;
         let ingress =
             if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };

@@ -398,8 +398,9 @@ impl Switch<'_> {
         // An idle port starts at once, so that the next arrival finds its link busy.
         if let Some(port) = last {
             let out = self.egress.port(port);
-            if out.link.idle(context.now()) && out.allowed() != 0 {
-                self.depart::<All>(port, context.now(), context);
+            let allowed = out.allowed();
+            if out.link.idle(context.now()) && allowed != 0 {
+                self.depart::<All>(port, allowed, context.now(), context);
             }
             self.plan_departure(port, context);
         }
