@@ -1,5 +1,5 @@
-//! `docs/adding-a-law.md` works as it stands: its files and its diff, applied to a copy of the sources, give a law that
-//! the tests of all laws accept and that a simulation runs.
+//! `docs/adding-a-law.md` works as it stands: its files and its diffs, applied to a copy of the sources, give two
+//! laws that the tests of all laws accept and that simulations run.
 
 use std::{
     fs,
@@ -8,11 +8,13 @@ use std::{
 };
 
 /// Everything that the page adds, and where it goes in the copy.
-const FILES: [(&str, &str); 2] = [
+const FILES: [(&str, &str); 4] = [
     ("docs/examples/halve.rs", "crates/incast-cc/src/window/halve.rs"),
     ("docs/examples/halve_simulation.rs", "crates/incast-sim/tests/halve.rs"),
+    ("docs/examples/shortest.rs", "crates/incast-cc/src/receiver_driven/shortest.rs"),
+    ("docs/examples/shortest_simulation.rs", "crates/incast-sim/tests/shortest.rs"),
 ];
-/// What the page's diff changes.
+/// What the page's diffs change.
 const REGISTRY: &str = "crates/incast-cc/src/algorithms.rs";
 
 fn repository() -> PathBuf {
@@ -50,9 +52,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The lines between "```diff" and "```" of the page.
+/// The lines between "```diff" and "```" of the page: of all such blocks, one after the other.
 fn diff(page: &str) -> Vec<&str> {
-    page.lines().skip_while(|line| *line != "```diff").skip(1).take_while(|line| *line != "```").collect()
+    let blocks = page.split("```diff\n").skip(1);
+    blocks.flat_map(|block| block.lines().take_while(|line| *line != "```")).collect()
 }
 
 /// Puts each line that starts with `+` behind the line before it, which must occur exactly once.
@@ -78,14 +81,14 @@ fn the_page_shows_the_code_that_is_tested() {
     assert!(page.contains(REGISTRY));
     assert_eq!(
         diff(&page).iter().filter(|line| line.starts_with('+')).count(),
-        1,
-        "one line of registration"
+        2,
+        "one line of registration for each"
     );
 }
 
 /// Compiles a copy of three crates, which takes a while the first time.
 #[test]
-fn a_law_is_one_file_and_its_registration() {
+fn laws_are_one_file_and_its_registration() {
     let (original, copied) = (repository(), Path::new(env!("CARGO_TARGET_TMPDIR")).join("adding-a-law"));
     // The copy has the simulator's crates, not what is deployed.
     let manifest = read(&original.join("Cargo.toml"));
@@ -130,11 +133,11 @@ fn a_law_is_one_file_and_its_registration() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, messages) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "cargo test {arguments:?}\n{out}\n{messages}");
-        assert!(!messages.contains("halve.rs"), "{messages}");
+        assert!(!FILES.iter().any(|(_, place)| messages.contains(place)), "{messages}");
         out
     };
     let laws = test(&["-p", "incast-cc", "--lib", "registry::testing"]);
     assert!(laws.contains("test result: ok") && !laws.contains(" 0 passed"), "{laws}");
-    let simulation = test(&["-p", "incast-sim", "--test", "halve"]);
-    assert!(simulation.contains("1 passed"), "{simulation}");
+    let simulations = test(&["-p", "incast-sim", "--test", "halve", "--test", "shortest"]);
+    assert_eq!(simulations.matches("1 passed").count(), 2, "{simulations}");
 }

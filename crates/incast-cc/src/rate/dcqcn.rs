@@ -1,8 +1,8 @@
 //! DCQCN: a rate that is cut by congestion notifications and recovers in stages, by a timer and a byte counter.
 //!
 //! Source: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015: the reaction point (RP).
-//! The notification point is the receiving host's ([`SenderLaw::notification_interval`]), the congestion point the
-//! switch's RED. Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, has the
+//! The notification point is the receiving host's ([`crate::law::Transport::notification_interval`]), the congestion
+//! point the switch's RED. Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, has the
 //! fixed point. HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for the variant of NICs.
 //!
 //! ```text
