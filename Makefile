@@ -61,7 +61,7 @@ hosts:
 ## Formatting, lints, documentation links, licences.
 lint:
 	$(CARGO) fmt --all --check
-	rustfmt --check --edition 2024 $$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs
+	rustfmt --check --edition 2024 $$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs docs/examples/shortest.rs
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p incast-fuzz --locked -- -D warnings
 	scripts/deploy-crates.sh clippy --all-targets --locked -- -D warnings

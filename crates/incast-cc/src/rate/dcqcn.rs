@@ -2,8 +2,8 @@
 //!
 //! Source: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015: the reaction point (RP).
 //! The notification point is the receiving host's ([`crate::law::Transport::notification_interval`]), the congestion
-//! point the switch's RED. Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, has the
-//! fixed point. HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for the variant of NICs.
+//! point the switch's RED. Y. Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT
+//! 2016, has the fixed point. HPCC's simulator (alibaba-edu, `rdma-hw.cc`) was read for the variant of NICs.
 //!
 //! ```text
 //!             CNP: R_T = R_C, R_C (1 - alpha / 2), alpha up, T = BC = 0
