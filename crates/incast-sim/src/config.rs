@@ -5,9 +5,8 @@ use crate::{
     application::{Application, FlowSpec},
     fabric::{format::Format, packet::GAP},
     probe::PacketFilter,
-    routing::TooManySets,
     switch::scheduler::config::Scheduling,
-    topology::Topology,
+    topology::{TooManySets, Topology},
 };
 use incast_cc::{
     law::Recovery,

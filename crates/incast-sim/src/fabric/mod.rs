@@ -2,7 +2,6 @@
 
 pub mod buffer;
 pub mod format;
-pub mod ideal;
 pub mod link;
 pub mod node;
 pub mod packet;

@@ -19,8 +19,7 @@
 //! than the switch itself does not send packets for it back. Distances are those of the longest usual path, which
 //! become less with each link.
 
-use super::Rule;
-use crate::topology::{Node, Ports, Topology};
+use crate::topology::{Node, Ports, Rule, Topology};
 use std::{collections::VecDeque, sync::Arc};
 
 /// There is no path.

@@ -1,7 +1,6 @@
 //! How many equal-cost paths there are between two hosts.
 
-use super::Rule;
-use crate::topology::{Node, Ports, Topology};
+use crate::topology::{Node, Ports, Rule, Topology};
 
 /// The most paths that a packet can name.
 const MOST: u32 = 1 << 16;

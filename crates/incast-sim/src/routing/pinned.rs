@@ -1,9 +1,8 @@
 //! Paths that the sender chooses, so that a run can follow the paths of another simulator or of a real network.
 
-use super::Rule;
 use crate::{
     fabric::packet::Packet,
-    topology::{Node, Ports, Topology},
+    topology::{Node, Ports, Rule, Topology},
 };
 use thiserror::Error;
 

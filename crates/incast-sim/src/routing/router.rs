@@ -1,10 +1,10 @@
 //! The router of one switch: its rule of the current routing epoch, and how it balances load.
 
-use super::{Rule, salted_hash};
 use crate::{
     config::LoadBalancing,
     engine::random::{Stream, mix},
     fabric::packet::Packet,
+    topology::{Rule, Table, salted_hash},
 };
 
 /// Purposes of the random streams.
@@ -32,7 +32,7 @@ impl Router {
     pub fn new(mut rules: Vec<Rule>, load_balancing: LoadBalancing, seed: u64, node: u32) -> Self {
         rules.reverse();
         Self {
-            rule: rules.pop().unwrap_or_else(|| Rule::Table(super::Table::default())),
+            rule: rules.pop().unwrap_or_else(|| Rule::Table(Table::default())),
             later: rules,
             load_balancing,
             salt: salt(seed, node),

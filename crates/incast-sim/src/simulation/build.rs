@@ -21,10 +21,10 @@ use crate::{
     },
     host::Host,
     probe::PacketTrace,
-    routing::{self, Detours, PathCount, RouteView, Rule, SwitchOrder},
+    routing::{Detours, PathCount, RouteView, SwitchOrder},
     settings::{Class, Peers, Settings},
     switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch},
-    topology::{Ports, Topology},
+    topology::{self, Ports, Rule, Topology},
 };
 use incast_cc::{
     Path,
@@ -270,7 +270,7 @@ impl Epochs {
                 down[event.cable] = !event.up;
             }
             rules.push(if down.contains(&true) {
-                let tables = routing::tables(topology, &|cable| down[cable])
+                let tables = topology::tables(topology, &|cable| down[cable])
                     .map_err(|error| ConfigError::Routes { at: *start, error })?;
                 tables.into_iter().map(Rule::Table).collect()
             } else {

@@ -3,7 +3,8 @@
 use super::Fabric;
 use crate::{
     config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
-    routing::{Detours, Rule, SwitchOrder},
+    routing::{Detours, SwitchOrder},
+    topology::Rule,
 };
 use incast_units::Time;
 use std::sync::Arc;

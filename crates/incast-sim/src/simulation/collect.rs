@@ -9,17 +9,18 @@ use crate::{
     application::FlowSpec,
     config::LoadBalancing,
     engine::{Executor, Statistics},
-    fabric::{
-        ideal::{self, Packets},
-        packet::{Kind, Packet},
-    },
+    fabric::packet::{Kind, Packet},
     host::{Host, SentFlow},
     outcome::{Cost, FlowRecord, Outcome, Totals},
     probe::find_roots,
-    routing::{self, Rule},
+    routing,
     sender::flow,
     settings::Settings,
-    topology::{Link, Topology},
+    topology::{
+        Link, Rule, Topology,
+        ideal::{self, Packets},
+        salted_hash,
+    },
 };
 use incast_units::Time;
 use std::time::Duration;
@@ -219,10 +220,9 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
     packet.ecmp_hash = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
     let mut choose = |rule: &Rule, node| match settings.switch.load_balancing {
-        LoadBalancing::Ecmp | LoadBalancing::Spray => rule.pick(
-            destination,
-            routing::salted_hash(packet.ecmp_hash, routing::router::salt(settings.seed, node)),
-        ),
+        LoadBalancing::Ecmp | LoadBalancing::Spray => {
+            rule.pick(destination, salted_hash(packet.ecmp_hash, routing::router::salt(settings.seed, node)))
+        }
         LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation => {
             let (port, hash) = rule.pick_pinned(&packet)?;
             packet.ecmp_hash = hash;

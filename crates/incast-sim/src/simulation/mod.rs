@@ -16,9 +16,9 @@ use self::{deadlock::Watch, domain::Domain};
 use crate::{
     config::{Config, ConfigError},
     engine::executor::{Inspector, Reached},
-    fabric::{format::Format, ideal, packet::GAP},
+    fabric::{format::Format, packet::GAP},
     outcome::Outcome,
-    topology::Topology,
+    topology::{Topology, ideal},
 };
 use incast_cc::{Path, law::Framing};
 use incast_units::{Rate, Time};

@@ -19,8 +19,9 @@ use crate::{
     },
     flow_control::{CreditControl, FlowControl, PauseControl},
     probe::{PortProbe, Recorder},
-    routing::{RouteView, Router, Rule},
+    routing::{RouteView, Router},
     settings::Settings,
+    topology::Rule,
 };
 use incast_cc::{agent::PortSetup, marking::Marking};
 use incast_units::{Rate, Time};

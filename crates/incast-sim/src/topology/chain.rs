@@ -1,7 +1,6 @@
 //! `chain`: switches in a row, each with its hosts.
 
-use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
-use crate::routing::Rule;
+use super::{Cable, Link, Rule, Topology, TopologyError, check, check::link_keys, numbered};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

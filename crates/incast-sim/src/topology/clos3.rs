@@ -1,7 +1,6 @@
 //! `clos3`: a folded Clos network of three tiers, such as the 320-host fabric of HPCC (SIGCOMM 2019).
 
-use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
-use crate::routing::{Divider, Rule};
+use super::{Cable, Divider, Link, Rule, Topology, TopologyError, check, check::link_keys, numbered};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -21,8 +21,7 @@
 //! hosts, then its links to switches in the order of their lines.
 
 use super::check::{LinkFault, MAX_CABLES, MAX_NODES, MAX_PORTS};
-use super::{Cable, Link, Node, Ports, Topology, TopologyError};
-use crate::routing::{Rule, tables};
+use super::{Cable, Link, Node, Ports, Rule, Topology, TopologyError, tables};
 use incast_units::UnitError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! `leaf-spine`: every leaf switch is joined to every spine switch.
 
-use super::{Cable, Link, Topology, TopologyError, check, check::link_keys, numbered};
-use crate::routing::{Divider, Rule};
+use super::{Cable, Divider, Link, Rule, Topology, TopologyError, check, check::link_keys, numbered};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

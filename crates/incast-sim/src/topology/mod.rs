@@ -8,19 +8,22 @@
 mod chain;
 mod check;
 mod clos3;
+mod divider;
 mod dumbbell;
 mod fat_tree;
 pub mod file;
+pub mod ideal;
 mod leaf_spine;
 mod names;
 pub mod ports;
 mod reach;
 mod ring;
+mod rule;
 mod single_switch;
+mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use super::routing::Rule;
 use incast_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,13 +32,16 @@ use thiserror::Error;
 pub use chain::Chain;
 pub use check::{MAX_CABLES, MAX_DELAY, MAX_NODES, MAX_PORTS, MIN_RATE};
 pub use clos3::Clos3;
+pub use divider::Divider;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::FatTree;
 pub use file::File;
 pub use leaf_spine::LeafSpine;
 pub use ports::{PortEnd, Ports};
 pub use ring::Ring;
+pub use rule::{Destination, Rule, Table, salted_hash};
 pub use single_switch::SingleSwitch;
+pub use tables::{TooManySets, tables};
 
 /// A node: hosts first, then switches.
 pub type Node = u32;

@@ -1,7 +1,6 @@
 //! What every topology must satisfy.
 
-use super::{Link, Node, Topology, TopologyError};
-use crate::routing::{Rule, salted_hash, tables};
+use super::{Link, Node, Rule, Topology, TopologyError, salted_hash, tables};
 use incast_units::{Rate, Time};
 use std::collections::{BTreeSet, VecDeque};
 

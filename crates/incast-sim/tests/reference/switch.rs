@@ -16,7 +16,8 @@ use incast_sim::{
     flow_control::pfc::{Bounds, Limits},
     outcome::{EventKind, EventRecord, Totals},
     pfc_rules,
-    routing::{router::salt, salted_hash},
+    routing::router::salt,
+    topology::salted_hash,
 };
 use incast_units::{Rate, Time};
 use std::collections::VecDeque;

@@ -21,8 +21,7 @@ use incast_cc::{
 };
 use incast_sim::{
     config::{ClassConfig, Ecn},
-    routing::Rule,
-    topology::Topology,
+    topology::{Rule, Topology},
 };
 
 /// The agent of a table of switches: that which is named, or that which the choice of ports stands for.

@@ -3,8 +3,7 @@
 //! Every node stores and forwards: a packet is sent on when its last bit has arrived, in order, at once. Wire bytes
 //! include all headers, the preamble and the inter-frame gap, since those occupy the link as well.
 
-use crate::routing::{Rule, salted_hash};
-use crate::topology::{Link, Node, Ports, Topology};
+use crate::topology::{Link, Node, Ports, Rule, Topology, salted_hash};
 use incast_units::{Bytes, Rate, Rounding, Serializer, Time};
 
 /// A link of a path, at its sending end.

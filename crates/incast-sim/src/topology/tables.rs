@@ -1,7 +1,6 @@
 //! Shortest-path tables of any graph: for files, and for fabrics with links that are down.
 
-use super::Table;
-use crate::topology::Topology;
+use super::{Table, Topology};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
