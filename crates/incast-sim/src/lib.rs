@@ -8,12 +8,10 @@
 //! [`simulate`] runs a [`Config`] to an [`Outcome`].
 
 pub mod application;
-pub mod config;
 pub mod engine;
 pub mod fabric;
 pub mod flow_control;
 pub mod host;
-pub mod outcome;
 pub mod probe;
 pub mod receiver;
 pub mod recovery;
@@ -25,10 +23,11 @@ pub mod switch;
 pub mod topology;
 
 pub use application::FlowSpec;
-pub use config::{Config, ConfigError};
-pub use outcome::Outcome;
 pub use simulation::{
     Demand, Fabric, MemoryEstimate, Progress, base_path, base_path_of, check_channels, check_credits,
-    check_pfc, check_scheduler, check_trim, credit_rules, estimate_memory, pfc_rules, simulate,
-    simulate_observed,
+    check_pfc, check_scheduler, check_trim,
+    config::{self, Config, ConfigError},
+    credit_rules, estimate_memory,
+    outcome::{self, Outcome},
+    pfc_rules, simulate, simulate_observed,
 };

@@ -14,12 +14,11 @@ use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
         Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
-        RedAtRate, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
+        RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
     },
     fabric::format::Format,
     outcome::Totals,
     simulate,
-    switch::scheduler::config::Scheduling,
     topology::{
         Cable, Chain, Clos3, Dumbbell, FatTree, LeafSpine, Link, Ring, SingleSwitch, Topology, file::parse,
     },

@@ -1,6 +1,6 @@
 //! The packet buffer of a switch: admission to it, and how full it is.
 
-use crate::config::Buffer;
+use crate::fabric::config::Buffer;
 
 /// The packet buffer of one switch.
 ///

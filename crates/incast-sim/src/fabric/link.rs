@@ -6,8 +6,8 @@ use super::{
 };
 use crate::topology;
 use crate::{
-    config::Wire,
     engine::random::Stream,
+    fabric::config::Wire,
     probe::{PacketTrace, Step},
 };
 use incast_units::{Bytes, Rate, Serializer, Time};

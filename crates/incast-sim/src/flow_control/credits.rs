@@ -10,8 +10,8 @@
 //! docs/fabric.md has the rules, docs/infiniband.md where they come from.
 
 use super::pause::NO_QUEUE;
-use crate::config::Credits;
 use crate::fabric::packet::{Kind, Packet};
+use crate::flow_control::config::Credits;
 use incast_units::{Bytes, Rate, Time};
 
 /// Bytes of a block.

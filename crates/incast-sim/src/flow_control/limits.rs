@@ -1,7 +1,7 @@
 //! Thresholds and headroom of priority flow control, from the configuration and the fabric. docs/fabric.md has the
 //! formulas.
 
-use crate::config::{Alpha, Headroom, Pfc, Threshold};
+use crate::flow_control::config::{Alpha, Headroom, Pfc, Threshold};
 use incast_units::{Rate, Time};
 
 /// Binary places of alpha, a fixed-point number.

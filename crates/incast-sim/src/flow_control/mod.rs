@@ -2,6 +2,7 @@
 //!
 //! [`FlowControl`] is that of one switch. It keeps the state and returns what is to be done; the switch does it.
 
+pub(crate) mod config;
 mod credit_control;
 pub mod credits;
 pub mod limits;

@@ -11,12 +11,13 @@ use super::{
     pause::{PauseFrame, ReceivedPauses},
 };
 use crate::{
-    config::{Buffer, Expiry},
     fabric::{
         buffer::{Charge, Level},
+        config::Buffer,
         packet::Packet,
         queue::Ingress,
     },
+    flow_control::config::Expiry,
 };
 use incast_units::{Rate, Time};
 
@@ -377,8 +378,8 @@ fn part(bytes: u64, alpha: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::{
-        config::{Alpha, Headroom, Pfc, Threshold},
         fabric::buffer::SharedBuffer,
+        flow_control::config::{Alpha, Headroom, Pfc, Threshold},
     };
     use proptest::prelude::*;
 
@@ -429,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_static_threshold_pauses_at_xoff_and_resumes_at_xon() {
-        let size = crate::config::Size::Bytes;
+        let size = crate::fabric::config::Size::Bytes;
         let rules =
             rules(Threshold::Static { xoff: size(3000), xon: Some(size(1000)) }, Headroom::Bytes(2000));
         let policy = Buffer::Shared { total: 100_000, alpha: (1, 1), reserve: 0 };
@@ -502,7 +503,7 @@ mod tests {
             fixed in proptest::option::of(1500u64..6000),
         ) {
             let threshold = match fixed {
-                Some(xoff) => Threshold::Static { xoff: crate::config::Size::Bytes(xoff), xon: None },
+                Some(xoff) => Threshold::Static { xoff: crate::fabric::config::Size::Bytes(xoff), xon: None },
                 None => Threshold::Dynamic { alpha: Alpha::Fixed(f64::from(alpha.0) / f64::from(alpha.1)), reserve: 1000, resume_offset: 500 },
             };
             let rules = rules(threshold, Headroom::Bytes(headroom));

@@ -1,6 +1,6 @@
 //! A host's clock: how far it deviates from the simulation's time.
 
-use crate::{config::HostClock, engine::random::mix};
+use crate::{engine::random::mix, settings::host::HostClock};
 use incast_units::Time;
 
 /// See the module.

@@ -18,7 +18,7 @@ use incast_units::Time;
 impl Host<'_> {
     /// Forbids the NIC to send the priorities of `mask`.
     fn pause(&mut self, mask: u8, now: Time) {
-        let mask = mask & u8::MAX >> (8 - self.settings.switch.priorities);
+        let mask = mask & u8::MAX >> (8 - self.settings.priorities);
         let paused = self.nic.permission.pause(now, mask, &mut self.nic.pauses);
         self.recorder.edges(now, self.node, 0, paused, EventKind::Pause);
     }

@@ -16,7 +16,6 @@ mod transmit;
 use self::{clock::Clock, nic::Nic};
 use crate::{
     application::{Application, FlowSpec},
-    config::HostClock,
     engine::{Event, prefetch::prefetch},
     fabric::{
         link::{self, Transmitter},
@@ -26,7 +25,7 @@ use crate::{
     probe::{EventKind, RateSample, Recorder},
     receiver::{Receiver, response_delay::ResponseDelay},
     sender::{paths::RandomNumbers, slots::Senders, underlay::Stages},
-    settings::Settings,
+    settings::{Settings, host::HostClock},
 };
 use incast_cc::registry::Scheduler;
 use incast_units::Time;

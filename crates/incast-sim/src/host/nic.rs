@@ -280,10 +280,10 @@ impl Nic {
 mod tests {
     use super::*;
     use crate::{
-        config::{HostConfig, SwitchConfig, Wire},
         engine::Event,
-        fabric::{link::Peer, node::NodeContext},
-        settings::Peers,
+        fabric::{config::Wire, link::Peer, node::NodeContext},
+        routing::config::LoadBalancing,
+        settings::{Peers, host::HostConfig},
         topology::Link,
     };
     use incast_units::Rate;
@@ -306,7 +306,8 @@ mod tests {
     fn nic(link: &Link, wire: Wire) -> Nic {
         let settings = Settings {
             seed: 1,
-            switch: SwitchConfig::plain(),
+            priorities: 1,
+            load_balancing: LoadBalancing::Ecmp,
             pfc: None,
             credits: None,
             host: HostConfig::plain(1000),

@@ -164,14 +164,15 @@ mod tests {
     use super::*;
     use crate::{
         application::FlowSpec,
-        config::{HostConfig, SwitchConfig, Wire},
         engine::Event,
         fabric::{
+            config::Wire,
             format::Format,
             link::{Peer, Receiver, Transmitter},
             packet::Telemetry,
         },
-        settings::{Class, Peers, Settings},
+        routing::config::LoadBalancing,
+        settings::{Class, Peers, Settings, host::HostConfig},
         topology::tests::link,
     };
     use incast_cc::{
@@ -236,7 +237,8 @@ mod tests {
         };
         Settings {
             seed: 1,
-            switch: SwitchConfig::plain(),
+            priorities: 1,
+            load_balancing: LoadBalancing::Ecmp,
             pfc: None,
             credits: None,
             host: HostConfig {

@@ -2,13 +2,13 @@
 
 use super::{Host, clock, nic::Nic};
 use crate::{
-    config::LoadBalancing,
     engine::Event,
     fabric::{
         node::{NodeContext, class},
         packet::{Kind, Packet, Telemetry},
     },
     probe::EventKind,
+    routing::config::LoadBalancing,
     sender::{Sender, pacer::SendDecision, underlay::Stages},
     settings::Settings,
 };
@@ -218,7 +218,7 @@ impl Host<'_> {
 
     /// Lets a control packet take any path, where hosts choose paths.
     pub(super) fn scatter(&mut self, packet: &mut Packet) {
-        if self.settings.switch.load_balancing == LoadBalancing::SprayPermutation {
+        if self.settings.load_balancing == LoadBalancing::SprayPermutation {
             packet.set_pinned_path(self.random.draw() as u16);
         }
     }

@@ -2,9 +2,11 @@
 
 use super::{Arrival, Receiver};
 use crate::{
-    config::{Echo, HostConfig},
     fabric::packet::Packet,
-    settings::Class,
+    settings::{
+        Class,
+        host::{Echo, HostConfig},
+    },
 };
 use incast_cc::{Cnp, agent::Codepoint};
 use incast_units::Time;

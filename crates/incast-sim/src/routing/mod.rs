@@ -1,5 +1,6 @@
 //! Routing: the port of a switch that a packet takes, of those that lead to its destination.
 
+pub(crate) mod config;
 pub mod detours;
 mod path_count;
 mod pinned;

@@ -1,9 +1,9 @@
 //! The router of one switch: its rule of the current routing epoch, and how it balances load.
 
 use crate::{
-    config::LoadBalancing,
     engine::random::{Stream, mix},
     fabric::packet::Packet,
+    routing::config::LoadBalancing,
     topology::{Rule, Table, salted_hash},
 };
 

@@ -1,7 +1,9 @@
 //! From a configuration to domains that are ready to run.
 
 use super::{
-    base_path_of, channels, credits,
+    base_path_of, channels,
+    config::{ClassConfig, Config, ConfigError, Ties},
+    credits,
     domain::{Domain, Node},
     lossless,
     partition::Partition,
@@ -9,7 +11,6 @@ use super::{
 };
 use crate::{
     application::FlowSpec,
-    config::{Config, ConfigError, LoadBalancing, SwitchConfig, Ties},
     engine::{
         Event, Executor,
         domain::Names,
@@ -21,7 +22,7 @@ use crate::{
     },
     host::Host,
     probe::PacketTrace,
-    routing::{Detours, PathCount, RouteView, SwitchOrder},
+    routing::{Detours, PathCount, RouteView, SwitchOrder, config::LoadBalancing},
     settings::{Class, Peers, Settings},
     switch::{LINK_DOWN, LINK_UP, NEW_EPOCH, Place, Routes, Switch},
     topology::{self, Ports, Rule, Topology},
@@ -161,7 +162,7 @@ impl Plan {
     pub fn settings(&self, config: &Config) -> Settings {
         // On the first virtual channel.
         let queue = |priority: u8| priority * config.switch.virtual_channels;
-        let class = |class: &crate::config::ClassConfig| {
+        let class = |class: &ClassConfig| {
             let transport = class.law.transport();
             let scheduler = class.scheduler.and_then(|index| config.host.schedulers.get(usize::from(index)));
             Class {
@@ -195,8 +196,6 @@ impl Plan {
             }
         };
         let classes: Vec<Class> = config.classes.iter().map(class).collect();
-        let telemetry =
-            config.switch.telemetry || config.classes.iter().any(|class| class.law.info().telemetry());
         let (pfc, credits) = (lossless::pfc_rules(config.into()), credits::credit_rules(config.into()));
         let is_disturbed = pfc.is_some()
             || credits.is_some()
@@ -208,7 +207,8 @@ impl Plan {
             credits,
             lookahead: self.partition.lookahead,
             undisturbed_until: if is_disturbed { Time::ZERO } else { config.end },
-            switch: SwitchConfig { telemetry, ..config.switch.clone() },
+            priorities: config.switch.priorities,
+            load_balancing: config.switch.load_balancing,
             host: config.host.clone(),
             clocks: config.clocks.clone(),
             peers: peers(config),
@@ -284,7 +284,10 @@ impl Epochs {
 
 /// Makes the nodes and the engine that runs them. Gives the topology back, for the results.
 pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
-    let Config { topology, flows, applications, link_events, probes, seed, ties, .. } = config;
+    let Config {
+        topology, mut switch, classes, flows, applications, link_events, probes, seed, ties, ..
+    } = config;
+    switch.telemetry |= classes.iter().any(|class| class.law.info().telemetry());
     let partition = &plan.partition;
     let epochs = &plan.epochs;
     let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
@@ -334,7 +337,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
             let of = |detours| RouteView::new(detours, &epochs.order, topology.hosts, number);
             let routes = Routes { rules, views: epochs.detours.iter().map(of).collect() };
             let place = Place { node, base, is_alone, links: ends(node), leads_to_host, routes, probe };
-            Some(Node::Switch(Switch::new(settings, place)))
+            Some(Node::Switch(Switch::new(settings, &switch, place)))
         }
     });
     let mut members: Vec<Vec<Node<'a>>> = partition.nodes.iter().map(|_| Vec::new()).collect();
@@ -358,13 +361,8 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
         Ties::Seeded => TieBreak::Seeded(seed),
         Ties::PortOrder | Ties::ArrivalsFirst => TieBreak::Fixed,
     };
-    let mut executor = Executor::new(
-        domains,
-        partition.lookahead,
-        longest(&topology, settings),
-        ties,
-        settings.switch.telemetry,
-    );
+    let mut executor =
+        Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
         executor.schedule(

@@ -1,9 +1,13 @@
 //! Whether a fabric has virtual channels enough for its routes, and what switches know of these.
 
-use super::Fabric;
+use super::{
+    Fabric,
+    config::{Config, ConfigError},
+};
 use crate::{
-    config::{Buffer, Config, ConfigError, LoadBalancing, SwitchConfig},
-    routing::{Detours, SwitchOrder},
+    fabric::config::Buffer,
+    routing::{Detours, SwitchOrder, config::LoadBalancing},
+    switch::config::SwitchConfig,
     topology::Rule,
 };
 use incast_units::Time;

@@ -4,16 +4,15 @@ use super::{
     build::Plan,
     digest::digest,
     domain::{Domain, Node},
+    outcome::{Cost, Outcome, Totals},
 };
 use crate::{
     application::FlowSpec,
-    config::LoadBalancing,
     engine::{Executor, Statistics},
     fabric::packet::{Kind, Packet},
     host::{Host, SentFlow},
-    outcome::{Cost, FlowRecord, Outcome, Totals},
-    probe::find_roots,
-    routing,
+    probe::{FlowRecord, find_roots},
+    routing::{self, config::LoadBalancing},
     sender::flow,
     settings::Settings,
     topology::{
@@ -219,7 +218,7 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
     packet.ecmp_hash = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
-    let mut choose = |rule: &Rule, node| match settings.switch.load_balancing {
+    let mut choose = |rule: &Rule, node| match settings.load_balancing {
         LoadBalancing::Ecmp | LoadBalancing::Spray => {
             rule.pick(destination, salted_hash(packet.ecmp_hash, routing::router::salt(settings.seed, node)))
         }

@@ -1,9 +1,15 @@
 //! What credit-based flow control needs to know of a fabric, and whether it makes sense there.
 
-use super::lossless::{Fabric, largest_frame, used_priorities};
+use super::{
+    config::ConfigError,
+    lossless::{Fabric, largest_frame, used_priorities},
+};
 use crate::{
-    config::{Buffer, ConfigError, Credits},
-    flow_control::credits::{BLOCK, MOST_BLOCKS, Rules},
+    fabric::config::Buffer,
+    flow_control::{
+        config::Credits,
+        credits::{BLOCK, MOST_BLOCKS, Rules},
+    },
 };
 use incast_units::{Bytes, Time};
 

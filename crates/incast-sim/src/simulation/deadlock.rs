@@ -8,12 +8,9 @@
 use super::{
     build::Plan,
     domain::{Domain, Node},
-};
-use crate::{
-    engine::executor::Finding,
     outcome::{Deadlock, WaitingQueue},
-    switch::Switch,
 };
+use crate::{engine::executor::Finding, switch::Switch};
 use incast_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! A digest of complete results, by which runs are compared.
 
-use crate::outcome::Outcome;
+use super::outcome::Outcome;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 over every result in its defined order. The number of events is left out: it counts the engine's work,

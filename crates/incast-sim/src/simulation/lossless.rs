@@ -1,12 +1,17 @@
 //! What priority flow control needs to know of a fabric, and whether it can keep its promise there.
 
-use super::base_path_of;
+use super::{
+    base_path_of,
+    config::{ClassConfig, Config, ConfigError, Shortage},
+};
 use crate::{
-    config::{
-        Alpha, Buffer, ClassConfig, Config, ConfigError, Headroom, HostConfig, Pfc, Shortage, SwitchConfig,
-        Threshold, Wire,
+    fabric::config::{Buffer, Wire},
+    flow_control::{
+        config::{Alpha, Headroom, Pfc, Threshold},
+        pfc::{Bounds, Limits, Rules},
     },
-    flow_control::pfc::{Bounds, Limits, Rules},
+    settings::host::HostConfig,
+    switch::config::SwitchConfig,
     topology::Topology,
 };
 use incast_cc::registry::Scheduler;

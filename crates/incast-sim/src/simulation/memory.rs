@@ -1,7 +1,7 @@
 //! How much memory a simulation will take, before it takes it.
 
+use super::config::Probes;
 use crate::{
-    config::Probes,
     engine::executor::slots,
     fabric::packet::{GAP, Telemetry},
     probe::{PortSample, RateSample},

@@ -3,21 +3,26 @@
 mod build;
 mod channels;
 mod collect;
+pub mod config;
 mod credits;
 mod deadlock;
 mod digest;
 mod domain;
 mod lossless;
 mod memory;
+pub mod outcome;
 mod partition;
 mod scheduling;
 
-use self::{deadlock::Watch, domain::Domain};
-use crate::{
+use self::{
     config::{Config, ConfigError},
+    deadlock::Watch,
+    domain::Domain,
+    outcome::Outcome,
+};
+use crate::{
     engine::executor::{Inspector, Reached},
     fabric::{format::Format, packet::GAP},
-    outcome::Outcome,
     topology::{Topology, ideal},
 };
 use incast_cc::{Path, law::Framing};

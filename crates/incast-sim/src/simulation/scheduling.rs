@@ -1,9 +1,9 @@
 //! Whether the queues of switches can be limited and scheduled as configured.
 
+use super::config::ConfigError;
 use crate::{
-    config::{Buffer, ConfigError, Limit, SwitchConfig},
-    fabric::queue::MOST_COUNTED,
-    switch::scheduler::config::Dwrr,
+    fabric::{config::Buffer, queue::MOST_COUNTED, trim::config::Limit},
+    switch::{config::SwitchConfig, scheduler::config::Dwrr},
 };
 
 /// The least quantum: with less, a decision would take many rounds.

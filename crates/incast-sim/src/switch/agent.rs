@@ -1,6 +1,6 @@
 //! The host of an in-switch agent: its timer, its random numbers, and its view of the switch.
 
-use super::{channels::VirtualChannels, egress::Egress, hold::Hold};
+use super::{channels::VirtualChannels, config::SwitchConfig, egress::Egress, hold::Hold};
 use crate::{
     engine::random::mix,
     fabric::{
@@ -10,7 +10,6 @@ use crate::{
     },
     probe::EventRecord,
     routing::Router,
-    settings::Settings,
 };
 use incast_cc::{
     agent::{
@@ -44,12 +43,11 @@ pub(super) struct AgentHost {
 
 impl AgentHost {
     /// The agent of switch `node`.
-    pub fn new(settings: &Settings, node: u32, ports: &[PortSetup]) -> Self {
-        let parameters = &settings.switch.agent;
-        let agent = parameters.install(&Site { ports, priorities: settings.switch.priorities });
-        let stream = |port: usize| {
-            mix(mix(settings.seed ^ u64::from(AGENT_STREAM)) ^ u64::from(node) << 16 ^ port as u64)
-        };
+    pub fn new(switch: &SwitchConfig, seed: u64, node: u32, ports: &[PortSetup]) -> Self {
+        let parameters = &switch.agent;
+        let agent = parameters.install(&Site { ports, priorities: switch.priorities });
+        let stream =
+            |port: usize| mix(mix(seed ^ u64::from(AGENT_STREAM)) ^ u64::from(node) << 16 ^ port as u64);
         let random = (0..ports.len()).filter(|_| !agent.is_none()).map(stream).collect();
         Self {
             is_none: agent.is_none(),

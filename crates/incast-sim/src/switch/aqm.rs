@@ -1,10 +1,10 @@
 //! Active queue management: which packets a switch marks, and with which codepoint.
 
 use crate::{
-    config::{Ecn, MarkAt},
     engine::random::Stream,
     fabric::packet::Packet,
     settings::Class,
+    switch::config::{Ecn, MarkAt},
 };
 use incast_cc::{agent::Codepoint, marking::Marking};
 use incast_units::{Rate, Time};

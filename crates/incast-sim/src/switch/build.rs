@@ -5,15 +5,16 @@ use super::{
     agent::AgentHost,
     aqm::{Aqm, thresholds},
     channels::VirtualChannels,
+    config::SwitchConfig,
     egress::Egress,
     features,
     hold::Hold,
     scheduler::Scheduler,
 };
 use crate::{
-    config::Buffer,
     fabric::{
         buffer::SharedBuffer,
+        config::Buffer,
         link::{Receiver, Transmitter},
         trim::Trimming,
     },
@@ -56,10 +57,9 @@ pub struct Place {
 
 impl<'a> Switch<'a> {
     /// The switch at a place.
-    pub fn new(settings: &'a Settings, place: Place) -> Self {
+    pub fn new(settings: &'a Settings, switch: &SwitchConfig, place: Place) -> Self {
         let Place { node, base, is_alone, links, leads_to_host, routes, probe } = place;
         let Routes { rules, views } = routes;
-        let switch = &settings.switch;
         let agent_info = switch.agent.info();
         let mut aqm = Aqm::new(&switch.ecn, switch.mark_at, leads_to_host, settings.seed, node);
         let mut setups = Vec::with_capacity(links.len());
@@ -73,7 +73,7 @@ impl<'a> Switch<'a> {
             inputs.push(input);
         }
         let ports = outputs.len();
-        let flow_control = flow_control(settings, outputs.iter().map(|(link, _)| link));
+        let flow_control = flow_control(settings, switch.buffer, outputs.iter().map(|(link, _)| link));
         let lossless = settings.pfc.as_ref().map_or(0, |rules| rules.count());
         let lossless = settings.credits.as_ref().map_or(lossless, |rules| rules.count());
         let priorities = usize::from(switch.priorities);
@@ -87,7 +87,13 @@ impl<'a> Switch<'a> {
             && recorder.trace.is_none()
             && settings.credits.is_none();
         let always_lazy = may_be_lazy && settings.pfc.is_none() && !settings.arrivals_first;
-        let scheduler = Scheduler::new(settings, ports);
+        let scheduler = Scheduler::new(
+            &switch.scheduler,
+            switch.trim.as_ref().and_then(|trim| trim.header_weight),
+            switch.virtual_channels,
+            settings.full_frame(),
+            ports,
+        );
         let is_sampled = probe.is_some();
         let egress = Egress::new(outputs, priorities, scheduler, switch.telemetry, is_sampled, may_be_lazy);
         let channels = views.first().filter(|_| switch.virtual_channels > 1);
@@ -96,7 +102,7 @@ impl<'a> Switch<'a> {
             settings,
             node,
             base,
-            kind: features::Kind::of(settings, always_lazy, is_sampled),
+            kind: features::Kind::of(settings, switch, always_lazy, is_sampled),
             may_be_lazy,
             inputs,
             router: Router::new(rules, switch.load_balancing, settings.seed, node),
@@ -108,8 +114,8 @@ impl<'a> Switch<'a> {
                 .as_ref()
                 .map(|rules| Box::new(Trimming::new(rules, settings.full_frame(), settings.seed, node))),
             egress,
-            agent: AgentHost::new(settings, node, &setups),
-            hold: switch.agent.holds().then(|| Box::new(Hold::new(views, settings))),
+            agent: AgentHost::new(switch, settings.seed, node, &setups),
+            hold: switch.agent.holds().then(|| Box::new(Hold::new(views, switch))),
             channels,
             counters: Counters::default(),
             recorder,
@@ -118,8 +124,11 @@ impl<'a> Switch<'a> {
     }
 }
 
-fn flow_control<'l>(settings: &Settings, links: impl Iterator<Item = &'l Transmitter>) -> FlowControl {
-    let buffer: Buffer = settings.switch.buffer;
+fn flow_control<'l>(
+    settings: &Settings,
+    buffer: Buffer,
+    links: impl Iterator<Item = &'l Transmitter>,
+) -> FlowControl {
     if let Some(rules) = &settings.pfc {
         let links: Vec<(Rate, Time)> = links.map(|link| (link.rate(), link.delay())).collect();
         return FlowControl::Pfc(Box::new(PauseControl::new(rules, &links, buffer)));

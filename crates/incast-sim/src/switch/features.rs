@@ -1,6 +1,7 @@
 //! Which parts a switch has. The packet path is generic over them and compiled for each kind of switch.
 
-use crate::config::LoadBalancing;
+use super::config::SwitchConfig;
+use crate::routing::config::LoadBalancing;
 use crate::settings::Settings;
 
 /// What is known of a switch when a run starts. `false` means that the part is not there, `true` that it may be.
@@ -90,8 +91,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The smallest instance that is right for a switch. `always_lazy`: its departures never have to be events.
-    pub fn of(settings: &Settings, always_lazy: bool, is_sampled: bool) -> Self {
-        let switch = &settings.switch;
+    pub fn of(settings: &Settings, switch: &SwitchConfig, always_lazy: bool, is_sampled: bool) -> Self {
         let needs_all =
             switch.virtual_channels > 1 || !switch.agent.is_none() || switch.telemetry || is_sampled;
         let pauses = !always_lazy || settings.pfc.is_some() || settings.credits.is_some();

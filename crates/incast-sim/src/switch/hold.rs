@@ -3,6 +3,7 @@
 //! A held packet takes buffer like a queued one, is counted by flow control like one, and counts as waiting at the port
 //! that it will probably take. Places are beside the queues.
 
+use super::config::SwitchConfig;
 use crate::{
     fabric::{
         packet::{Kind, Packet, Telemetry},
@@ -10,7 +11,6 @@ use crate::{
     },
     flow_control::pause::NO_QUEUE,
     routing::RouteView,
-    settings::Settings,
 };
 use incast_cc::agent::Codepoint;
 use std::collections::VecDeque;
@@ -62,14 +62,14 @@ pub(super) struct Group {
 
 impl Hold {
     /// `views` of each routing epoch, at least one.
-    pub fn new(mut views: Vec<RouteView>, settings: &Settings) -> Self {
+    pub fn new(mut views: Vec<RouteView>, switch: &SwitchConfig) -> Self {
         views.reverse();
         let first = views.pop().expect("the builder gives one for each routing epoch");
         let ports = first.directions().len();
         Self {
             view: first,
             later: views,
-            needs_channels: settings.pfc.is_some() || settings.switch.virtual_channels > 1,
+            needs_channels: switch.pfc.is_some() || switch.virtual_channels > 1,
             pool: Pool::default(),
             places: Vec::new(),
             bytes: vec![0; ports],

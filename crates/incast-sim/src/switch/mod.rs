@@ -11,6 +11,7 @@ mod aqm;
 mod build;
 mod busy;
 mod channels;
+pub(crate) mod config;
 mod control;
 mod egress;
 mod features;

@@ -4,9 +4,8 @@ use super::{
     named::Agent,
     optional::{Optional, Part},
 };
-use incast_sim::{
-    config::{Alpha, Credits, Ecn, Headroom, MarkAt, Size, Ties, Trim, also, also_off},
-    switch::scheduler::config::Scheduling,
+use incast_sim::config::{
+    Alpha, Credits, Ecn, Headroom, MarkAt, Scheduling, Size, Ties, Trim, also, also_off,
 };
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema};

@@ -21,7 +21,7 @@ fn thresholds_by_rate_cover_every_port() {
 
 #[test]
 fn deficit_round_robin_has_a_weight_for_each_priority_that_is_not_strict() {
-    use incast_sim::switch::scheduler::config::Scheduling;
+    use incast_sim::config::Scheduling;
     let scheduler = |text: &str| {
         let text = format!("pfc = false\npriorities = 4\n{text}");
         let scenario =

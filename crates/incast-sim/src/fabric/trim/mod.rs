@@ -4,7 +4,7 @@
 //! Source: M. Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
 //! SIGCOMM 2017 (NDP), section 3.1. See `docs/fabric.md` (Trimming) for what other simulators do differently.
 
-pub mod config;
+pub(crate) mod config;
 
 use self::config::{Limit, Trim, Victim};
 use crate::engine::random::Stream;

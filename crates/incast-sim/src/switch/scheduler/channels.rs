@@ -4,7 +4,7 @@ use super::{Discipline, Heads};
 
 /// See the module.
 #[derive(Debug)]
-pub(in crate::switch) struct ChannelRotation {
+pub struct ChannelRotation {
     /// Channels of each priority.
     count: u8,
     /// By port: the queue that was served last.

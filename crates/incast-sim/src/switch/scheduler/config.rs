@@ -1,6 +1,6 @@
 //! Scheduling of the queues of a port, as configured.
 
-use crate::config::also;
+use crate::fabric::config::also;
 use incast_units::Bytes;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};

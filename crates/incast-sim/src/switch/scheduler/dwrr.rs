@@ -12,7 +12,7 @@ use incast_units::Bytes;
 
 /// The state of one switch.
 #[derive(Debug)]
-pub(in crate::switch) struct DeficitRoundRobin {
+pub struct DeficitRoundRobin {
     /// The strict priorities, one bit each.
     strict: u8,
     /// Bytes by priority.

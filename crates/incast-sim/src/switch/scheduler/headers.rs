@@ -8,7 +8,7 @@ use crate::fabric::trim::HEADERS;
 
 /// Data priorities are strict among themselves. Only packets sent while both sides compete count.
 #[derive(Debug)]
-pub(in crate::switch) struct HeaderWeight {
+pub struct HeaderWeight {
     /// Headers for each data packet.
     weight: u32,
     /// By port: headers sent since the last data packet, while data waited.

@@ -2,15 +2,12 @@
 //! `schedulers!`.
 
 mod channels;
-pub mod config;
+pub(crate) mod config;
 mod dwrr;
 mod headers;
 
-use self::{channels::ChannelRotation, dwrr::DeficitRoundRobin, headers::HeaderWeight};
-use crate::{
-    fabric::queue::{Pool, Queue},
-    settings::Settings,
-};
+use self::{channels::ChannelRotation, config::Scheduling, dwrr::DeficitRoundRobin, headers::HeaderWeight};
+use crate::fabric::queue::{Pool, Queue};
 
 /// The queues of one port.
 #[derive(Clone, Copy)]
@@ -78,16 +75,19 @@ schedulers! {
 }
 
 impl Scheduler {
-    /// That of a switch with so many ports.
-    pub fn new(settings: &Settings, ports: usize) -> Self {
-        let switch = &settings.switch;
-        match (switch.scheduler.dwrr(), switch.trim.as_ref().and_then(|trim| trim.header_weight)) {
-            (Some(dwrr), _) => {
-                Self::Dwrr(Box::new(DeficitRoundRobin::new(dwrr, settings.full_frame(), ports)))
-            }
+    /// That of a switch with so many ports. `header_weight` is that of a switch that trims.
+    pub fn new(
+        scheduling: &Scheduling,
+        header_weight: Option<u32>,
+        virtual_channels: u8,
+        full_frame: u64,
+        ports: usize,
+    ) -> Self {
+        match (scheduling.dwrr(), header_weight) {
+            (Some(dwrr), _) => Self::Dwrr(Box::new(DeficitRoundRobin::new(dwrr, full_frame, ports))),
             (None, Some(weight)) => Self::HeaderWeight(Box::new(HeaderWeight::new(weight, ports))),
-            (None, None) if switch.virtual_channels > 1 => {
-                Self::Channels(Box::new(ChannelRotation::new(switch.virtual_channels, ports)))
+            (None, None) if virtual_channels > 1 => {
+                Self::Channels(Box::new(ChannelRotation::new(virtual_channels, ports)))
             }
             (None, None) => Self::Strict,
         }

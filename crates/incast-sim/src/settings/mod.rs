@@ -1,19 +1,21 @@
 //! What all nodes of a simulation share, resolved once.
 
+mod classes;
+pub mod host;
+
+use self::host::{HostClock, HostConfig};
 use crate::{
     application::FlowSpec,
-    config::{HostClock, HostConfig, SwitchConfig, Wire},
-    fabric::{format::Format, node::class},
+    fabric::{config::Wire, node::class},
     flow_control::{credits, pfc::Rules},
     probe::PacketFilter,
     recovery::TimerLimits,
-    routing::PathCount,
+    routing::{PathCount, config::LoadBalancing},
 };
+pub use classes::Class;
 use incast_cc::{
     Path,
-    law::{Recovery, Transport},
-    registry::{Law, LawParameters, Scheduler, UnderlayParameters},
-    underlay::Arrangement,
+    registry::{LawParameters, Scheduler},
 };
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;
@@ -23,8 +25,10 @@ use std::collections::BTreeMap;
 pub struct Settings {
     /// Seed of every random stream.
     pub seed: u64,
-    /// All switches.
-    pub switch: SwitchConfig,
+    /// Queues of each port of a switch: see `SwitchConfig::priorities`.
+    pub priorities: u8,
+    /// Choice among equal-cost ports.
+    pub load_balancing: LoadBalancing,
     /// Priority flow control, resolved.
     pub pfc: Option<Rules>,
     /// Credit-based flow control, resolved.
@@ -133,61 +137,5 @@ impl Peers {
         let receiver = self.rates.get(flow.destination as usize).copied().unwrap_or(rate);
         let degree = self.degrees.get(&(flow.request, flow.destination)).copied().unwrap_or(0);
         (receiver, degree)
-    }
-}
-
-/// A flow class, resolved.
-#[derive(Debug)]
-pub struct Class {
-    /// The law and its parameters.
-    pub law: LawParameters,
-    /// The same of hosts at other rates.
-    pub law_at: Vec<(Rate, LawParameters)>,
-    /// Loss recovery.
-    pub recovery: Recovery,
-    /// Priority of its data.
-    pub priority: u8,
-    /// Priority of its acknowledgements.
-    pub ack_priority: u8,
-    /// Priority of the receivers' congestion notifications.
-    pub notification_priority: u8,
-    /// Stage between flow and NIC.
-    pub underlay: UnderlayParameters,
-    /// What is arranged around it, if there is one.
-    pub arrangement: Option<Arrangement>,
-    /// Acknowledgements carry the one-way delay of data packets to senders' underlays.
-    pub reports: bool,
-    /// What its hosts do apart from the rest.
-    pub transport: Transport,
-    /// Index of its scheduler in those of the hosts.
-    pub scheduler: Option<u8>,
-    /// Its scheduler hands out tokens.
-    pub uses_tokens: bool,
-    /// Its acknowledgements have tags of its scheduler.
-    pub tags_acks: bool,
-    /// Its packets are ECN-capable.
-    pub ecn_capable: bool,
-    /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
-    pub notification_interval: Option<Time>,
-    /// Ports that lead to hosts mark its packets with a codepoint of their own, of which its receivers do not notify.
-    pub marks_at_edge: bool,
-    /// A new pace changes the gap that is under way, too.
-    pub repaces: bool,
-    /// Sizes on the wire.
-    pub format: Format,
-    /// Switches that trim may cut off the payload of its data.
-    pub trimmable: bool,
-    /// What the law knows of the path.
-    pub path: Path,
-}
-
-impl Class {
-    /// The law of a flow from a host of this rate, at the flow's start.
-    pub fn start(&self, rate: Rate, now: Time, random: u32) -> Law {
-        let other = self.law_at.iter().find(|(other, _)| *other == rate);
-        match other {
-            Some((rate, law)) => law.start(&Path { rate: *rate, ..self.path }, now, random),
-            None => self.law.start(&self.path, now, random),
-        }
     }
 }

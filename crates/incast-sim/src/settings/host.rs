@@ -1,0 +1,104 @@
+//! The configuration of hosts.
+
+use incast_cc::registry::Scheduler;
+use incast_units::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All hosts of a fabric.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Payload bytes of a full packet.
+    pub mtu: u32,
+    /// Smallest retransmission timeout.
+    pub rto_min: Time,
+    /// An acknowledgement for each n-th packet; 1 for every packet. Marks, gaps and the last packet are acknowledged at
+    /// once.
+    pub ack_every: u32,
+    /// A coalesced acknowledgement waits no longer than this.
+    pub ack_delay: Time,
+    /// So many packets at the start of each flow are acknowledged at once whatever `ack_every` is.
+    pub quick_acks: u32,
+    /// How a coalesced acknowledgement tells of marks.
+    pub echo: Echo,
+    /// Timers expire only at multiples of this, the first one after their time; zero for exactly then.
+    pub timer_tick: Time,
+    /// A round trip opens each flow of a sender-driven class before its data.
+    pub handshake: bool,
+    /// Time in a receiver's NIC from the arrival of data until its acknowledgement can leave.
+    pub response_delay: Time,
+    /// The same for a congestion notification.
+    pub notification_delay: Time,
+    /// Acknowledgements and other control packets go before data; otherwise they take turns with it.
+    pub control_first: bool,
+    /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the
+    /// highest arrival).
+    pub reordering: u32,
+    /// Receiver-driven schedulers; each host gets a copy of each. Classes name theirs.
+    pub schedulers: Vec<Scheduler>,
+    /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
+    pub give_up_after: Option<u8>,
+    /// With [`LoadBalancing::SprayPermutation`](crate::config::LoadBalancing::SprayPermutation): paths with outlying
+    /// numbers of trimmed or lost packets are left out for a while.
+    pub path_penalty: bool,
+}
+
+impl HostConfig {
+    /// Sender-driven hosts that acknowledge every packet, with a retransmission timeout of at least 1 ms. `mtu` is the
+    /// payload of a full packet in bytes.
+    pub fn plain(mtu: u32) -> Self {
+        Self {
+            mtu,
+            rto_min: Time::from_ms(1),
+            ack_every: 1,
+            ack_delay: Time::ZERO,
+            quick_acks: 0,
+            echo: Echo::Counts,
+            timer_tick: Time::ZERO,
+            handshake: false,
+            response_delay: Time::ZERO,
+            notification_delay: Time::ZERO,
+            control_first: true,
+            reordering: 3,
+            schedulers: Vec::new(),
+            give_up_after: None,
+            path_penalty: true,
+        }
+    }
+}
+
+impl HostConfig {
+    /// When a timer that is set to this time expires.
+    #[inline]
+    pub fn expiry(&self, time: Time) -> Time {
+        let tick = self.timer_tick.ps();
+        if tick == 0 || time == Time::MAX {
+            time
+        } else {
+            Time::from_ps((time.ps() / tick + 1).saturating_mul(tick))
+        }
+    }
+}
+
+/// How an acknowledgement of several packets tells of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Echo {
+    /// It counts packets and marks since the last one.
+    #[default]
+    Counts,
+    /// It has one flag for all of them, so that packets before a change of marks get an acknowledgement of their own
+    /// (RFC 8257, section 3.2).
+    Flag,
+}
+
+/// How a host's clock deviates from the simulation's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostClock {
+    /// What it shows too much at the start, in picoseconds.
+    pub offset_ps: i64,
+    /// What it gains, in parts per million.
+    pub drift_ppm: f64,
+    /// Largest error of a reading besides: each has its own, uniform between both extremes.
+    pub noise: Time,
+}
