@@ -1,8 +1,10 @@
 //! Deterministic packet-level simulation of datacenter fabrics.
 //!
 //! - [`engine`]: the window executor, timers and random streams. It knows nothing about networks.
-//! - [`fabric`]: packets, links, queues, switches, topologies.
-//! - [`host`]: NICs, flows, reliability, and the adapters between packets and the laws of `incast-cc`.
+//! - [`topology`], [`routing`]: nodes and cables; the next hop of a packet.
+//! - [`fabric`], [`flow_control`], [`switch`]: packets, links, queues and buffers; PFC and credits; switches.
+//! - [`host`], [`sender`], [`receiver`], [`recovery`]: NICs, and the two ends of a flow, which run the laws of
+//!   `incast-cc`.
 //! - [`probe`]: what is measured.
 //!
 //! [`simulate`] runs a [`Config`] to an [`Outcome`].
