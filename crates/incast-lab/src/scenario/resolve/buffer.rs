@@ -1,6 +1,6 @@
 //! `switch.buffer` to what the simulator wants.
 
-use super::super::{
+use crate::scenario::{
     document::switch::Switch,
     tree::{error::Problem, place::keys},
 };

@@ -1,6 +1,6 @@
 //! Sizes of a law's frames: those of its transport, of the `profile`, or of `host.frames`.
 
-use super::super::document::{host::Frames, profile::Profile};
+use crate::scenario::document::{host::Frames, profile::Profile};
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::law::LawInfo;
 use incast_sim::fabric::format::Format;

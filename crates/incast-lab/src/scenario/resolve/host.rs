@@ -1,6 +1,6 @@
 //! `[host]` to what the simulator wants.
 
-use super::super::document::host::Host;
+use crate::scenario::document::host::Host;
 use crate::scenario::{
     resolve::clocks,
     tree::{error::Problem, place::keys},

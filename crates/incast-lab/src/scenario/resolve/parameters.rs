@@ -1,6 +1,6 @@
 //! Parameters of laws, agents and underlays: which are given, which are refused, which have no effect.
 
-use super::super::{
+use crate::scenario::{
     document::{parameters::Parameters, scheme::Scheme},
     tree::{error::Problem, renamed::renamed},
 };

@@ -1,6 +1,6 @@
 //! A scheme as the simulator runs it.
 
-use super::super::document::{host::Host, switch::Switch};
+use crate::scenario::document::{host::Host, switch::Switch};
 use incast_cc::Path;
 use incast_sim::config::{ClassConfig, HostConfig, SwitchConfig, Ties, Wire};
 

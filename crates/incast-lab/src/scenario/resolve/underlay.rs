@@ -1,7 +1,7 @@
 //! `underlay` of a scheme or a class to what the simulator wants.
 
 use super::{
-    super::document::named::Underlay,
+    super::document::{named::Underlay, scheme::Scheme},
     files::Files,
     parameters::{parameter_problem, void_parameters},
     resolved::Resolved,
@@ -36,8 +36,8 @@ pub fn resolve(underlay: &Underlay, path: &Path, files: &mut Files) -> Result<Un
     }
 }
 
-/// What of underlays has no effect, or one that nobody can want.
-pub fn warnings(scheme: &Resolved, described: &super::super::document::scheme::Scheme) -> Vec<String> {
+/// Warnings about parameters of underlays that have no effect, and about combinations that make no sense.
+pub fn warnings(scheme: &Resolved, described: &Scheme) -> Vec<String> {
     let mut warnings = Vec::new();
     for class in &scheme.classes {
         let Some(arrangement) = class.underlay.arrangement() else { continue };
