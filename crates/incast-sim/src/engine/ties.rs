@@ -23,9 +23,9 @@ impl<D: Domain> Shared<'_, D> {
     /// Orders messages that arrive at the same instant, in a list that is sorted by time.
     #[inline(never)]
     pub(super) fn break_ties(&self, mut keys: &mut [u64], names: &Names, window: Window) {
-        while let Some(first) = keys.array_windows().position(|[one, other]| (one ^ other) >> 32 == 0) {
+        while let Some(first) = keys.array_windows().position(|[one, other]| one ^ other < 1 << 32) {
             let time = keys[first] >> 32;
-            let count = keys[first..].iter().take_while(|key| *key >> 32 == time).count();
+            let count = 2 + keys[first + 2..].iter().take_while(|key| *key >> 32 == time).count();
             let (tied, later) = keys[first..].split_at_mut(count);
             self.break_tie(tied, window.start + Time::from_ps(time), names);
             keys = later;

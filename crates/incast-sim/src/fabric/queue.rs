@@ -59,7 +59,10 @@ pub struct Pool {
     next: Vec<u32>,
     /// Parallel to `entries` where packets carry INT, else empty.
     telemetry: Vec<Telemetry>,
+    /// The first `free_count` are those of free entries; the last of these is used next. As long as `entries`, so that
+    /// freeing an entry calls nothing.
     free: Vec<u32>,
+    free_count: usize,
 }
 
 /// The entry of a packet that was just removed from its queue. It keeps its content until the next packet is appended.
@@ -75,11 +78,14 @@ pub struct Removed {
 pub struct Queue {
     head: u32,
     tail: u32,
-    /// Frame bytes in the low 40 bits, packets modulo 2^24 above them: one addition updates both.
-    load: u64,
+    load: Load,
 }
 
-/// One packet more in [`Queue::load`].
+/// What waits in a queue: frame bytes in the low 40 bits, packets modulo 2^24 above them. One addition updates both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load(u64);
+
+/// One packet more in a [`Load`].
 const PACKET: u64 = 1 << 40;
 
 /// A queue that is limited in packets holds fewer than this: packets are counted modulo this number.
@@ -87,37 +93,71 @@ pub const MOST_COUNTED: u32 = 1 << 24;
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { head: NONE, tail: NONE, load: 0 }
+        Self { head: NONE, tail: NONE, load: Load(0) }
+    }
+}
+
+impl Load {
+    /// Frame bytes, less than 2^40.
+    #[inline]
+    pub fn bytes(self) -> u64 {
+        self.0 & (PACKET - 1)
+    }
+
+    /// Packets, modulo [`MOST_COUNTED`].
+    #[inline]
+    pub fn packets(self) -> u32 {
+        (self.0 / PACKET) as u32
     }
 }
 
 impl Queue {
+    /// What waits in it.
+    #[inline]
+    pub fn load(&self) -> Load {
+        self.load
+    }
+
     /// Queued frame bytes, less than 2^40.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        self.load & (PACKET - 1)
+        self.load.bytes()
     }
 
     /// Queued packets, modulo [`MOST_COUNTED`].
     #[inline]
     pub fn packets(&self) -> u32 {
-        (self.load / PACKET) as u32
+        self.load.packets()
     }
 
     #[inline]
     fn enter(&mut self, wire: u16) {
-        self.load = self.load.wrapping_add(PACKET + u64::from(wire));
+        self.load.0 = self.load.0.wrapping_add(PACKET + u64::from(wire));
     }
 
     #[inline]
     fn leave(&mut self, wire: u16) {
-        self.load = self.load.wrapping_sub(PACKET + u64::from(wire));
+        self.load.0 = self.load.0.wrapping_sub(PACKET + u64::from(wire));
     }
 
     /// The queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == NONE
+    }
+}
+
+impl Entry {
+    /// Stores a packet with the codepoint `mark` and its attachment.
+    #[inline(always)]
+    fn store(&mut self, packet: &Packet, mark: Codepoint, attachment: Option<u32>) {
+        // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts,
+        // which stalls store forwarding.
+        self.packet = *packet;
+        self.packet.set_attachment(attachment.unwrap_or(Packet::NO_ATTACHMENT));
+        if mark != Codepoint::None {
+            self.packet.mark_as(mark);
+        }
     }
 }
 
@@ -142,13 +182,13 @@ impl Pool {
     /// Prefetches the list of free entries.
     #[inline]
     pub fn prefetch_free(&self) {
-        prefetch(self.free.as_ptr().wrapping_add(self.free.len().saturating_sub(PREFETCHED_ENTRIES)), 1);
+        prefetch(self.free.as_ptr().wrapping_add(self.free_count.saturating_sub(PREFETCHED_ENTRIES)), 1);
     }
 
     /// Prefetches the next free entries for writing.
     #[inline]
     pub fn prefetch_entries(&self) {
-        for index in self.free.iter().rev().take(PREFETCHED_ENTRIES) {
+        for index in self.free[..self.free_count].iter().rev().take(PREFETCHED_ENTRIES) {
             prefetch_for_writing(self.entries.as_ptr().wrapping_add(*index as usize));
             prefetch_for_writing(self.next.as_ptr().wrapping_add(*index as usize));
         }
@@ -164,19 +204,14 @@ impl Pool {
         telemetry: Option<&Telemetry>,
     ) {
         // The copy is in this branch alone. After it the compiler would copy in parts what it has already loaded.
-        let index = if let Some(index) = self.free.pop() {
-            self.entries[index as usize].packet = *packet;
+        let index = if let Some(left) = self.free_count.checked_sub(1) {
+            self.free_count = left;
+            let index = self.free[left];
+            self.entries[index as usize].store(packet, mark, telemetry.map(|_| index));
             index
         } else {
-            self.grow(packet)
+            self.grow(packet, mark, telemetry.is_some())
         };
-        // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts,
-        // which stalls store forwarding.
-        let place = &mut self.entries[index as usize].packet;
-        place.set_attachment(if telemetry.is_some() { index } else { Packet::NO_ATTACHMENT });
-        if mark != Codepoint::None {
-            place.mark_as(mark);
-        }
         if let Some(telemetry) = telemetry {
             self.attach(index, telemetry);
         }
@@ -198,12 +233,21 @@ impl Pool {
 
     /// Adds an entry with a packet.
     #[cold]
-    fn grow(&mut self, packet: &Packet) -> u32 {
+    fn grow(&mut self, packet: &Packet, mark: Codepoint, has_telemetry: bool) -> u32 {
         let entry = Entry { packet: *packet, ingress: Ingress::LOCAL };
         let new = if self.entries.is_empty() { 2 } else { 1 };
         self.entries.extend(repeat_n(entry, new));
         self.next.extend(repeat_n(NONE, new));
-        self.entries.len() as u32 - 1
+        self.free.extend(repeat_n(NONE, new));
+        let index = self.entries.len() - 1;
+        self.entries[index].store(packet, mark, has_telemetry.then_some(index as u32));
+        index as u32
+    }
+
+    #[inline(always)]
+    fn set_free(&mut self, index: u32) {
+        self.free[self.free_count] = index;
+        self.free_count += 1;
     }
 
     /// Removes the head of a queue and returns a copy of it.
@@ -219,7 +263,7 @@ impl Pool {
         if index == NONE {
             return None;
         }
-        self.free.push(index);
+        self.set_free(index);
         let next = self.next[index as usize];
         // In a deep queue the next packet has left the cache: prefetch it while this one is sent.
         prefetch(self.entries.as_ptr().wrapping_add(next as usize), 1);
@@ -322,7 +366,7 @@ impl Pool {
             queue.tail = before;
         }
         queue.leave(packet.wire);
-        self.free.push(index);
+        self.set_free(index);
         Some(packet)
     }
 
@@ -406,7 +450,7 @@ mod tests {
                         let place = expected.iter().position(|waiting| waiting.0.is_multiple_of(every));
                         prop_assert_eq!(pool.any(queue, wanted), place.is_some());
                         let popped = pool.pop_first(queue, wanted);
-                        let last = Removed { index: *pool.free.last().unwrap_or(&NONE), wire: 0 };
+                        let last = Removed { index: pool.free[..pool.free_count].last().copied().unwrap_or(NONE), wire: 0 };
                         let popped = popped.map(|packet| seen(&pool, &packet, pool.ingress(last)));
                         prop_assert_eq!(popped, place.and_then(|place| expected.remove(place)));
                     }

@@ -4,7 +4,7 @@ use super::{
     aqm::RuleIndex,
     busy::BusyPorts,
     features::Features,
-    scheduler::{Heads, Scheduler},
+    scheduler::{Head, Scheduler},
 };
 use crate::{
     engine::prefetch::prefetch,
@@ -12,7 +12,7 @@ use crate::{
         link::Transmitter,
         node::NodeContext,
         packet::{Kind, Packet, Telemetry},
-        queue::{Ingress, Pool, Queue, Removed},
+        queue::{Ingress, Load, Pool, Queue, Removed},
     },
     flow_control::permission::{PauseRecord, Permission},
 };
@@ -163,16 +163,22 @@ impl Egress {
         &mut self.ports[port]
     }
 
+    /// Packets and bytes in a queue.
+    #[inline(always)]
+    pub fn load(&self, port: usize, priority: u8) -> Load {
+        self.queues[self.index(port, priority)].load()
+    }
+
     /// Bytes in a queue.
     #[inline(always)]
     pub fn queue_bytes(&self, port: usize, priority: u8) -> u64 {
-        self.queues[self.index(port, priority)].bytes()
+        self.load(port, priority).bytes()
     }
 
     /// Packets in a queue.
     #[inline]
     pub fn queue_packets(&self, port: usize, priority: u8) -> u32 {
-        self.queues[self.index(port, priority)].packets()
+        self.load(port, priority).packets()
     }
 
     /// Packets that wait at a port.
@@ -272,8 +278,13 @@ impl Egress {
     #[inline(always)]
     pub fn pop<F: Features>(&mut self, port: usize, allowed: u8) -> Option<Departure> {
         let priority = if F::SCHEDULER {
-            let heads = Heads { queues: &self.queues, pool: &self.pool, port, ports: self.ports.len() };
-            self.scheduler.next(allowed, heads)
+            let Self { ports, queues, pool, .. } = self;
+            let head = |priority| {
+                let queue = &queues[usize::from(priority) * ports.len() + port];
+                let bytes = pool.front(queue).map_or(0, |packet| u64::from(packet.wire));
+                Head { bytes, is_alone: bytes == queue.bytes() }
+            };
+            self.scheduler.next(port, allowed, head)
         } else {
             allowed.trailing_zeros() as u8
         };
@@ -403,14 +414,10 @@ impl Egress {
         self.busy.first_from(port)
     }
 
-    /// When the next packet of a port leaves, if there is one that may. Forgets a port where nothing is queued.
+    /// Removes a port from those with something queued.
     #[inline]
-    pub fn next_departure(&mut self, port: usize) -> Time {
-        let out = &self.ports[port];
-        if out.waiting == 0 {
-            self.busy.remove(port);
-        }
-        if out.allowed() != 0 { out.link.free_at() } else { Time::MAX }
+    pub fn forget(&mut self, port: usize) {
+        self.busy.remove(port);
     }
 
     /// The time for which a departure event has to be scheduled, with its payload; `None` if there is nothing to send,
@@ -442,7 +449,7 @@ impl Egress {
     /// Removes a port from those with something queued.
     pub fn take_busy(&mut self) -> Option<usize> {
         let port = self.busy.first_from(0)?;
-        self.busy.remove(port);
+        self.forget(port);
         Some(port)
     }
 

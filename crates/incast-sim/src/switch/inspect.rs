@@ -27,7 +27,9 @@ impl Switch<'_> {
     pub fn sample(&mut self, context: &mut impl NodeContext) {
         let Some(probe) = self.probe.take() else { return };
         if self.egress.is_lazy() {
-            probe.ports.iter().for_each(|port| self.drain::<All>(usize::from(*port), probe.next, context));
+            for port in &probe.ports {
+                self.drain::<All>(usize::from(*port), probe.next, context);
+            }
         }
         self.probe = Some(probe);
         self.take_sample();

@@ -37,7 +37,7 @@ use crate::{
         link::Receiver,
         node::{Arrivals, NodeContext, class},
         packet::{Packet, Telemetry},
-        queue::Ingress,
+        queue::{Ingress, Load},
         trim::Trimming,
     },
     flow_control::{FlowControl, pause::NO_QUEUE},
@@ -113,12 +113,26 @@ pub struct Counters {
     pub max_queue_bytes: u64,
 }
 
+impl Counters {
+    /// A queue of so many bytes. A branch: the maximum changes rarely.
+    #[inline(always)]
+    fn see_queue(&mut self, bytes: u64) {
+        if bytes > self.max_queue_bytes {
+            self.max_queue_bytes = bytes;
+        }
+    }
+}
+
+/// A next hop that is not known before its packet is routed, or does not exist. A number and no `Option`: it is kept while
+/// another packet is handled, and takes one register.
+const UNKNOWN: u16 = u16::MAX;
+
 /// A packet on its way through the switch. Two values and not more, so that it is passed in registers.
 #[derive(Clone, Copy)]
 struct Transit<'p> {
     packet: &'p Packet,
     /// The ECMP hash with which it goes on; written where the packet is stored or sent, to save a copy. Where an agent
-    /// may read the packet it is a copy that has this hash.
+    /// may read the packet it is a copy that has this hash. Without spraying it is not read: see [`Self::hash`].
     hash: u32,
 }
 
@@ -126,6 +140,20 @@ impl<'p> From<&'p Packet> for Transit<'p> {
     #[inline(always)]
     fn from(packet: &'p Packet) -> Self {
         Self { packet, hash: packet.ecmp_hash }
+    }
+}
+
+impl Transit<'_> {
+    /// The ECMP hash with which the packet goes on: its own without spraying, so that no register holds it.
+    #[inline(always)]
+    fn hash<F: Features>(self) -> u32 {
+        if F::SPRAYING { self.hash } else { self.packet.ecmp_hash }
+    }
+
+    /// The packet with that hash.
+    #[inline(always)]
+    fn to_packet<F: Features>(self) -> Packet {
+        self.packet.with_hash(self.hash::<F>())
     }
 }
 
@@ -142,7 +170,7 @@ impl Switch<'_> {
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
-        self.arrive::<All>(port, packet, telemetry, None, context);
+        self.arrive::<All>(port, packet, telemetry, UNKNOWN, context);
     }
 
     /// Packets arrived, each at its port.
@@ -170,13 +198,13 @@ impl Switch<'_> {
     /// The port of the packet that arrives after the present one, which is prefetched meanwhile. Only with ECMP, where
     /// it depends on that packet alone.
     #[inline(always)]
-    fn look_ahead<F: Features>(&self, next: Option<&Packet>) -> Option<u16> {
+    fn look_ahead<F: Features>(&self, next: Option<&Packet>) -> u16 {
         if F::SPRAYING {
-            return None;
+            return UNKNOWN;
         }
-        let port = self.router.by_hash(next?)?;
+        let Some(port) = next.and_then(|packet| self.router.by_hash(packet)) else { return UNKNOWN };
         self.egress.prefetch_port(usize::from(port));
-        Some(port)
+        port
     }
 
     #[inline(always)]
@@ -185,13 +213,12 @@ impl Switch<'_> {
         port: usize,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
-        next_hop: Option<u16>,
+        next_hop: u16,
         context: &mut impl NodeContext,
     ) {
         self.counters.arrived += 1;
         if !self.inputs[port].accept(context.now(), packet, || &self.egress.port(port).link) {
-            self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
-            return;
+            return self.record_lost::<F>(port, packet.into(), context.now());
         }
         if (F::FLOW_CONTROL || F::AGENT) && packet.priority == NO_QUEUE {
             return self.on_link_frame(port, packet, context);
@@ -212,19 +239,19 @@ impl Switch<'_> {
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         ingress: Ingress,
-        next_hop: Option<u16>,
+        next_hop: u16,
         context: &mut impl NodeContext,
     ) {
         let route = if F::SPRAYING {
             self.router.route(packet)
         } else {
-            next_hop.map(|port| (port, packet.ecmp_hash))
+            (next_hop != UNKNOWN).then_some((next_hop, 0))
         };
         let Some((port, hash)) = route else { return self.lose_unrouted(packet, context.now()) };
         let port = usize::from(port);
         let mut transit = Transit { packet, hash };
         let (rehashed, mut on_channel);
-        if F::AGENT && hash != packet.ecmp_hash {
+        if F::AGENT && F::SPRAYING && hash != packet.ecmp_hash {
             rehashed = packet.with_hash(hash);
             transit.packet = &rehashed;
         }
@@ -262,24 +289,12 @@ impl Switch<'_> {
     ) {
         let (now, packet) = (context.now(), transit.packet);
         let limit = self.ended_before::<F>(now);
-        if self.egress.port(port).link.free_at() < limit {
-            if (!F::EVENTS || self.egress.is_lazy()) && self.egress.port(port).waiting != 0 {
-                self.drain::<F>(port, limit, context);
+        if self.may_send_now::<F>(port, packet, limit, context) {
+            self.counters.see_queue(u64::from(packet.wire));
+            if F::AGENT && self.agent.is_by_port() && !self.agent.skips(port, 0) {
+                return self.pass_by_agent(port, packet, telemetry, ingress, context);
             }
-            // Where departures are always lazy and nothing is ever paused, an idle link has nothing queued by now.
-            let (out, bit) = (self.egress.port(port), 1 << packet.priority);
-            let is_first = !F::EVENTS || out.permission.allowed(out.waiting | bit) == bit;
-            if out.link.free_at() < limit
-                && is_first
-                && out.link.is_up()
-                && self.has_credits::<F>(port, packet)
-            {
-                self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(u64::from(packet.wire));
-                if F::AGENT && self.agent.is_by_port() && !self.agent.skips(port, 0) {
-                    return self.pass_by_agent(port, packet, telemetry, ingress, context);
-                }
-                return self.transmit::<F>(port, now, transit, telemetry, ingress, context);
-            }
+            return self.transmit::<F>(port, now, transit, telemetry, ingress, context);
         }
         if F::AGENT && self.agent.is_by_port() {
             let queued = self.egress.queue_bytes(port, packet.priority);
@@ -291,6 +306,33 @@ impl Switch<'_> {
             }
         }
         self.queue::<F>(port, transit, telemetry, ingress, context);
+    }
+
+    /// Whether the link of a port is idle, may carry the packet, and nothing that is queued goes before it. Departures
+    /// that are due happen first.
+    #[inline(always)]
+    fn may_send_now<F: Features>(
+        &mut self,
+        port: usize,
+        packet: &Packet,
+        limit: Time,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        let mut out = self.egress.port(port);
+        if out.link.free_at() >= limit {
+            return false;
+        }
+        if (!F::EVENTS || self.egress.is_lazy()) && out.waiting != 0 {
+            self.drain::<F>(port, limit, context);
+            out = self.egress.port(port);
+            if out.link.free_at() >= limit {
+                return false;
+            }
+        }
+        // Where departures are always lazy and nothing is ever paused, an idle link has nothing queued by now.
+        let bit = 1 << packet.priority;
+        let is_first = !F::EVENTS || out.permission.allowed(out.waiting | bit) == bit;
+        is_first && out.link.is_up() && self.has_credits::<F>(port, packet)
     }
 
     /// As [`Self::enqueue`], for packets that are not on the path of arrivals.
@@ -306,8 +348,8 @@ impl Switch<'_> {
         self.enqueue::<All>(port, packet.into(), telemetry, ingress, context);
     }
 
-    /// A packet is queued, or dropped if the buffer does not admit it. What is rare ends in a call: no register has to
-    /// be saved for it, and nothing loaded again after it.
+    /// A packet is queued, or dropped if the buffer does not admit it. Its link is up. What is rare ends in a call: no
+    /// register has to be saved for it, and nothing loaded again after it.
     #[inline(always)]
     fn queue<F: Features>(
         &mut self,
@@ -321,16 +363,18 @@ impl Switch<'_> {
         if !self.egress.port(port).link.is_up() {
             return self.lose(port, packet, ingress, context);
         }
+        let mut load = self.egress.load(port, packet.priority);
         if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
             if !self.admit_lossless(port, packet, ingress, context) {
                 return self.reject::<F>(port, transit, telemetry, ingress, context);
             }
-        } else if self.has_place::<F>(port, packet) && self.has_room(port, packet) {
-            self.buffer.enter(u64::from(packet.wire), self.egress.queue_bytes(port, packet.priority));
+            load = self.egress.load(port, packet.priority);
+        } else if self.has_place::<F>(packet, load) && self.has_room(port, packet, load) {
+            self.buffer.enter(u64::from(packet.wire), load.bytes());
         } else {
             return self.queue_late::<F>(port, transit, telemetry, ingress, context);
         }
-        self.append::<F>(port, transit, telemetry, ingress, context);
+        self.append::<F>(port, transit, load, telemetry, ingress, context);
     }
 
     /// A packet has no room: it is queued if it has once all departures that are due have happened.
@@ -344,11 +388,12 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let packet = transit.packet;
-        if self.has_place::<F>(port, packet) && self.egress.is_lazy() {
+        if self.has_place::<F>(packet, self.egress.load(port, packet.priority)) && self.egress.is_lazy() {
             self.catch_up(context);
-            if self.has_room(port, packet) {
-                self.buffer.enter(u64::from(packet.wire), self.egress.queue_bytes(port, packet.priority));
-                return self.append::<F>(port, transit, telemetry, ingress, context);
+            let load = self.egress.load(port, packet.priority);
+            if self.has_room(port, packet, load) {
+                self.buffer.enter(u64::from(packet.wire), load.bytes());
+                return self.append::<F>(port, transit, load, telemetry, ingress, context);
             }
         }
         self.reject::<F>(port, transit, telemetry, ingress, context);
@@ -365,7 +410,7 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         if F::TRIM && self.trimming.is_some() {
-            self.handle_overflow(port, &transit.packet.with_hash(transit.hash), telemetry, ingress, context);
+            self.handle_overflow(port, &transit.to_packet::<F>(), telemetry, ingress, context);
         } else {
             self.drop_packet(port, transit.packet, ingress, context);
         }
@@ -373,20 +418,16 @@ impl Switch<'_> {
 
     /// Whether a switch that trims has not reached the limit of the packet's queue. True in all other switches.
     #[inline(always)]
-    fn has_place<F: Features>(&self, port: usize, packet: &Packet) -> bool {
+    fn has_place<F: Features>(&self, packet: &Packet, load: Load) -> bool {
         let Some(trimming) = self.trimming.as_ref().filter(|_| F::TRIM) else { return true };
-        let (wire, priority) = (u64::from(packet.wire), packet.priority);
-        let (packets, bytes) =
-            (self.egress.queue_packets(port, priority), self.egress.queue_bytes(port, priority));
-        trimming.limit(priority).admits(wire, packets, bytes)
+        trimming.limit(packet.priority).admits(u64::from(packet.wire), load.packets(), load.bytes())
     }
 
-    /// The buffer admits a packet.
+    /// The buffer admits a packet to its queue.
     #[inline(always)]
-    fn has_room(&self, port: usize, packet: &Packet) -> bool {
-        let queue = self.egress.queue_bytes(port, packet.priority);
+    fn has_room(&self, port: usize, packet: &Packet, load: Load) -> bool {
         let waiting = self.egress.port(port).waiting_bytes;
-        self.buffer.admits(u64::from(packet.wire), queue, waiting, || self.egress.packets_at(port))
+        self.buffer.admits(u64::from(packet.wire), load.bytes(), waiting, || self.egress.packets_at(port))
     }
 
     /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this
@@ -424,22 +465,23 @@ impl Switch<'_> {
         charge.is_some()
     }
 
-    /// Marks a packet that the buffer has admitted, and appends it to its queue.
+    /// Marks a packet that the buffer has admitted, and appends it to its queue, which holds `load`.
     #[inline(always)]
     fn append<F: Features>(
         &mut self,
         port: usize,
         transit: Transit<'_>,
+        load: Load,
         telemetry: Option<&Telemetry>,
         ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let (now, Transit { packet, hash }) = (context.now(), transit);
+        let (now, packet) = (context.now(), transit.packet);
         let priority = packet.priority;
-        let queued = self.queued_bytes::<F>(port, priority);
+        let queued = self.queued_bytes::<F>(port, priority, load.bytes());
         let mark = self.mark_entering(port, packet, queued, now);
-        let length = self.egress.push::<F>(port, packet, hash, mark, telemetry, ingress, now);
-        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+        let length = self.egress.push::<F>(port, packet, transit.hash::<F>(), mark, telemetry, ingress, now);
+        self.counters.see_queue(length);
         if F::EVENTS && !self.egress.is_lazy() {
             self.recorder.queued(now, port as u16, length - u64::from(packet.wire), packet, mark);
             self.block_head(port, priority, context);
@@ -470,14 +512,14 @@ impl Switch<'_> {
         }
     }
 
-    /// Bytes that marking counts as queued: those of all virtual channels of a priority.
+    /// Bytes that marking counts as queued where a queue holds `bytes`: those of all virtual channels of a priority.
     #[inline(always)]
-    fn queued_bytes<F: Features>(&self, port: usize, priority: u8) -> u64 {
+    fn queued_bytes<F: Features>(&self, port: usize, priority: u8, bytes: u64) -> u64 {
         match &self.channels {
             Some(channels) if F::FLOW_CONTROL => {
                 channels.group(priority).map(|queue| self.egress.queue_bytes(port, queue)).sum()
             }
-            _ => self.egress.queue_bytes(port, priority),
+            _ => bytes,
         }
     }
 
@@ -508,6 +550,13 @@ impl Switch<'_> {
         self.counters.dropped.1 += u64::from(packet.wire);
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Drop, packet);
         self.report_drop(port, packet, ingress, context);
+    }
+
+    /// A packet is lost on the wire.
+    #[cold]
+    #[inline(never)]
+    fn record_lost<F: Features>(&mut self, port: usize, transit: Transit<'_>, now: Time) {
+        self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &transit.to_packet::<F>());
     }
 
     /// The link of a packet's port is down.
@@ -544,8 +593,11 @@ impl Switch<'_> {
         let (mut next, mut from) = (Time::MAX, 0);
         while let Some(port) = self.egress.busy_from(from) {
             from = port + 1;
-            self.drain::<F>(port, limit, context);
-            next = next.min(self.egress.next_departure(port));
+            let departure = self.drain::<F>(port, limit, context);
+            if departure == Time::MAX && (!F::EVENTS || self.egress.port(port).waiting == 0) {
+                self.egress.forget(port);
+            }
+            next = next.min(departure);
         }
         next
     }
@@ -555,7 +607,7 @@ impl Switch<'_> {
         self.drain_all::<All>(self.settings.ended_before(context.now()), context);
     }
 
-    /// Carries out the departures of a port before `limit`.
+    /// Carries out the departures of a port before `limit`. Returns when the next one is, if something may leave.
     ///
     /// *Lazy departures.* An event for each departure would double the events of a loaded fabric. Where a switch has
     /// its domain to itself and nothing watches departures, only three things can depend on whether one has happened:
@@ -563,14 +615,17 @@ impl Switch<'_> {
     /// by which what left must be on its link. Each of these catches up first, so that the results are those of one
     /// event for each departure.
     #[inline]
-    fn drain<F: Features>(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) {
+    fn drain<F: Features>(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) -> Time {
         loop {
             let out = self.egress.port(port);
             let at = out.link.free_at();
             // Without events nothing is ever paused.
             let allowed = if F::EVENTS { out.allowed() } else { out.waiting };
-            if at >= limit || allowed == 0 {
-                return;
+            if allowed == 0 {
+                return Time::MAX;
+            }
+            if at >= limit {
+                return at;
             }
             self.depart::<F>(port, allowed, at, context);
         }
@@ -585,7 +640,7 @@ impl Switch<'_> {
         let ingress =
             if F::FLOW_CONTROL || F::AGENT { self.egress.ingress(&departure) } else { Ingress::LOCAL };
         self.release::<F>(ingress, u64::from(departure.place.wire), departure.left);
-        let left = if F::FLOW_CONTROL { self.queued_bytes::<F>(port, priority) } else { departure.left };
+        let left = self.queued_bytes::<F>(port, priority, departure.left);
         if self.aqm.marks_at_departure() {
             self.mark_leaving(port, &departure, left, now);
         }
@@ -596,8 +651,8 @@ impl Switch<'_> {
             let (packet, telemetry) = (*self.egress.taken(&departure), self.egress.telemetry(&departure));
             self.send_by_agent(port, now, &packet, telemetry.as_ref(), ingress, context);
         } else if !self.egress.send_taken::<F>(port, &departure, now, context) {
-            let packet = self.egress.taken(&departure);
-            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+            let packet = *self.egress.taken(&departure);
+            self.record_lost::<F>(port, (&packet).into(), now);
         }
         if F::FLOW_CONTROL && !self.egress.is_lazy() {
             self.update_neighbour(ingress, context);
@@ -625,15 +680,14 @@ impl Switch<'_> {
         ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
-        let Transit { packet, hash } = transit;
+        let packet = transit.packet;
         if F::FLOW_CONTROL {
             self.spend_credits(port, packet.priority, packet.wire, context);
         }
         if F::AGENT && !self.agent.is_none() && !self.agent.skips(port, 0) {
             self.send_by_agent(port, now, packet, telemetry, ingress, context);
-        } else if !self.egress.send::<F>(port, packet, hash, telemetry, now, context) {
-            let packet = packet.with_hash(hash);
-            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
+        } else if !self.egress.send::<F>(port, packet, transit.hash::<F>(), telemetry, now, context) {
+            self.record_lost::<F>(port, transit, now);
         }
     }
 

@@ -6,7 +6,7 @@
 //! switch.
 
 use super::{
-    All, Switch,
+    All, Switch, UNKNOWN,
     agent::{AgentContext, AgentHost, flow_of},
 };
 use crate::{
@@ -264,7 +264,7 @@ impl Switch<'_> {
         packet.priority = class.notification_priority;
         packet.class = flow.class;
         self.counters.created_bytes += u64::from(packet.wire);
-        self.forward::<All>(&packet, None, Ingress::local(packet.priority), None, context);
+        self.forward::<All>(&packet, None, Ingress::local(packet.priority), UNKNOWN, context);
     }
 
     // ---- Orders -----------------------------------------------------------------------------------------------
@@ -348,8 +348,9 @@ impl Switch<'_> {
             && out.link.is_up()
             && self.buffer.admits_held(wire, 0, out.waiting_bytes)
         {
-            self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
-            self.append::<All>(port, packet.into(), None, ingress, context);
+            let load = self.egress.load(port, packet.priority);
+            self.buffer.enter(wire, load.bytes());
+            self.append::<All>(port, packet.into(), load, None, ingress, context);
         } else {
             self.enqueue_apart(port, packet, None, ingress, context);
         }
@@ -381,11 +382,12 @@ impl Switch<'_> {
             match (goes, port) {
                 (Some(port), _) => {
                     self.choose_channel(port, &mut packet, ingress);
+                    let load = self.egress.load(port, packet.priority);
                     if !is_counted {
-                        self.buffer.enter(wire, self.egress.queue_bytes(port, packet.priority));
+                        self.buffer.enter(wire, load.bytes());
                     }
                     let telemetry = released.telemetry.as_ref();
-                    self.append::<All>(port, (&packet).into(), telemetry, ingress, context);
+                    self.append::<All>(port, (&packet).into(), load, telemetry, ingress, context);
                     last = Some(port);
                 }
                 (None, Some(port)) => self.lose(usize::from(port), &packet, ingress, context),

@@ -1,7 +1,7 @@
 //! What becomes of a packet that finds its queue full in a switch that trims: it or another packet loses its payload,
 //! its header returns to its sender, or it is dropped.
 
-use super::{All, Switch};
+use super::{All, Switch, UNKNOWN};
 use crate::{
     fabric::{
         node::NodeContext,
@@ -108,6 +108,6 @@ impl Switch<'_> {
         self.counters.bounces += 1;
         self.recorder.packet(context.now(), self.node, port as u16, EventKind::Bounce, header);
         let packet = header.bounced();
-        self.forward::<All>(&packet, None, Ingress::local(packet.priority), None, context);
+        self.forward::<All>(&packet, None, Ingress::local(packet.priority), UNKNOWN, context);
     }
 }

@@ -1,6 +1,6 @@
 //! Strict priorities of which each has several virtual channels, served in round robin.
 
-use super::{Discipline, Heads};
+use super::{Discipline, Head};
 
 /// See the module.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ impl ChannelRotation {
 }
 
 impl Discipline for ChannelRotation {
-    fn next(&mut self, allowed: u8, heads: Heads<'_>) -> u8 {
+    fn next(&mut self, port: usize, allowed: u8, _head: impl Fn(u8) -> Head) -> u8 {
         let highest = allowed.trailing_zeros() as u8;
-        let (first, last) = (highest - highest % self.count, &mut self.last[heads.port]);
+        let (first, last) = (highest - highest % self.count, &mut self.last[port]);
         let group = allowed & ((1u16 << (first + self.count)) - 1) as u8;
         let after = group & !((2u16 << *last) - 1) as u8;
         *last = if after == 0 { highest } else { after.trailing_zeros() as u8 };
@@ -31,14 +31,11 @@ impl Discipline for ChannelRotation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::queue::Pool;
 
     #[test]
     fn channels_alternate_and_priorities_are_strict() {
         let mut scheduler = ChannelRotation::new(2, 4);
-        let pool = Pool::default();
-        let mut next =
-            |allowed| scheduler.next(allowed, Heads { queues: &[], pool: &pool, port: 1, ports: 4 });
+        let mut next = |allowed| scheduler.next(1, allowed, |_| unreachable!("sizes do not matter"));
         let turns: Vec<u8> = (0..4).map(|_| next(0b1111_1100)).collect();
         assert_eq!(turns, [2, 3, 2, 3]);
         assert_eq!((next(0b1000), next(0b1000)), (3, 3));

@@ -7,7 +7,7 @@
 //! skipped and keeps its deficit; a visit that a pause interrupts is over. With a quantum of at least one full frame
 //! each visit sends a packet, so that a decision takes constant time.
 
-use super::{Discipline, Heads, config::Dwrr};
+use super::{Discipline, Head, config::Dwrr};
 use incast_units::Bytes;
 
 /// The state of one switch.
@@ -52,12 +52,12 @@ impl Visit {
 }
 
 impl Discipline for DeficitRoundRobin {
-    fn next(&mut self, allowed: u8, heads: Heads<'_>) -> u8 {
+    fn next(&mut self, port: usize, allowed: u8, head: impl Fn(u8) -> Head) -> u8 {
         let strict = allowed & self.strict;
         if strict != 0 {
             return strict.trailing_zeros() as u8;
         }
-        let visit = &mut self.ports[heads.port];
+        let visit = &mut self.ports[port];
         if allowed & 1 << visit.current == 0 {
             visit.advance(allowed);
         }
@@ -67,10 +67,10 @@ impl Discipline for DeficitRoundRobin {
                 visit.deficits[index] += self.quanta[index];
                 visit.has_quantum = true;
             }
-            let (bytes, is_last) = heads.head(current);
+            let Head { bytes, is_alone } = head(current);
             if bytes <= visit.deficits[index] {
                 visit.deficits[index] -= bytes;
-                if is_last {
+                if is_alone {
                     visit.deficits[index] = 0;
                     // The next visit begins anew, even if a packet comes first.
                     visit.has_quantum = false;
@@ -120,8 +120,12 @@ mod tests {
             if allowed == 0 {
                 return None;
             }
-            let heads = Heads { queues: &self.queues, pool: &self.pool, port: 0, ports: 1 };
-            let priority = scheduler.next(allowed, heads);
+            let head = |priority| {
+                let queue = &self.queues[usize::from(priority)];
+                let bytes = self.pool.front(queue).map_or(0, |packet| u64::from(packet.wire));
+                Head { bytes, is_alone: bytes == queue.bytes() }
+            };
+            let priority = scheduler.next(0, allowed, head);
             let packet = self.pool.pop(&mut self.queues[usize::from(priority)])?;
             Some((priority, u64::from(packet.wire)))
         }

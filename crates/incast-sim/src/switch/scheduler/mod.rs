@@ -7,32 +7,21 @@ mod dwrr;
 mod headers;
 
 use self::{channels::ChannelRotation, config::Scheduling, dwrr::DeficitRoundRobin, headers::HeaderWeight};
-use crate::fabric::queue::{Pool, Queue};
 
-/// The queues of one port.
-#[derive(Clone, Copy)]
-pub(super) struct Heads<'a> {
-    /// By priority, then port.
-    pub queues: &'a [Queue],
-    pub pool: &'a Pool,
-    pub port: usize,
-    pub ports: usize,
-}
-
-impl Heads<'_> {
-    /// Frame bytes of the head of a queue, and whether it is the only packet there.
-    fn head(&self, priority: u8) -> (u64, bool) {
-        let queue = &self.queues[usize::from(priority) * self.ports + self.port];
-        let bytes = self.pool.front(queue).map_or(0, |packet| u64::from(packet.wire));
-        (bytes, bytes == queue.bytes())
-    }
+/// The head of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Its frame bytes.
+    pub bytes: u64,
+    /// It is the only packet of the queue.
+    pub is_alone: bool,
 }
 
 /// A scheduling algorithm, with the state of all ports of one switch.
 trait Discipline {
-    /// The next of the priorities `allowed`, one bit each; at least one is, and all of them have a packet. That packet
-    /// leaves.
-    fn next(&mut self, allowed: u8, heads: Heads<'_>) -> u8;
+    /// The next of the priorities `allowed` of a port, one bit each; at least one is, and all of them have a packet.
+    /// That packet leaves. `head`: the head of the queue of a priority.
+    fn next(&mut self, port: usize, allowed: u8, head: impl Fn(u8) -> Head) -> u8;
     /// The queues of a port have been emptied.
     fn clear(&mut self, _port: usize) {}
 }
@@ -50,10 +39,10 @@ macro_rules! schedulers {
         impl Scheduler {
             /// See [`Discipline::next`].
             #[inline(always)]
-            pub fn next(&mut self, allowed: u8, heads: Heads<'_>) -> u8 {
+            pub fn next(&mut self, port: usize, allowed: u8, head: impl Fn(u8) -> Head) -> u8 {
                 match self {
                     Self::Strict => allowed.trailing_zeros() as u8,
-                    $(Self::$name(discipline) => discipline.next(allowed, heads),)*
+                    $(Self::$name(discipline) => discipline.next(port, allowed, head),)*
                 }
             }
 
