@@ -1,10 +1,10 @@
-//! The arrivals of a domain in one window, in their order.
+//! The arrivals of a domain in one window, in order.
 
 use super::sort::{MOST, SortingNetwork};
 use incast_units::Time;
 
-/// Arrivals that are taken and compared at a time: what a vector of the processor holds. Mailboxes have so many lines
-/// to a chunk, so that a chunk is taken in one step, however few of them are in use.
+/// Arrivals that are read and compared together: the lanes of a vector register. A mailbox chunk has as many lines, so
+/// that a chunk is read in one step, however few of its lines are in use.
 pub(super) const LANES: usize = 8;
 const TWICE: usize = 2 * LANES;
 /// Bits of a place in a list that is sorted by counting.
@@ -13,7 +13,7 @@ const PLACE_BITS: u32 = TWICE.ilog2();
 /// Arrivals of the window being executed: relative time in the upper half, line in the lower.
 pub(super) struct Keys {
     count: usize,
-    /// As they came, and at least [`TWICE`] places more.
+    /// In the order of collection, with at least [`TWICE`] spare places at the end.
     list: Vec<u64>,
     sorted: Vec<u64>,
     /// Times and places of a long list.
@@ -27,7 +27,7 @@ impl Default for Keys {
     }
 }
 
-/// Keys that are later than any arrival, each at a time of its own, in order.
+/// Padding: keys later than any arrival, at distinct times, in order.
 const LATER: [u64; LANES] = {
     let mut keys = [0; LANES];
     let mut place = 0;
@@ -61,9 +61,9 @@ impl Keys {
         self.count = 0;
     }
 
-    /// Adds `count` arrivals, in the lines from `first` on, less than 2^20 ps after `start`. All [`LANES`] are
-    /// written, because a loop over `count` would be an unpredictable branch: the rest lies behind the end, and is
-    /// overwritten later or ignored.
+    /// Adds `count` arrivals, in the lines from `first` on, each less than 2^20 ps after `start`. It always writes
+    /// [`LANES`] keys, because a loop over `count` would be an unpredictable branch. The surplus keys lie beyond the
+    /// end and are overwritten later or ignored.
     #[inline(always)]
     pub fn extend(&mut self, count: usize, first: u32, time_of: impl Fn(usize) -> Time, start: Time) {
         debug_assert!(count <= LANES, "{count} of {LANES}");
@@ -123,7 +123,7 @@ impl Keys {
     /// the same time.
     #[inline(always)]
     fn sort_few(&mut self) -> bool {
-        // What fills up is later than all, each at a time of its own.
+        // Padding: later than all keys, at distinct times.
         let behind = self.list[self.count..].first_chunk_mut::<LANES>();
         *behind.expect("there are as many places behind the end") = LATER;
         let keys = self.list.first_chunk_mut::<LANES>().expect("there are as many places");
@@ -140,8 +140,9 @@ impl Keys {
         (1..LANES).fold(false, |tie, place| tie | is_tie(exchanged[place - 1], exchanged[place]))
     }
 
-    /// Puts each key where the number of smaller ones says, with time and then place. It is branch-free, and
-    /// all are compared at once: times are not negative, so that the sign of the difference says which is smaller.
+    /// Sorts by counting: the place of each key is the number of smaller keys, by time and then by place. It is
+    /// branch-free, and all keys are compared at once: times are not negative, so the sign of a difference shows which
+    /// one is smaller.
     #[inline(always)]
     fn sort_some(&mut self) {
         let keys = &self.list[..self.count];
@@ -156,7 +157,7 @@ impl Keys {
         }
     }
 
-    /// Sorts what is too long for anything else, by time and then by place as well.
+    /// Sorts lists that are too long for the other methods, by time and then by place as well.
     #[inline(never)]
     fn sort_many(&mut self) {
         let Self { count, list, sorted, long, .. } = self;

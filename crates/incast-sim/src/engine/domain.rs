@@ -1,4 +1,4 @@
-//! What the engine asks of a domain, and what it offers to one.
+//! The interface between the engine and a domain.
 
 use super::{
     mailbox::{Mailboxes, Row},
@@ -29,9 +29,9 @@ pub trait Domain: Send {
     ) where
         Self: Sized;
 
-    /// Messages arrived, one after the other, with nothing else in between: as many calls of [`Self::on_message`]. A
-    /// domain may find out once for all what it does with them. It may return before it has taken all: the others come
-    /// again, each by [`Self::on_message`] or with those after it by this.
+    /// Consecutive messages, with no other event between them: equal to as many calls of [`Self::on_message`], but the
+    /// domain can decide once how it handles them. It may return before it has taken all. The others come again, singly
+    /// by [`Self::on_message`] or together by this.
     #[inline]
     fn on_messages(&mut self, messages: &mut Messages<'_, '_, Self>)
     where
@@ -42,7 +42,7 @@ pub trait Domain: Send {
         }
     }
 
-    /// An event that this domain scheduled has come.
+    /// An event that this domain scheduled is due.
     fn on_event(&mut self, event: Event, context: &mut Context<'_, Self>)
     where
         Self: Sized;
@@ -59,8 +59,8 @@ pub trait Domain: Send {
     {
     }
 
-    /// All events before `limit` have been handled. A domain that puts off what nobody can see catches up here, and
-    /// says when it must run again even if nothing is scheduled.
+    /// All events before `limit` have been handled. A domain that defers work without visible effect catches up here.
+    /// Returns when it must run again even if nothing is scheduled.
     fn finish_window(&mut self, _limit: Time, _context: &mut Context<'_, Self>) -> Time
     where
         Self: Sized,
@@ -68,19 +68,19 @@ pub trait Domain: Send {
         Time::MAX
     }
 
-    /// This domain will run soon: a chance to ask for the memory that it will need, in two steps: first (`near` false)
-    /// what its struct points to, then what that points to.
+    /// This domain will run soon: prefetches the memory that it needs, in two steps: first (`near` false) what its
+    /// struct points to, then what that points to.
     fn prefetch(&self, _near: bool) {}
 
-    /// This message will be handled soon: a chance to ask for the memory that it will need.
+    /// This message will be handled soon: prefetches the memory that it needs.
     fn prefetch_message(&self, _entity: u32, _message: &Self::Message) {}
 
-    /// The domain to which this message will probably be passed on.
+    /// The domain to which this message will probably be forwarded.
     fn next_domain(&self, _entity: u32, _message: &Self::Message) -> Option<u32> {
         None
     }
 
-    /// Nothing was lost or made up; asserted after each window in debug builds.
+    /// Conservation: nothing was lost or created. Asserted after each window in debug builds.
     fn is_consistent(&self) -> bool {
         true
     }
@@ -89,9 +89,9 @@ pub trait Domain: Send {
 /// Names of a domain's entities across the simulation, for breaking ties.
 #[derive(Clone, Debug)]
 pub enum Names {
-    /// Entity e is called base + e.
+    /// The name of entity e is base + e.
     Base(u64),
-    /// Entity e is called by the e-th name.
+    /// The name of entity e is the e-th.
     Table(Vec<u64>),
 }
 
@@ -194,7 +194,7 @@ pub struct Context<'a, D: Domain> {
     pub(super) window: Window,
     pub(super) domain: u32,
     pub(super) thread: usize,
-    /// Of the windows whose messages [`Window::near`] knows.
+    /// Mailbox rows of the windows that [`Window::near`] distinguishes.
     pub(super) rows: &'a [Row; NEAR],
     pub(super) mailboxes: &'a Mailboxes<D::Message, D::Attachment>,
     pub(super) queue: &'a mut EventQueue,
@@ -203,17 +203,18 @@ pub struct Context<'a, D: Domain> {
     pub(super) ties: TieBreak,
 }
 
-/// Messages of a domain that come before anything else.
+/// Consecutive messages of a domain, up to the next other event.
 pub struct Messages<'m, 'c, D: Domain> {
-    /// In their order: times since the start of the window, and lines.
+    /// Keys in order: time since the start of the window, and line.
     pub(super) keys: &'m mut slice::Iter<'c, u64>,
-    /// Something else comes at this time.
+    /// Time of the next other event.
     pub(super) until: Time,
     pub(super) context: &'m mut Context<'c, D>,
 }
 
 impl<'c, D: Domain> Messages<'_, 'c, D> {
-    /// The next one, with its entity and its attachment; it is its time then. What the domain schedules may come first.
+    /// The next message, with its entity and its attachment; it arrives now. `None` if there is no other before the
+    /// next event, which the domain may have scheduled meanwhile.
     #[inline(always)]
     #[allow(clippy::should_implement_trait, clippy::type_complexity)]
     pub fn next(&mut self) -> Option<(u32, &'c D::Message, Option<&'c D::Attachment>)> {
@@ -229,15 +230,15 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
         Some((envelope.entity, &envelope.message, attachment))
     }
 
-    /// For handling the one that came last.
+    /// The context for handling the message that was taken last.
     #[inline(always)]
     pub fn context(&mut self) -> &mut Context<'c, D> {
         self.context
     }
 
-    /// The message that comes after the last one, perhaps not before something else. Only for asking for memory
-    /// beforehand and for what depends on the message alone: nothing simulated may depend on it, as whether there is
-    /// one depends on the length of windows.
+    /// The message after the one taken last; another event may come before it. Only for prefetching and for work that
+    /// depends on the message alone: no result may depend on it, because whether there is one depends on the length of
+    /// windows.
     #[inline(always)]
     pub fn peek(&self) -> Option<&'c D::Message> {
         let key = *self.keys.as_slice().first()?;
@@ -246,7 +247,7 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
     }
 }
 
-/// Class of the engine's own events: a deferred message has come near enough to be posted.
+/// Class of the engine's own events: a deferred message can be posted now.
 pub(super) const DEFERRED: u8 = Key::CLASSES - 1;
 
 impl<D: Domain> Context<'_, D> {
@@ -283,10 +284,10 @@ impl<D: Domain> Context<'_, D> {
         self.send_changed(domain, entity, time, message, attachment, |_| {});
     }
 
-    /// The same, changed as `change` says, for which it need not be copied once more.
+    /// The same for a message that `change` modifies as it is copied, which saves a copy.
     ///
-    /// Near or far, the copy is changed first; then [`Message::sent`] does what it does to every message, and last the
-    /// engine sets the index of the attachment. A change leaves alone what those two set.
+    /// The copy is changed first. Then [`Message::sent`] updates it, and last the engine sets the index of the
+    /// attachment. `change` must not touch the fields that these two set.
     ///
     /// # Panics
     /// As [`Self::send`].
@@ -419,10 +420,10 @@ mod tests {
             self.received.push((context.now(), letter.text, letter.stamps, enclosure.copied()));
         }
 
-        /// Writes to both, with an enclosure and without one, and scribbles over its index.
+        /// Writes to both, with an attachment and without one, and overwrites its index.
         fn on_event(&mut self, _: Event, context: &mut Context<'_, Self>) {
             let letter = Letter { text: 1, stamps: 4, enclosure: 99 };
-            for (to, after) in ways() {
+            for (to, after) in receivers() {
                 for (later, enclosure) in [(0, None), (1, Some([after as u32; 3]))] {
                     let arrival = context.now() + Time::from_ps(after + later);
                     context.send_changed(to, 0, arrival, &letter, enclosure.as_ref(), |letter| {
@@ -434,9 +435,9 @@ mod tests {
         }
     }
 
-    /// Receivers, and how far ahead a letter to them arrives, in picoseconds: every number of windows from the next one
-    /// on, past those with a row and those with a slot, and in the sender's own domain.
-    fn ways() -> impl Iterator<Item = (u32, u64)> {
+    /// Receivers, and how far ahead a message to them arrives, in picoseconds: every number of windows from the next
+    /// one on, past those with a row and those with a slot, and in the sender's own domain.
+    fn receivers() -> impl Iterator<Item = (u32, u64)> {
         let windows = (1..70).chain([500, FAR.ps() / LOOKAHEAD.ps() - 1]);
         let to_receiver = windows.map(|windows| (RECEIVER, windows * LOOKAHEAD.ps() + 10));
         to_receiver.chain([0, 1, 2, 90].map(|windows| (SENDER, windows * LOOKAHEAD.ps() + 10)))
@@ -449,7 +450,7 @@ mod tests {
         executor.schedule(0, Time::ZERO, Event { class: 1, entity: 0, payload: 0 });
         executor.run(FAR + FAR, 1, &mut |_| true, None);
         for (to, domain) in executor.into_domains().into_iter().enumerate() {
-            let expected: Vec<_> = ways()
+            let expected: Vec<_> = receivers()
                 .filter(|(receiver, _)| *receiver == to as u32)
                 .flat_map(|(_, after)| {
                     let at = |later| Time::from_ps(after + later);

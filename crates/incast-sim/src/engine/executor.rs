@@ -25,7 +25,7 @@ use std::{
 /// The longest window. Longer ones would only make the sorted keys wider.
 pub const LONGEST_WINDOW: Time = Time::from_ps(1 << 20);
 
-/// How many windows ahead messages can be posted directly; longer links hold them for a while.
+/// Number of windows ahead to which messages can be posted. Messages over longer links are deferred.
 const MOST_SLOTS: usize = 64;
 
 /// Windows for which messages can be posted directly, given the least and the longest time of a message on its way.
@@ -37,22 +37,22 @@ pub fn slots(lookahead: Time, longest: Time) -> usize {
 /// Windows between two calls of the observer.
 const OBSERVE_EVERY: u64 = 256;
 
-/// From this many domains on, their state no longer fits a core's cache and is worth asking for beforehand; in fabrics
-/// of less than twice as many only while they are busy, as a few domains that run again and again stay in it.
+/// From this many domains on, their state no longer fits a core's cache, and prefetching it pays. In fabrics of less
+/// than twice as many it pays only while they are busy: a few domains that run again and again stay in the cache.
 const LARGE: usize = 512;
 
-/// From this many domains on, what the state points to is worth it too. Asking costs about 20 ns per message, more
+/// From this many domains on, prefetching what the state points to pays as well. It costs about 20 ns per message, more
 /// than it saves in smaller fabrics.
 const HUGE: usize = 4096;
 
-/// Windows between two divisions of the work at the least. A division reads every domain, so it also waits until
-/// as many messages have been handled.
+/// Least number of windows between two divisions of the work. A division reads every domain, so it also waits until as
+/// many messages have been handled.
 const BALANCE_EVERY: u64 = 64;
 
 /// What the leader publishes instead of a window to end the run.
 const STOP: u64 = u64::MAX - 1;
 
-/// A domain with what the engine keeps for it, what is needed most first.
+/// A domain and the engine's data about it, in the order of use.
 #[repr(C)]
 struct Cell<D: Domain> {
     queue: EventQueue,
@@ -69,7 +69,7 @@ struct Cell<D: Domain> {
     leftover: Vec<(u32, D::Message)>,
 }
 
-/// What one thread keeps for the domains it runs.
+/// The data of one thread about its domains.
 struct Worker {
     range: Range<u32>,
     /// Domains with own events in the windows of the ring.
@@ -81,7 +81,7 @@ struct Worker {
     statistics: Statistics,
 }
 
-/// What a run consisted of.
+/// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Windows in which something happened.
@@ -92,7 +92,7 @@ pub struct Statistics {
     pub events: u64,
     /// CPU time of all threads, user and system.
     pub cpu: Duration,
-    /// Segments of memory that messages on their way took at the most, 2 MiB each with messages of a cache line.
+    /// Most segments of memory that messages in flight took, 2 MiB each with messages of a cache line.
     pub segments: usize,
     /// The observer ended the run, at this time.
     pub stopped_at: Option<Time>,
@@ -147,15 +147,15 @@ pub(super) struct Shared<'a, D: Domain> {
     pub(super) mailboxes: Mailboxes<D::Message, D::Attachment>,
     workers: Box<[CachePadded<Worker>]>,
     barrier: Barrier,
-    /// For odd and even windows, the next window each thread knows of, or [`STOP`] from the leader.
+    /// For odd and even windows, the next window of each thread, or [`STOP`] from the leader.
     next: [Box<[AtomicU64]>; 2],
-    /// For odd and even windows, whether the leader wants the work divided anew.
+    /// For odd and even windows, whether the leader requests a new division of the work.
     divide: [AtomicBool; 2],
-    /// Messages handled by each thread, for those who watch.
+    /// Messages handled by each thread, for the observer.
     messages: Box<[AtomicU64]>,
     /// Time between inspections of all domains.
     inspect_every: Option<Time>,
-    /// Such a look ends the run.
+    /// An inspection has ended the run.
     inspection_ended: AtomicBool,
     end: Time,
 }
@@ -262,7 +262,7 @@ impl<D: Domain> Executor<D> {
                 for other in others {
                     match other.join() {
                         Ok(Ok(_)) => {}
-                        // The panic that started it all is the one that is not a poisoned barrier.
+                        // The original panic is the one that is not a poisoned barrier.
                         Ok(Err(panic)) | Err(panic) => first_panic = first_panic.or(Some(panic)),
                     }
                 }
@@ -283,14 +283,14 @@ impl<D: Domain> Executor<D> {
         sum
     }
 
-    /// Collects what was still on its way when the run ended.
+    /// Collects the messages that were in flight when the run ended.
     fn leftover(&mut self, mailboxes: Mailboxes<D::Message, D::Attachment>) {
         mailboxes.leftover(|domain, envelope| {
             self.cells[domain as usize].get_mut().leftover.push((envelope.entity, envelope.message));
         });
     }
 
-    /// Messages that were on their way when the run ended, with the domain and entity where they would have arrived.
+    /// Messages that were in flight when the run ended, with the domain and entity where they would have arrived.
     pub fn pending(&mut self) -> Vec<(u32, u32, D::Message)> {
         let mut pending = Vec::new();
         for (index, cell) in self.cells.iter_mut().enumerate() {
@@ -354,7 +354,7 @@ impl<D: Domain> Shared<'_, D> {
                     cell.wake = next.ps() / self.executor.lookahead.ps();
                     worker.far.push(Reverse((cell.wake, index as u32)));
                 }
-                // What a domain costs changes: let the past fade.
+                // The cost of a domain changes: old cost decays.
                 cell.cost /= 2;
             }
             worker.gather(window.unwrap_or(0));
@@ -404,10 +404,10 @@ impl<D: Domain> Shared<'_, D> {
             if stopped || earliest == u64::MAX || earliest >= self.end.ps().div_ceil(length.ps()) {
                 break;
             }
-            // The slot of the window that is over is forgotten before anything is posted to it again, which the next
-            // window may do. If the next window has the very same slot, nothing was posted to it, and others may be
-            // looking at what is over: it is forgotten when that window is over too. Until then it makes some domains
-            // run that have nothing to do.
+            // The active sets of the previous window are cleared before anything is posted to their slot again, which
+            // the next window may do. If the next window has the same slot, nothing was posted to it, and other threads
+            // may still read the sets: they are cleared after that window. Until then some domains run without anything
+            // to do.
             if let Some(over) = index
                 && !self.mailboxes.same_slot(over, earliest)
             {
@@ -478,7 +478,7 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// Inspects all domains at all times from `next` to `until`, between which nothing happens. Returns the time of the
-    /// look that ends the run.
+    /// inspection that ends the run.
     ///
     /// # Safety
     /// No other thread accesses cells meanwhile (R2).
@@ -506,7 +506,7 @@ impl<D: Domain> Shared<'_, D> {
         Reached { time: time.min(self.end), messages: self.handled() }
     }
 
-    /// Messages handled so far, more or less: other threads go on.
+    /// Messages handled so far; approximate, as other threads go on.
     fn handled(&self) -> u64 {
         self.messages
             .iter()
@@ -562,8 +562,8 @@ impl<D: Domain> Shared<'_, D> {
         self.messages[thread].store(worker.statistics.messages, Ordering::Relaxed);
     }
 
-    /// Asks for the memory of the domains that run next, in steps, each of which knows where to look only when the
-    /// one before has arrived.
+    /// Prefetches the memory of the domains that run next, in steps: the addresses of each step are in the memory that
+    /// the step before has fetched.
     #[inline]
     fn prefetch_next(&self, active: &[u32], window: Window) {
         let threads = self.workers.len();
@@ -658,7 +658,7 @@ impl<D: Domain> Shared<'_, D> {
         };
         let mut arrivals = keys.iter();
         loop {
-            // Messages that come before anything else.
+            // Consecutive messages, up to the next other event.
             let until = sample.min(limit);
             let mut messages_before = Messages { keys: &mut arrivals, until, context: &mut context };
             cell.domain.on_messages(&mut messages_before);
@@ -723,7 +723,7 @@ impl<D: Domain> Shared<'_, D> {
     }
 }
 
-/// CPU time of this thread, user and system; zero where the system does not tell.
+/// CPU time of this thread, user and system; zero where the system does not provide it.
 fn thread_cpu_time() -> Duration {
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)
@@ -741,7 +741,7 @@ impl Worker {
         }
     }
 
-    /// Moves wake-ups that have come near into the ring.
+    /// Moves wake-ups of near windows into the ring.
     fn gather(&mut self, window: u64) {
         let slots = self.near.len() as u64;
         while let Some(&Reverse((due, domain))) = self.far.peek()
@@ -752,7 +752,7 @@ impl Worker {
         }
     }
 
-    /// The first window after `window` in which this thread knows something happens.
+    /// The next window after `window` for which this thread has an event or has posted a message.
     fn next_window<M: Message, A: Attachment>(
         &self,
         thread: usize,

@@ -6,7 +6,7 @@
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for the first `lines` cache lines of whatever is at `address`; any address is allowed.
+/// Prefetches the first `lines` cache lines from `address` on; any address is allowed.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T, lines: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -19,7 +19,7 @@ pub fn prefetch<T>(address: *const T, lines: usize) {
     let _ = (address, lines, LINE);
 }
 
-/// Asks for the cache line at `address`, to write to it.
+/// Prefetches the cache line at `address`, for writing; any address is allowed.
 #[inline(always)]
 pub fn prefetch_for_writing<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@ pub struct Event {
     pub class: u8,
     /// Where in the domain (a port). Below [`Key::ENTITIES`].
     pub entity: u32,
-    /// What the domain wants to remember. Below [`Key::PAYLOADS`].
+    /// Data of the domain. Below [`Key::PAYLOADS`].
     pub payload: u32,
 }
 
@@ -80,10 +80,10 @@ impl TieBreak {
     }
 }
 
-/// Spreads names over 64 bits before they meet the time (the golden ratio).
+/// Spreads names over 64 bits before they are combined with the time (the golden ratio).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Pending events that are next, at the most.
+/// Number of events in the sorted array.
 const NEAR: usize = 4;
 
 /// An event with its time.
@@ -91,8 +91,8 @@ type Entry = (Time, Key);
 
 /// Pending events of a domain.
 ///
-/// Most domains have few, and those come and go: the end of a transmission, a turn of a pacer. The next ones stand in
-/// order in the domain's own memory; timers that are far away, and what more there is, lie in a heap.
+/// Most domains have few, and most of these are short-lived: the end of a transmission, the next packet of a pacer. The
+/// next events are in a sorted array in the domain's own memory. The others, such as distant timers, are in a heap.
 #[derive(Debug)]
 pub struct EventQueue {
     /// Time of the next event, [`Time::MAX`] without one.
@@ -157,7 +157,7 @@ impl EventQueue {
         Some(next)
     }
 
-    /// Asks for the memory of the next few events.
+    /// Prefetches the next few events.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(self.heap.as_slice().as_ptr(), 2);

@@ -29,7 +29,7 @@ mod avx2 {
     pub struct SortingNetwork(());
 
     impl SortingNetwork {
-        /// If this processor can.
+        /// The network, if the processor has AVX2.
         pub fn detect() -> Option<Self> {
             is_x86_feature_detected!("avx2").then_some(Self(()))
         }
@@ -52,9 +52,9 @@ mod avx2 {
         }
     }
 
-    /// Merges what is sorted in pairs, first within the columns and then across them (K. Batcher, Sorting networks and
-    /// their applications, 1968): one of a pair is turned around, so that both are a bitonic run, of which the smaller
-    /// half and the larger are bitonic runs again.
+    /// Merges sorted runs in pairs, first within the columns and then across them (K. Batcher, Sorting networks and
+    /// their applications, 1968). One run of a pair is reversed, so that both together are bitonic. The smaller and the
+    /// larger half of a bitonic run are bitonic again.
     #[target_feature(enable = "avx2")]
     fn sort<const ROWS: usize, const PLACES: usize>(list: &[u64], count: usize, sorted: &mut [u64]) -> bool {
         let list = list.first_chunk::<PLACES>().expect("there is room for all rows");
@@ -63,7 +63,7 @@ mod avx2 {
         let mut place = lanes(|lane| lane);
         for (row, keys) in rows.iter_mut().zip(list.as_chunks::<LANES>().0) {
             let time = lanes(|lane| (keys[lane as usize] >> 32) as u32);
-            // What fills up is later than all, each at a time of its own.
+            // Padding: later than all keys, at distinct times.
             let later = _mm256_or_si256(place, _mm256_set1_epi32(1 << TIME_BITS));
             let is_key = _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), place);
             let time = _mm256_blendv_epi8(later, time, is_key);
@@ -212,7 +212,7 @@ mod avx2 {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod none {
-    /// There is none for this processor.
+    /// This processor has no network: the type has no value.
     #[derive(Clone, Copy, Debug)]
     pub enum SortingNetwork {}
 
