@@ -298,7 +298,7 @@ fn a_ring_with_one_lane_comes_to_a_halt_and_is_diagnosed() {
         let again = run(Config { threads, ..ring() });
         assert_eq!((&again.digest, &again.deadlock), (&outcome.digest, &outcome.deadlock));
     }
-    // On a chain, which has no circle, the same demand goes through.
+    // On a chain, which has no cycle, the same demand goes through.
     let link = link(100, Time::from_us(1));
     let chain = Chain { switches: 5, hosts_per_switch: 3, host_link: link, fabric_link: link };
     let mut config = Config { topology: chain.build().expect("a good topology"), ..ring() };
@@ -459,7 +459,7 @@ fn any_config(topology: &Topology, kinds: &[Kind], flows: &[FlowSpec], rest: &Re
 /// Nothing is dropped, no credit is overrun (which is asserted at each packet), and on sound links everything arrives
 /// unless a deadlock is found.
 #[test]
-fn no_packet_is_dropped_and_all_arrive_or_a_circle_is_found() {
+fn no_packet_is_dropped_and_all_arrive_or_a_cycle_is_found() {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let mut runner =
         TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });

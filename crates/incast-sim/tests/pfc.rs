@@ -454,7 +454,7 @@ fn a_halt_without_any_event_is_diagnosed_too() {
 }
 
 #[test]
-fn a_circle_that_resolves_is_only_counted() {
+fn a_cycle_that_resolves_is_only_counted() {
     let with = |threads| {
         let mut config = Config { threads, ..ring() };
         config.switch.pfc =
@@ -472,7 +472,7 @@ fn a_circle_that_resolves_is_only_counted() {
     assert_eq!(with(3).totals.pfc_cycles, 1);
 }
 
-/// A long wait that is no circle is no deadlock.
+/// A long wait that is no cycle is no deadlock.
 #[test]
 fn a_long_pause_is_no_deadlock() {
     let mut config = unlimited(slow_receiver());
@@ -484,7 +484,7 @@ fn a_long_pause_is_no_deadlock() {
     assert!(outcome.totals.paused > Time::from_us(1000));
 }
 
-/// A resume that a bad cable loses is for ever, without a circle: what is paused then waits for nothing.
+/// A resume that a bad cable loses is for ever, without a cycle: what is paused then waits for nothing.
 #[test]
 fn a_lost_resume_is_counted() {
     let with = |threads, expiry| {

@@ -30,7 +30,7 @@ impl FlowSpec {
     pub const OWN_REQUEST: u64 = u64::MAX - 1;
 }
 
-/// A flow as its two hosts know it.
+/// A flow, as both of its hosts know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Sending host.

@@ -42,15 +42,14 @@ impl Default for Credits {
     }
 }
 
-/// Priority flow control (IEEE 802.1Qbb): a switch asks a neighbour to pause before it has no more room for its
-/// packets.
+/// Priority flow control (IEEE 802.1Qbb): a switch pauses a neighbour before it runs out of buffer for its packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pfc {
     /// When a neighbour is paused.
     pub threshold: Threshold,
-    /// Memory for what still arrives then; for each port and lossless priority.
+    /// Buffer for packets that still arrive then; for each port and lossless priority.
     pub headroom: Headroom,
-    /// Lossless priorities, one bit each. The others are dropped as ever.
+    /// Lossless priorities, one bit each. Packets of the others are dropped if there is no room.
     pub priorities: u8,
     /// From the arrival of a pause frame to its effect.
     pub response_delay: Time,
@@ -60,7 +59,7 @@ pub struct Pfc {
     pub expiry: Option<Expiry>,
     /// A cycle of ports that all wait for each other for this long ends the run; `None` for never.
     pub deadlock_after: Option<Time>,
-    /// Refuse what cannot be proven to lose nothing. Without, packets that find no headroom are dropped and counted.
+    /// Refuse what cannot be proven to be lossless. Otherwise packets that find no headroom are dropped and counted.
     pub strict: bool,
 }
 
@@ -91,8 +90,8 @@ pub enum Threshold {
         /// Resume at or below; `None` for two of the largest frames below `xoff`.
         xon: Option<Size>,
     },
-    /// At a share of the free memory, as in HPCC's simulator: pause when the headroom is in use, or what is held beyond
-    /// the reserve reaches alpha times the memory that is neither reserved nor headroom nor in use.
+    /// At a share of the free buffer, as in HPCC's simulator: pause when the headroom is in use, or when the bytes
+    /// beyond the reserve reach alpha times the buffer that is neither reserved nor headroom nor in use.
     Dynamic {
         /// Alpha.
         alpha: Alpha,
@@ -103,7 +102,7 @@ pub enum Threshold {
     },
 }
 
-/// How much of the free memory one ingress may take.
+/// How much of the free buffer one ingress may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Alpha {
     /// As in HPCC's simulator: 1/8 at the hosts' rate and below, twice as much for each doubling of the rate, at most
@@ -163,10 +162,10 @@ impl JsonSchema for Alpha {
     }
 }
 
-/// Memory of each port and lossless priority for what still arrives after a pause was decided on.
+/// Buffer of each port and lossless priority for packets that arrive after the decision to pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Headroom {
-    /// What is needed: see [`crate::flow_control::pfc::Rules::needed`].
+    /// As computed: see [`crate::flow_control::pfc::Rules::needed`].
     #[default]
     Computed,
     /// So many bytes.
@@ -212,6 +211,6 @@ impl fmt::Display for Headroom {
 pub struct Expiry {
     /// A pause ends after this time.
     pub after: Time,
-    /// It is said again in these intervals.
+    /// It is repeated at these intervals.
     pub refresh: Time,
 }

@@ -69,8 +69,8 @@ impl Rules {
     /// Full frames that a sender on a busy link has sent before the credit of the first one returns: the time in
     /// which that one is sent and propagates, and its credit waits for a frame in service, is sent and propagates.
     pub fn packets_out(&self, rate: Rate, delay: Time) -> u64 {
-        let way = delay.saturating_mul(2);
-        let cable = (u128::from(rate.bps()) * u128::from(way.ps())).div_ceil(8_000_000_000_000);
+        let round_trip = delay.saturating_mul(2);
+        let cable = (u128::from(rate.bps()) * u128::from(round_trip.ps())).div_ceil(8_000_000_000_000);
         let full = self.frame + self.gap;
         let frames = 2 * full + u64::from(self.credits.frame) + self.gap;
         u64::try_from(cable).unwrap_or(u64::MAX / 2).saturating_add(frames).div_ceil(full.max(1))
@@ -158,7 +158,7 @@ struct Lane {
     /// Blocks of packets that arrived and are still stored.
     held: u32,
     /// FCCL of the last update sent.
-    told: u32,
+    advertised: u32,
     /// Blocks of the packet that waits for credits.
     needs: u32,
     /// Since when a packet has waited for credits.
@@ -177,7 +177,7 @@ pub struct End {
     /// Lanes with an update to send, one bit each.
     pending: u8,
     /// Lanes whose update requests an answer.
-    asking: u8,
+    requesting: u8,
     /// The event at which lanes that lack credits request them is pending.
     pub reminder: bool,
 }
@@ -185,9 +185,9 @@ pub struct End {
 impl End {
     /// The end of a link that is up, after both ends have exchanged updates.
     pub fn new(limits: Limits, used: u8, is_lossy: bool) -> Self {
-        let (limit, told) = (limits.buffer, limits.buffer);
-        let lane = Lane { sent: 0, limit, received: 0, held: 0, told, needs: 0, blocked: Time::MAX };
-        Self { lanes: [lane; LANES], limits, used, is_lossy, pending: 0, asking: 0, reminder: false }
+        let (limit, advertised) = (limits.buffer, limits.buffer);
+        let lane = Lane { sent: 0, limit, received: 0, held: 0, advertised, needs: 0, blocked: Time::MAX };
+        Self { lanes: [lane; LANES], limits, used, is_lossy, pending: 0, requesting: 0, reminder: false }
     }
 
     /// Its limits.
@@ -252,9 +252,9 @@ impl End {
     /// largest packet.
     #[inline]
     pub fn is_due(&self, lane: u8) -> bool {
-        let Lane { told, received, .. } = self.lanes[usize::from(lane)];
-        let news = self.credit_limit(lane).wrapping_sub(told);
-        news >= self.limits.update || news > 0 && told.wrapping_sub(received) < self.limits.largest
+        let Lane { advertised, received, .. } = self.lanes[usize::from(lane)];
+        let news = self.credit_limit(lane).wrapping_sub(advertised);
+        news >= self.limits.update || news > 0 && advertised.wrapping_sub(received) < self.limits.largest
     }
 
     /// Plans an update of a lane.
@@ -276,11 +276,11 @@ impl End {
         }
         let lane = self.pending.trailing_zeros() as u8;
         let (limit, bit) = (self.credit_limit(lane), 1u8 << lane);
-        let requests = self.asking & bit != 0;
+        let requests = self.requesting & bit != 0;
         self.pending &= !bit;
-        self.asking &= !bit;
+        self.requesting &= !bit;
         let state = &mut self.lanes[usize::from(lane)];
-        state.told = limit;
+        state.advertised = limit;
         Some(Update { lane, sent: state.sent, limit, requests })
     }
 
@@ -332,18 +332,19 @@ impl End {
 
     /// Requests updates for lanes that lack credits.
     pub fn request(&mut self) {
-        self.asking |= self.missing();
-        self.pending |= self.asking;
+        self.requesting |= self.missing();
+        self.pending |= self.requesting;
     }
 
     /// The link went down or came up. Both ends count from zero; packets stored from before take room. Nothing may
     /// be sent until an update from the other end has arrived.
     pub fn reset(&mut self, up: bool) {
         for lane in &mut self.lanes {
-            *lane = Lane { sent: 0, limit: 0, received: 0, told: 0, needs: 0, blocked: Time::MAX, ..*lane };
+            *lane =
+                Lane { sent: 0, limit: 0, received: 0, advertised: 0, needs: 0, blocked: Time::MAX, ..*lane };
         }
         self.pending = if up { self.used } else { 0 };
-        self.asking = 0;
+        self.requesting = 0;
     }
 }
 
@@ -487,7 +488,7 @@ mod tests {
             for end in [&mut sender, &mut receiver] {
                 let lane = &mut end.lanes[2];
                 (lane.sent, lane.received) = (start, start);
-                (lane.limit, lane.told) = (start.wrapping_add(buffer), start.wrapping_add(buffer));
+                (lane.limit, lane.advertised) = (start.wrapping_add(buffer), start.wrapping_add(buffer));
             }
             let (mut data, mut words) = (VecDeque::new(), VecDeque::new());
             let mut here: VecDeque<u32> = VecDeque::new();

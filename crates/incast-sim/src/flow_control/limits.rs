@@ -72,10 +72,10 @@ impl Rules {
     /// frame); and what is on the cable at that time arrives too. To this comes the frame that went above.
     pub fn needed(&self, rate: Rate, delay: Time) -> u64 {
         let gap = self.gap;
-        let way = delay.saturating_mul(2).saturating_add(self.pfc.response_delay);
-        let on_the_way = (u128::from(rate.bps()) * u128::from(way.ps())).div_ceil(8_000_000_000_000);
+        let reaction = delay.saturating_mul(2).saturating_add(self.pfc.response_delay);
+        let arriving = (u128::from(rate.bps()) * u128::from(reaction.ps())).div_ceil(8_000_000_000_000);
         let frames = 2 * (self.frame + gap) + u64::from(self.pfc.frame) + gap + self.frame;
-        u64::try_from(on_the_way).unwrap_or(u64::MAX).saturating_add(frames)
+        u64::try_from(arriving).unwrap_or(u64::MAX).saturating_add(frames)
     }
 
     /// The limits of a port with a link of this rate and propagation delay.

@@ -147,7 +147,7 @@ impl PauseControl {
     }
 
     /// Whether the refresh that was scheduled for `now` is still due.
-    pub fn wants_refresh(&self, port: usize, now: Time) -> bool {
+    pub fn must_refresh(&self, port: usize, now: Time) -> bool {
         self.ports[port].refresh == now && self.ports[port].advertised != 0
     }
 

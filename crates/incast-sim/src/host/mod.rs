@@ -1,7 +1,7 @@
 //! Hosts: a NIC, the senders and the receiver of its flows, and what runs on it.
 //!
-//! [`Host`] dispatches packets and events to these components and carries out what they decide; they do not call each
-//! other. Sending is in `send` and `transmit`, receiving in `receive`.
+//! [`Host`] dispatches packets and events to these components and runs the actions that they return; they do not call
+//! each other. Sending is in `send` and `transmit`, receiving in `receive`.
 
 mod clock;
 mod flow_control;
@@ -30,7 +30,7 @@ use crate::{
 use incast_cc::registry::Scheduler;
 use incast_units::Time;
 
-/// What the sender knows of a finished or abandoned flow.
+/// The sender's record of a finished or abandoned flow.
 #[derive(Clone, Copy, Debug)]
 pub struct SentFlow {
     /// As it was opened; `request` is resolved.

@@ -1,4 +1,4 @@
-//! The NIC: one link, control packets first, then flows by priority, flows of one priority in turn.
+//! The NIC: one link; control packets first, then flows by priority, those of one priority in round robin.
 
 use crate::{
     fabric::{
@@ -45,7 +45,7 @@ pub struct Nic {
     /// Flows with a packet to send, by priority.
     ready: [VecDeque<u32>; PRIORITIES],
     /// Flows with a packet to send of which the one with the lowest rank goes first, with the priorities of those
-    /// packets. Together they stand where the highest of these is, behind the flows of that priority that take turns.
+    /// packets. As a group they have the highest of these priorities, behind the flows of that priority in round robin.
     shortest: BTreeSet<(u64, u32, u8)>,
     /// How many of them there are, by priority.
     shortest_by: [u32; PRIORITIES],
@@ -94,10 +94,11 @@ impl Nic {
         self.pool.any(&self.control, |packet| self.permission.allowed(1 << packet.priority) != 0)
     }
 
-    /// When the link takes a control packet that is ready at `now`, where that is known. With `undisturbed_until` in
-    /// the future nothing comes before it that is not on the link already, unless another control packet waits.
+    /// When the transmission of a control packet that is ready at `now` starts, where that is known. With
+    /// `undisturbed_until` in the future only the packet on the link comes before it, unless another control packet
+    /// waits.
     ///
-    /// What starts later than `ahead` is not sent beforehand: the engine would only keep it somewhere else.
+    /// Packets that start later than `ahead` are not sent beforehand: the engine would only defer them.
     #[inline]
     pub fn start_of_control(&self, now: Time, undisturbed_until: Time, ahead: Time) -> Option<Time> {
         let start = self.link.free_at().max(now);
@@ -126,8 +127,8 @@ impl Nic {
         }
     }
 
-    /// The first control packet of its lane that has credits; those of a lane keep their order. Of `lanes` packets may
-    /// come.
+    /// The first control packet whose lane has credits; those of a lane keep their order. Packets may come from
+    /// `lanes`.
     pub fn next_credited(&self, lanes: u8) -> Option<&Packet> {
         let end = self.credits.as_deref()?;
         let mut tried = 0u8;
@@ -155,7 +156,7 @@ impl Nic {
         self.permission.allowed(self.ready_mask) != 0
     }
 
-    /// A flow that was taken from its queue cannot go: it stays the first there.
+    /// A flow that was taken from its queue cannot send: puts it back to the front.
     pub fn put_back(&mut self, slot: u32, place: &QueuePlace) {
         if place.by_rank {
             self.push_shortest(slot, place.rank, place.priority);
@@ -165,7 +166,7 @@ impl Nic {
         }
     }
 
-    /// A packet arrived, of which the buffer is free at once: the other end of the link gets its credits back.
+    /// A packet arrived, whose buffer is free at once: the other end of the link gets its credits back.
     pub fn count_received(&mut self, packet: &Packet) {
         if let Some(end) = self.credits.as_mut().filter(|_| packet.kind != Kind::FlowControl) {
             end.receive(packet.priority, blocks(packet.wire));
@@ -240,7 +241,7 @@ impl Nic {
         }
     }
 
-    /// The next flow whose turn it is.
+    /// The next flow in round robin.
     #[inline]
     pub fn pop_flow(&mut self) -> Option<u32> {
         let allowed = self.permission.allowed(self.ready_mask);
@@ -313,7 +314,7 @@ mod tests {
             host: HostConfig::plain(1000),
             clocks: Vec::new(),
             peers: Peers::default(),
-            ways: None,
+            path_count: None,
             wire,
             classes: Vec::new(),
             arrivals_first: false,

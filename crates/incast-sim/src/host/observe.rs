@@ -1,4 +1,4 @@
-//! What is measured at a host, and what is known of it at the end of a run.
+//! Samples of a host, and its records at the end of a run.
 
 use super::{Host, SentFlow, send::summary};
 use crate::{
@@ -89,7 +89,7 @@ impl Host<'_> {
         self.lost
     }
 
-    /// Every byte that was created was sent, or waits, or was lost.
+    /// Conservation: every byte that was created was sent, waits, or was lost.
     pub fn conserves(&self) -> bool {
         // Packets in an underlay's stage are not created before they reach the NIC.
         self.created_bytes == self.nic.link.sent_bytes() + self.nic.waiting_bytes() + self.lost.1

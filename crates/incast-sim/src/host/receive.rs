@@ -1,4 +1,4 @@
-//! Receiving: what arrives for the flows to this host, and the responses.
+//! Receiving: packets that arrive for flows to this host, and the responses.
 
 use super::Host;
 use crate::{
@@ -54,7 +54,7 @@ impl Host<'_> {
             self.consult_scheduler(packet, &arrival, context);
         }
         if arrival.completes {
-            self.tell_end(arrival.flow, End::Complete, context);
+            self.report_end(arrival.flow, End::Complete, context);
             self.on_complete(packet, &arrival, context);
         }
         self.pump(context);
@@ -69,8 +69,8 @@ impl Host<'_> {
     }
 
     /// The header of a data packet that a switch has trimmed. A packet that is missing is not acknowledged; the
-    /// scheduler decides what to do about it. One that has arrived before is acknowledged again, since its sender does
-    /// not know.
+    /// scheduler decides what to do about it. One that has arrived before is acknowledged again, since its sender sent
+    /// it again.
     #[inline(never)]
     pub(super) fn on_header(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
@@ -182,7 +182,7 @@ impl Host<'_> {
         self.push_response(packet, None, context);
     }
 
-    /// Reports to the sender's underlay how long a data packet took.
+    /// Reports the one-way delay of a data packet to the sender's underlay.
     #[inline(never)]
     fn report(&mut self, data: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
@@ -264,7 +264,7 @@ impl Host<'_> {
         self.pump(context);
     }
 
-    /// A SYN: answered each time, as nothing is kept of a flow that has sent no data yet.
+    /// A SYN: answered each time, as there is no state for a flow that has sent no data yet.
     #[cold]
     pub(super) fn on_syn(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
@@ -283,7 +283,7 @@ impl Host<'_> {
     #[inline(never)]
     pub(super) fn on_rst(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(flow) = self.receiver.on_rst(packet) {
-            self.tell_end(flow, End::Abandoned, context);
+            self.report_end(flow, End::Abandoned, context);
             self.pump(context);
         }
     }

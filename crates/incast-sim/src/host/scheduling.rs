@@ -17,7 +17,7 @@ use incast_cc::{
 use incast_units::Time;
 
 impl Host<'_> {
-    /// Tells the scheduler of a flow whose first packet this is, before the packet is acknowledged.
+    /// Registers a flow with its scheduler at its first packet, before the packet is acknowledged.
     #[cold]
     pub(super) fn announce(&mut self, packet: &Packet, flow: u32, context: &mut impl NodeContext) {
         let mss = self.settings.host.mtu;
@@ -47,11 +47,11 @@ impl Host<'_> {
         let class = &self.settings.classes[usize::from(packet.class)];
         let Some(index) = class.scheduler else { return };
         if arrival.is_late() && self.receiver.is_abandoned(arrival.flow) {
-            // The scheduler may never have heard of it.
+            // The scheduler may not know the flow.
             return;
         }
         let mtu = u64::from(self.settings.host.mtu);
-        // The packet carries the flow's length in packets; only its last one says how short that is.
+        // The packet has the flow's length in packets; only its last packet has the exact size.
         let size = u64::from(packet.data().packets()) * mtu;
         let arrived = self.receiver.records[arrival.flow as usize].bytes;
         let seen = scheduler::Arrival {
@@ -76,9 +76,9 @@ impl Host<'_> {
         });
     }
 
-    /// Tells the scheduler that a flow has ended.
+    /// Reports the end of a flow to its scheduler.
     #[inline(never)]
-    pub(super) fn tell_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
+    pub(super) fn report_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
         if self.schedules {
             let (now, class) = (context.now(), self.receiver.records[flow as usize].class);
             self.with_scheduler_of(class, context, |scheduler, send| {
@@ -107,34 +107,33 @@ impl Host<'_> {
         self.pump(context);
     }
 
-    /// Asks the scheduler of a class, if it has one.
+    /// Calls the scheduler of a class, if it has one.
     pub(super) fn with_scheduler_of(
         &mut self,
         class: u8,
         context: &mut impl NodeContext,
-        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(u32, Body)) -> Time,
+        call: impl FnOnce(&mut Scheduler, &mut dyn FnMut(u32, Body)) -> Time,
     ) {
         if let Some(index) = self.settings.classes[usize::from(class)].scheduler {
-            self.with_scheduler(usize::from(index), context, ask);
+            self.with_scheduler(usize::from(index), context, call);
         }
     }
 
-    /// Asks a scheduler, which says when its timer is wanted: sends what it wants sent, and sees to it that that time
-    /// is not missed.
+    /// Calls a scheduler, sends the messages that it returns, and schedules an event for its timer.
     #[inline(always)]
     fn with_scheduler(
         &mut self,
         index: usize,
         context: &mut impl NodeContext,
-        ask: impl FnOnce(&mut Scheduler, &mut dyn FnMut(u32, Body)) -> Time,
+        call: impl FnOnce(&mut Scheduler, &mut dyn FnMut(u32, Body)) -> Time,
     ) {
-        // Put aside all of them: a scheduler itself is large.
+        // All are taken out, as a pointer: a scheduler itself is large.
         let taken = self.schedulers.take();
-        debug_assert!(taken.is_some(), "a scheduler is asked while another one is");
+        debug_assert!(taken.is_some(), "schedulers do not call each other");
         let Some(mut schedulers) = taken else { return };
         debug_assert!(index < schedulers.len(), "a class names a scheduler that there is");
         if let Some((scheduler, event)) = schedulers.get_mut(index) {
-            let next = ask(scheduler, &mut |flow, body| self.send_message(flow, &body, context));
+            let next = call(scheduler, &mut |flow, body| self.send_message(flow, &body, context));
             if next < *event {
                 *event = next.max(context.now());
                 context.schedule(*event, self.event(class::SCHEDULER, index as u32));
@@ -187,7 +186,7 @@ mod tests {
 
     const MTU: u32 = 1000;
 
-    /// Remembers what a host sends, and forgets its alarms.
+    /// Records what a host sends, and ignores its timers.
     #[derive(Default)]
     struct World {
         now: Time,
@@ -251,7 +250,7 @@ mod tests {
             },
             clocks: Vec::new(),
             peers: Peers::default(),
-            ways: None,
+            path_count: None,
             wire: Wire::default(),
             classes: vec![class],
             arrivals_first: false,
@@ -269,7 +268,7 @@ mod tests {
         Host::new(settings, node, 0, link, Receiver::default(), flows, None)
     }
 
-    /// Lets a host send all that waits, and takes it away.
+    /// Lets a host send all that waits, and returns it.
     fn flush(host: &mut Host<'_>, world: &mut World) -> Vec<Packet> {
         for _ in 0..100 {
             world.now += Time::from_us(1);
@@ -320,7 +319,7 @@ mod tests {
     fn nothing_opens_a_flow_that_was_given_up() {
         let settings = settings();
         let (mut host, mut world) = (host(&settings, 9, Vec::new()), World::default());
-        // The first that is heard of it; then what was sent before it.
+        // The RST arrives first, then packets that were sent before it.
         host.on_packet(&Packet::new(Kind::Rst, 1, 9, 0, 5), None, &mut world);
         let mut signal = Packet::new(Kind::Signal, 1, 9, 0, 5);
         signal.control_mut().set_pair(0, 50);

@@ -1,4 +1,4 @@
-//! Sending: flows start and end, and what arrives for them.
+//! Sending: the start and end of flows, and packets that arrive for them.
 
 use super::{Host, SentFlow, transmit::plan_timer_event};
 use crate::{
@@ -219,7 +219,7 @@ impl Host<'_> {
         self.pump(context);
     }
 
-    // ---- Packets of receivers and switches -------------------------------------------------------------------
+    // ---- Packets from receivers and switches -----------------------------------------------------------------
 
     /// An acknowledgement, positive or negative.
     #[inline(never)]
@@ -256,7 +256,7 @@ impl Host<'_> {
         }
     }
 
-    /// A switch had no room even for the header of a packet, and sent that back.
+    /// A switch had no room even for the header of a packet, and sent it back.
     #[cold]
     pub(super) fn on_bounced(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(sender) = self.senders.addressed(packet) else { return };

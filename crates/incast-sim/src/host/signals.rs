@@ -1,4 +1,4 @@
-//! Signals: what the sender half of a receiver-driven flow sends apart from data.
+//! Signals: packets of the sender half of a receiver-driven flow apart from data.
 
 use super::Host;
 use crate::fabric::{

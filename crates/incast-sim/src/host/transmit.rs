@@ -1,4 +1,4 @@
-//! Transmission: which flow's packet goes next, when its sender, the underlay and the NIC let it.
+//! Transmission: which flow's packet goes next, once its sender, the underlay and the NIC permit it.
 
 use super::{Host, clock, nic::Nic};
 use crate::{
@@ -30,7 +30,7 @@ impl Host<'_> {
         }
     }
 
-    /// A flow, and what it is queued with.
+    /// A flow, and its transmit context.
     #[inline(always)]
     fn transmit_context(&mut self, slot: u32) -> (Option<&mut Sender>, TxContext<'_>) {
         let sender = self.senders.get_mut(slot);
@@ -216,7 +216,7 @@ impl Host<'_> {
         }
     }
 
-    /// Lets a control packet take any path, where hosts choose paths.
+    /// Draws a random path for a control packet, where hosts choose paths.
     pub(super) fn scatter(&mut self, packet: &mut Packet) {
         if self.settings.load_balancing == LoadBalancing::SprayPermutation {
             packet.set_pinned_path(self.random.draw() as u16);
@@ -224,7 +224,7 @@ impl Host<'_> {
     }
 }
 
-/// What of a host a flow is queued with.
+/// The parts of a host that are needed to queue a flow.
 struct TxContext<'h> {
     settings: &'h Settings,
     stages: &'h mut Stages,

@@ -23,11 +23,11 @@ pub struct PauseCause {
     pub root: (u32, u16),
 }
 
-/// Follows each pause to where it began. `causes` are in the order of their times.
+/// Follows each chain of pauses to its root. `causes` are in the order of their times.
 pub fn find_roots(causes: &mut [PauseCause], ports: &Ports) {
     let mut latest: BTreeMap<(u32, u16, u8), (u32, u16)> = BTreeMap::new();
     for cause in causes {
-        // The switch that has paused the egress port decided on it before: its own chain is known.
+        // The switch that has paused the egress port decided so before: the root of that pause is known.
         cause.root = (cause.node, cause.egress);
         if cause.egress_paused
             && let Some(end) = ports.end(cause.node, cause.egress)

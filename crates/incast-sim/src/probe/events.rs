@@ -10,7 +10,7 @@ use incast_units::Time;
 pub enum EventKind {
     /// No room in the buffer.
     Drop,
-    /// The link went down under it, it was lost on the wire, or it has no route.
+    /// The link went down with the packet on it, it was lost on the wire, or it has no route.
     Lost,
     /// Marked.
     Mark,
@@ -22,7 +22,7 @@ pub enum EventKind {
     Resume,
     /// A retransmission timer expired.
     Timeout,
-    /// Sent another way.
+    /// Deflected to another port.
     Deflection,
     /// Trimmed, and sent back to its sender.
     Bounce,

@@ -21,7 +21,7 @@ pub struct FlowRecord {
     pub start: Time,
     /// When the last byte reached the receiver.
     pub delivered: Option<Time>,
-    /// When the sender knew.
+    /// When the sender received the last acknowledgement.
     pub acked: Option<Time>,
     /// Duration of the same flow alone on the same path; `None` if there is no route.
     pub ideal: Option<Time>,

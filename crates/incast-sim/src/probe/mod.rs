@@ -1,4 +1,4 @@
-//! What is measured. Nodes fill these; switching a probe on changes nothing else.
+//! Probes: samples, recorded events and packets. Nodes fill them; switching a probe on changes no other result.
 
 mod causes;
 mod events;

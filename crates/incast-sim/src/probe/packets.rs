@@ -21,18 +21,18 @@ pub struct PacketFilter {
 }
 
 impl PacketFilter {
-    /// Whether anything at a port can be of interest.
+    /// Whether anything at a port may be recorded.
     pub fn has_port(&self, node: u32, port: u16) -> bool {
         self.ports.is_empty() || self.ports.contains(&(node, port))
     }
 
-    /// Whether anything at a node can be of interest.
+    /// Whether anything at a node may be recorded.
     pub fn has_node(&self, node: u32) -> bool {
         self.ports.is_empty() || self.ports.iter().any(|port| port.0 == node)
     }
 }
 
-/// A step on a packet's way.
+/// A step on a packet's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It has to wait in the port's queue, which was so long in bytes, all priorities and the packet in service
@@ -64,7 +64,7 @@ pub struct PacketRecord {
     pub packet: PacketFacts,
 }
 
-/// What there is to know of a packet.
+/// The recorded fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketFacts {
     /// What it is for.
@@ -126,7 +126,7 @@ impl PacketFacts {
         }
     }
 
-    /// Fills in what an acknowledgement leaves to its flow: who sent it.
+    /// Fills in the source of an acknowledgement, which it does not carry: the receiver of its flow.
     pub(crate) fn complete(&mut self, receiver: u32) {
         if self.source == u32::MAX {
             self.source = receiver;
@@ -138,7 +138,7 @@ impl PacketFacts {
         (if self.kind.is_of_sender() { self.source } else { self.destination }, self.sequence)
     }
 
-    /// Tells transmissions of a flow apart: one data packet sent twice is two. Of two equal notifications it does not.
+    /// Tells transmissions of a flow apart: one data packet sent twice is two. Equal notifications are not told apart.
     pub fn transmission(&self) -> (u8, u32, u32, u32, u64) {
         let (source, sequence) = self.flow();
         (self.kind as u8, source, sequence, self.position, self.value)
@@ -161,7 +161,7 @@ impl PacketTrace {
         Box::new(Self { filter: filter.clone(), node, records: Vec::new(), left_out: 0 })
     }
 
-    /// Takes a step down, if it is of interest.
+    /// Records a step, if the filter selects it.
     pub fn record(&mut self, time: Time, port: u16, step: Step, packet: &Packet) {
         let filter = &self.filter;
         if time < filter.from || time >= filter.until || !filter.has_port(self.node, port) {

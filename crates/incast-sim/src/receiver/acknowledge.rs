@@ -1,4 +1,4 @@
-//! When a receiver acknowledges, refuses, or reports congestion.
+//! When a receiver sends acknowledgements, NACKs and congestion notifications.
 
 use super::{Arrival, Receiver};
 use crate::{
@@ -45,7 +45,7 @@ pub struct DelayedAck {
 }
 
 impl Receiver {
-    /// A packet is to be acknowledged: at once where delaying is off, or where the sender needs to know at once.
+    /// A packet is to be acknowledged: at once if delaying is off, or if the sender needs the information at once.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
@@ -123,9 +123,9 @@ impl Receiver {
         (!std::mem::replace(&mut progress.nacked, true)).then_some(report)
     }
 
-    /// Notification point: a marked packet calls for a congestion notification, unless one was sent for the flow less
-    /// than `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It
-    /// carries CE if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion
+    /// Notification point: a marked packet causes a congestion notification, unless one was sent for the flow less than
+    /// `interval` ago (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015). It carries
+    /// CE if any packet did since the last one, and UE likewise (the simulator of Y. Zhang et al., "Congestion
     /// Detection in Lossless Networks", SIGCOMM 2021).
     pub fn notify(
         &mut self,

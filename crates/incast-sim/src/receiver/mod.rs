@@ -1,4 +1,4 @@
-//! The receiver: which packets of the flows to one host have arrived, and what it owes their senders. It sends nothing
+//! The receiver: which packets of the flows to one host have arrived, and which responses are due. It sends nothing
 //! itself: its host does.
 
 pub mod acknowledge;
@@ -85,7 +85,7 @@ pub struct Receiver {
     recent_slot: u32,
 }
 
-/// What an arrived data packet means.
+/// The result of an arrived data packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Index of the flow's record.

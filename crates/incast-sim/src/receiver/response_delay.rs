@@ -1,4 +1,4 @@
-//! Response delay: acknowledgements and notifications that the NIC takes time to send, if it is configured to.
+//! Response delay: acknowledgements and notifications that the NIC sends after a configured time.
 
 use crate::fabric::packet::{Kind, Packet, Telemetry};
 use incast_units::Time;

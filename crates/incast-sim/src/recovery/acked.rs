@@ -1,4 +1,4 @@
-//! What an acknowledgement, or a request of the receiver, changed at the sender.
+//! The changes at the sender by an acknowledgement, or by a request of the receiver.
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

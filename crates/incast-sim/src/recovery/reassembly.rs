@@ -1,6 +1,6 @@
 //! The receiver's half: which packets of a flow have arrived.
 
-/// What a data packet was to its receiver.
+/// The result of a data packet's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// New, and taken.
@@ -104,7 +104,7 @@ impl Reassembly {
         self.highest
     }
 
-    /// Gives back memory that a finished flow no longer needs.
+    /// Frees memory that a finished flow no longer needs.
     pub fn finish(&mut self) {
         self.arrived = Vec::new();
     }

@@ -114,7 +114,7 @@ impl SelectiveRepeat {
         self.states = states;
     }
 
-    /// Notes that a packet has arrived; true if that is new.
+    /// Records that a packet has arrived; true if that is new.
     #[inline]
     fn arrive(&mut self, packet: u32) -> bool {
         let place = self.place(packet);
@@ -279,7 +279,7 @@ impl SelectiveRepeat {
     pub(super) fn unsent(&self) -> u32 {
         self.unsent
     }
-    /// Those that were found lost and have arrived after all are counted until it is their turn.
+    /// Lost packets that have arrived after all still count until they are skipped.
     pub(super) fn waiting(&self) -> u32 {
         self.total - self.unsent + self.lost.len() as u32
     }

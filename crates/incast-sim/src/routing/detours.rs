@@ -1,5 +1,5 @@
-//! What deflection and virtual channels need to know of routes: which links lead up, how many channels a path takes,
-//! and which other ports lead to a host without coming back.
+//! Route data for deflection and virtual channels: which links lead up, how many channels a path takes, and which other
+//! ports lead to a host without coming back.
 //!
 //! **Up and down.** Switches are in a total order: by their distance from the nearest host, then by their number. A
 //! link leads up if it leads to the higher switch; a host is below its switch. So the root of a tree is up; in a ring
@@ -225,7 +225,7 @@ fn towards(order: &SwitchOrder, down: &dyn Fn(usize) -> bool) -> Vec<u16> {
     towards
 }
 
-/// What one switch knows of the routes of an epoch.
+/// The routes of an epoch, as one switch needs them.
 #[derive(Clone, Debug)]
 pub struct RouteView {
     /// Of all switches, read only. The reference count changes when an epoch begins, not for each packet.

@@ -19,12 +19,12 @@ impl PathCount {
         Self { hosts: topology.hosts, rules: topology.rules.clone(), ports: topology.ports() }
     }
 
-    /// The number of paths from one host to another, as [`super::Pinned`] counts them: the product of the numbers of
-    /// choices along a path. Where these depend on earlier choices, that of the most paths; then some paths have
-    /// several numbers.
+    /// The number of paths from one host to another, as [`super::Pinned`] numbers them: the product of the numbers of
+    /// choices along a path. Where these depend on earlier choices, it is that of the path with the most; then some
+    /// paths have several numbers.
     pub fn between(&self, source: Node, destination: Node) -> u16 {
         let first = self.ports.end(source, 0).map_or(destination, |end| end.peer);
-        // A number of 16 bits names one of 65,536; as many as that is one too many to say.
+        // The count has 16 bits: of 65,536 paths the last one is not used.
         self.from(first, destination, &mut Vec::new()).min(MOST - 1) as u16
     }
 

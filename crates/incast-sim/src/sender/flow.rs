@@ -1,4 +1,4 @@
-//! What a flow is: fixed from its start.
+//! A flow: its properties that are fixed from the start.
 
 use crate::{application::FlowSpec, engine::random::mix, routing::Pinned, settings::Settings};
 
@@ -59,7 +59,7 @@ impl Flow {
     }
 }
 
-/// What a flow's packets choose equal-cost ports by: a hash of the flow, or the paths that it is pinned to.
+/// The hash by which a flow's packets choose equal-cost ports, or the paths that it is pinned to.
 pub fn ecmp_hash(seed: u64, flow: &FlowSpec, sequence: u32) -> u32 {
     let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
     flow.pinned.map_or_else(|| mix(mix(seed ^ u64::from(sequence)) ^ ends) as u32, Pinned::hash)

@@ -15,7 +15,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Before the receiver has answered.
+    /// The grants of a flow whose receiver has not answered yet.
     pub fn new(unscheduled: u64, uses_tokens: bool, priority: u8) -> Self {
         Self { credit: unscheduled, tokens: uses_tokens.then(Box::default), priority }
     }
@@ -26,7 +26,7 @@ impl Grants {
         self.credit = self.credit.max(position);
     }
 
-    /// Data goes at this priority from now on, if the receiver assigned one.
+    /// Sets the priority of data from now on, if the receiver assigned one.
     #[inline]
     pub fn assign(&mut self, priority: Option<u8>) {
         if let Some(priority) = priority {

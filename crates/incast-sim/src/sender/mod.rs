@@ -73,7 +73,7 @@ pub struct Sender {
     pub receiver_driven: bool,
     /// Its receiver acknowledges the flow as a whole, and finds losses itself.
     pub flow_acks: bool,
-    /// Its receiver reminds it of credit, so that no timer is needed while it waits for some.
+    /// Its receiver sends reminders, so that no timer is needed while it waits for credit.
     reminded: bool,
     /// The connection is not open yet.
     pub opening: bool,
@@ -150,7 +150,7 @@ impl Sender {
             rtt_with_hold: class.arrangement.is_some_and(|arrangement| arrangement.rtt_with_hold),
             ack_stage: stage.filter(|_| class.arrangement.is_some_and(by_acks)),
             held: stage.map(|stage| Box::new(Held::new(stage))),
-            paths: settings.ways.is_some().then(|| Box::new(Paths::new(settings, &flow))),
+            paths: settings.path_count.is_some().then(|| Box::new(Paths::new(settings, &flow))),
             place: QueuePlace {
                 queued: false,
                 by_rank: class.transport.order == SendOrder::ShortestRemaining,
@@ -166,7 +166,7 @@ impl Sender {
 
     // ---- Handshake -------------------------------------------------------------------------------------------
 
-    /// A SYN is sent: nothing else may be, before the answer is here.
+    /// A SYN is sent: nothing else may be sent before its answer.
     pub fn on_syn_sent(&mut self, now: Time) {
         self.opening = true;
         self.pacer.close();
@@ -186,7 +186,7 @@ impl Sender {
 
     // ---- The law ---------------------------------------------------------------------------------------------
 
-    /// Takes over what the law allows; to be called after each of its events.
+    /// Applies the window and the rate of the law; to be called after each of its events.
     #[inline]
     pub fn refresh(&mut self, settings: &Settings) {
         self.update(settings, false);
@@ -200,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// The same after an event that the law does not see, so that it allows what it did.
+    /// The same after an event that the law does not handle, so that window and rate are unchanged.
     #[inline]
     fn keep(&mut self, settings: &Settings, sent: bool) {
         if self.pacer.has_gaps() {
@@ -208,9 +208,9 @@ impl Sender {
         }
     }
 
-    /// Plans the gap after the last packet anew: as long as the newest decision makes it, as a rate limiter does not
-    /// sit out a gap that it would no longer leave; or, where the law does not re-time it, as that packet's own pace
-    /// made it.
+    /// Plans the gap after the last packet anew, with the newest window and rate: a rate limiter does not wait out a
+    /// gap that it would no longer leave. Where the law does not re-time gaps, only a packet that was `sent` starts a
+    /// new one.
     #[inline(never)]
     fn replan(&mut self, settings: &Settings, sent: bool) {
         if sent || settings.classes[usize::from(self.flow.class)].repaces {
@@ -354,9 +354,9 @@ impl Sender {
         self.refresh(settings);
     }
 
-    /// Reports to the choice of paths that packets did not arrive whole.
+    /// Reports the fate of packets that did not arrive whole to the choice of paths.
     #[inline(never)]
-    pub fn report_trouble(&mut self, first: u32, count: u32, fate: Fate) {
+    pub fn report_fate(&mut self, first: u32, count: u32, fate: Fate) {
         if let Some(paths) = &mut self.paths {
             let end = first.saturating_add(count).min(self.recovery.scoreboard.unsent());
             (first..end).for_each(|position| paths.on_fate(position, fate));
@@ -492,7 +492,7 @@ impl Sender {
             }
             Some(Instruction::Resend { position, bytes, priority }) => {
                 let (first, count) = grants::packets_at(position, bytes, mtu);
-                self.report_trouble(first, count, Fate::Trimmed);
+                self.report_fate(first, count, Fate::Trimmed);
                 self.on_resend(now, first, count, settings);
                 self.grants.assign(priority);
                 return true;
@@ -514,12 +514,12 @@ impl Sender {
         self.grants.add_token(now, lifetime, wanted);
     }
 
-    /// The header of a packet came back, for which a switch had no room: the packet is lost.
+    /// The header of a packet came back, as a switch had no room for it: the packet is lost.
     pub fn on_bounced(&mut self, now: Time, position: u32, settings: &Settings) {
-        self.report_trouble(position, 1, Fate::Bounced);
+        self.report_fate(position, 1, Fate::Bounced);
         self.on_resend(now, position, 1, settings);
         let expected = self.expected_pulls(settings.host.mtu);
-        let is_bad_path = self.paths.as_ref().is_some_and(|paths| paths.is_bad_way());
+        let is_bad_path = self.paths.as_ref().is_some_and(|paths| paths.is_bad_path());
         if resends_at_once(expected, is_bad_path) && self.waits_for_credit(now, settings.host.mtu) {
             self.on_token(now, None, Time::MAX, settings);
         }

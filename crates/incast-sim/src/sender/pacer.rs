@@ -35,8 +35,8 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Takes over what the law allows. True if the gap after the last packet may have changed: there is one, or the
-    /// last one has just ended.
+    /// Sets window and rate. True if the gap after the last packet may have changed: there is one, or the last one has
+    /// just ended.
     #[inline]
     pub fn set(&mut self, window: u64, rate: Option<Rate>, mtu: u32) -> bool {
         let pace = match rate {

@@ -46,11 +46,11 @@ impl Paths {
     /// The paths of a flow.
     pub fn new(settings: &Settings, flow: &Flow) -> Self {
         let (source, destination) = (flow.spec.source, flow.spec.destination);
-        let ways = settings.ways.as_ref().map_or(1, |ways| ways.between(source, destination));
+        let paths = settings.path_count.as_ref().map_or(1, |count| count.between(source, destination));
         let key = u64::from(source) << 32 | u64::from(flow.sequence);
         let places = flow.packets.min(MOST_REMEMBERED).next_power_of_two();
         Self {
-            spray: Spray::new(ways, settings.host.path_penalty),
+            spray: Spray::new(paths, settings.host.path_penalty),
             random: RandomNumbers(mix(mix(settings.seed ^ PATH_STREAM) ^ key)),
             taken: vec![(UNKNOWN, 0); places as usize],
         }
@@ -87,7 +87,7 @@ impl Paths {
     }
 
     /// See [`Spray::is_bad_way`].
-    pub fn is_bad_way(&self) -> bool {
+    pub fn is_bad_path(&self) -> bool {
         self.spray.is_bad_way()
     }
 }

@@ -26,7 +26,7 @@ impl Senders {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// The flow that a packet of its receiver is for. A packet for an earlier flow of the slot is for none.
+    /// The flow to which a packet of its receiver is addressed; `None` if it is for an earlier flow of the slot.
     #[inline(always)]
     pub fn addressed(&mut self, packet: &Packet) -> Option<&mut Sender> {
         self.get_mut(packet.slot).filter(|sender| sender.flow.sequence == packet.sequence)

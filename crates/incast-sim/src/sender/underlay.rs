@@ -68,8 +68,8 @@ pub struct Stage {
     decision: Underlay,
     /// Packets and when they were handed over.
     queue: VecDeque<(Packet, Time)>,
-    /// Of packets that were held and may still be acknowledged: when they went, and when they had been handed over.
-    /// Both rise.
+    /// Packets that were held and may still be acknowledged: when they left the stage, and when they had been handed
+    /// over. Both rise.
     gone: VecDeque<(Time, Time)>,
 }
 
@@ -126,7 +126,7 @@ impl Stage {
         self.decision.on_release(now, &Head { queued: now, wire });
     }
 
-    /// The first packet goes; `in_flight` others of its flow are held or on their way.
+    /// The first packet leaves the stage; `in_flight` others of its flow are held or in flight.
     pub fn pop(&mut self, now: Time, in_flight: u32, gap: u32) -> Option<Packet> {
         let head = self.head(gap)?;
         let (mut packet, _) = self.queue.pop_front()?;
@@ -141,13 +141,13 @@ impl Stage {
         Some(packet)
     }
 
-    /// When a packet that went at `sent` had been handed over.
+    /// When a packet that left the stage at `sent` had been handed over.
     pub fn handed_over(&self, sent: Time) -> Time {
         let place = self.gone.partition_point(|(went, _)| *went < sent);
         self.gone.get(place).filter(|(went, _)| *went == sent).map_or(sent, |(_, queued)| *queued)
     }
 
-    /// How long a packet took that went at `sent`.
+    /// The one-way delay of a packet that left the stage at `sent`.
     pub fn on_report(&mut self, now: Time, sent: Time, one_way_delay: i64) {
         self.decision.on_report(now, sent, one_way_delay);
     }
@@ -177,7 +177,7 @@ impl Held {
         self.before + self.since.map_or(Time::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// From `now` on packets of the flow are held, or are not.
+    /// Notes that packets of the flow are held from `now` on, or are not.
     pub fn note(&mut self, now: Time, is_held: bool) {
         if is_held {
             self.since.get_or_insert(now);

@@ -14,7 +14,7 @@ use incast_units::{Rate, Time};
 pub struct Class {
     /// The law and its parameters.
     pub law: LawParameters,
-    /// The same of hosts at other rates.
+    /// The same for hosts at other rates.
     pub law_at: Vec<(Rate, LawParameters)>,
     /// Loss recovery.
     pub recovery: Recovery,
@@ -26,15 +26,15 @@ pub struct Class {
     pub notification_priority: u8,
     /// Stage between flow and NIC.
     pub underlay: UnderlayParameters,
-    /// What is arranged around it, if there is one.
+    /// Arrangement of the underlay, if there is one.
     pub arrangement: Option<Arrangement>,
     /// Acknowledgements carry the one-way delay of data packets to senders' underlays.
     pub reports: bool,
-    /// What its hosts do apart from the rest.
+    /// What the hosts of the law do differently from others.
     pub transport: Transport,
     /// Index of its scheduler in those of the hosts.
     pub scheduler: Option<u8>,
-    /// Its scheduler hands out tokens.
+    /// Its scheduler gives out tokens.
     pub uses_tokens: bool,
     /// Its acknowledgements have tags of its scheduler.
     pub tags_acks: bool,
@@ -42,15 +42,16 @@ pub struct Class {
     pub ecn_capable: bool,
     /// Its receivers answer marks with congestion notifications, at most one for each flow in this time.
     pub notification_interval: Option<Time>,
-    /// Ports that lead to hosts mark its packets with a codepoint of their own, of which its receivers do not notify.
+    /// Ports that lead to hosts mark its packets with a codepoint of their own, for which receivers send no
+    /// notification.
     pub marks_at_edge: bool,
-    /// A new pace changes the gap that is under way, too.
+    /// A new pace also changes the current gap.
     pub repaces: bool,
     /// Sizes on the wire.
     pub format: Format,
     /// Switches that trim may cut off the payload of its data.
     pub trimmable: bool,
-    /// What the law knows of the path.
+    /// The path as the law sees it.
     pub path: Path,
 }
 

@@ -34,7 +34,7 @@ pub struct HostConfig {
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the
     /// highest arrival).
     pub reordering: u32,
-    /// Receiver-driven schedulers; each host gets a copy of each. Classes name theirs.
+    /// Receiver-driven schedulers; each host has a copy of each. Classes name one by its index.
     pub schedulers: Vec<Scheduler>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
     pub give_up_after: Option<u8>,
@@ -95,10 +95,10 @@ pub enum Echo {
 /// How a host's clock deviates from the simulation's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HostClock {
-    /// What it shows too much at the start, in picoseconds.
+    /// Offset at the start, in picoseconds; positive if the clock is ahead.
     pub offset_ps: i64,
-    /// What it gains, in parts per million.
+    /// Drift, in parts per million; positive if the clock is fast.
     pub drift_ppm: f64,
-    /// Largest error of a reading besides: each has its own, uniform between both extremes.
+    /// Largest additional error of a reading. The errors of readings are independent and uniform in both directions.
     pub noise: Time,
 }

@@ -35,25 +35,24 @@ pub struct Settings {
     pub credits: Option<credits::Rules>,
     /// All hosts.
     pub host: HostConfig,
-    /// Where senders choose the paths of their packets: how many there are.
-    pub ways: Option<PathCount>,
+    /// Number of paths between two hosts, where senders choose the paths of their packets.
+    pub path_count: Option<PathCount>,
     /// What senders know of their peers.
     pub peers: Peers,
-    /// Clocks of hosts, by host; those beyond are perfect.
+    /// Clocks of hosts, by host; hosts beyond the end have perfect clocks.
     pub clocks: Vec<HostClock>,
     /// All links.
     pub wire: Wire,
     /// Flow classes.
     pub classes: Vec<Class>,
-    /// Packets that arrive as a transmission ends are seen before the link is taken.
+    /// Packets that arrive as a transmission ends are handled before the link takes its next packet.
     pub arrivals_first: bool,
     /// The fabric's largest base RTT.
     pub base_rtt: Time,
-    /// The least time from one domain to another: what is sent so much before its time is still near enough to be
-    /// posted.
+    /// The least time from one domain to another: a message can be posted so long before its arrival.
     pub lookahead: Time,
-    /// Before this, a control packet at a NIC waits for the link and for control packets before it, and for nothing
-    /// else: nothing pauses the NIC, no link fails, data take no turns with it. The end of the run, or zero.
+    /// Until then a control packet at a NIC waits only for the link and for control packets before it: nothing pauses
+    /// the NIC, no link fails, and control packets go before data. The end of the run, or zero.
     pub undisturbed_until: Time,
     /// Record events.
     pub record: bool,
@@ -70,12 +69,12 @@ impl Settings {
         frames.max().unwrap_or(u64::from(self.host.mtu))
     }
 
-    /// The class of the event in which a transmission has ended.
+    /// The event class of departures.
     pub fn departure(&self) -> u8 {
         if self.arrivals_first { class::LATE_DEPARTURE } else { class::DEPARTURE }
     }
 
-    /// At `now`, before the event of that time, transmissions that end earlier than this have ended.
+    /// At `now`, before the event of that time: transmissions that end before the returned time have ended.
     #[inline]
     pub fn ended_before(&self, now: Time) -> Time {
         if self.arrivals_first { now } else { now + Time::from_ps(1) }
@@ -94,7 +93,7 @@ impl Settings {
         self.rates.is_some() && only.is_none_or(|(source, _)| source == host)
     }
 
-    /// The schedulers of a host whose link has this rate: with the constants of their laws at that rate, and what
+    /// The schedulers of a host whose link has this rate, with the constants of their laws at that rate, and with what
     /// senders of all rates send unscheduled.
     pub fn schedulers(&self, rate: Rate) -> impl Iterator<Item = Scheduler> + '_ {
         self.host.schedulers.iter().enumerate().map(move |(index, common)| {
@@ -121,12 +120,12 @@ impl Settings {
     }
 }
 
-/// What the senders of receiver-driven flows know of the other end.
+/// What the senders of receiver-driven flows know of the receivers.
 #[derive(Debug, Default)]
 pub struct Peers {
     /// Rate of each host's link; empty where all are the same.
     pub rates: Vec<Rate>,
-    /// How many flows of a request go to one host, by both; empty where nobody wants to know.
+    /// Number of flows of a request to one host, by both; empty where no law needs it.
     pub degrees: BTreeMap<(u64, u32), u32>,
 }
 

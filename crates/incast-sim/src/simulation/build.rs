@@ -43,8 +43,8 @@ fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
     ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
 }
 
-/// Refuses configurations that cannot be run. What a scenario would say of them is the scenario's business; this
-/// protects the simulator from whoever calls it.
+/// Refuses configurations that cannot be run. The readers of a scenario refuse most of them earlier, with messages that
+/// name its keys; this check is for all callers.
 pub fn check(config: &Config) -> Result<(), ConfigError> {
     let (topology, host, switch) = (&config.topology, &config.host, &config.switch);
     if !(1..=MOST_PAYLOAD).contains(&host.mtu) {
@@ -124,7 +124,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     credits::check_credits(config.into())
 }
 
-/// What is worked out before the nodes exist.
+/// What is computed before the nodes are made.
 pub struct Plan {
     /// Who shares a domain.
     pub partition: Partition,
@@ -160,7 +160,7 @@ impl Plan {
 
     /// Resolves what all nodes share.
     pub fn settings(&self, config: &Config) -> Settings {
-        // On the first virtual channel.
+        // The queue of a priority on virtual channel 0.
         let queue = |priority: u8| priority * config.switch.virtual_channels;
         let class = |class: &ClassConfig| {
             let transport = class.law.transport();
@@ -212,7 +212,7 @@ impl Plan {
             host: config.host.clone(),
             clocks: config.clocks.clone(),
             peers: peers(config),
-            ways: (config.switch.load_balancing == LoadBalancing::SprayPermutation)
+            path_count: (config.switch.load_balancing == LoadBalancing::SprayPermutation)
                 .then(|| PathCount::new(&config.topology)),
             wire: config.wire,
             arrivals_first: config.ties == Ties::ArrivalsFirst,
@@ -225,7 +225,7 @@ impl Plan {
     }
 }
 
-/// What senders know of their peers.
+/// What senders know of their receivers.
 fn peers(config: &Config) -> Peers {
     let mut peers = Peers::default();
     if config.topology.host_rates().len() > 1 {
@@ -282,7 +282,7 @@ impl Epochs {
     }
 }
 
-/// Makes the nodes and the engine that runs them. Gives the topology back, for the results.
+/// Makes the nodes and the engine that runs them. Returns the topology, for the results.
 pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Topology, Executor<Domain<'a>>) {
     let Config {
         topology, mut switch, classes, flows, applications, link_events, probes, seed, ties, ..
@@ -389,7 +389,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     (topology.clone(), executor)
 }
 
-/// The global name of a port.
+/// The name of a port, unique in the simulation.
 fn name(node: u32, port: u32) -> u64 {
     u64::from(node) << 20 | u64::from(port)
 }

@@ -1,4 +1,4 @@
-//! Whether a fabric has virtual channels enough for its routes, and what switches know of these.
+//! Virtual channels: whether a fabric has enough for its routes, and the route data of switches.
 
 use super::{
     Fabric,
@@ -17,9 +17,8 @@ fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
     ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
 }
 
-/// Refuses what does not go together with virtual channels, or with an agent that holds packets; and fabrics whose
-/// usual paths take more virtual channels than there are, where that matters: there could be a deadlock that the
-/// channels are there to prevent, or that deflection would add.
+/// Refuses settings that do not go together with virtual channels, or with an agent that holds packets. Refuses
+/// fabrics, too, whose usual paths take more virtual channels than there are, where that could cause a deadlock.
 ///
 /// # Errors
 /// What is wrong, and how many channels there would have to be.
@@ -39,7 +38,7 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     if switch.virtual_channels != 1 {
         check_numbers(fabric)?;
     }
-    if matter(switch) {
+    if too_few_matter(switch) {
         let order = SwitchOrder::new(topology, &topology.ports());
         let detours = Detours::new(topology, &order, &topology.rules, &|_| false, false);
         is_enough(switch, &detours, Time::ZERO)?;
@@ -47,7 +46,7 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What more channels than one do not go together with.
+/// Refuses settings that do not go together with several virtual channels.
 fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Fabric { switch, host, classes, .. } = fabric;
     let refuse = |allowed: &str| Err(refuse("switch.virtual_channels", switch.virtual_channels, allowed));
@@ -65,15 +64,15 @@ fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// With too few channels packets could wait for each other in a cycle that is not there without deflection, or that
-/// channels are to break.
-fn matter(switch: &SwitchConfig) -> bool {
+/// Whether too few channels are an error: packets could wait for each other in a cycle that the channels are meant to
+/// break, or that only deflection makes possible.
+fn too_few_matter(switch: &SwitchConfig) -> bool {
     switch.virtual_channels > 1 || switch.pfc.is_some() && switch.agent.holds()
 }
 
 fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(), ConfigError> {
     let (has, needs) = (switch.virtual_channels, detours.channels());
-    if !matter(switch) || needs <= has {
+    if !too_few_matter(switch) || needs <= has {
         return Ok(());
     }
     let since = if from > Time::ZERO { format!(" from {from} on") } else { String::new() };
@@ -83,7 +82,7 @@ fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(),
     Err(refuse("switch.virtual_channels", has, &allowed))
 }
 
-/// What switches know of the routes of an epoch that begins at a time, where virtual channels or an agent need that.
+/// The routes of the epoch that begins at a time, as virtual channels or an agent need them; else `None`.
 pub fn detours(
     config: &Config,
     order: &SwitchOrder,

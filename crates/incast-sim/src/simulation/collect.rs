@@ -24,7 +24,7 @@ use crate::{
 use incast_units::Time;
 use std::time::Duration;
 
-/// Collects what a run leaves behind.
+/// Collects the results of a run.
 ///
 /// # Panics
 /// If bytes were lost or made up anywhere: a bug in the simulator, whose results must not be used.
@@ -37,12 +37,12 @@ pub fn outcome(
     wall: Duration,
     end: Time,
 ) -> Outcome {
-    let on_the_way = in_flight(&mut executor, plan);
+    let bytes_in_flight = in_flight(&mut executor, plan);
     let mut domains = executor.into_domains();
     let mut outcome = Outcome::default();
     {
         let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
-        check_links(topology, plan, &nodes, &on_the_way);
+        check_links(topology, plan, &nodes, &bytes_in_flight);
         outcome.flows = flows(topology, plan, settings, &nodes, statistics.stopped_at.unwrap_or(end));
         let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
         let is_done = |flow: &FlowRecord| flow.acked.is_some() && flow.delivered.is_some();
@@ -87,7 +87,7 @@ pub fn outcome(
         }
     }
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
-    outcome.totals = totals(&nodes, outcome.ended_at, on_the_way.iter().sum());
+    outcome.totals = totals(&nodes, outcome.ended_at, bytes_in_flight.iter().sum());
     outcome.totals.events = statistics.events;
     outcome.base_rtt = settings.base_rtt;
     outcome.digest = digest(&outcome);
@@ -103,7 +103,7 @@ fn hosts<'n, 'a: 'n>(nodes: &'n [&'n Node<'a>]) -> impl Iterator<Item = &'n Host
     })
 }
 
-/// Frame bytes on the way to each port, ports of all nodes numbered through.
+/// Frame bytes in flight to each port, with the ports of all nodes numbered consecutively.
 fn in_flight(executor: &mut Executor<Domain<'_>>, plan: &Plan) -> Vec<u64> {
     let mut bytes = vec![0; plan.ports.total()];
     let first = first_ports(plan);
@@ -116,7 +116,7 @@ fn in_flight(executor: &mut Executor<Domain<'_>>, plan: &Plan) -> Vec<u64> {
     bytes
 }
 
-/// The number of each node's first port when the ports of all nodes are numbered through.
+/// The number of each node's first port, with the ports of all nodes numbered consecutively.
 fn first_ports(plan: &Plan) -> Vec<usize> {
     let mut next = 0;
     (0..plan.base.len())
@@ -128,9 +128,9 @@ fn first_ports(plan: &Plan) -> Vec<usize> {
         .collect()
 }
 
-/// Conservation: on each link what was sent has arrived, was lost or is on the way; in each node what came in went
-/// out, waits or was dropped.
-fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], on_the_way: &[u64]) {
+/// Conservation: on each link all bytes sent have arrived, were lost or are in flight; in each node all bytes received
+/// were sent, wait or were dropped.
+fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], bytes_in_flight: &[u64]) {
     let mut sent = vec![0; plan.ports.total()];
     let mut arrived = vec![0; plan.ports.total()];
     let first = first_ports(plan);
@@ -151,7 +151,7 @@ fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], on_the_way
             let peer = first[end.peer as usize] + usize::from(end.peer_port);
             assert_eq!(
                 sent[first[node] + port],
-                arrived[peer] + on_the_way[peer],
+                arrived[peer] + bytes_in_flight[peer],
                 "conservation of bytes is broken from {} to {}",
                 topology.names[node],
                 topology.names[end.peer as usize]
@@ -160,7 +160,7 @@ fn check_links(topology: &Topology, plan: &Plan, nodes: &[&Node<'_>], on_the_way
     }
 }
 
-/// Joins what senders and receivers know.
+/// Joins the records of senders and receivers.
 fn flows(
     topology: &Topology,
     plan: &Plan,
@@ -242,8 +242,8 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
     Some(ideal::completion(&links, packets, settings.wire.rounding))
 }
 
-fn totals(nodes: &[&Node<'_>], ended_at: Time, on_the_way: u64) -> Totals {
-    let mut totals = Totals { left_bytes: on_the_way, ..Totals::default() };
+fn totals(nodes: &[&Node<'_>], ended_at: Time, bytes_in_flight: u64) -> Totals {
+    let mut totals = Totals { left_bytes: bytes_in_flight, ..Totals::default() };
     for node in nodes {
         match node {
             Node::Switch(switch) => {

@@ -39,7 +39,7 @@ pub struct Config {
     pub host: HostConfig,
     /// All links.
     pub wire: Wire,
-    /// Clocks of hosts, by host; those beyond are perfect.
+    /// Clocks of hosts, by host; hosts beyond the end have perfect clocks.
     pub clocks: Vec<HostClock>,
     /// Flow classes, by the index that flows name.
     pub classes: Vec<ClassConfig>,
@@ -62,7 +62,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// One scheduler for all classes there are, and for hosts of every rate.
+    /// Gives all classes this scheduler, at hosts of every rate.
     pub fn drive(&mut self, scheduler: Scheduler) {
         self.host.schedulers = vec![scheduler];
         self.classes.iter_mut().for_each(|class| class.scheduler = Some(0));
@@ -89,9 +89,9 @@ pub enum Ties {
 pub struct ClassConfig {
     /// Name, for messages.
     pub name: String,
-    /// The law, of hosts at the fastest rate of hosts.
+    /// The law, of hosts with the fastest host link.
     pub law: LawParameters,
-    /// The law of hosts at other rates; those that are not here have `law`.
+    /// The law of hosts with links of other rates; rates that are missing here have `law`.
     pub law_at: Vec<(Rate, LawParameters)>,
     /// Sizes of its frames.
     pub format: Format,
@@ -148,7 +148,7 @@ pub enum ConfigError {
         /// What is allowed.
         allowed: String,
     },
-    /// Flow control cannot promise to lose nothing.
+    /// Flow control could drop packets.
     #[error("PFC is not lossless at switch {switch}: {shortage}")]
     Lossy {
         /// Name of the switch.
@@ -184,7 +184,7 @@ pub enum Shortage {
         /// What is needed.
         needed: u64,
     },
-    /// The shared memory cannot hold it.
+    /// The shared buffer is too small.
     #[error(
         "its memory is {found} B, and what its ports need of their own comes to {needed} B, {headroom} B of that headroom"
     )]
@@ -196,7 +196,7 @@ pub enum Shortage {
         /// The headroom of them.
         headroom: u64,
     },
-    /// The memory of a port cannot hold it.
+    /// The buffer of a port is too small.
     #[error("the memory of a port is {found} B, and its lossless priorities need {needed} B")]
     Port {
         /// Bytes of the memory.
@@ -204,7 +204,7 @@ pub enum Shortage {
         /// Threshold and headroom of all lossless priorities.
         needed: u64,
     },
-    /// It would resume before it pauses.
+    /// The threshold to resume is not below the threshold to pause.
     #[error("xon is {xon} B, allowed is below xoff, {xoff} B")]
     Order {
         /// Upper threshold.

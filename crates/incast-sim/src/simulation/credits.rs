@@ -1,4 +1,4 @@
-//! What credit-based flow control needs to know of a fabric, and whether it makes sense there.
+//! Credit-based flow control of a fabric: its parameters, and whether it can work there.
 
 use super::{
     config::ConfigError,
@@ -28,7 +28,7 @@ fn refuse(what: &str, found: impl ToString, allowed: impl ToString) -> ConfigErr
     ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_string() }
 }
 
-/// Refuses credits with which some packets could never be sent, or for which switches have no memory.
+/// Refuses credits with which some packets could never be sent, or for which switches lack buffer.
 ///
 /// # Errors
 /// What is wrong.
@@ -93,7 +93,7 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What lanes have of their own must fit into the memory together.
+/// The buffers of all lanes must fit into the switch's buffer.
 fn check_memory(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     let Fabric { topology, switch, .. } = fabric;
     let ports = topology.ports();
@@ -101,7 +101,7 @@ fn check_memory(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
         let links = ports.of(node).iter().map(|end| &topology.cables[end.cable as usize].link);
         let own = links.map(|link| rules.limits(link.rate, link.delay).bytes().saturating_mul(rules.count()));
         let (needed, memory, whose) = match switch.buffer {
-            // Of packets: refused before.
+            // A limit in packets was refused before.
             Buffer::Unlimited | Buffer::PerPortPackets { .. } => return Ok(()),
             Buffer::PerPort { bytes } => (own.max().unwrap_or(0), bytes, "the memory of a port"),
             Buffer::Shared { total, .. } => (own.fold(0, u64::saturating_add), total, "its memory"),

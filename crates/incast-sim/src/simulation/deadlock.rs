@@ -14,8 +14,8 @@ use crate::{engine::executor::Finding, switch::Switch};
 use incast_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Inspections in the time after which a cycle in which nothing moves is a deadlock.
-const LOOKS: u64 = 10;
+/// Inspections in the time after which a cycle without movement is a deadlock.
+const INSPECTIONS: u64 = 10;
 
 /// The least time between inspections: each costs a visit to every node.
 const LEAST_EVERY: Time = Time::from_us(1);
@@ -28,7 +28,7 @@ struct Wait {
     on: Vec<WaitingQueue>,
 }
 
-/// A pause of a port by a neighbour that has no reason for it, as first seen.
+/// A pause of a port by a neighbour that has no reason for it, as first found.
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     since: Time,
@@ -37,23 +37,23 @@ struct Idle {
 }
 
 /// See the module.
-pub struct Watch<'a> {
+pub struct DeadlockDetector<'a> {
     plan: &'a Plan,
     after: Time,
     /// Queues on cycles at the last inspection.
     known: BTreeSet<WaitingQueue>,
     /// Pauses without a reason at the last inspection.
     idle: BTreeMap<WaitingQueue, Idle>,
-    /// Circles seen.
+    /// Cycles found so far.
     pub cycles: u64,
     /// Pauses that had no reason for as long as a deadlock takes.
     pub stranded: u64,
-    /// What ended the run.
+    /// The deadlock that ended the run.
     pub found: Option<Deadlock>,
 }
 
-impl<'a> Watch<'a> {
-    /// For deadlocks in which nothing has moved for so long.
+impl<'a> DeadlockDetector<'a> {
+    /// Finds deadlocks in which nothing has moved for `after`.
     pub fn new(plan: &'a Plan, after: Time) -> Self {
         Self {
             plan,
@@ -68,7 +68,7 @@ impl<'a> Watch<'a> {
 
     /// Time between two inspections.
     pub fn every(&self) -> Time {
-        Time::from_ps(self.after.ps() / LOOKS).max(LEAST_EVERY)
+        Time::from_ps(self.after.ps() / INSPECTIONS).max(LEAST_EVERY)
     }
 
     /// Inspects all nodes at a time.
@@ -116,7 +116,7 @@ impl<'a> Watch<'a> {
         waiting.map(|pause| pause.seen.saturating_add(self.after)).min()
     }
 
-    /// All paused queues that hold something.
+    /// All paused queues that hold packets.
     fn waits(&self, domains: &[&Domain<'_>]) -> BTreeMap<WaitingQueue, Wait> {
         let mut paused: Vec<(WaitingQueue, Time)> = Vec::new();
         for node in domains.iter().flat_map(|domain| domain.nodes()) {
@@ -161,7 +161,7 @@ impl<'a> Watch<'a> {
 
     /// Counts cycles that were not there at the last inspection.
     fn count(&mut self, waits: &BTreeMap<WaitingQueue, Wait>) {
-        // What neither waits for a paused queue nor is waited for by one is on no cycle.
+        // A queue that waits for no paused queue, or for which none waits, is on no cycle.
         let mut left: BTreeSet<WaitingQueue> = waits.keys().copied().collect();
         loop {
             let waited_for: BTreeSet<WaitingQueue> =

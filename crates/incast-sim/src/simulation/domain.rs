@@ -67,7 +67,7 @@ pub enum Domain<'a> {
     },
 }
 
-/// The engine's context as nodes see it.
+/// The engine's context, as nodes use it.
 impl<'a> NodeContext for Context<'_, Domain<'a>> {
     #[inline]
     fn now(&self) -> Time {
@@ -88,7 +88,7 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     }
 }
 
-/// Messages to a node that has its domain to itself, as it sees them: entity and port are the same there.
+/// Messages to the only node of a domain, where entity and port are the same.
 struct ToSingle<'n, 'm, 'c, 'a>(&'n mut Messages<'m, 'c, Domain<'a>>);
 
 impl<'c, 'a> Arrivals<'c> for ToSingle<'_, '_, 'c, 'a> {

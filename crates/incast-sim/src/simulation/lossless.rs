@@ -1,4 +1,4 @@
-//! What priority flow control needs to know of a fabric, and whether it can keep its promise there.
+//! Priority flow control of a fabric: its parameters, and whether it can be lossless there.
 
 use super::{
     base_path_of,
@@ -17,7 +17,7 @@ use crate::{
 use incast_cc::registry::Scheduler;
 use incast_units::{Bytes, Rate, Rounding, Time};
 
-/// A fabric in so far as flow control depends on it.
+/// The parts of a configuration on which flow control depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Fabric<'a> {
     /// Nodes and cables.
@@ -82,7 +82,7 @@ pub(super) fn largest_frame(fabric: Fabric<'_>) -> u64 {
     fabric.classes.iter().map(|class| u64::from(largest(class))).max().unwrap_or(0)
 }
 
-/// The queues of the priorities of `mask`, which have so many virtual channels each.
+/// The queues of the priorities in `mask`, of which each has so many virtual channels.
 fn spread(mask: u8, channels: u8) -> u8 {
     let channels = u32::from(channels.clamp(1, 8));
     let of = |priority: u32| (0..channels).map(move |channel| priority * channels + channel);
@@ -166,8 +166,8 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Nothing but the simulator itself could break the promise of a run with strict flow control: no cable fails or loses
-/// frames, pause frames among them, and none is faster than its rate says.
+/// Whether a run with strict flow control is lossless unless the simulator has a bug: no cable fails or loses frames,
+/// pause frames among them, and none is faster than its rate says.
 pub fn is_promised(config: &Config) -> bool {
     let is_strict = config.switch.pfc.as_ref().is_some_and(|pfc| pfc.strict);
     let is_sound = config.topology.cables.iter().all(|cable| cable.link.loss == 0.0);
@@ -191,12 +191,12 @@ fn check_ports(rules: &Rules, links: &[(Rate, Time)]) -> Result<(), Shortage> {
     Ok(())
 }
 
-/// What belongs to single ingresses and queues must fit into the memory together.
+/// The buffer of single ingresses and queues must fit into the switch's buffer.
 fn check_memory(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) -> Result<(), Shortage> {
     let own = |limits: Limits| limits.own().saturating_mul(rules.count());
     let of = |(rate, delay): &(Rate, Time)| own(rules.limits(*rate, *delay));
     match switch.buffer {
-        // Of packets: refused before.
+        // A limit in packets was refused before.
         Buffer::Unlimited | Buffer::PerPortPackets { .. } => Ok(()),
         Buffer::PerPort { bytes } => {
             let most = links.iter().map(of).max().unwrap_or(0);
@@ -205,7 +205,7 @@ fn check_memory(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) ->
         Buffer::Shared { total, reserve, .. } => {
             let queues = links.len() as u64 * u64::from(switch.priorities);
             let sum = links.iter().map(of).fold(0u64, u64::saturating_add);
-            // A dynamic threshold needs something to share, or each packet beyond the reserve is in the headroom.
+            // A dynamic threshold needs shared buffer. Without, each packet beyond the reserve is in the headroom.
             let spare = match rules.pfc.threshold {
                 Threshold::Static { .. } => 0,
                 Threshold::Dynamic { .. } => rules.frame,

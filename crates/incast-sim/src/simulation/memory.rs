@@ -1,4 +1,4 @@
-//! How much memory a simulation will take, before it takes it.
+//! An estimate of the memory that a simulation needs.
 
 use super::config::Probes;
 use crate::{
@@ -12,11 +12,11 @@ use incast_units::{Bytes, Time};
 
 /// Bytes of the program itself.
 const PROCESS: f64 = 16e6;
-/// Bytes that a node takes besides its ports: state of the engine, inboxes, heap blocks.
+/// Bytes of a node besides its ports: state of the engine, mailboxes, heap blocks.
 const PER_NODE: f64 = 6_000.0;
-/// Bytes that a port takes, with its queues at eight priorities.
+/// Bytes of a port, with its queues at eight priorities.
 const PER_PORT: f64 = 700.0;
-/// Bytes that a packet on its way takes: its envelope in a vector that may be half empty, and the slot it leaves.
+/// Bytes of a packet in flight: its envelope in a vector that may be half empty, and the slot that it leaves.
 const PER_PACKET: f64 = 3.0 * 64.0;
 /// Bytes more where packets carry telemetry, in a vector that may be half empty.
 const PER_TELEMETRY: f64 = 2.0 * size_of::<Telemetry>() as f64;
@@ -26,7 +26,7 @@ const PER_FLOW: f64 = 420.0;
 const PER_LIST: f64 = 8.25;
 /// Links shorter than this are no limit to windows.
 const LEAST_LOOKAHEAD: Time = Time::from_ns(20);
-/// Of short flows few are alive at a time, and only those are sampled.
+/// Few short flows are active at a time, and only these are sampled.
 const FLOWS_ALIVE: f64 = 1_000.0;
 
 /// What the memory of a simulation depends on.
@@ -34,9 +34,9 @@ const FLOWS_ALIVE: f64 = 1_000.0;
 pub struct Demand<'a> {
     /// Nodes and cables.
     pub topology: &'a Topology,
-    /// What laws know of the network: of its bandwidth-delay product each host has a few in flight.
+    /// The path as laws see it: each host has a few of its bandwidth-delay products in flight.
     pub path: Path,
-    /// Flows that are to be expected.
+    /// Expected number of flows.
     pub flows: f64,
     /// Packets carry telemetry.
     pub telemetry: bool,
@@ -46,7 +46,7 @@ pub struct Demand<'a> {
     pub threads: usize,
     /// What is sampled.
     pub probes: &'a Probes,
-    /// How long.
+    /// Simulated time of the run.
     pub end: Time,
 }
 
@@ -68,7 +68,7 @@ impl MemoryEstimate {
     }
 }
 
-/// Peak memory of a simulation. The one place that knows what things take.
+/// Peak memory of a simulation.
 pub fn estimate_memory(demand: &Demand<'_>) -> MemoryEstimate {
     let Demand { topology, path, .. } = demand;
     let nodes = f64::from(topology.nodes());

@@ -16,7 +16,7 @@ mod scheduling;
 
 use self::{
     config::{Config, ConfigError},
-    deadlock::Watch,
+    deadlock::DeadlockDetector,
     domain::Domain,
     outcome::Outcome,
 };
@@ -45,7 +45,7 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
-/// What the laws of a fabric may know of it: the fastest NIC and the longest round trip.
+/// The path as laws see it: the rate of the fastest NIC, and the longest round trip.
 ///
 /// `mtu` is the payload of a full packet in bytes. The hosts' smallest retransmission timeout is that of
 /// [`crate::config::HostConfig::plain`].
@@ -69,13 +69,13 @@ pub fn simulate(config: Config) -> Result<Outcome, ConfigError> {
     simulate_observed(config, &mut |_| true)
 }
 
-/// Runs a simulation; `observe` is called now and then, and ends the run by returning false.
+/// Runs a simulation; `observe` is called between windows from time to time, and ends the run by returning false.
 ///
 /// # Errors
 /// A configuration that cannot be run.
 ///
 /// # Panics
-/// If bytes were lost or made up, or a lossless packet was dropped where nothing but a bug in the simulator can be why.
+/// If bytes were lost or created, or a lossless packet was dropped, which only a bug in the simulator can cause.
 pub fn simulate_observed(
     config: Config,
     observe: &mut dyn FnMut(&Progress) -> bool,
@@ -91,12 +91,12 @@ pub fn simulate_observed(
         |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });
     let by_pfc = settings.pfc.as_ref().and_then(|rules| rules.pfc.deadlock_after);
     let after = by_pfc.or(settings.credits.as_ref().and_then(|rules| rules.credits.deadlock_after));
-    let mut watch = after.map(|after| Watch::new(&plan, after));
-    let statistics = match &mut watch {
+    let mut detector = after.map(|after| DeadlockDetector::new(&plan, after));
+    let statistics = match &mut detector {
         None => executor.run(end, threads, &mut observe, None),
-        Some(watch) => {
-            let every = watch.every();
-            let inspect = &mut |now: Time, domains: &[&Domain<'_>]| watch.inspect(now, domains);
+        Some(detector) => {
+            let every = detector.every();
+            let inspect = &mut |now: Time, domains: &[&Domain<'_>]| detector.inspect(now, domains);
             executor.run(end, threads, &mut observe, Some(Inspector { every, inspect }))
         }
     };
@@ -107,10 +107,10 @@ pub fn simulate_observed(
         "flow control promised to drop nothing, and dropped {} packets for lack of memory",
         outcome.totals.lossless_drops
     );
-    if let Some(watch) = watch {
-        outcome.totals.pfc_cycles = watch.cycles;
-        outcome.totals.pfc_stranded = watch.stranded;
-        outcome.deadlock = watch.found;
+    if let Some(detector) = detector {
+        outcome.totals.pfc_cycles = detector.cycles;
+        outcome.totals.pfc_stranded = detector.stranded;
+        outcome.deadlock = detector.found;
     }
     Ok(outcome)
 }

@@ -1,4 +1,4 @@
-//! What a simulation leaves behind.
+//! The results of a simulation.
 
 pub use crate::probe::{
     EventKind, EventRecord, FlowRecord, PacketFacts, PacketRecord, PauseCause, PortSample, RateSample, Step,
@@ -8,7 +8,7 @@ use incast_units::Time;
 /// Results of one run. Everything but [`Outcome::cost`] is a function of the configuration alone.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// One record per flow that was born, ordered by (source, sequence).
+    /// One record per flow that was opened, ordered by (source, sequence).
     pub flows: Vec<FlowRecord>,
     /// Samples of ports, ordered by (time, node, port, priority).
     pub ports: Vec<PortSample>,
@@ -20,7 +20,7 @@ pub struct Outcome {
     pub causes: Vec<PauseCause>,
     /// Recorded steps of packets, ordered by (time, node, port).
     pub packets: Vec<PacketRecord>,
-    /// Steps that did not fit into what each port may keep.
+    /// Steps beyond the limit of records of their port.
     pub packets_left_out: u64,
     /// Sums.
     pub totals: Totals,
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Every flow was delivered and acknowledged before the configured end.
     pub complete: bool,
-    /// Flow control had brought a part of the fabric to a halt for good, which ended the run.
+    /// The deadlock of flow control that ended the run: a part of the fabric had stopped for good.
     pub deadlock: Option<Deadlock>,
     /// What it cost.
     pub cost: Cost,
@@ -51,14 +51,14 @@ pub struct WaitingQueue {
     pub priority: u8,
 }
 
-/// Paused queues that can never go on: each waits until the next one has sent.
+/// Paused queues that can never send again: each waits until the next one has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
     /// When it was found.
     pub at: Time,
-    /// From then on nothing of the circle has moved.
+    /// Nothing on the cycle has moved since then.
     pub since: Time,
-    /// The circle; the last one waits for the first.
+    /// The cycle; the last one waits for the first.
     pub cycle: Vec<WaitingQueue>,
 }
 
@@ -104,14 +104,14 @@ pub struct Totals {
     pub marks_fabric: u64,
     /// Pause edges.
     pub pauses: u64,
-    /// Circles of paused queues that wait for each other, as seen at the looks for deadlocks; see docs/fabric.md.
+    /// Cycles of paused queues that wait for each other, as found by the inspections for deadlocks; see docs/fabric.md.
     pub pfc_cycles: u64,
     /// Pauses that lasted although the neighbour that sent them had no reason to pause, as found by the same
     /// inspections.
     pub pfc_stranded: u64,
     /// Time ports spent paused, added up.
     pub paused: Time,
-    /// Packets that a switch sent another way.
+    /// Packets that a switch deflected.
     pub deflections: u64,
     /// The longest egress queue of any switch port, all priorities, the packet in service included.
     pub max_queue_bytes: u64,

@@ -15,16 +15,16 @@ pub struct Partition {
     pub lookahead: Time,
 }
 
-/// Links shorter than this are not worth a window each: their ends share a domain. If that would lump too much
-/// together to run in parallel, the shorter limits are tried.
+/// Links shorter than this are not worth a window each: their ends share a domain. If domains then become too large to
+/// run in parallel, the shorter limits are tried.
 const LEAST_LOOKAHEADS: [Time; 4] =
     [Time::from_ns(250), Time::from_ns(100), Time::from_ns(50), Time::from_ns(20)];
 
-/// A domain of this size is small in any fabric.
+/// A domain of at most this size is small in any fabric.
 const SMALL: usize = 64;
 
 impl Partition {
-    /// Divides a topology. Results do not depend on it, speed does.
+    /// Divides a topology into domains. Speed depends on it, results do not.
     pub fn of(topology: &Topology) -> Self {
         let nodes = topology.nodes() as usize;
         let fits =
@@ -67,7 +67,7 @@ impl Partition {
     }
 }
 
-/// Where each node stands if the hosts stand in a row: a switch stands in the middle of what it joins below.
+/// Positions of nodes on a line: hosts in their order, each switch in the middle of the nodes below it.
 fn places(topology: &Topology) -> Vec<f64> {
     let (hosts, nodes) = (topology.hosts as usize, topology.nodes() as usize);
     let ports = topology.ports();
@@ -95,7 +95,7 @@ fn places(topology: &Topology) -> Vec<f64> {
         above.iter().zip(middles).for_each(|(switch, place)| places[*switch] = place);
         level = above;
     }
-    // A switch without any way to a host stands at the end.
+    // Switches without any path to a host are at the end.
     places.iter_mut().filter(|place| place.is_nan()).for_each(|place| *place = hosts as f64);
     places
 }

@@ -212,7 +212,7 @@ impl Switch<'_> {
             }
             _ => {
                 let out = self.egress.port_mut(port);
-                if pfc.wants_refresh(port, now) && out.link.is_up() {
+                if pfc.must_refresh(port, now) && out.link.is_up() {
                     if out.link.idle(now) {
                         self.send_frame(port, context);
                     } else {

@@ -107,7 +107,7 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// Refuses what is too large, and blames `key`.
+    /// Refuses what is too large, with an error at `key`.
     pub fn check(&self, key: &'static str, found: u32) -> Result<(), TopologyError> {
         let limits = [
             (self.nodes, MAX_NODES, "nodes"),

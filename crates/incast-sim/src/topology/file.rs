@@ -16,7 +16,7 @@
 //! Lines may come in any order. Names consist of letters, digits, `_`, `.` and `-` and are unique. A host has exactly
 //! one link, to a switch. Two switches may have several links. Routes are the shortest paths in hops, all of them with
 //! equal shares; a `route` line replaces what one switch does with packets to one host, by all links to the nodes
-//! named. Routes that could send a packet in a circle are refused; parts that are not connected are not (see
+//! named. Routes that could send a packet in a loop are refused; parts that are not connected are not (see
 //! [`Topology::unreachable_pairs`]). The ports of a switch are numbered with its hosts first, in the order of the
 //! hosts, then its links to switches in the order of their lines.
 
@@ -67,10 +67,9 @@ struct Names<'a> {
 
 /// Reads a topology; see the [module](self) for the format.
 ///
-/// # Errors
-/// [`TopologyError::File`] with the line and what is allowed, if anything in the text is not understood, names are
-/// used twice or are unknown, a host has no link or several, a value is impossible, routes circle, or the whole is
-/// too large for its tables.
+/// [`TopologyError::File`] with the line and what is allowed, if anything in the text is not understood, names are used
+/// twice or are unknown, a host has no link or several, a value is impossible, routes form a loop, or the whole is too
+/// large for its tables.
 pub fn parse(text: &str) -> Result<Topology, TopologyError> {
     let lines = lines(text)?;
     let of_kind = |kind: &'static str| lines.iter().filter(move |line| line.words[0] == kind);
@@ -291,9 +290,9 @@ impl<'a> Names<'a> {
             if checked.replace(host) == Some(host) {
                 continue;
             }
-            if let Some(switch) = circle(topology, &ports, host) {
+            if let Some(switch) = find_loop(topology, &ports, host) {
                 let [host, switch] = [host, switch].map(|node| shown(&topology.names[node as usize]));
-                let message = format!("with the `route` lines packets to {host} can circle through {switch}");
+                let message = format!("with the `route` lines packets to {host} can loop through {switch}");
                 return Err(TopologyError::File { line, message });
             }
         }
@@ -301,14 +300,14 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A switch on a circle of the routes to a host.
-fn circle(topology: &Topology, ports: &Ports, host: Node) -> Option<Node> {
+/// A switch on a loop of the routes to a host.
+fn find_loop(topology: &Topology, ports: &Ports, host: Node) -> Option<Node> {
     let hosts = topology.hosts;
     let next = |switch: u32| {
         let peers = topology.rules[switch as usize].alternatives(host);
         peers.filter_map(move |port| ports.end(hosts + switch, port)).filter(move |end| end.peer >= hosts)
     };
-    // Remove, again and again, what leads only to what is removed: circles and what leads to them remain.
+    // Remove, again and again, switches that lead only to removed ones: loops and what leads to them remain.
     let switches = topology.switches();
     let mut open: Vec<usize> = (0..switches).map(|switch| next(switch).count()).collect();
     let mut into = vec![Vec::new(); switches as usize];
@@ -324,7 +323,7 @@ fn circle(topology: &Topology, ports: &Ports, host: Node) -> Option<Node> {
             }
         }
     }
-    // From any that remains, going on among the remaining ends up in a circle.
+    // From any switch that remains, a walk among the remaining ones ends in a loop.
     let mut at = (0..switches).find(|&switch| open[switch as usize] > 0)?;
     for _ in 0..switches {
         at = next(at).map(|end| end.peer - hosts).find(|&peer| open[peer as usize] > 0)?;
@@ -471,7 +470,7 @@ mod tests {
         assert_eq!(topology.rules[0].alternatives(1).collect::<Vec<_>>(), [1, 2]);
         let (line, message) = error_of(&format!("{square}route s h1 u\nroute u h1 s\n"));
         assert_eq!(line, 11);
-        assert!(message.contains("circle"), "{message}");
+        assert!(message.contains("loop"), "{message}");
     }
 
     #[test]

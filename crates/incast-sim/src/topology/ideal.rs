@@ -1,4 +1,4 @@
-//! What a flow takes alone: its path, its completion time in an idle fabric, and the base RTT.
+//! A flow alone in an idle fabric: its path, its completion time, and the base RTT.
 //!
 //! Every node stores and forwards: a packet is sent on when its last bit has arrived, in order, at once. Wire bytes
 //! include all headers, the preamble and the inter-frame gap, since those occupy the link as well.
@@ -87,7 +87,7 @@ pub fn path_by(
 }
 
 /// The time from the first bit at the sending NIC to the last bit of the last packet at the receiver, in an idle
-/// fabric, for packets that the sender has all at hand. Zero without packets or hops; saturates at [`Time::MAX`].
+/// fabric, if the sender has all packets at the start. Zero without packets or hops; saturates at [`Time::MAX`].
 ///
 /// Exactly what the simulator does, with its rounding (see [`Serializer`]). Takes time in proportion to the hops if
 /// a byte takes whole picoseconds on every one of them, and in proportion to packets times hops otherwise (56 Gbps).
@@ -128,10 +128,10 @@ fn closed_form(costs: &[u64], packets: Packets) -> Time {
                 let rest = all - before;
                 before += u128::from(cost);
                 slowest = slowest.max(u128::from(cost));
-                let way = (before + u128::from(more).saturating_mul(slowest)).saturating_mul(full);
+                let end = (before + u128::from(more).saturating_mul(slowest)).saturating_mul(full);
                 latest = match last {
-                    Some(last) => latest.max(way.saturating_add(rest.saturating_mul(last))),
-                    None => way,
+                    Some(last) => latest.max(end.saturating_add(rest.saturating_mul(last))),
+                    None => end,
                 };
             }
             latest
@@ -186,7 +186,7 @@ fn alone(link: &Link, wire: u32) -> Time {
     link.rate.time_of(Bytes::new(u64::from(wire))).saturating_add(link.delay)
 }
 
-/// Above this many hosts, those of one switch are taken together even where tables could treat them differently.
+/// Above this many hosts, those of one switch are one group even if their tables differ.
 const MAX_SINGLE_HOSTS: u32 = 512;
 
 /// Hosts of one edge switch that are routed alike.
@@ -201,9 +201,9 @@ struct Group {
 /// The largest [`base_rtt`] of all pairs of hosts that can reach each other, over all equal-cost paths, with the
 /// topology's own rules. Zero if no two hosts can.
 ///
-/// The hosts of a switch of a regular topology are all routed alike. In a file that may be different; there each host
-/// is taken for itself if there are at most 512, and otherwise the first of each switch stands for the others' routes,
-/// with the slowest host links.
+/// The hosts of a switch of a regular topology are all routed alike. In a file that may be different: there each host
+/// is a group of its own if there are at most 512. Otherwise the first host of each switch represents the routes of the
+/// others, with the slowest host links.
 ///
 /// Takes memory in proportion to (edge switches)².
 pub fn max_base_rtt(topology: &Topology, data_wire: u32, ack_wire: u32) -> Time {
@@ -281,7 +281,7 @@ enum State {
     Known([Time; 2]),
 }
 
-const NO_WAY: State = State::Known([Time::MAX; 2]);
+const NO_PATH: State = State::Known([Time::MAX; 2]);
 
 impl<'a> Walk<'a> {
     fn new(topology: &'a Topology, ports: &'a Ports) -> Self {
@@ -289,14 +289,14 @@ impl<'a> Walk<'a> {
         Self { topology, ports, state, touched: Vec::new(), stack: Vec::new() }
     }
 
-    /// Forgets the destination.
+    /// Starts with another destination.
     fn restart(&mut self) {
         for switch in self.touched.drain(..) {
             self.state[switch as usize] = State::Unknown;
         }
     }
 
-    /// The slowest times from a switch to the edge switch of the destination; [`Time::MAX`] if there is no way.
+    /// The slowest times from a switch to the edge switch of the destination; [`Time::MAX`] if there is no path.
     fn slowest(&mut self, from: Node, destination: &Group, wires: [u32; 2]) -> [Time; 2] {
         let start = from - self.topology.hosts;
         self.stack.push(start);
@@ -322,7 +322,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Settles a switch, or names a neighbour that must be settled before.
+    /// Computes the times of a switch, or returns a neighbour that must be computed before.
     fn step(&mut self, switch: u32, destination: &Group, wires: [u32; 2]) -> Option<u32> {
         let hosts = self.topology.hosts;
         if hosts + switch == destination.edge {
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
             match self.state[peer as usize] {
                 State::Unknown => return Some(peer),
                 // In a cycle, or without a route.
-                State::Open | NO_WAY => {}
+                State::Open | NO_PATH => {}
                 State::Known(after) => {
                     let link = &self.topology.cables[end.cable as usize].link;
                     let sums = [0, 1].map(|i| after[i].saturating_add(alone(link, wires[i])));
@@ -347,7 +347,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        self.mark(switch, slowest.map_or(NO_WAY, State::Known));
+        self.mark(switch, slowest.map_or(NO_PATH, State::Known));
         None
     }
 

@@ -116,7 +116,7 @@ pub struct Cable {
     pub link: Link,
 }
 
-/// Where a switch stands.
+/// The tier of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// It has hosts.
@@ -189,13 +189,13 @@ impl Topology {
         Some(cable.b)
     }
 
-    /// Where a switch (a node number, not an index) stands. See [`Topology::tiers`] for all at once.
+    /// The tier of a switch (a node number, not an index). See [`Topology::tiers`] for all at once.
     pub fn tier(&self, switch: Node) -> Tier {
         let has_hosts = (0..self.hosts).any(|host| self.edge_of(host) == Some(switch));
         if has_hosts { Tier::Edge } else { Tier::Fabric }
     }
 
-    /// Where each switch stands, by switch index (node - hosts).
+    /// The tier of each switch, by switch index (node - hosts).
     pub fn tiers(&self) -> Vec<Tier> {
         let mut tiers = vec![Tier::Fabric; self.switches() as usize];
         for edge in (0..self.hosts).filter_map(|host| self.edge_of(host)) {

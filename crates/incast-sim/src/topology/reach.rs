@@ -5,11 +5,11 @@ use incast_units::Rate;
 use std::collections::VecDeque;
 
 impl Topology {
-    /// Number of ordered pairs of hosts without a path between them. Nothing forbids them, but their flows are lost,
-    /// so whoever builds a topology warns.
+    /// Number of ordered pairs of hosts without a path between them. They are allowed, but their flows are lost, so
+    /// that callers should warn.
     pub fn unreachable_pairs(&self) -> u64 {
         let mut members = vec![0u64; self.names.len()];
-        let roots = self.islands();
+        let roots = self.components();
         for host in 0..self.hosts as usize {
             members[roots[host] as usize] += 1;
         }
@@ -19,7 +19,7 @@ impl Topology {
 
     /// Two hosts without a path between them, if there are any: host 0 and the first that it cannot reach.
     pub fn unreachable_example(&self) -> Option<(Node, Node)> {
-        let roots = self.islands();
+        let roots = self.components();
         (1..self.hosts).find(|host| roots[*host as usize] != roots[0]).map(|host| (0, host))
     }
 
@@ -63,8 +63,8 @@ impl Topology {
         most
     }
 
-    /// For each node, one node that stands for all those it is connected to.
-    fn islands(&self) -> Vec<Node> {
+    /// For each node, one node that represents its connected component.
+    fn components(&self) -> Vec<Node> {
         let mut parent: Vec<Node> = (0..self.nodes()).collect();
         for cable in &self.cables {
             let (a, b) = (root(&mut parent, cable.a), root(&mut parent, cable.b));
@@ -74,7 +74,7 @@ impl Topology {
     }
 }
 
-/// Finds the root of a node and halves the way to it.
+/// Finds the root of a node, and halves the path to it.
 fn root(parent: &mut [Node], mut node: Node) -> Node {
     while parent[node as usize] != node {
         let above = parent[parent[node as usize] as usize];

@@ -1,4 +1,4 @@
-//! `ring`: switches in a circle, each with its hosts.
+//! `ring`: switches in a ring, each with its hosts.
 
 use super::{Cable, Link, Rule, Topology, TopologyError, check, check::link_keys, numbered};
 use schemars::JsonSchema;

@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 
 /// How one switch finds the ports that lead to a host.
 ///
-/// Regular fabrics compute them; the rest looks them up. All alternatives are of equal cost.
+/// Regular fabrics compute them; others have a table. All alternatives are of equal cost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// A switch of a tree: hosts `lo..hi` are below it, `per_group` of them behind each group of `down_width` ports
@@ -61,7 +61,7 @@ pub enum Rule {
         /// Start of what the left reaches in the fewest hops; at most `right_end`.
         left_start: u32,
     },
-    /// Anything: a table.
+    /// Any fabric: a table.
     Table(Table),
 }
 

@@ -9,7 +9,7 @@ pub(crate) fn link() -> Link {
     Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.0 }
 }
 
-/// The key that an error blames.
+/// The key that an error names.
 pub(crate) fn key_of(result: Result<Topology, TopologyError>) -> &'static str {
     match result {
         Err(TopologyError::Value { key, .. }) => key,

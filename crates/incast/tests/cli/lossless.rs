@@ -4,14 +4,14 @@ use crate::common::{folder, incast, json, scenario, stderr, succeed, text};
 use std::fs;
 
 #[test]
-fn a_deadlock_fails_its_run_with_the_circle_named_and_the_others_are_kept() {
+fn a_deadlock_fails_its_run_with_the_cycle_named_and_the_others_are_kept() {
     let out = folder("deadlock").join("results");
     let output = incast(&["run", "--quiet", "--out", text(&out), &scenario("ring")]);
     let message = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("halts+seed1: deadlock of PFC: nothing has moved since"), "{message}");
-    let circle = ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"];
-    let places: Vec<_> = circle.iter().map(|port| message.find(port)).collect();
+    let cycle = ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"];
+    let places: Vec<_> = cycle.iter().map(|port| message.find(port)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{message}");
     assert!(out.join("ring/drops+seed1/flows.parquet").exists());
     // What happened until then can be looked at, and is in no summary.
