@@ -137,7 +137,7 @@ impl<'a> engine::Domain for Domain<'a> {
     #[inline]
     fn on_messages(&mut self, messages: &mut Messages<'_, '_, Self>) {
         match self {
-            Self::Single(Node::Switch(switch)) => switch.on_packets(&mut ToSingle(messages)),
+            Self::Single(Node::Switch(switch)) => switch.on_packets(ToSingle(messages)),
             Self::Single(Node::Host(host)) => {
                 while let Some((_, packet, telemetry)) = messages.next() {
                     host.on_packet(packet, telemetry, messages.context());

@@ -175,7 +175,7 @@ impl Switch<'_> {
 
     /// Packets arrived, each at its port.
     #[inline]
-    pub fn on_packets<'p>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+    pub fn on_packets<'p>(&mut self, arrivals: impl Arrivals<'p>) {
         match self.kind {
             Kind::Forwarding => self.arrive_all::<Forwarding>(arrivals),
             Kind::Trimming => self.arrive_all::<Trims>(arrivals),
@@ -186,7 +186,7 @@ impl Switch<'_> {
 
     /// Each instance is a function of its own, so that none saves registers for another.
     #[inline(never)]
-    fn arrive_all<'p, F: Features>(&mut self, arrivals: &mut impl Arrivals<'p>) {
+    fn arrive_all<'p, F: Features>(&mut self, mut arrivals: impl Arrivals<'p>) {
         let mut ahead = self.look_ahead::<F>(arrivals.peek());
         while let Some((port, packet, telemetry)) = arrivals.next() {
             let next_hop = ahead;
@@ -578,33 +578,43 @@ impl Switch<'_> {
 
     // ---- Departure --------------------------------------------------------------------------------------------
 
-    /// Carries out all departures of the window. Returns when the next packet leaves.
+    /// Carries out all departures of the window. Returns when the next packet leaves. In most windows nothing is queued.
+    #[inline]
     pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
+        let Some(first) = self.egress.busy_from(0) else { return Time::MAX };
         match self.kind {
-            Kind::Forwarding => self.drain_all::<Forwarding>(limit, context),
-            Kind::Trimming => self.drain_all::<Trims>(limit, context),
-            Kind::Lossless => self.drain_all::<Lossless>(limit, context),
-            Kind::All => self.drain_all::<All>(limit, context),
+            Kind::Forwarding => self.drain_all::<Forwarding>(first, limit, context),
+            Kind::Trimming => self.drain_all::<Trims>(first, limit, context),
+            Kind::Lossless => self.drain_all::<Lossless>(first, limit, context),
+            Kind::All => self.drain_all::<All>(first, limit, context),
         }
     }
 
+    /// Carries out the departures of the busy ports, of which `port` is the first.
     #[inline(never)]
-    fn drain_all<F: Features>(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
-        let (mut next, mut from) = (Time::MAX, 0);
-        while let Some(port) = self.egress.busy_from(from) {
-            from = port + 1;
+    fn drain_all<F: Features>(
+        &mut self,
+        mut port: usize,
+        limit: Time,
+        context: &mut impl NodeContext,
+    ) -> Time {
+        let mut next = Time::MAX;
+        loop {
             let departure = self.drain::<F>(port, limit, context);
             if departure == Time::MAX && (!F::EVENTS || self.egress.port(port).waiting == 0) {
                 self.egress.forget(port);
             }
             next = next.min(departure);
+            let Some(later) = self.egress.busy_from(port + 1) else { return next };
+            port = later;
         }
-        next
     }
 
     /// Carries out the departures of all ports that are due now.
     fn catch_up(&mut self, context: &mut impl NodeContext) {
-        self.drain_all::<All>(self.settings.ended_before(context.now()), context);
+        if let Some(first) = self.egress.busy_from(0) {
+            self.drain_all::<All>(first, self.settings.ended_before(context.now()), context);
+        }
     }
 
     /// Carries out the departures of a port before `limit`. Returns when the next one is, if something may leave.
