@@ -11,15 +11,24 @@ use crate::{
 };
 use incast_units::{Bytes, Time};
 
-crate::parameters! {
-    /// Parameters of Halve.
-    pub struct Parameters {
-        /// What a mark or a loss leaves of the window.
-        beta: f64 = "1/2", |_| 0.5, "in (0, 1)", |b| *b > 0.0 && *b < 1.0, "RFC 5681, equation 4";
-        /// Window of a new flow.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-    }
-}
+crate::parameters!(Parameters {
+    beta: f64 {
+        doc: "What a mark or a loss leaves of the window.",
+        default: "1/2",
+        value: |_| 0.5,
+        allowed: "in (0, 1)",
+        check: |b| *b > 0.0 && *b < 1.0,
+        source: "RFC 5681, equation 4"
+    },
+    initial_window: Bytes {
+        doc: "Window of a new flow.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+});
 
 /// State of a flow. Windows are in bytes.
 #[derive(Clone, Debug)]

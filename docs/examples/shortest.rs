@@ -18,15 +18,24 @@ use std::{
     convert::Infallible,
 };
 
-crate::parameters! {
-    /// Parameters of Shortest.
-    pub struct Parameters {
-        /// Payload bytes that are sent without credit, and that credit is ahead of what has arrived.
-        unscheduled: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |u| u.get() > 0, "Homa, SIGCOMM 2018, section 3.2 (RTTbytes)";
-        /// Credit is repeated when nothing has arrived for so long: it may have been lost.
-        repeat_after: Time = "4 base RTT", |path| path.base_rtt + path.base_rtt + path.base_rtt + path.base_rtt, "at least 1us", |t| *t >= Time::from_us(1), "ours";
-    }
-}
+crate::parameters!(Parameters {
+    unscheduled: Bytes {
+        doc: "Payload bytes that are sent without credit, and that credit is ahead of what has arrived.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |u| u.get() > 0,
+        source: "Homa, SIGCOMM 2018, section 3.2 (RTTbytes)"
+    },
+    repeat_after: Time {
+        doc: "Credit is repeated when nothing has arrived for so long: it may have been lost.",
+        default: "4 base RTT",
+        value: |path| path.base_rtt + path.base_rtt + path.base_rtt + path.base_rtt,
+        allowed: "at least 1us",
+        check: |t| *t >= Time::from_us(1),
+        source: "ours"
+    },
+});
 
 /// Sender half: state of a flow.
 #[derive(Clone, Debug)]

@@ -41,6 +41,8 @@ impl fmt::Display for Raw {
 pub trait Setting: Sized {
     /// What it is called in messages and on the reference page.
     const KIND: &'static str;
+    /// What is allowed, of a parameter that does not restrict it further.
+    const ALLOWED: &'static str = "any";
     /// For a type that can be read from a file: the names that are not paths. Whoever does the input and output turns
     /// any other [`Raw::Text`] into a [`Raw::File`].
     const BUNDLED: Option<&'static [&'static str]> = None;
@@ -82,6 +84,7 @@ impl Setting for u64 {
 }
 impl Setting for bool {
     const KIND: &'static str = "true or false";
+    const ALLOWED: &'static str = "true or false";
     fn read(raw: &Raw) -> Result<Self, String> {
         match raw {
             Raw::Flag(flag) => Ok(*flag),
@@ -94,9 +97,10 @@ impl Setting for bool {
 }
 
 macro_rules! unit_setting {
-    ($($type:ty, $kind:literal;)*) => {$(
+    ($($type:ty, $kind:literal, $allowed:literal;)*) => {$(
         impl Setting for $type {
             const KIND: &'static str = $kind;
+            const ALLOWED: &'static str = $allowed;
             fn read(raw: &Raw) -> Result<Self, String> {
                 match raw {
                     Raw::Text(text) => text.parse().map_err(|error: incast_units::UnitError| error.to_string()),
@@ -110,9 +114,9 @@ macro_rules! unit_setting {
     )*};
 }
 unit_setting! {
-    Time, "a time such as \"30us\"";
-    Bytes, "a size such as \"64KB\"";
-    Rate, "a rate such as \"100Gbps\"";
+    Time, "a time such as \"30us\"", "any time";
+    Bytes, "a size such as \"64KB\"", "any size";
+    Rate, "a rate such as \"100Gbps\"", "any rate";
 }
 
 /// Declares a parameter that is one of several names. Each: `Variant = "name",`.
@@ -128,6 +132,7 @@ macro_rules! choice {
 
         impl $crate::parameters::Setting for $name {
             const KIND: &'static str = concat!("one of", $(" \"", $text, "\"",)+);
+            const ALLOWED: &'static str = $crate::alternatives!($($text),+);
             fn read(raw: &$crate::parameters::Raw) -> Result<Self, String> {
                 match raw {
                     $($crate::parameters::Raw::Text(text) if text == $text => Ok(Self::$variant),)+
@@ -139,6 +144,15 @@ macro_rules! choice {
             }
         }
     };
+}
+
+/// Names in quotation marks: `"a", "b" or "c"`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! alternatives {
+    ($only:literal) => { concat!("\"", $only, "\"") };
+    ($first:literal, $last:literal) => { concat!("\"", $first, "\" or \"", $last, "\"") };
+    ($first:literal, $($rest:literal),+) => { concat!("\"", $first, "\", ", $crate::alternatives!($($rest),+)) };
 }
 
 /// The value that `given` has for a choice on which other defaults depend; the last one counts, as in `resolve`.
@@ -222,23 +236,31 @@ pub enum ParameterError {
     },
 }
 
-/// Declares a parameter struct. Each field: `name: type = "default formula", |path| default, "allowed", |value| check,
-/// "source";`.
+/// Declares the struct of an algorithm's parameters. Each parameter names its type and, in this order:
+///
+/// - `doc`: what it does; for rustdoc and the reference page.
+/// - `default`: its default as a formula.
+/// - `value`: the default's value on a path.
+/// - `allowed` and `check`: what is allowed, as text and as a test. Without a test every value of the type is,
+///   or `resolve` of the algorithm tests it.
+/// - `source`: where the default comes from.
+///
+/// The form is that of a struct expression, so that rustfmt formats it.
 #[macro_export]
 macro_rules! parameters {
-    (
-        $(#[doc = $struct_doc:literal])*
-        pub struct $name:ident {
-            $(
-                $(#[doc = $doc:literal])+
-                $field:ident : $type:ty = $default_text:literal, $default:expr, $allowed:literal, $check:expr, $source:literal;
-            )*
+    ($name:ident { $(
+        $field:ident: $type:ident {
+            doc: $doc:literal,
+            default: $default:literal,
+            value: $value:expr,
+            $(allowed: $allowed:literal, $(check: $check:expr,)?)?
+            source: $source:literal $(,)?
         }
-    ) => {
-        $(#[doc = $struct_doc])*
+    ),* $(,)? }) => {
+        /// The algorithm's parameters: see [`Self::TABLE`].
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
-            $( $(#[doc = $doc])+ pub $field: $type, )*
+            $( #[doc = $doc] pub $field: $type, )*
         }
 
         impl $name {
@@ -248,32 +270,42 @@ macro_rules! parameters {
                     name: stringify!($field),
                     kind: <$type as $crate::parameters::Setting>::KIND,
                     bundled: <$type as $crate::parameters::Setting>::BUNDLED,
-                    describe: concat!($($doc),+),
-                    default: $default_text,
-                    allowed: $allowed,
+                    describe: $doc,
+                    default: $default,
+                    allowed: $crate::parameters!(@or { $($allowed)? } { <$type as $crate::parameters::Setting>::ALLOWED }),
                     source: $source,
-                    default_on: {
-                        fn default_on(path: &$crate::Path) -> $crate::parameters::Raw {
-                            let default: fn(&$crate::Path) -> $type = $default;
-                            $crate::parameters::Setting::write(&default(path))
-                        }
-                        default_on
-                    },
+                    default_on: |path| $crate::parameters::Setting::write(&$name::on(path).$field),
                 }, )*
             ];
+
+            /// The defaults on `path`.
+            #[allow(unused_variables)]
+            pub fn on(path: &$crate::Path) -> Self {
+                Self {
+                    $( $field: { let value: fn(&$crate::Path) -> $type = $value; value(path) }, )*
+                }
+            }
 
             /// Takes the defaults on `path` and replaces those that are `given`.
             ///
             /// # Errors
             /// An unknown name, a wrong kind, or a value that is not allowed.
-            #[allow(unused_variables, unused_mut)]
             pub fn resolve(
                 path: &$crate::Path,
                 given: &[(String, $crate::parameters::Raw)],
             ) -> Result<Self, $crate::parameters::ParameterError> {
-                let mut resolved = Self {
-                    $( $field: { let default: fn(&$crate::Path) -> $type = $default; default(path) }, )*
-                };
+                Self::on(path).with(given)
+            }
+
+            /// Replaces what is `given`.
+            ///
+            /// # Errors
+            /// As [`Self::resolve`].
+            #[allow(unused_mut)]
+            pub fn with(
+                mut self,
+                given: &[(String, $crate::parameters::Raw)],
+            ) -> Result<Self, $crate::parameters::ParameterError> {
                 for (key, raw) in given {
                     match key.as_str() {
                         $( stringify!($field) => {
@@ -282,11 +314,13 @@ macro_rules! parameters {
                                 message,
                             };
                             let value = <$type as $crate::parameters::Setting>::read(raw).map_err(problem)?;
-                            let check: fn(&$type) -> bool = $check;
-                            if !check(&value) {
-                                return Err(problem(format!("found {raw}, allowed is {}", $allowed)));
-                            }
-                            resolved.$field = value;
+                            $( $(
+                                let check: fn(&$type) -> bool = $check;
+                                if !check(&value) {
+                                    return Err(problem(format!("found {raw}, allowed is {}", $allowed)));
+                                }
+                            )? )?
+                            self.$field = value;
                         } )*
                         _ => return Err($crate::parameters::ParameterError::Unknown {
                             name: key.clone(),
@@ -294,7 +328,7 @@ macro_rules! parameters {
                         }),
                     }
                 }
-                Ok(resolved)
+                Ok(self)
             }
 
             /// The effective values, as a scenario would write them.
@@ -303,21 +337,25 @@ macro_rules! parameters {
             }
         }
     };
+    (@or { $given:literal } { $otherwise:expr }) => { $given };
+    (@or { } { $otherwise:expr }) => { $otherwise };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    parameters! {
-        /// For the tests below.
-        pub struct Sample {
-            /// A gain.
-            gain: f64 = "1/16", |_| 1.0 / 16.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "nowhere";
-            /// A window.
-            window: Bytes = "BDP", |path| path.bdp(), "any", |_| true, "nowhere";
-        }
-    }
+    parameters!(Sample {
+        gain: f64 {
+            doc: "A gain.",
+            default: "1/16",
+            value: |_| 1.0 / 16.0,
+            allowed: "in (0, 1]",
+            check: |g| *g > 0.0 && *g <= 1.0,
+            source: "nowhere"
+        },
+        window: Bytes { doc: "A window.", default: "BDP", value: |path| path.bdp(), source: "nowhere" },
+    });
 
     fn path() -> Path {
         Path {
@@ -333,6 +371,10 @@ mod tests {
     fn defaults_follow_the_path() {
         let sample = Sample::resolve(&path(), &[]).expect("defaults");
         assert_eq!((sample.gain, sample.window), (0.0625, Bytes::new(125_000)));
+        assert_eq!(
+            Sample::TABLE.iter().map(|row| row.allowed).collect::<Vec<_>>(),
+            ["in (0, 1]", "any size"]
+        );
         assert_eq!((Sample::TABLE[1].default_on)(&path()), Raw::Text("125KB".into()));
         assert_eq!(sample.values()[0], ("gain", Raw::Float(0.0625)));
     }

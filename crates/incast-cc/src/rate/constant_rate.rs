@@ -7,13 +7,16 @@ use crate::{
 };
 use incast_units::{Rate, Time};
 
-crate::parameters! {
-    /// Parameters of the constant rate.
-    pub struct Parameters {
-        /// Pace of the flow on the wire, headers included.
-        rate: Rate = "the NIC's rate", |path| path.rate, "at least 1bps", |r| r.bps() > 0, "an open loop at line rate";
-    }
-}
+crate::parameters!(Parameters {
+    rate: Rate {
+        doc: "Pace of the flow on the wire, headers included.",
+        default: "the NIC's rate",
+        value: |path| path.rate,
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "an open loop at line rate"
+    },
+});
 
 /// State of a flow.
 #[derive(Clone, Debug)]

@@ -80,61 +80,184 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of DCQCN.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
-        /// The paper's reaction point or the NIC's.
-        variant: Variant = "\"paper\"; hpcc-lineage: \"mellanox\"", |_| Variant::Paper, "\"paper\" or \"mellanox\"", |_| true, "SIGCOMM 2015; \"mellanox\" is HPCC's simulator";
-        /// g: weight of the newest period in the moving average alpha.
-        gain: f64 = "1/256", |_| 1.0 / 256.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "SIGCOMM 2015";
-        /// K: alpha decays after each such time without a CNP; with the variant mellanox it is updated each such time.
-        alpha_timer: Time = "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, paper: 1us", |path| path.base_rtt.mul_f64(5.5), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us";
-        /// T: time after which the rate rises by a step.
-        increase_timer: Time = "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, paper: 300us", |path| path.base_rtt.mul_f64(5.5), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us";
-        /// Variant mellanox: cuts happen at the ticks of a timer with this period.
-        decrease_timer: Time = "4/13 base RTT; paper: 4us", |path| path.base_rtt.mul_f64(4.0 / 13.0), "above 0", |t| *t > Time::ZERO, "HPCC's simulator (4us), at 13us";
-        /// B: payload bytes after which the rate rises by a step. The variant mellanox has none.
-        byte_counter: Bytes = "200 rate x base RTT; paper: 10MB", |path| Bytes::new(200 * path.rate.bytes_in(path.base_rtt).get()), "at least 1B", |b| b.get() > 0, "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours)";
-        /// N: the receiver sends at most one CNP for a flow in this time; 0 answers every mark.
-        cnp_interval: Time = "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, paper: 4us", |path| path.base_rtt.saturating_mul(5), "any time", |_| true, "SIGCOMM 2015 (50us), at a base RTT of 10us (ours); mellanox: no more often than cuts";
-        /// F: steps of fast recovery.
-        fast_recovery: u64 = "5; mellanox: 1", |_| 5, "1 to 1000", |f| (1..=1000).contains(f), "SIGCOMM 2015; HPCC's simulator";
-        /// How long fast recovery lasts.
-        fast_recovery_while: FastRecovery = "\"at-most\"", |_| FastRecovery::AtMost, "\"at-most\" or \"below\"", |_| true, "SIGCOMM 2015: \"at-most\" is its text, \"below\" its algorithm";
-        /// R_AI: what an additive increase adds to the target rate.
-        additive_increase: Rate = "rate / 1000; paper: 40Mbps; mellanox: rate / 5000", |path| share(path, 1000), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 40Mbps at 40Gbps; HPCC's simulator: 5Mbps at 25Gbps";
-        /// R_HAI: what a hyper increase adds to the target rate, times the number of such steps.
-        hyper_increase: Rate = "rate / 200; paper: 200Mbps; mellanox: rate / 500", |path| share(path, 200), "at least 1bps", |r| r.bps() > 0, "ns3-rdma: 200Mbps at 40Gbps; HPCC's simulator: 50Mbps at 25Gbps, not multiplied";
-        /// Least rate.
-        min_rate: Rate = "rate / 400; paper: 100Mbps; mellanox: rate / 100", |path| share(path, 400), "at least 1bps", |r| r.bps() > 0, "HPCC's simulator: 100Mbps, and 1Gbps at 100Gbps";
-        /// Which cuts lower the target rate.
-        clamp_target: ClampTarget = "\"always\"; mellanox: \"after-increase\"", |_| ClampTarget::Always, "\"always\" or \"after-increase\"", |_| true, "SIGCOMM 2015; HPCC's simulator";
-        /// Whether receivers send notifications, or acknowledgements that echo a mark are taken for them.
-        notification: Notification = "\"cnp\"; hpcc-lineage: \"ecn-echo\"", |_| Notification::Cnp, "\"cnp\" or \"ecn-echo\"", |_| true, "SIGCOMM 2015; \"ecn-echo\" is HPCC's simulator";
-        /// Variant mellanox: the ticks of cuts come so much after the notification's multiples of `decrease_timer`.
-        decrease_delay: Time = "0ns; hpcc-lineage: 1ns", |_| Time::ZERO, "any time", |_| true, "HPCC's simulator, so that alpha's tick comes first";
-        /// Variant mellanox: share of the rate that the first notification leaves.
-        rate_on_first_cnp: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "HPCC's simulator (RateOnFirstCnp)";
-        /// A new rate changes the gap to the next packet that is under way, too.
-        update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
-        /// A limit of what is in flight, beside the rate.
-        in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019";
-        /// The window that `in_flight` means, at line rate.
-        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
-        /// Which packets the window lets go.
-        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
-        /// A notification that comes less than this after the last cut does not cut again; alpha rises all the same,
-        /// and a window that it grants counts. "cnp-interval" is the time in which a receiver would send one.
-        decrease_guard: Guard = "0ns", |_| Guard::Time(Time::ZERO), "any time, or \"cnp-interval\"", |_| true, "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not";
-        /// What ends a window that a switch granted: the first increase of the rate (a step of recovery, by timer or
-        /// byte counter), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
-        /// That time.
-        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        allowed: "\"scaled\", \"paper\" or \"hpcc-lineage\"",
+        source: "ours: one scenario fits every rate"
+    },
+    variant: Variant {
+        doc: "The paper's reaction point or the NIC's.",
+        default: "\"paper\"; hpcc-lineage: \"mellanox\"",
+        value: |_| Variant::Paper,
+        source: "SIGCOMM 2015; \"mellanox\" is HPCC's simulator"
+    },
+    gain: f64 {
+        doc: "g: weight of the newest period in the moving average alpha.",
+        default: "1/256",
+        value: |_| 1.0 / 256.0,
+        allowed: "in (0, 1]",
+        check: |g| *g > 0.0 && *g <= 1.0,
+        source: "SIGCOMM 2015"
+    },
+    alpha_timer: Time {
+        doc: "K: alpha decays after each such time without a CNP; with the variant mellanox it is updated \
+            each such time.",
+        default: "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, paper: 1us",
+        value: |path| path.base_rtt.mul_f64(5.5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us"
+    },
+    increase_timer: Time {
+        doc: "T: time after which the rate rises by a step.",
+        default: "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, paper: 300us",
+        value: |path| path.base_rtt.mul_f64(5.5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us"
+    },
+    decrease_timer: Time {
+        doc: "Variant mellanox: cuts happen at the ticks of a timer with this period.",
+        default: "4/13 base RTT; paper: 4us",
+        value: |path| path.base_rtt.mul_f64(4.0 / 13.0),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "HPCC's simulator (4us), at 13us"
+    },
+    byte_counter: Bytes {
+        doc: "B: payload bytes after which the rate rises by a step. The variant mellanox has none.",
+        default: "200 rate x base RTT; paper: 10MB",
+        value: |path| Bytes::new(200 * path.rate.bytes_in(path.base_rtt).get()),
+        allowed: "at least 1B",
+        check: |b| b.get() > 0,
+        source: "SIGCOMM 2015 (10MB), at 40Gbps and 10us (ours)"
+    },
+    cnp_interval: Time {
+        doc: "N: the receiver sends at most one CNP for a flow in this time; 0 answers every mark.",
+        default: "5 base RTT; paper: 50us; mellanox: 4/13 base RTT, paper: 4us",
+        value: |path| path.base_rtt.saturating_mul(5),
+        source: "SIGCOMM 2015 (50us), at a base RTT of 10us (ours); mellanox: no more often than cuts"
+    },
+    fast_recovery: u64 {
+        doc: "F: steps of fast recovery.",
+        default: "5; mellanox: 1",
+        value: |_| 5,
+        allowed: "1 to 1000",
+        check: |f| (1..=1000).contains(f),
+        source: "SIGCOMM 2015; HPCC's simulator"
+    },
+    fast_recovery_while: FastRecovery {
+        doc: "How long fast recovery lasts.",
+        default: "\"at-most\"",
+        value: |_| FastRecovery::AtMost,
+        source: "SIGCOMM 2015: \"at-most\" is its text, \"below\" its algorithm"
+    },
+    additive_increase: Rate {
+        doc: "R_AI: what an additive increase adds to the target rate.",
+        default: "rate / 1000; paper: 40Mbps; mellanox: rate / 5000",
+        value: |path| share(path, 1000),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "SIGCOMM 2015: 40Mbps at 40Gbps; HPCC's simulator: 5Mbps at 25Gbps"
+    },
+    hyper_increase: Rate {
+        doc: "R_HAI: what a hyper increase adds to the target rate, times the number of such steps.",
+        default: "rate / 200; paper: 200Mbps; mellanox: rate / 500",
+        value: |path| share(path, 200),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "ns3-rdma: 200Mbps at 40Gbps; HPCC's simulator: 50Mbps at 25Gbps, not multiplied"
+    },
+    min_rate: Rate {
+        doc: "Least rate.",
+        default: "rate / 400; paper: 100Mbps; mellanox: rate / 100",
+        value: |path| share(path, 400),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "HPCC's simulator: 100Mbps, and 1Gbps at 100Gbps"
+    },
+    clamp_target: ClampTarget {
+        doc: "Which cuts lower the target rate.",
+        default: "\"always\"; mellanox: \"after-increase\"",
+        value: |_| ClampTarget::Always,
+        source: "SIGCOMM 2015; HPCC's simulator"
+    },
+    notification: Notification {
+        doc: "Whether receivers send notifications, or acknowledgements that echo a mark are taken for them.",
+        default: "\"cnp\"; hpcc-lineage: \"ecn-echo\"",
+        value: |_| Notification::Cnp,
+        source: "SIGCOMM 2015; \"ecn-echo\" is HPCC's simulator"
+    },
+    decrease_delay: Time {
+        doc: "Variant mellanox: the ticks of cuts come so much after the notification's multiples of \
+            `decrease_timer`.",
+        default: "0ns; hpcc-lineage: 1ns",
+        value: |_| Time::ZERO,
+        source: "HPCC's simulator, so that alpha's tick comes first"
+    },
+    rate_on_first_cnp: f64 {
+        doc: "Variant mellanox: share of the rate that the first notification leaves.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in (0, 1]",
+        check: |share| *share > 0.0 && *share <= 1.0,
+        source: "HPCC's simulator (RateOnFirstCnp)"
+    },
+    update_gap: bool {
+        doc: "A new rate changes the gap to the next packet that is under way, too.",
+        default: "true; hpcc-lineage: false",
+        value: |_| true,
+        source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
+    },
+    in_flight: InFlight {
+        doc: "A limit of what is in flight, beside the rate.",
+        default: "\"unlimited\"",
+        value: |_| InFlight::Unlimited,
+        source: "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019"
+    },
+    window: Bytes {
+        doc: "The window that `in_flight` means, at line rate.",
+        default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
+        value: |path| path.bdp(),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "HPCC, SIGCOMM 2019"
+    },
+    window_rule: WindowRule {
+        doc: "Which packets the window lets go.",
+        default: "\"fits\"; hpcc-lineage: \"below\"",
+        value: |_| WindowRule::Fits,
+        source: "ours; \"below\" is HPCC's simulator"
+    },
+    decrease_guard: Guard {
+        doc: "A notification that comes less than this after the last cut does not cut again; alpha rises \
+            all the same, and a window that it grants counts. \"cnp-interval\" is the time in which a \
+            receiver would send one.",
+        default: "0ns",
+        value: |_| Guard::Time(Time::ZERO),
+        allowed: "any time, or \"cnp-interval\"",
+        source: "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not"
+    },
+    grant_until: GrantUntil {
+        doc: "What ends a window that a switch granted: the first increase of the rate (a step of recovery, \
+            by timer or byte counter), or a time without notifications.",
+        default: "\"first-increase\"",
+        value: |_| GrantUntil::FirstIncrease,
+        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
+            reading of its text"
+    },
+    grant_timeout: Time {
+        doc: "That time.",
+        default: "5 base RTT",
+        value: |path| path.base_rtt.saturating_mul(5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
+    },
+});
 
 /// A time after a cut during which there is no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

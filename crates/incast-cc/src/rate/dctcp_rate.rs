@@ -39,34 +39,88 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of DCTCP with a rate.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
-        /// g: weight of the newest batch in the moving average alpha.
-        gain: f64 = "1/16", |_| 1.0 / 16.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "SIGCOMM 2010; HPCC's simulator";
-        /// R_AI: what each batch without a cut adds to the rate.
-        additive_increase: Rate = "a packet per base RTT; hpcc-lineage: 615Mbps", |path| Rate::from_bps((path.wire_mss as f64 * 8e12 / path.base_rtt.ps().max(1) as f64) as u64), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2010: one packet per round trip; HPCC's scripts: 615Mbps, 1,000B per 13us";
-        /// Rate of a new flow.
-        initial_rate: Rate = "the NIC's rate", |path| path.rate, "at least 1bps", |r| r.bps() > 0, "HPCC's simulator";
-        /// Least rate.
-        min_rate: Rate = "rate / 1000; hpcc-lineage: rate / 100", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "ours, as TIMELY's; HPCC's scripts: 1Gbps at 100Gbps";
-        /// A limit of what is in flight, beside the rate.
-        in_flight: InFlight = "\"rate-bdp\"", |_| InFlight::RateBdp, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "HPCC's scripts";
-        /// The window that `in_flight` means, at line rate.
-        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
-        /// Which packets the window lets go.
-        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
-        /// A new rate changes the gap to the next packet that is under way, too.
-        update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
-        /// What ends a window that a switch granted: the first increase of the rate (at the end of a batch without a
-        /// cut), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
-        /// That time.
-        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        source: "ours: one scenario fits every rate"
+    },
+    gain: f64 {
+        doc: "g: weight of the newest batch in the moving average alpha.",
+        default: "1/16",
+        value: |_| 1.0 / 16.0,
+        allowed: "in (0, 1]",
+        check: |g| *g > 0.0 && *g <= 1.0,
+        source: "SIGCOMM 2010; HPCC's simulator"
+    },
+    additive_increase: Rate {
+        doc: "R_AI: what each batch without a cut adds to the rate.",
+        default: "a packet per base RTT; hpcc-lineage: 615Mbps",
+        value: |path| Rate::from_bps((path.wire_mss as f64 * 8e12 / path.base_rtt.ps().max(1) as f64) as u64),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "SIGCOMM 2010: one packet per round trip; HPCC's scripts: 615Mbps, 1,000B per 13us"
+    },
+    initial_rate: Rate {
+        doc: "Rate of a new flow.",
+        default: "the NIC's rate",
+        value: |path| path.rate,
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "HPCC's simulator"
+    },
+    min_rate: Rate {
+        doc: "Least rate.",
+        default: "rate / 1000; hpcc-lineage: rate / 100",
+        value: |path| Rate::from_bps((path.rate.bps() / 1000).max(1)),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "ours, as TIMELY's; HPCC's scripts: 1Gbps at 100Gbps"
+    },
+    in_flight: InFlight {
+        doc: "A limit of what is in flight, beside the rate.",
+        default: "\"rate-bdp\"",
+        value: |_| InFlight::RateBdp,
+        source: "HPCC's scripts"
+    },
+    window: Bytes {
+        doc: "The window that `in_flight` means, at line rate.",
+        default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
+        value: |path| path.bdp(),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "HPCC, SIGCOMM 2019"
+    },
+    window_rule: WindowRule {
+        doc: "Which packets the window lets go.",
+        default: "\"fits\"; hpcc-lineage: \"below\"",
+        value: |_| WindowRule::Fits,
+        source: "ours; \"below\" is HPCC's simulator"
+    },
+    update_gap: bool {
+        doc: "A new rate changes the gap to the next packet that is under way, too.",
+        default: "true; hpcc-lineage: false",
+        value: |_| true,
+        source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
+    },
+    grant_until: GrantUntil {
+        doc: "What ends a window that a switch granted: the first increase of the rate (at the end of a \
+            batch without a cut), or a time without notifications.",
+        default: "\"first-increase\"",
+        value: |_| GrantUntil::FirstIncrease,
+        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
+            reading of its text"
+    },
+    grant_timeout: Time {
+        doc: "That time.",
+        default: "5 base RTT",
+        value: |path| path.base_rtt.saturating_mul(5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
+    },
+});
 
 /// What all flows of a fabric share. Rates in bit/s.
 #[derive(Debug)]

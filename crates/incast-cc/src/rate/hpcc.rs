@@ -54,40 +54,112 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of HPCC.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
-        /// Whether the law computes a window or a rate.
-        form: Form = "\"window\"; hpcc-lineage: \"rate\"", |_| Form::Window, "\"window\" or \"rate\"", |_| true, "SIGCOMM 2019; \"rate\" is its released simulator";
-        /// eta: utilisation that is aimed at.
-        target: f64 = "0.95", |_| 0.95, "in (0, 1]", |eta| *eta > 0.0 && *eta <= 1.0, "SIGCOMM 2019";
-        /// maxStage: additive increases in a row; 0 for multiplicative ones only.
-        max_stage: u64 = "5; hpcc-lineage: 0", |_| 5, "0 to 1000", |stage| *stage <= 1000, "SIGCOMM 2019; the released scripts (MI_THRESH)";
-        /// T: base round-trip time, the same for all flows.
-        base_rtt: Time = "base RTT", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2019: a little more than the largest of the fabric";
-        /// W_init: window of a new flow, and the largest one.
-        window: Bytes = "rate x base_rtt in payload bytes; hpcc-lineage: headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "SIGCOMM 2019: NIC rate x T";
-        /// W_AI / T: what is added to the rate each time, for fairness.
-        additive_increase: Rate = "rate / 2000; paper: 80B per base_rtt; hpcc-lineage: 50Mbps", |path| Rate::from_bps((path.rate.bps() / 2000).max(1)), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2019: (1 - eta) / N of W_init, N = 100; 80B at 100Gbps and 13us; README of the released simulator";
-        /// Least rate.
-        min_rate: Rate = "additive_increase; hpcc-lineage: 1Gbps", |path| Rate::from_bps((path.rate.bps() / 2000).max(1)), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2019: no window is smaller than W_AI; the released scripts";
-        /// Acknowledgements between the updates of the reference window change the window, too.
-        fast_react: bool = "true", |_| true, "true or false", |_| true, "SIGCOMM 2019";
-        /// How exact telemetry is.
-        int: Telemetry = "\"exact\"; hpcc-lineage: \"hpcc\"", |_| Telemetry::Exact, "\"exact\" or \"hpcc\"", |_| true, "ours; \"hpcc\" is the header of SIGCOMM 2019";
-        /// Multiple of 128 B and of 80 B that bytes and queues are counted in, with int = "hpcc".
-        int_multiplier: u64 = "rate / 25Gbps, at least 1", |path| (path.rate.bps() / 25_000_000_000).max(1), "1 to 1000", |m| (1..=1000).contains(m), "the released scripts (INT_MULTI)";
-        /// Which packets the window lets go.
-        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is the released simulator";
-        /// What ends a window that a switch granted: the first increase of the reference window (an update that does
-        /// not lower it), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
-        /// That time.
-        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        allowed: "\"scaled\", \"paper\" or \"hpcc-lineage\"",
+        source: "ours: one scenario fits every rate"
+    },
+    form: Form {
+        doc: "Whether the law computes a window or a rate.",
+        default: "\"window\"; hpcc-lineage: \"rate\"",
+        value: |_| Form::Window,
+        source: "SIGCOMM 2019; \"rate\" is its released simulator"
+    },
+    target: f64 {
+        doc: "eta: utilisation that is aimed at.",
+        default: "0.95",
+        value: |_| 0.95,
+        allowed: "in (0, 1]",
+        check: |eta| *eta > 0.0 && *eta <= 1.0,
+        source: "SIGCOMM 2019"
+    },
+    max_stage: u64 {
+        doc: "maxStage: additive increases in a row; 0 for multiplicative ones only.",
+        default: "5; hpcc-lineage: 0",
+        value: |_| 5,
+        allowed: "0 to 1000",
+        check: |stage| *stage <= 1000,
+        source: "SIGCOMM 2019; the released scripts (MI_THRESH)"
+    },
+    base_rtt: Time {
+        doc: "T: base round-trip time, the same for all flows.",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "SIGCOMM 2019: a little more than the largest of the fabric"
+    },
+    window: Bytes {
+        doc: "W_init: window of a new flow, and the largest one.",
+        default: "rate x base_rtt in payload bytes; hpcc-lineage: headers counted",
+        value: |path| path.bdp(),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "SIGCOMM 2019: NIC rate x T"
+    },
+    additive_increase: Rate {
+        doc: "W_AI / T: what is added to the rate each time, for fairness.",
+        default: "rate / 2000; paper: 80B per base_rtt; hpcc-lineage: 50Mbps",
+        value: |path| Rate::from_bps((path.rate.bps() / 2000).max(1)),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "SIGCOMM 2019: (1 - eta) / N of W_init, N = 100; 80B at 100Gbps and 13us; README of the \
+            released simulator"
+    },
+    min_rate: Rate {
+        doc: "Least rate.",
+        default: "additive_increase; hpcc-lineage: 1Gbps",
+        value: |path| Rate::from_bps((path.rate.bps() / 2000).max(1)),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "SIGCOMM 2019: no window is smaller than W_AI; the released scripts"
+    },
+    fast_react: bool {
+        doc: "Acknowledgements between the updates of the reference window change the window, too.",
+        default: "true",
+        value: |_| true,
+        source: "SIGCOMM 2019"
+    },
+    int: Telemetry {
+        doc: "How exact telemetry is.",
+        default: "\"exact\"; hpcc-lineage: \"hpcc\"",
+        value: |_| Telemetry::Exact,
+        source: "ours; \"hpcc\" is the header of SIGCOMM 2019"
+    },
+    int_multiplier: u64 {
+        doc: "Multiple of 128 B and of 80 B that bytes and queues are counted in, with int = \"hpcc\".",
+        default: "rate / 25Gbps, at least 1",
+        value: |path| (path.rate.bps() / 25_000_000_000).max(1),
+        allowed: "1 to 1000",
+        check: |m| (1..=1000).contains(m),
+        source: "the released scripts (INT_MULTI)"
+    },
+    window_rule: WindowRule {
+        doc: "Which packets the window lets go.",
+        default: "\"fits\"; hpcc-lineage: \"below\"",
+        value: |_| WindowRule::Fits,
+        source: "ours; \"below\" is the released simulator"
+    },
+    grant_until: GrantUntil {
+        doc: "What ends a window that a switch granted: the first increase of the reference window (an \
+            update that does not lower it), or a time without notifications.",
+        default: "\"first-increase\"",
+        value: |_| GrantUntil::FirstIncrease,
+        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
+            reading of its text"
+    },
+    grant_timeout: Time {
+        doc: "That time.",
+        default: "5 base RTT",
+        value: |path| path.base_rtt.saturating_mul(5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
+    },
+});
 
 /// Hops that are kept of a path: as many as packets of the simulator record.
 const HOPS: usize = 8;

@@ -71,27 +71,64 @@ const UNIT_NS: u64 = 1024;
 /// Most entries: 255 blocks of 64.
 const MOST_ENTRIES: u64 = 255 * 64;
 
-crate::parameters! {
-    /// Parameters of InfiniBand's CC at sources.
-    pub struct Parameters {
-        /// Where the timer comes from.
-        profile: Profile = "\"paper\"", |_| Profile::Paper, "\"paper\" or \"scaled\"", |_| true, "Gran, IPDPS 2010; \"scaled\" is ours";
-        /// CCTI_Increase: what a BECN adds to the index.
-        ccti_increase: u64 = "1", |_| 1, "1 to 255", |n| (1..=255).contains(n), "Gran, IPDPS 2010; Mellanox CC manager";
-        /// CCTI_Limit: the largest index.
-        ccti_limit: u64 = "127", |_| 127, "1 to 16319", |n| (1..MOST_ENTRIES).contains(n), "Gran, IPDPS 2010";
-        /// CCTI_Min: the least index, from which flows start.
-        ccti_min: u64 = "0", |_| 0, "0 to 255, at most ccti_limit", |n| *n <= 255, "Gran, IPDPS 2010; Mellanox CC manager";
-        /// CCTI_Timer: the index falls by 1 in this time, in units of 1.024us.
-        ccti_timer: u64 = "150; scaled: 150 x time of a full packet / 1.024us", |_| 150, "1 to 65535", |n| (1..=65_535).contains(n), "Gran, IPDPS 2010";
-        /// What the table holds.
-        fill: Fill = "\"linear\"", |_| Fill::Linear, "\"linear\" or \"geometric\"", |_| true, "ours: the annex leaves it open";
-        /// How BECN comes back.
-        becn: Becn = "\"ack\"", |_| Becn::Ack, "\"ack\" or \"cnp\"", |_| true, "annex A10: reliable connections have ACKs, others CNPs";
-        /// With CNPs: the receiver sends at most one for a flow in this time; 0 answers every FECN.
-        cnp_interval: Time = "0ns", |_| Time::ZERO, "any time", |_| true, "annex A10: each FECN is answered";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the timer comes from.",
+        default: "\"paper\"",
+        value: |_| Profile::Paper,
+        source: "Gran, IPDPS 2010; \"scaled\" is ours"
+    },
+    ccti_increase: u64 {
+        doc: "CCTI_Increase: what a BECN adds to the index.",
+        default: "1",
+        value: |_| 1,
+        allowed: "1 to 255",
+        check: |n| (1..=255).contains(n),
+        source: "Gran, IPDPS 2010; Mellanox CC manager"
+    },
+    ccti_limit: u64 {
+        doc: "CCTI_Limit: the largest index.",
+        default: "127",
+        value: |_| 127,
+        allowed: "1 to 16319",
+        check: |n| (1..MOST_ENTRIES).contains(n),
+        source: "Gran, IPDPS 2010"
+    },
+    ccti_min: u64 {
+        doc: "CCTI_Min: the least index, from which flows start.",
+        default: "0",
+        value: |_| 0,
+        allowed: "0 to 255, at most ccti_limit",
+        check: |n| *n <= 255,
+        source: "Gran, IPDPS 2010; Mellanox CC manager"
+    },
+    ccti_timer: u64 {
+        doc: "CCTI_Timer: the index falls by 1 in this time, in units of 1.024us.",
+        default: "150; scaled: 150 x time of a full packet / 1.024us",
+        value: |_| 150,
+        allowed: "1 to 65535",
+        check: |n| (1..=65_535).contains(n),
+        source: "Gran, IPDPS 2010"
+    },
+    fill: Fill {
+        doc: "What the table holds.",
+        default: "\"linear\"",
+        value: |_| Fill::Linear,
+        source: "ours: the annex leaves it open"
+    },
+    becn: Becn {
+        doc: "How BECN comes back.",
+        default: "\"ack\"",
+        value: |_| Becn::Ack,
+        source: "annex A10: reliable connections have ACKs, others CNPs"
+    },
+    cnp_interval: Time {
+        doc: "With CNPs: the receiver sends at most one for a flow in this time; 0 answers every FECN.",
+        default: "0ns",
+        value: |_| Time::ZERO,
+        source: "annex A10: each FECN is answered"
+    },
+});
 
 /// Parameters with what follows from them for a line rate.
 #[derive(Debug)]

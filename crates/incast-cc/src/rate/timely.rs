@@ -68,56 +68,169 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of TIMELY.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\", \"paper\" or \"hpcc-lineage\"", |_| true, "ours: one scenario fits every rate";
-        /// The published form or the patched one.
-        variant: Variant = "\"original\"", |_| Variant::Original, "\"original\" or \"patched\"", |_| true, "SIGCOMM 2015; \"patched\" is CoNEXT 2016";
-        /// alpha: weight of the newest difference in the moving average of RTT differences.
-        gain: f64 = "0.875", |_| 0.875, "in (0, 1]", |a| *a > 0.0 && *a <= 1.0, "HPCC's simulator";
-        /// beta: strength of decreases.
-        decrease: f64 = "0.8; patched: 0.008", |_| 0.8, "in (0, 1]", |b| *b > 0.0 && *b <= 1.0, "SIGCOMM 2015; CoNEXT 2016";
-        /// T_low: below it the rate always rises.
-        low_threshold: Time = "2.5 base RTT; paper, hpcc-lineage: 50us", |path| path.base_rtt.mul_f64(2.5), "at most high_threshold", |_| true, "SIGCOMM 2015 (50us), at its min_rtt of 20us";
-        /// T_high: above it the rate always falls.
-        high_threshold: Time = "25 base RTT; paper, hpcc-lineage: 500us", |path| path.base_rtt.saturating_mul(25), "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (500us), at its min_rtt of 20us";
-        /// Reference RTT of the patched form.
-        reference: Time = "2.5 base RTT; paper, hpcc-lineage: 50us", |path| path.base_rtt.mul_f64(2.5), "above 0", |t| *t > Time::ZERO, "CoNEXT 2016: T_low";
-        /// D_minRTT: the gradient is a share of it, and updates are no closer.
-        min_rtt: Time = "base RTT; paper, hpcc-lineage: 20us", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2015 (20us)";
-        /// delta: step of an increase.
-        additive_increase: Rate = "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 1000", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "SIGCOMM 2015: 10Mbps at 10Gbps";
-        /// Updates in a row after which increases are hyperactive.
-        hyper_after: u64 = "5; hpcc-lineage: 6", |_| 5, "at least 1", |n| *n >= 1, "SIGCOMM 2015";
-        /// N: how many steps a hyperactive increase is.
-        hyper_steps: f64 = "5", |_| 5.0, "at least 1", |n| *n >= 1.0, "SIGCOMM 2015";
-        /// What counts towards hyperactive increase.
-        hyper_counts: Streak = "\"gradient\"; hpcc-lineage: \"increases\"", |_| Streak::Gradient, "\"gradient\" or \"increases\"", |_| true, "SIGCOMM 2015; \"increases\" is HPCC's simulator";
-        /// When the rate is updated.
-        update: Update = "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"", |_| Update::RoundTrip, "\"segment\", \"round-trip\" or \"sequence\"", |_| true, "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015";
-        /// Payload bytes of a segment, with updates by segment.
-        segment: Bytes = "0.64 BDP; paper: 16KB", |path| Bytes::new((path.bdp().get() as f64 * 0.64) as u64), "any size", |_| true, "CoNEXT 2016: 16KB (SIGCOMM 2015 has 16KB to 64KB), at 10Gbps and 20us";
-        /// Rate of a new flow.
-        initial_rate: Rate = "the NIC's rate", |path| path.rate, "at least 1bps", |r| r.bps() > 0, "ours: every scheme starts with one BDP in the first RTT; SIGCOMM 2015 has 1/(n+1) of it with n flows at the host";
-        /// Least rate.
-        min_rate: Rate = "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 100", |path| Rate::from_bps((path.rate.bps() / 1000).max(1)), "at least 1bps", |r| r.bps() > 0, "ours: one step; SIGCOMM 2015 prints none";
-        /// A limit of what is in flight, beside the rate.
-        in_flight: InFlight = "\"unlimited\"", |_| InFlight::Unlimited, "\"unlimited\", \"bdp\" or \"rate-bdp\"", |_| true, "the papers; the others are TIMELY+w of HPCC, SIGCOMM 2019";
-        /// The window that `in_flight` means, at line rate.
-        window: Bytes = "BDP; hpcc-lineage: rate x base RTT, headers counted", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "HPCC, SIGCOMM 2019";
-        /// Which packets the window lets go.
-        window_rule: WindowRule = "\"fits\"; hpcc-lineage: \"below\"", |_| WindowRule::Fits, "\"fits\" or \"below\"", |_| true, "ours; \"below\" is HPCC's simulator";
-        /// A new rate changes the gap to the next packet that is under way, too.
-        update_gap: bool = "true; hpcc-lineage: false", |_| true, "true or false", |_| true, "ours: a rate limiter does not sit out an old gap; HPCC's simulator does";
-        /// What ends a window that a switch granted: the first increase of the rate (an update that raises it or would
-        /// if it were not the line's), or a time without notifications.
-        grant_until: GrantUntil = "\"first-increase\"", |_| GrantUntil::FirstIncrease, "\"first-increase\" or \"timeout\"", |_| true, "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a reading of its text";
-        /// That time.
-        grant_timeout: Time = "5 base RTT", |path| path.base_rtt.saturating_mul(5), "above 0", |t| *t > Time::ZERO, "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        allowed: "\"scaled\", \"paper\" or \"hpcc-lineage\"",
+        source: "ours: one scenario fits every rate"
+    },
+    variant: Variant {
+        doc: "The published form or the patched one.",
+        default: "\"original\"",
+        value: |_| Variant::Original,
+        source: "SIGCOMM 2015; \"patched\" is CoNEXT 2016"
+    },
+    gain: f64 {
+        doc: "alpha: weight of the newest difference in the moving average of RTT differences.",
+        default: "0.875",
+        value: |_| 0.875,
+        allowed: "in (0, 1]",
+        check: |a| *a > 0.0 && *a <= 1.0,
+        source: "HPCC's simulator"
+    },
+    decrease: f64 {
+        doc: "beta: strength of decreases.",
+        default: "0.8; patched: 0.008",
+        value: |_| 0.8,
+        allowed: "in (0, 1]",
+        check: |b| *b > 0.0 && *b <= 1.0,
+        source: "SIGCOMM 2015; CoNEXT 2016"
+    },
+    low_threshold: Time {
+        doc: "T_low: below it the rate always rises.",
+        default: "2.5 base RTT; paper, hpcc-lineage: 50us",
+        value: |path| path.base_rtt.mul_f64(2.5),
+        allowed: "at most high_threshold",
+        source: "SIGCOMM 2015 (50us), at its min_rtt of 20us"
+    },
+    high_threshold: Time {
+        doc: "T_high: above it the rate always falls.",
+        default: "25 base RTT; paper, hpcc-lineage: 500us",
+        value: |path| path.base_rtt.saturating_mul(25),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "SIGCOMM 2015 (500us), at its min_rtt of 20us"
+    },
+    reference: Time {
+        doc: "Reference RTT of the patched form.",
+        default: "2.5 base RTT; paper, hpcc-lineage: 50us",
+        value: |path| path.base_rtt.mul_f64(2.5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "CoNEXT 2016: T_low"
+    },
+    min_rtt: Time {
+        doc: "D_minRTT: the gradient is a share of it, and updates are no closer.",
+        default: "base RTT; paper, hpcc-lineage: 20us",
+        value: |path| path.base_rtt,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "SIGCOMM 2015 (20us)"
+    },
+    additive_increase: Rate {
+        doc: "delta: step of an increase.",
+        default: "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 1000",
+        value: |path| Rate::from_bps((path.rate.bps() / 1000).max(1)),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "SIGCOMM 2015: 10Mbps at 10Gbps"
+    },
+    hyper_after: u64 {
+        doc: "Updates in a row after which increases are hyperactive.",
+        default: "5; hpcc-lineage: 6",
+        value: |_| 5,
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "SIGCOMM 2015"
+    },
+    hyper_steps: f64 {
+        doc: "N: how many steps a hyperactive increase is.",
+        default: "5",
+        value: |_| 5.0,
+        allowed: "at least 1",
+        check: |n| *n >= 1.0,
+        source: "SIGCOMM 2015"
+    },
+    hyper_counts: Streak {
+        doc: "What counts towards hyperactive increase.",
+        default: "\"gradient\"; hpcc-lineage: \"increases\"",
+        value: |_| Streak::Gradient,
+        source: "SIGCOMM 2015; \"increases\" is HPCC's simulator"
+    },
+    update: Update {
+        doc: "When the rate is updated.",
+        default: "\"round-trip\"; paper, patched: \"segment\"; hpcc-lineage: \"sequence\"",
+        value: |_| Update::RoundTrip,
+        source: "HPCC's simulator has \"sequence\"; \"segment\" is SIGCOMM 2015"
+    },
+    segment: Bytes {
+        doc: "Payload bytes of a segment, with updates by segment.",
+        default: "0.64 BDP; paper: 16KB",
+        value: |path| Bytes::new((path.bdp().get() as f64 * 0.64) as u64),
+        source: "CoNEXT 2016: 16KB (SIGCOMM 2015 has 16KB to 64KB), at 10Gbps and 20us"
+    },
+    initial_rate: Rate {
+        doc: "Rate of a new flow.",
+        default: "the NIC's rate",
+        value: |path| path.rate,
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "ours: every scheme starts with one BDP in the first RTT; SIGCOMM 2015 has 1/(n+1) of it \
+            with n flows at the host"
+    },
+    min_rate: Rate {
+        doc: "Least rate.",
+        default: "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 100",
+        value: |path| Rate::from_bps((path.rate.bps() / 1000).max(1)),
+        allowed: "at least 1bps",
+        check: |r| r.bps() > 0,
+        source: "ours: one step; SIGCOMM 2015 prints none"
+    },
+    in_flight: InFlight {
+        doc: "A limit of what is in flight, beside the rate.",
+        default: "\"unlimited\"",
+        value: |_| InFlight::Unlimited,
+        source: "the papers; the others are TIMELY+w of HPCC, SIGCOMM 2019"
+    },
+    window: Bytes {
+        doc: "The window that `in_flight` means, at line rate.",
+        default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
+        value: |path| path.bdp(),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "HPCC, SIGCOMM 2019"
+    },
+    window_rule: WindowRule {
+        doc: "Which packets the window lets go.",
+        default: "\"fits\"; hpcc-lineage: \"below\"",
+        value: |_| WindowRule::Fits,
+        source: "ours; \"below\" is HPCC's simulator"
+    },
+    update_gap: bool {
+        doc: "A new rate changes the gap to the next packet that is under way, too.",
+        default: "true; hpcc-lineage: false",
+        value: |_| true,
+        source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
+    },
+    grant_until: GrantUntil {
+        doc: "What ends a window that a switch granted: the first increase of the rate (an update that \
+            raises it or would if it were not the line's), or a time without notifications.",
+        default: "\"first-increase\"",
+        value: |_| GrantUntil::FirstIncrease,
+        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
+            reading of its text"
+    },
+    grant_timeout: Time {
+        doc: "That time.",
+        default: "5 base RTT",
+        value: |path| path.base_rtt.saturating_mul(5),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
+    },
+});
 
 /// The constants as printed.
 fn paper() -> [(&'static str, Raw); 8] {

@@ -15,13 +15,14 @@ use crate::{
 use incast_units::{Bytes, Time};
 use std::convert::Infallible;
 
-crate::parameters! {
-    /// Parameters of a credit-driven sender.
-    pub struct Parameters {
-        /// Payload bytes that are sent without credit.
-        unscheduled: Bytes = "BDP", |path| path.bdp(), "any size", |_| true, "Homa, SIGCOMM 2018, section 3.2 (RTTbytes)";
-    }
-}
+crate::parameters!(Parameters {
+    unscheduled: Bytes {
+        doc: "Payload bytes that are sent without credit.",
+        default: "BDP",
+        value: |path| path.bdp(),
+        source: "Homa, SIGCOMM 2018, section 3.2 (RTTbytes)"
+    },
+});
 
 /// State of a flow.
 #[derive(Clone, Debug)]

@@ -28,19 +28,37 @@ use crate::{
 use incast_units::{Bytes, Time};
 use std::{collections::VecDeque, convert::Infallible};
 
-crate::parameters! {
-    /// Parameters of NDP.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020";
-        /// Payload bytes that are sent blindly: one packet at least, as a receiver pulls only what it has heard of.
-        unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "SIGCOMM 2017, section 3.2: enough to fill the path; Polo, ICPP 2020: 12 packets";
-        /// Pace of PULLs, as a fraction of the rate at which full packets can arrive.
-        pull_rate: f64 = "1", |_| 1.0, "in (0, 1]", |rate| *rate > 0.0 && *rate <= 1.0, "SIGCOMM 2017, section 3.3; its authors' simulator runs with 0.99";
-        /// A PULL of which nothing has come for so long is repeated, if no other one is due.
-        pull_timeout: Time = "host.rto_min", |path| path.rto_min, "above 0", |time| *time > Time::ZERO, "ours: the paper has no remedy for a lost last PULL";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        source: "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020"
+    },
+    unscheduled: Bytes {
+        doc: "Payload bytes that are sent blindly: one packet at least, as a receiver pulls only what it has \
+            heard of.",
+        default: "BDP; paper: 12 packets",
+        value: |path| path.bdp(),
+        source: "SIGCOMM 2017, section 3.2: enough to fill the path; Polo, ICPP 2020: 12 packets"
+    },
+    pull_rate: f64 {
+        doc: "Pace of PULLs, as a fraction of the rate at which full packets can arrive.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in (0, 1]",
+        check: |rate| *rate > 0.0 && *rate <= 1.0,
+        source: "SIGCOMM 2017, section 3.3; its authors' simulator runs with 0.99"
+    },
+    pull_timeout: Time {
+        doc: "A PULL of which nothing has come for so long is repeated, if no other one is due.",
+        default: "host.rto_min",
+        value: |path| path.rto_min,
+        allowed: "above 0",
+        check: |time| *time > Time::ZERO,
+        source: "ours: the paper has no remedy for a lost last PULL"
+    },
+});
 
 /// The sender of a flow.
 #[derive(Clone, Debug)]

@@ -57,26 +57,59 @@ crate::choice! {
 /// Unit of Packet_Size, in bytes.
 const BLOCK: u64 = 64;
 
-crate::parameters! {
-    /// Parameters of InfiniBand's CC at switches.
-    pub struct Parameters {
-        /// Threshold: weight from 1, a full port, to 15, hardly anything in it; 0 marks nothing.
-        threshold: u64 = "15", |_| 15, "0 to 15", |w| *w <= 15, "Gran, IPDPS 2010; Mellanox CC manager";
-        /// What a full port is, at the hosts' rate; of a port of another rate in proportion. The threshold is (16 -
-        /// weight) / 16 of it.
-        reference: Bytes = "rate x base RTT", |path| path.rate.bytes_in(path.base_rtt).max(Bytes::new(1)), "at least 1B", |b| b.get() > 0, "ours: the annex leaves it to the switch";
-        /// Marking_Rate: mean number of eligible packets between two that are marked.
-        marking_rate: u64 = "0", |_| 0, "0 to 65535", |n| *n <= 65_535, "Gran, IPDPS 2010; Mellanox CC manager has 10";
-        /// Which of the eligible packets are marked.
-        marks: Marks = "\"random\"", |_| Marks::Random, "\"random\" or \"periodic\"", |_| true, "annex A10: a mean; \"periodic\" is another reading";
-        /// Packet_Size: smaller packets are not marked, in units of 64B.
-        packet_size: u64 = "8", |_| 8, "0 to 255", |n| *n <= 255, "Gran, IPDPS 2010; Mellanox CC manager";
-        /// When a port counts as having credits.
-        has_credits: HasCredits = "\"now\"", |_| HasCredits::Now, "\"now\" or \"throughout\"", |_| true, "annex A10: \"now\"; \"throughout\" is ours, as credits come in batches";
-        /// Victim_Mask: ports without credits are in the congestion state, too.
-        victim_mask: bool = "false", |_| false, "true or false", |_| true, "annex A10: set for ports to hosts, if at all";
-    }
-}
+crate::parameters!(Parameters {
+    threshold: u64 {
+        doc: "Threshold: weight from 1, a full port, to 15, hardly anything in it; 0 marks nothing.",
+        default: "15",
+        value: |_| 15,
+        allowed: "0 to 15",
+        check: |w| *w <= 15,
+        source: "Gran, IPDPS 2010; Mellanox CC manager"
+    },
+    reference: Bytes {
+        doc: "What a full port is, at the hosts' rate; of a port of another rate in proportion. The \
+            threshold is (16 - weight) / 16 of it.",
+        default: "rate x base RTT",
+        value: |path| path.rate.bytes_in(path.base_rtt).max(Bytes::new(1)),
+        allowed: "at least 1B",
+        check: |b| b.get() > 0,
+        source: "ours: the annex leaves it to the switch"
+    },
+    marking_rate: u64 {
+        doc: "Marking_Rate: mean number of eligible packets between two that are marked.",
+        default: "0",
+        value: |_| 0,
+        allowed: "0 to 65535",
+        check: |n| *n <= 65_535,
+        source: "Gran, IPDPS 2010; Mellanox CC manager has 10"
+    },
+    marks: Marks {
+        doc: "Which of the eligible packets are marked.",
+        default: "\"random\"",
+        value: |_| Marks::Random,
+        source: "annex A10: a mean; \"periodic\" is another reading"
+    },
+    packet_size: u64 {
+        doc: "Packet_Size: smaller packets are not marked, in units of 64B.",
+        default: "8",
+        value: |_| 8,
+        allowed: "0 to 255",
+        check: |n| *n <= 255,
+        source: "Gran, IPDPS 2010; Mellanox CC manager"
+    },
+    has_credits: HasCredits {
+        doc: "When a port counts as having credits.",
+        default: "\"now\"",
+        value: |_| HasCredits::Now,
+        source: "annex A10: \"now\"; \"throughout\" is ours, as credits come in batches"
+    },
+    victim_mask: bool {
+        doc: "Victim_Mask: ports without credits are in the congestion state, too.",
+        default: "false",
+        value: |_| false,
+        source: "annex A10: set for ports to hosts, if at all"
+    },
+});
 
 /// `(16 - weight) / 16` of what a full port is; weight 0 has none.
 fn threshold(reference: u64, weight: u64) -> Option<u64> {

@@ -50,29 +50,74 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of PACC.
-    pub struct Parameters {
-        /// T: the flow table is cleared and notifications are sent so often, from the first packet on.
-        period: Time = "8 base RTT", |path| path.base_rtt.saturating_mul(8), "above 0", |t| *t > Time::ZERO, "J. Cloud Computing 2024 (80us), at a base RTT of 10us (ours)";
-        /// q_ref: the queue that is aimed at, at the hosts' rate; of a port of another rate in proportion.
-        reference: Bytes = "0.8 rate x base RTT", |path| Bytes::new(path.rate.bytes_in(path.base_rtt).get() * 4 / 5), "at least 1B", |q| q.get() > 0, "ours (reconstruction): between DCQCN's Kmin and 100KB at 100Gbps";
-        /// How gains are applied.
-        gains: Gains = "\"relative\"", |_| Gains::Relative, "\"relative\" or \"constant\"", |_| true, "ours (reconstruction)";
-        /// a: gain of the error, in parts of q_ref.
-        integral: f64 = "0.001", |_| 0.001, "at least 0", |a| *a >= 0.0, "ours (reconstruction), see docs/pacc.md";
-        /// b: gain of the error's change, in parts of q_ref.
-        proportional: f64 = "0.2", |_| 0.2, "at least 0", |b| *b >= 0.0, "ours (reconstruction), see docs/pacc.md";
-        /// The controller starts from this p, and with relative gains it is the least one.
-        min_probability: f64 = "0.0003", |_| 3e-4, "in (0, 1]", |p| *p > 0.0 && *p <= 1.0, "ours (reconstruction): below what two flows need";
-        /// Which flows get notifications.
-        discrimination: Discrimination = "\"packets\"", |_| Discrimination::Packets, "\"mean\" or \"packets\"", |_| true, "ours (reconstruction): with \"mean\" too few of many equal flows are left";
-        /// theta with "packets", in packets of a period.
-        packets: u64 = "2", |_| 2, "any number", |_| true, "ours (reconstruction)";
-        /// Notifications are sent only where the queue is longer than q_ref.
-        only_above_reference: bool = "true", |_| true, "true or false", |_| true, "ours (reconstruction): the queue swings less";
-    }
-}
+crate::parameters!(Parameters {
+    period: Time {
+        doc: "T: the flow table is cleared and notifications are sent so often, from the first packet on.",
+        default: "8 base RTT",
+        value: |path| path.base_rtt.saturating_mul(8),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "J. Cloud Computing 2024 (80us), at a base RTT of 10us (ours)"
+    },
+    reference: Bytes {
+        doc: "q_ref: the queue that is aimed at, at the hosts' rate; of a port of another rate in \
+            proportion.",
+        default: "0.8 rate x base RTT",
+        value: |path| Bytes::new(path.rate.bytes_in(path.base_rtt).get() * 4 / 5),
+        allowed: "at least 1B",
+        check: |q| q.get() > 0,
+        source: "ours (reconstruction): between DCQCN's Kmin and 100KB at 100Gbps"
+    },
+    gains: Gains {
+        doc: "How gains are applied.",
+        default: "\"relative\"",
+        value: |_| Gains::Relative,
+        source: "ours (reconstruction)"
+    },
+    integral: f64 {
+        doc: "a: gain of the error, in parts of q_ref.",
+        default: "0.001",
+        value: |_| 0.001,
+        allowed: "at least 0",
+        check: |a| *a >= 0.0,
+        source: "ours (reconstruction), see docs/pacc.md"
+    },
+    proportional: f64 {
+        doc: "b: gain of the error's change, in parts of q_ref.",
+        default: "0.2",
+        value: |_| 0.2,
+        allowed: "at least 0",
+        check: |b| *b >= 0.0,
+        source: "ours (reconstruction), see docs/pacc.md"
+    },
+    min_probability: f64 {
+        doc: "The controller starts from this p, and with relative gains it is the least one.",
+        default: "0.0003",
+        value: |_| 3e-4,
+        allowed: "in (0, 1]",
+        check: |p| *p > 0.0 && *p <= 1.0,
+        source: "ours (reconstruction): below what two flows need"
+    },
+    discrimination: Discrimination {
+        doc: "Which flows get notifications.",
+        default: "\"packets\"",
+        value: |_| Discrimination::Packets,
+        source: "ours (reconstruction): with \"mean\" too few of many equal flows are left"
+    },
+    packets: u64 {
+        doc: "theta with \"packets\", in packets of a period.",
+        default: "2",
+        value: |_| 2,
+        allowed: "any number",
+        source: "ours (reconstruction)"
+    },
+    only_above_reference: bool {
+        doc: "Notifications are sent only where the queue is longer than q_ref.",
+        default: "true",
+        value: |_| true,
+        source: "ours (reconstruction): the queue swings less"
+    },
+});
 
 /// `(q - q_ref) / q_ref`.
 fn error(queue: u64, reference: f64) -> f64 {

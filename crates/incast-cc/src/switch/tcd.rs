@@ -36,17 +36,30 @@ use crate::{
 use incast_units::{Bytes, Rate, Time};
 use std::sync::Arc;
 
-crate::parameters! {
-    /// Parameters of TCD.
-    pub struct Parameters {
-        /// max(T_on): a queue is undetermined for so long after each resume of its port, and is then checked as often.
-        interval: Time = "9 tau + 128 wire MTU / rate; tau = base RTT / 4 + 16 wire MTU / rate", usual_interval, "above 0", |t| *t > Time::ZERO, "ours: longest time between a resume and the next pause; the authors' simulator has 40us, and 97us with links of 5us, which is what the formula gives there";
-        /// A queue that is checked has grown if it is longer by this much.
-        growth_threshold: Bytes = "0.9 MSS", |path| Bytes::new(u64::from(path.mss) * 9 / 10), "any size", |_| true, "the authors' simulator: 0.9 x 1000B";
-        /// A queue that is checked and at most so long has drained.
-        drained_threshold: Bytes = "2 wire MTU", |path| Bytes::new(2 * u64::from(path.wire_mss)), "any size", |_| true, "the authors' simulator: 2 x 1030B";
-    }
-}
+crate::parameters!(Parameters {
+    interval: Time {
+        doc: "max(T_on): a queue is undetermined for so long after each resume of its port, and is then \
+            checked as often.",
+        default: "9 tau + 128 wire MTU / rate; tau = base RTT / 4 + 16 wire MTU / rate",
+        value: usual_interval,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: longest time between a resume and the next pause; the authors' simulator has 40us, \
+            and 97us with links of 5us, which is what the formula gives there"
+    },
+    growth_threshold: Bytes {
+        doc: "A queue that is checked has grown if it is longer by this much.",
+        default: "0.9 MSS",
+        value: |path| Bytes::new(u64::from(path.mss) * 9 / 10),
+        source: "the authors' simulator: 0.9 x 1000B"
+    },
+    drained_threshold: Bytes {
+        doc: "A queue that is checked and at most so long has drained.",
+        default: "2 wire MTU",
+        value: |path| Bytes::new(2 * u64::from(path.wire_mss)),
+        source: "the authors' simulator: 2 x 1030B"
+    },
+});
 
 /// `tau + (tau + h / C) / excess`: the longest time that a port can send between a resume and the next pause, where
 /// the link's loop takes `tau` (propagation and one packet in both directions), thresholds are `hysteresis` h

@@ -41,42 +41,127 @@ use std::{
 /// 2/ln 2, the least gain with which the rate doubles in a round (section 4.3.2.1).
 pub const HIGH_GAIN: f64 = 2.0 * std::f64::consts::LOG2_E;
 
-crate::parameters! {
-    /// Parameters of BBR, version 1.
-    pub struct Parameters {
-        /// Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-        /// RTT from which, with the initial window, the first pace follows.
-        initial_rtt: Time = "base RTT", |path| path.base_rtt.max(Time::from_ps(1)), "above 0", |t| *t > Time::ZERO, "ours: the path is known; the draft has 1ms (section 4.2.1)";
-        /// BBRHighGain: gain of pace and window in Startup; Drain has its inverse for the pace.
-        high_gain: f64 = "2/ln 2", |_| HIGH_GAIN, "in (1, 100]", |g| *g > 1.0 && *g <= 100.0, "draft-00, section 4.3.2.1";
-        /// The pipe is full when BtlBw has not grown by this factor in `full_pipe_rounds` rounds.
-        full_pipe_growth: f64 = "1.25", |_| 1.25, "in (1, 100]", |g| *g > 1.0 && *g <= 100.0, "draft-00, section 4.3.2.2";
-        /// Rounds without that growth after which the pipe is full.
-        full_pipe_rounds: u64 = "3", |_| 3, "in [1, 1000]", |n| (1..=1000).contains(n), "draft-00, section 4.3.2.2";
-        /// Gain of the window in ProbeBW.
-        cwnd_gain: f64 = "2", |_| 2.0, "in [1, 100]", |g| *g >= 1.0 && *g <= 100.0, "draft-00, section 4.2.3.2";
-        /// Gain of the pace in the phase of ProbeBW that looks for more bandwidth.
-        probe_gain: f64 = "1.25", |_| 1.25, "in (1, 100]", |g| *g > 1.0 && *g <= 100.0, "draft-00, section 4.3.4.1";
-        /// Gain of the pace in the phase after it, which drains what it queued.
-        drain_gain: f64 = "0.75", |_| 0.75, "in (0, 1)", |g| *g > 0.0 && *g < 1.0, "draft-00, section 4.3.4.1";
-        /// BtlBwFilterLen: rounds in which the largest delivery rate counts.
-        btlbw_window: u64 = "10", |_| 10, "in [1, 1000]", |n| (1..=1000).contains(n), "draft-00, section 4.1.1.3";
-        /// RTpropFilterLen: time for which the least RTT counts; ProbeRTT comes when it was not seen again in it.
-        rtprop_window: Time = "10s", |_| Time::from_ms(10_000), "above 0", |t| *t > Time::ZERO, "draft-00, section 4.1.2.3";
-        /// ProbeRTTDuration: least time for which ProbeRTT holds the window down, at least a round in any case.
-        probe_rtt_duration: Time = "200ms", |_| Time::from_ms(200), "any time", |_| true, "draft-00, section 4.3.5";
-        /// BBRMinPipeCwnd: least window in bytes, and that of ProbeRTT.
-        min_window: Bytes = "4 MSS", |path| Bytes::new(4 * u64::from(path.mss)), "at least 1B", |w| w.get() > 0, "draft-00, section 4.2.3.1";
-        /// Largest quantum of sending, of which the window has three for the hosts' sake; otherwise that of the draft
-        /// by pace.
-        send_quantum: Bytes = "MSS", |path| Bytes::new(path.mss.into()), "at least 1B", |q| q.get() > 0, "ours: hosts send single packets; draft-00, section 4.2.2: 64KB";
-        /// Part by which the pace stays below gain times bandwidth.
-        pacing_margin: f64 = "0", |_| 0.0, "in [0, 1)", |m| *m >= 0.0 && *m < 1.0, "draft-00, section 4.2.1; Linux and later drafts have 0.01";
-        /// Add to the window what is acknowledged in bursts beyond the bandwidth (ACK aggregation).
-        ack_aggregation: bool = "false", |_| false, "true or false", |_| true, "draft-00 has none; Linux since 5.1 and later drafts have it";
-    }
-}
+crate::parameters!(Parameters {
+    initial_window: Bytes {
+        doc: "Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+    initial_rtt: Time {
+        doc: "RTT from which, with the initial window, the first pace follows.",
+        default: "base RTT",
+        value: |path| path.base_rtt.max(Time::from_ps(1)),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: the path is known; the draft has 1ms (section 4.2.1)"
+    },
+    high_gain: f64 {
+        doc: "BBRHighGain: gain of pace and window in Startup; Drain has its inverse for the pace.",
+        default: "2/ln 2",
+        value: |_| HIGH_GAIN,
+        allowed: "in (1, 100]",
+        check: |g| *g > 1.0 && *g <= 100.0,
+        source: "draft-00, section 4.3.2.1"
+    },
+    full_pipe_growth: f64 {
+        doc: "The pipe is full when BtlBw has not grown by this factor in `full_pipe_rounds` rounds.",
+        default: "1.25",
+        value: |_| 1.25,
+        allowed: "in (1, 100]",
+        check: |g| *g > 1.0 && *g <= 100.0,
+        source: "draft-00, section 4.3.2.2"
+    },
+    full_pipe_rounds: u64 {
+        doc: "Rounds without that growth after which the pipe is full.",
+        default: "3",
+        value: |_| 3,
+        allowed: "in [1, 1000]",
+        check: |n| (1..=1000).contains(n),
+        source: "draft-00, section 4.3.2.2"
+    },
+    cwnd_gain: f64 {
+        doc: "Gain of the window in ProbeBW.",
+        default: "2",
+        value: |_| 2.0,
+        allowed: "in [1, 100]",
+        check: |g| *g >= 1.0 && *g <= 100.0,
+        source: "draft-00, section 4.2.3.2"
+    },
+    probe_gain: f64 {
+        doc: "Gain of the pace in the phase of ProbeBW that looks for more bandwidth.",
+        default: "1.25",
+        value: |_| 1.25,
+        allowed: "in (1, 100]",
+        check: |g| *g > 1.0 && *g <= 100.0,
+        source: "draft-00, section 4.3.4.1"
+    },
+    drain_gain: f64 {
+        doc: "Gain of the pace in the phase after it, which drains what it queued.",
+        default: "0.75",
+        value: |_| 0.75,
+        allowed: "in (0, 1)",
+        check: |g| *g > 0.0 && *g < 1.0,
+        source: "draft-00, section 4.3.4.1"
+    },
+    btlbw_window: u64 {
+        doc: "BtlBwFilterLen: rounds in which the largest delivery rate counts.",
+        default: "10",
+        value: |_| 10,
+        allowed: "in [1, 1000]",
+        check: |n| (1..=1000).contains(n),
+        source: "draft-00, section 4.1.1.3"
+    },
+    rtprop_window: Time {
+        doc: "RTpropFilterLen: time for which the least RTT counts; ProbeRTT comes when it was not seen \
+            again in it.",
+        default: "10s",
+        value: |_| Time::from_ms(10_000),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "draft-00, section 4.1.2.3"
+    },
+    probe_rtt_duration: Time {
+        doc: "ProbeRTTDuration: least time for which ProbeRTT holds the window down, at least a round in any \
+            case.",
+        default: "200ms",
+        value: |_| Time::from_ms(200),
+        source: "draft-00, section 4.3.5"
+    },
+    min_window: Bytes {
+        doc: "BBRMinPipeCwnd: least window in bytes, and that of ProbeRTT.",
+        default: "4 MSS",
+        value: |path| Bytes::new(4 * u64::from(path.mss)),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "draft-00, section 4.2.3.1"
+    },
+    send_quantum: Bytes {
+        doc: "Largest quantum of sending, of which the window has three for the hosts' sake; otherwise that \
+            of the draft by pace.",
+        default: "MSS",
+        value: |path| Bytes::new(path.mss.into()),
+        allowed: "at least 1B",
+        check: |q| q.get() > 0,
+        source: "ours: hosts send single packets; draft-00, section 4.2.2: 64KB"
+    },
+    pacing_margin: f64 {
+        doc: "Part by which the pace stays below gain times bandwidth.",
+        default: "0",
+        value: |_| 0.0,
+        allowed: "in [0, 1)",
+        check: |m| *m >= 0.0 && *m < 1.0,
+        source: "draft-00, section 4.2.1; Linux and later drafts have 0.01"
+    },
+    ack_aggregation: bool {
+        doc: "Add to the window what is acknowledged in bursts beyond the bandwidth (ACK aggregation).",
+        default: "false",
+        value: |_| false,
+        source: "draft-00 has none; Linux since 5.1 and later drafts have it"
+    },
+});
 
 /// Phases of ProbeBW.
 const CYCLE_LENGTH: u32 = 8;

@@ -46,75 +46,250 @@ use std::{
     sync::Arc,
 };
 
-crate::parameters! {
-    /// Parameters of BBR, version 3.
-    pub struct Parameters {
-        /// Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-        /// RTT from which, with the initial window, the first pace follows.
-        initial_rtt: Time = "base RTT", |path| path.base_rtt.max(Time::from_ps(1)), "above 0", |t| *t > Time::ZERO, "ours: the path is known; the draft has 1ms";
-        /// BBR.StartupPacingGain.
-        startup_gain: f64 = "4 ln 2", |_| 4.0 * std::f64::consts::LN_2, "in (1, 100]", |g| *g > 1.0 && *g <= 100.0, "draft-05, section 2.4: 2.77";
-        /// BBR.DrainPacingGain.
-        drain_gain: f64 = "0.5", |_| 0.5, "in (0, 1)", |g| *g > 0.0 && *g < 1.0, "draft-05, section 2.4";
-        /// BBR.DefaultCwndGain: of the window in all states but Up and ProbeRTT.
-        cwnd_gain: f64 = "2", |_| 2.0, "in [1, 100]", |g| *g >= 1.0 && *g <= 100.0, "draft-05, section 2.4";
-        /// Gain of the pace in Up.
-        up_gain: f64 = "1.25", |_| 1.25, "in (1, 100]", |g| *g > 1.0 && *g <= 100.0, "draft-05, section 5.6.1";
-        /// Gain of the window in Up.
-        up_cwnd_gain: f64 = "2.25", |_| 2.25, "in [1, 100]", |g| *g >= 1.0 && *g <= 100.0, "draft-05, section 5.6.1";
-        /// Gain of the pace in Down.
-        down_gain: f64 = "0.9", |_| 0.9, "in (0, 1)", |g| *g > 0.0 && *g < 1.0, "draft-05, section 5.6.1";
-        /// The pipe is full when the delivery rate has not grown by this factor in `full_pipe_rounds` rounds.
-        full_pipe_growth: f64 = "1.25", |_| 1.25, "in (1, 100]", |g| *g > 1.0 && *g <= 100.0, "draft-05, section 5.3.1.2";
-        /// Rounds without that growth after which the pipe is full.
-        full_pipe_rounds: u64 = "3", |_| 3, "in [1, 1000]", |n| (1..=1000).contains(n), "draft-05, section 5.3.1.2";
-        /// BBR.StartupFullLossCnt: losses in a round of Startup that end it, if they are more than `loss_threshold`.
-        startup_losses: u64 = "6", |_| 6, "in [1, 1000]", |n| (1..=1000).contains(n), "draft-05, section 5.3.1.3";
-        /// BBR.LossThresh: part of what is in flight that may be lost.
-        loss_threshold: f64 = "0.02", |_| 0.02, "in (0, 1)", |t| *t > 0.0 && *t < 1.0, "draft-05, section 2.6";
-        /// BBR.Beta: what a round with losses leaves of the short-term bounds, and the least that too many leave of the
-        /// target.
-        beta: f64 = "0.7", |_| 0.7, "in (0, 1)", |b| *b > 0.0 && *b < 1.0, "draft-05, section 2.6";
-        /// BBR.Headroom: part of `inflight_longterm` that is left to others.
-        headroom: f64 = "0.15", |_| 0.15, "in [0, 1)", |h| *h >= 0.0 && *h < 1.0, "draft-05, section 2.6";
-        /// BBR.MinRTTFilterLen: time for which the least RTT counts.
-        min_rtt_window: Time = "10s", |_| Time::from_ms(10_000), "above 0", |t| *t > Time::ZERO, "draft-05, section 2.8";
-        /// BBR.ProbeRTTInterval: longest time without a new least RTT before ProbeRTT.
-        probe_rtt_interval: Time = "5s", |_| Time::from_ms(5_000), "above 0", |t| *t > Time::ZERO, "draft-05, section 2.8";
-        /// BBR.ProbeRTTDuration: least time for which ProbeRTT holds the window down, at least a round in any case.
-        probe_rtt_duration: Time = "200ms", |_| Time::from_ms(200), "any time", |_| true, "draft-05, section 2.8";
-        /// BBR.ProbeRTTCwndGain: window of ProbeRTT in BDPs.
-        probe_rtt_gain: f64 = "0.5", |_| 0.5, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "draft-05, section 2.8";
-        /// Least time between probes for bandwidth.
-        probe_wait: Time = "2s", |_| Time::from_ms(2_000), "any time", |_| true, "draft-05, section 5.3.3.5.3";
-        /// Range of the random time that is added to it.
-        probe_wait_random: Time = "1s", |_| Time::from_ms(1_000), "any time", |_| true, "draft-05, section 5.3.3.5.3";
-        /// Most rounds between probes; fewer if the window has fewer packets, as Reno would have.
-        probe_rounds: u64 = "63", |_| 63, "at least 1", |n| *n >= 1, "draft-05, section 5.3.3.5.2";
-        /// BBR.MinPipeCwnd: least window in bytes.
-        min_window: Bytes = "4 MSS", |path| Bytes::new(4 * u64::from(path.mss)), "at least 1B", |w| w.get() > 0, "draft-05, section 2.5";
-        /// Largest quantum of sending, of which the window has three at least: 1 ms of pace, two packets at least.
-        send_quantum: Bytes = "MSS", |path| Bytes::new(path.mss.into()), "at least 1B", |q| q.get() > 0, "ours: hosts send single packets; draft-05, section 5.6.3: 64KB";
-        /// BBR.PacingMarginPercent: part by which the pace stays below gain times bandwidth.
-        pacing_margin: f64 = "0.01", |_| 0.01, "in [0, 1)", |m| *m >= 0.0 && *m < 1.0, "draft-05, section 2.4";
-        /// Add to the window what is acknowledged in bursts beyond the bandwidth (extra_acked).
-        ack_aggregation: bool = "true", |_| true, "true or false", |_| true, "draft-05, section 5.5.9";
-        /// In the first round of recovery, send as much as arrives.
-        packet_conservation: bool = "true", |_| true, "true or false", |_| true, "draft-cardwell-iccrg-bbr-congestion-control-02, section 4.6.4.4";
-        /// Data is ECN-capable, and marks count. For marks at a low threshold (DCTCP's, L4S), not for those of RFC
-        /// 3168.
-        ecn: bool = "false", |_| false, "true or false", |_| true, "ours: the draft has no ECN";
-        /// Weight of a round in the part of marked packets, alpha.
-        ecn_gain: f64 = "1/16", |_| 1.0 / 16.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "Linux v3 (bbr_ecn_alpha_gain)";
-        /// A round with marks takes this times alpha off `inflight_shortterm`.
-        ecn_factor: f64 = "1/3", |_| 1.0 / 3.0, "in [0, 1]", |f| *f >= 0.0 && *f <= 1.0, "Linux v3 (bbr_ecn_factor)";
-        /// Part of marked packets above which too much is in flight.
-        ecn_threshold: f64 = "0.5", |_| 0.5, "in (0, 1]", |t| *t > 0.0 && *t <= 1.0, "Linux v3 (bbr_ecn_thresh)";
-        /// Rounds in a row with more marks than that which end Startup.
-        startup_ecn_rounds: u64 = "2", |_| 2, "at least 1", |n| *n >= 1, "Linux v3 (bbr_full_ecn_cnt)";
-    }
-}
+crate::parameters!(Parameters {
+    initial_window: Bytes {
+        doc: "Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+    initial_rtt: Time {
+        doc: "RTT from which, with the initial window, the first pace follows.",
+        default: "base RTT",
+        value: |path| path.base_rtt.max(Time::from_ps(1)),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: the path is known; the draft has 1ms"
+    },
+    startup_gain: f64 {
+        doc: "BBR.StartupPacingGain.",
+        default: "4 ln 2",
+        value: |_| 4.0 * std::f64::consts::LN_2,
+        allowed: "in (1, 100]",
+        check: |g| *g > 1.0 && *g <= 100.0,
+        source: "draft-05, section 2.4: 2.77"
+    },
+    drain_gain: f64 {
+        doc: "BBR.DrainPacingGain.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in (0, 1)",
+        check: |g| *g > 0.0 && *g < 1.0,
+        source: "draft-05, section 2.4"
+    },
+    cwnd_gain: f64 {
+        doc: "BBR.DefaultCwndGain: of the window in all states but Up and ProbeRTT.",
+        default: "2",
+        value: |_| 2.0,
+        allowed: "in [1, 100]",
+        check: |g| *g >= 1.0 && *g <= 100.0,
+        source: "draft-05, section 2.4"
+    },
+    up_gain: f64 {
+        doc: "Gain of the pace in Up.",
+        default: "1.25",
+        value: |_| 1.25,
+        allowed: "in (1, 100]",
+        check: |g| *g > 1.0 && *g <= 100.0,
+        source: "draft-05, section 5.6.1"
+    },
+    up_cwnd_gain: f64 {
+        doc: "Gain of the window in Up.",
+        default: "2.25",
+        value: |_| 2.25,
+        allowed: "in [1, 100]",
+        check: |g| *g >= 1.0 && *g <= 100.0,
+        source: "draft-05, section 5.6.1"
+    },
+    down_gain: f64 {
+        doc: "Gain of the pace in Down.",
+        default: "0.9",
+        value: |_| 0.9,
+        allowed: "in (0, 1)",
+        check: |g| *g > 0.0 && *g < 1.0,
+        source: "draft-05, section 5.6.1"
+    },
+    full_pipe_growth: f64 {
+        doc: "The pipe is full when the delivery rate has not grown by this factor in `full_pipe_rounds` \
+            rounds.",
+        default: "1.25",
+        value: |_| 1.25,
+        allowed: "in (1, 100]",
+        check: |g| *g > 1.0 && *g <= 100.0,
+        source: "draft-05, section 5.3.1.2"
+    },
+    full_pipe_rounds: u64 {
+        doc: "Rounds without that growth after which the pipe is full.",
+        default: "3",
+        value: |_| 3,
+        allowed: "in [1, 1000]",
+        check: |n| (1..=1000).contains(n),
+        source: "draft-05, section 5.3.1.2"
+    },
+    startup_losses: u64 {
+        doc: "BBR.StartupFullLossCnt: losses in a round of Startup that end it, if they are more than \
+            `loss_threshold`.",
+        default: "6",
+        value: |_| 6,
+        allowed: "in [1, 1000]",
+        check: |n| (1..=1000).contains(n),
+        source: "draft-05, section 5.3.1.3"
+    },
+    loss_threshold: f64 {
+        doc: "BBR.LossThresh: part of what is in flight that may be lost.",
+        default: "0.02",
+        value: |_| 0.02,
+        allowed: "in (0, 1)",
+        check: |t| *t > 0.0 && *t < 1.0,
+        source: "draft-05, section 2.6"
+    },
+    beta: f64 {
+        doc: "BBR.Beta: what a round with losses leaves of the short-term bounds, and the least that too \
+            many leave of the target.",
+        default: "0.7",
+        value: |_| 0.7,
+        allowed: "in (0, 1)",
+        check: |b| *b > 0.0 && *b < 1.0,
+        source: "draft-05, section 2.6"
+    },
+    headroom: f64 {
+        doc: "BBR.Headroom: part of `inflight_longterm` that is left to others.",
+        default: "0.15",
+        value: |_| 0.15,
+        allowed: "in [0, 1)",
+        check: |h| *h >= 0.0 && *h < 1.0,
+        source: "draft-05, section 2.6"
+    },
+    min_rtt_window: Time {
+        doc: "BBR.MinRTTFilterLen: time for which the least RTT counts.",
+        default: "10s",
+        value: |_| Time::from_ms(10_000),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "draft-05, section 2.8"
+    },
+    probe_rtt_interval: Time {
+        doc: "BBR.ProbeRTTInterval: longest time without a new least RTT before ProbeRTT.",
+        default: "5s",
+        value: |_| Time::from_ms(5_000),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "draft-05, section 2.8"
+    },
+    probe_rtt_duration: Time {
+        doc: "BBR.ProbeRTTDuration: least time for which ProbeRTT holds the window down, at least a round in \
+            any case.",
+        default: "200ms",
+        value: |_| Time::from_ms(200),
+        source: "draft-05, section 2.8"
+    },
+    probe_rtt_gain: f64 {
+        doc: "BBR.ProbeRTTCwndGain: window of ProbeRTT in BDPs.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in (0, 1]",
+        check: |g| *g > 0.0 && *g <= 1.0,
+        source: "draft-05, section 2.8"
+    },
+    probe_wait: Time {
+        doc: "Least time between probes for bandwidth.",
+        default: "2s",
+        value: |_| Time::from_ms(2_000),
+        source: "draft-05, section 5.3.3.5.3"
+    },
+    probe_wait_random: Time {
+        doc: "Range of the random time that is added to it.",
+        default: "1s",
+        value: |_| Time::from_ms(1_000),
+        source: "draft-05, section 5.3.3.5.3"
+    },
+    probe_rounds: u64 {
+        doc: "Most rounds between probes; fewer if the window has fewer packets, as Reno would have.",
+        default: "63",
+        value: |_| 63,
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "draft-05, section 5.3.3.5.2"
+    },
+    min_window: Bytes {
+        doc: "BBR.MinPipeCwnd: least window in bytes.",
+        default: "4 MSS",
+        value: |path| Bytes::new(4 * u64::from(path.mss)),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "draft-05, section 2.5"
+    },
+    send_quantum: Bytes {
+        doc: "Largest quantum of sending, of which the window has three at least: 1 ms of pace, two packets \
+            at least.",
+        default: "MSS",
+        value: |path| Bytes::new(path.mss.into()),
+        allowed: "at least 1B",
+        check: |q| q.get() > 0,
+        source: "ours: hosts send single packets; draft-05, section 5.6.3: 64KB"
+    },
+    pacing_margin: f64 {
+        doc: "BBR.PacingMarginPercent: part by which the pace stays below gain times bandwidth.",
+        default: "0.01",
+        value: |_| 0.01,
+        allowed: "in [0, 1)",
+        check: |m| *m >= 0.0 && *m < 1.0,
+        source: "draft-05, section 2.4"
+    },
+    ack_aggregation: bool {
+        doc: "Add to the window what is acknowledged in bursts beyond the bandwidth (extra_acked).",
+        default: "true",
+        value: |_| true,
+        source: "draft-05, section 5.5.9"
+    },
+    packet_conservation: bool {
+        doc: "In the first round of recovery, send as much as arrives.",
+        default: "true",
+        value: |_| true,
+        source: "draft-cardwell-iccrg-bbr-congestion-control-02, section 4.6.4.4"
+    },
+    ecn: bool {
+        doc: "Data is ECN-capable, and marks count. For marks at a low threshold (DCTCP's, L4S), not for \
+            those of RFC 3168.",
+        default: "false",
+        value: |_| false,
+        source: "ours: the draft has no ECN"
+    },
+    ecn_gain: f64 {
+        doc: "Weight of a round in the part of marked packets, alpha.",
+        default: "1/16",
+        value: |_| 1.0 / 16.0,
+        allowed: "in (0, 1]",
+        check: |g| *g > 0.0 && *g <= 1.0,
+        source: "Linux v3 (bbr_ecn_alpha_gain)"
+    },
+    ecn_factor: f64 {
+        doc: "A round with marks takes this times alpha off `inflight_shortterm`.",
+        default: "1/3",
+        value: |_| 1.0 / 3.0,
+        allowed: "in [0, 1]",
+        check: |f| *f >= 0.0 && *f <= 1.0,
+        source: "Linux v3 (bbr_ecn_factor)"
+    },
+    ecn_threshold: f64 {
+        doc: "Part of marked packets above which too much is in flight.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in (0, 1]",
+        check: |t| *t > 0.0 && *t <= 1.0,
+        source: "Linux v3 (bbr_ecn_thresh)"
+    },
+    startup_ecn_rounds: u64 {
+        doc: "Rounds in a row with more marks than that which end Startup.",
+        default: "2",
+        value: |_| 2,
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "Linux v3 (bbr_full_ecn_cnt)"
+    },
+});
 
 /// Rounds in which the largest burst of acknowledgements counts (BBR.ExtraAckedFilterLen).
 const EXTRA_ACKED_ROUNDS: u64 = 10;

@@ -7,13 +7,16 @@ use crate::{
 };
 use incast_units::{Bytes, Time};
 
-crate::parameters! {
-    /// Parameters of the constant window.
-    pub struct Parameters {
-        /// Payload bytes in flight.
-        window: Bytes = "BDP", |path| path.bdp(), "at least 1B", |w| w.get() > 0, "one bandwidth-delay product fills the path";
-    }
-}
+crate::parameters!(Parameters {
+    window: Bytes {
+        doc: "Payload bytes in flight.",
+        default: "BDP",
+        value: |path| path.bdp(),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "one bandwidth-delay product fills the path"
+    },
+});
 
 /// State of a flow.
 #[derive(Clone, Debug)]

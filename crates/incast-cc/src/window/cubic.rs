@@ -30,27 +30,62 @@ use crate::{
 };
 use incast_units::{Bytes, Time};
 
-crate::parameters! {
-    /// Parameters of CUBIC.
-    pub struct Parameters {
-        /// Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-        /// beta: what a loss leaves of the window.
-        beta: f64 = "0.7", |_| 0.7, "in (0, 1)", |b| *b > 0.0 && *b < 1.0, "RFC 9438, section 4.6";
-        /// C: steepness of the cubic function in MSS per cubic second.
-        steepness: f64 = "0.4", |_| 0.4, "in (0, 1e18]", |c| *c > 0.0 && *c <= 1e18, "RFC 9438, section 5.1";
-        /// Data is ECN-capable, and a mark is answered as a loss is.
-        ecn: bool = "false", |_| false, "true or false", |_| true, "RFC 9438, section 4.6; ours: off";
-        /// Give up bandwidth when a loss comes before the last maximum was reached.
-        fast_convergence: bool = "true", |_| true, "true or false", |_| true, "RFC 9438, section 4.7";
-        /// Leave the first slow start when the RTT rises (HyStart++).
-        hystart: bool = "true", |_| true, "true or false", |_| true, "RFC 9438, section 4.10";
-        /// Least rise of the RTT that HyStart++ takes for a queue.
-        hystart_min_threshold: Time = "4ms", |_| Time::from_ms(4), "any time", |_| true, "RFC 9406, section 4.3";
-        /// Largest rise of the RTT that HyStart++ waits for.
-        hystart_max_threshold: Time = "16ms", |_| Time::from_ms(16), "any time", |_| true, "RFC 9406, section 4.3";
-    }
-}
+crate::parameters!(Parameters {
+    initial_window: Bytes {
+        doc: "Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+    beta: f64 {
+        doc: "beta: what a loss leaves of the window.",
+        default: "0.7",
+        value: |_| 0.7,
+        allowed: "in (0, 1)",
+        check: |b| *b > 0.0 && *b < 1.0,
+        source: "RFC 9438, section 4.6"
+    },
+    steepness: f64 {
+        doc: "C: steepness of the cubic function in MSS per cubic second.",
+        default: "0.4",
+        value: |_| 0.4,
+        allowed: "in (0, 1e18]",
+        check: |c| *c > 0.0 && *c <= 1e18,
+        source: "RFC 9438, section 5.1"
+    },
+    ecn: bool {
+        doc: "Data is ECN-capable, and a mark is answered as a loss is.",
+        default: "false",
+        value: |_| false,
+        source: "RFC 9438, section 4.6; ours: off"
+    },
+    fast_convergence: bool {
+        doc: "Give up bandwidth when a loss comes before the last maximum was reached.",
+        default: "true",
+        value: |_| true,
+        source: "RFC 9438, section 4.7"
+    },
+    hystart: bool {
+        doc: "Leave the first slow start when the RTT rises (HyStart++).",
+        default: "true",
+        value: |_| true,
+        source: "RFC 9438, section 4.10"
+    },
+    hystart_min_threshold: Time {
+        doc: "Least rise of the RTT that HyStart++ takes for a queue.",
+        default: "4ms",
+        value: |_| Time::from_ms(4),
+        source: "RFC 9406, section 4.3"
+    },
+    hystart_max_threshold: Time {
+        doc: "Largest rise of the RTT that HyStart++ waits for.",
+        default: "16ms",
+        value: |_| Time::from_ms(16),
+        source: "RFC 9406, section 4.3"
+    },
+});
 
 /// RFC 9406, section 4.3: MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS.
 const HYSTART_DIVISOR: u64 = 8;

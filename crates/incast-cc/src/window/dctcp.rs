@@ -27,22 +27,47 @@ use crate::{
 };
 use incast_units::{Bytes, Time};
 
-crate::parameters! {
-    /// Parameters of DCTCP.
-    pub struct Parameters {
-        /// g: weight of the newest window in the moving average of the marked share.
-        gain: f64 = "1/16", |_| 1.0 / 16.0, "in (0, 1]", |g| *g > 0.0 && *g <= 1.0, "RFC 8257";
-        /// Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-        /// alpha of a new flow; 1 makes the first mark halve the window.
-        initial_alpha: f64 = "1", |_| 1.0, "in [0, 1]", |a| *a >= 0.0 && *a <= 1.0, "RFC 8257";
-        /// Windows and what marks take of them are whole packets, both rounded down: so a small window loses nothing to
-        /// few marks. Otherwise bytes.
-        whole_packets: bool = "false", |_| false, "true or false", |_| true, "Linux tcp_dctcp has true; RFC 8257 counts bytes";
-        /// What marks and losses leave at least. Below one MSS the host paces single packets.
-        min_window: Bytes = "2 MSS", |path| Bytes::new(2 * u64::from(path.mss)), "at least 1B", |w| w.get() > 0, "RFC 5681, equation 4; Linux tcp_dctcp does the same for marks";
-    }
-}
+crate::parameters!(Parameters {
+    gain: f64 {
+        doc: "g: weight of the newest window in the moving average of the marked share.",
+        default: "1/16",
+        value: |_| 1.0 / 16.0,
+        allowed: "in (0, 1]",
+        check: |g| *g > 0.0 && *g <= 1.0,
+        source: "RFC 8257"
+    },
+    initial_window: Bytes {
+        doc: "Window of a new flow. One BDP for all schemes alike; RFC 6928's ten segments are `10 * MSS`.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+    initial_alpha: f64 {
+        doc: "alpha of a new flow; 1 makes the first mark halve the window.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in [0, 1]",
+        check: |a| *a >= 0.0 && *a <= 1.0,
+        source: "RFC 8257"
+    },
+    whole_packets: bool {
+        doc: "Windows and what marks take of them are whole packets, both rounded down: so a small window \
+            loses nothing to few marks. Otherwise bytes.",
+        default: "false",
+        value: |_| false,
+        source: "Linux tcp_dctcp has true; RFC 8257 counts bytes"
+    },
+    min_window: Bytes {
+        doc: "What marks and losses leave at least. Below one MSS the host paces single packets.",
+        default: "2 MSS",
+        value: |path| Bytes::new(2 * u64::from(path.mss)),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "RFC 5681, equation 4; Linux tcp_dctcp does the same for marks"
+    },
+});
 
 /// Why the window was last reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,52 +69,152 @@ fn bdp_packets(path: &Path) -> f64 {
     path.bdp().get() as f64 / f64::from(path.mss.max(1))
 }
 
-crate::parameters! {
-    /// Parameters of Marimo.
-    pub struct Parameters {
-        /// The paper's sender rule, or ours, which changes the defaults of decrease_from, settle, slow_start and
-        /// max_increase.
-        rule: Rule = "\"paper\"", |_| Rule::Paper, "\"paper\" or \"settling\"", |_| true, "Marimo, section 3.2";
-        /// f: the map from the share of marked packets to a load.
-        table: LoadTable = "\"calibrated\"", |_| LoadTable::calibrated(), "a table that crosses 0.9 and 1.0", |_| true, "ours: the paper learns f and does not print it";
-        /// beta: weight of the newest epoch in the estimated load.
-        beta: f64 = "1/2", |_| 0.5, "1, 1/2, 1/4 .. 1/256", |b| (0..=8).any(|shift| *b * f64::from(1 << shift) == 1.0), "ours: the paper prints none; 1/2 notices a step in 4 epochs";
-        /// Load under which windows grow.
-        increase_below: f64 = "0.9", |_| 0.9, "above 0, at most decrease_above", |load| *load > 0.0 && *load <= 8.0, "Marimo, section 3.2";
-        /// Load over which windows shrink.
-        decrease_above: f64 = "1", |_| 1.0, "in [increase_below, 8]", |load| *load > 0.0 && *load <= 8.0, "Marimo, section 3.2";
-        /// rho*: load that a decrease aims at: the window is multiplied by rho* / rho.
-        target: f64 = "0.95", |_| 0.95, "in [1/16, 8]", |load| (0.0625..=8.0).contains(load), "ours: the middle of the band in which the paper holds";
-        /// Largest share of the window that a decrease takes.
-        max_decrease: f64 = "0.5", |_| 0.5, "in [0, 1)", |d| (0.0..0.9999).contains(d), "ours: as a loss";
-        /// After a decrease the estimated load is set to at most 1, so that it does not decrease again for the same
-        /// marks.
-        forget: bool = "true", |_| true, "true or false", |_| true, "ours";
-        /// What a decrease is computed from.
-        decrease_from: DecreaseFrom = "\"memory\"; \"epoch\" with rule = \"settling\"", |_| DecreaseFrom::Memory, "\"memory\" or \"epoch\"", |_| true, "Marimo, section 3.2; ours";
-        /// Epochs after a decrease that are not acted on: their packets were sent before it.
-        settle: u64 = "0; 1 with rule = \"settling\"", |_| 0, "0 to 255", |epochs| *epochs <= 255, "Marimo has none; ours";
-        /// Packets added per round trip.
-        increase: f64 = "1", |_| 1.0, "in (0, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo, section 3.2";
-        /// The increase doubles in each further epoch of growth, up to this many packets.
-        max_increase: f64 = "increase; BDP / 16 packets with rule = \"settling\"", |_| 1.0, "in [increase, 255]", |packets| *packets > 0.0 && *packets <= 255.0, "Marimo: constant; ours";
-        /// A flow starts by doubling its window until marks end that: half of their share at the end of the epoch, or
-        /// max_decrease at once.
-        slow_start: Start = "\"epoch\"; \"first-mark\" with rule = \"settling\"", |_| Start::Epoch, "\"off\", \"epoch\" or \"first-mark\"", |_| true, "ours: as every window law here; the paper has none";
-        /// Estimated load after a loss, at least.
-        loss_load: f64 = "1.2", |_| 1.2, "in [0, 8]", |load| (0.0..=8.0).contains(load), "ours: about what full marking means";
-        /// Share of the window that a loss takes.
-        loss_decrease: f64 = "0.5", |_| 0.5, "in [0, 1)", |d| (0.0..0.9999).contains(d), "ours: RFC 5681";
-        /// Window of a new flow.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-        /// Windows may fall to 1/64 MSS, which the host then paces; otherwise to 1 MSS.
-        fractional: bool = "false", |_| false, "true or false", |_| true, "ours: the paper has no window below one packet";
-        /// Packets that an epoch has at least.
-        min_epoch: u64 = "2", |_| 2, "1 to 32767", |packets| (1..=32_767).contains(packets), "ours";
-        /// After this long without an event the epoch under way is forgotten.
-        idle_after: Time = "max(1ms, 4 base RTT)", |path| path.base_rtt.saturating_mul(4).max(Time::from_ms(1)), "above 0", |t| *t > Time::ZERO, "ours: about one retransmission timeout";
-    }
-}
+crate::parameters!(Parameters {
+    rule: Rule {
+        doc: "The paper's sender rule, or ours, which changes the defaults of decrease_from, settle, \
+            slow_start and max_increase.",
+        default: "\"paper\"",
+        value: |_| Rule::Paper,
+        source: "Marimo, section 3.2"
+    },
+    table: LoadTable {
+        doc: "f: the map from the share of marked packets to a load.",
+        default: "\"calibrated\"",
+        value: |_| LoadTable::calibrated(),
+        allowed: "a table that crosses 0.9 and 1.0",
+        source: "ours: the paper learns f and does not print it"
+    },
+    beta: f64 {
+        doc: "beta: weight of the newest epoch in the estimated load.",
+        default: "1/2",
+        value: |_| 0.5,
+        allowed: "1, 1/2, 1/4 .. 1/256",
+        check: |b| (0..=8).any(|shift| *b * f64::from(1 << shift) == 1.0),
+        source: "ours: the paper prints none; 1/2 notices a step in 4 epochs"
+    },
+    increase_below: f64 {
+        doc: "Load under which windows grow.",
+        default: "0.9",
+        value: |_| 0.9,
+        allowed: "above 0, at most decrease_above",
+        check: |load| *load > 0.0 && *load <= 8.0,
+        source: "Marimo, section 3.2"
+    },
+    decrease_above: f64 {
+        doc: "Load over which windows shrink.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in [increase_below, 8]",
+        check: |load| *load > 0.0 && *load <= 8.0,
+        source: "Marimo, section 3.2"
+    },
+    target: f64 {
+        doc: "rho*: load that a decrease aims at: the window is multiplied by rho* / rho.",
+        default: "0.95",
+        value: |_| 0.95,
+        allowed: "in [1/16, 8]",
+        check: |load| (0.0625..=8.0).contains(load),
+        source: "ours: the middle of the band in which the paper holds"
+    },
+    max_decrease: f64 {
+        doc: "Largest share of the window that a decrease takes.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in [0, 1)",
+        check: |d| (0.0..0.9999).contains(d),
+        source: "ours: as a loss"
+    },
+    forget: bool {
+        doc: "After a decrease the estimated load is set to at most 1, so that it does not decrease again \
+            for the same marks.",
+        default: "true",
+        value: |_| true,
+        source: "ours"
+    },
+    decrease_from: DecreaseFrom {
+        doc: "What a decrease is computed from.",
+        default: "\"memory\"; \"epoch\" with rule = \"settling\"",
+        value: |_| DecreaseFrom::Memory,
+        source: "Marimo, section 3.2; ours"
+    },
+    settle: u64 {
+        doc: "Epochs after a decrease that are not acted on: their packets were sent before it.",
+        default: "0; 1 with rule = \"settling\"",
+        value: |_| 0,
+        allowed: "0 to 255",
+        check: |epochs| *epochs <= 255,
+        source: "Marimo has none; ours"
+    },
+    increase: f64 {
+        doc: "Packets added per round trip.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in (0, 255]",
+        check: |packets| *packets > 0.0 && *packets <= 255.0,
+        source: "Marimo, section 3.2"
+    },
+    max_increase: f64 {
+        doc: "The increase doubles in each further epoch of growth, up to this many packets.",
+        default: "increase; BDP / 16 packets with rule = \"settling\"",
+        value: |_| 1.0,
+        allowed: "in [increase, 255]",
+        check: |packets| *packets > 0.0 && *packets <= 255.0,
+        source: "Marimo: constant; ours"
+    },
+    slow_start: Start {
+        doc: "A flow starts by doubling its window until marks end that: half of their share at the end of \
+            the epoch, or max_decrease at once.",
+        default: "\"epoch\"; \"first-mark\" with rule = \"settling\"",
+        value: |_| Start::Epoch,
+        source: "ours: as every window law here; the paper has none"
+    },
+    loss_load: f64 {
+        doc: "Estimated load after a loss, at least.",
+        default: "1.2",
+        value: |_| 1.2,
+        allowed: "in [0, 8]",
+        check: |load| (0.0..=8.0).contains(load),
+        source: "ours: about what full marking means"
+    },
+    loss_decrease: f64 {
+        doc: "Share of the window that a loss takes.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in [0, 1)",
+        check: |d| (0.0..0.9999).contains(d),
+        source: "ours: RFC 5681"
+    },
+    initial_window: Bytes {
+        doc: "Window of a new flow.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+    fractional: bool {
+        doc: "Windows may fall to 1/64 MSS, which the host then paces; otherwise to 1 MSS.",
+        default: "false",
+        value: |_| false,
+        source: "ours: the paper has no window below one packet"
+    },
+    min_epoch: u64 {
+        doc: "Packets that an epoch has at least.",
+        default: "2",
+        value: |_| 2,
+        allowed: "1 to 32767",
+        check: |packets| (1..=32_767).contains(packets),
+        source: "ours"
+    },
+    idle_after: Time {
+        doc: "After this long without an event the epoch under way is forgotten.",
+        default: "max(1ms, 4 base RTT)",
+        value: |path| path.base_rtt.saturating_mul(4).max(Time::from_ms(1)),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: about one retransmission timeout"
+    },
+});
 
 /// What all flows of a fabric share.
 #[derive(Debug)]

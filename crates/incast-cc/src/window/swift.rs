@@ -49,41 +49,120 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of Swift.
-    pub struct Parameters {
-        /// ai: packets added to the window in each round trip below the target.
-        additive_increase: f64 = "1", |_| 1.0, "above 0", |a| *a > 0.0, "htsim, which calls it a guess";
-        /// beta: how strongly the window answers to the excess of delay over target.
-        decrease: f64 = "0.8", |_| 0.8, "above 0", |b| *b > 0.0, "htsim, which calls it a guess";
-        /// max_mdf: largest share of the window that one decrease takes.
-        max_decrease: f64 = "0.5", |_| 0.5, "in (0, 1)", |m| *m > 0.0 && *m < 1.0, "htsim, which calls it a guess";
-        /// Target of the fabric's delay before scaling.
-        base_target: Time = "base RTT", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "ours: the least that can be reached; the paper has about 25us for its network, htsim 20us";
-        /// h: target for each switch on the way (topology scaling).
-        hop_target: Time = "base RTT / 6.55", |path| path.base_rtt.mul_f64(1.0 / 6.55), "any time", |_| true, "htsim, as a share of the base target; it calls it a guess";
-        /// fs_range: most that flow scaling adds to the target.
-        scaling_range: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "any time", |_| true, "Swift, figure 5: four times the base target";
-        /// fs_min: window in packets below which the target no longer rises.
-        scaling_min: f64 = "0.1", |_| 0.1, "above 0, below scaling_max", |w| *w > 0.0, "Swift, figure 5";
-        /// fs_max: window in packets above which flow scaling adds nothing.
-        scaling_max: f64 = "100", |_| 100.0, "above scaling_min", |w| *w > 0.0, "Swift, figure 5";
-        /// Window in the target's square root.
-        scaling_window: ScalingWindow = "\"real\"", |_| ScalingWindow::Real, "\"real\" or \"integer\"", |_| true, "Swift, section 3.5; \"integer\" is htsim's";
-        /// Target of the delay in the two hosts.
-        endpoint_target: Time = "base RTT", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "ours: the paper prints none";
-        /// A window is decreased at most once per RTT; this says since when.
-        decrease_gate: DecreaseGate = "\"decreased\"", |_| DecreaseGate::Decreased, "\"decreased\" or \"not-increased\"", |_| true, "htsim; \"not-increased\" is algorithm 1 to the letter";
-        /// Timeouts in a row after which the window is set to its minimum.
-        retransmit_reset: u64 = "5", |_| 5, "at least 1", |n| *n >= 1, "htsim (RETX_RESET_THRESHOLD)";
-        /// Window of a new flow. One BDP for all schemes alike; htsim starts with 12 to 15 packets.
-        initial_window: Bytes = "max(BDP, MSS)", |path| path.bdp().max(Bytes::new(path.mss.into())), "at least 1B", |w| w.get() > 0, "ours: every scheme starts with one BDP";
-        /// Least window. Below one MSS the host paces single packets.
-        min_window: Bytes = "MSS / 400, at least 1B", |path| Bytes::new((u64::from(path.mss) / 400).max(1)), "at least 1B, at most max_window", |w| w.get() > 0, "htsim: 10 bytes, of packets of about 4,000";
-        /// Largest window.
-        max_window: Bytes = "max(1000 MSS, 4 BDP)", |path| Bytes::new((1000 * u64::from(path.mss)).max(4 * path.bdp().get())), "at least min_window", |w| w.get() > 0, "htsim: 1000 packets; ours: 4 BDP where that is more";
-    }
-}
+crate::parameters!(Parameters {
+    additive_increase: f64 {
+        doc: "ai: packets added to the window in each round trip below the target.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "above 0",
+        check: |a| *a > 0.0,
+        source: "htsim, which calls it a guess"
+    },
+    decrease: f64 {
+        doc: "beta: how strongly the window answers to the excess of delay over target.",
+        default: "0.8",
+        value: |_| 0.8,
+        allowed: "above 0",
+        check: |b| *b > 0.0,
+        source: "htsim, which calls it a guess"
+    },
+    max_decrease: f64 {
+        doc: "max_mdf: largest share of the window that one decrease takes.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in (0, 1)",
+        check: |m| *m > 0.0 && *m < 1.0,
+        source: "htsim, which calls it a guess"
+    },
+    base_target: Time {
+        doc: "Target of the fabric's delay before scaling.",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: the least that can be reached; the paper has about 25us for its network, htsim 20us"
+    },
+    hop_target: Time {
+        doc: "h: target for each switch on the way (topology scaling).",
+        default: "base RTT / 6.55",
+        value: |path| path.base_rtt.mul_f64(1.0 / 6.55),
+        source: "htsim, as a share of the base target; it calls it a guess"
+    },
+    scaling_range: Time {
+        doc: "fs_range: most that flow scaling adds to the target.",
+        default: "4 base RTT",
+        value: |path| path.base_rtt.saturating_mul(4),
+        source: "Swift, figure 5: four times the base target"
+    },
+    scaling_min: f64 {
+        doc: "fs_min: window in packets below which the target no longer rises.",
+        default: "0.1",
+        value: |_| 0.1,
+        allowed: "above 0, below scaling_max",
+        check: |w| *w > 0.0,
+        source: "Swift, figure 5"
+    },
+    scaling_max: f64 {
+        doc: "fs_max: window in packets above which flow scaling adds nothing.",
+        default: "100",
+        value: |_| 100.0,
+        allowed: "above scaling_min",
+        check: |w| *w > 0.0,
+        source: "Swift, figure 5"
+    },
+    scaling_window: ScalingWindow {
+        doc: "Window in the target's square root.",
+        default: "\"real\"",
+        value: |_| ScalingWindow::Real,
+        source: "Swift, section 3.5; \"integer\" is htsim's"
+    },
+    endpoint_target: Time {
+        doc: "Target of the delay in the two hosts.",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: the paper prints none"
+    },
+    decrease_gate: DecreaseGate {
+        doc: "A window is decreased at most once per RTT; this says since when.",
+        default: "\"decreased\"",
+        value: |_| DecreaseGate::Decreased,
+        source: "htsim; \"not-increased\" is algorithm 1 to the letter"
+    },
+    retransmit_reset: u64 {
+        doc: "Timeouts in a row after which the window is set to its minimum.",
+        default: "5",
+        value: |_| 5,
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "htsim (RETX_RESET_THRESHOLD)"
+    },
+    initial_window: Bytes {
+        doc: "Window of a new flow. One BDP for all schemes alike; htsim starts with 12 to 15 packets.",
+        default: "max(BDP, MSS)",
+        value: |path| path.bdp().max(Bytes::new(path.mss.into())),
+        allowed: "at least 1B",
+        check: |w| w.get() > 0,
+        source: "ours: every scheme starts with one BDP"
+    },
+    min_window: Bytes {
+        doc: "Least window. Below one MSS the host paces single packets.",
+        default: "MSS / 400, at least 1B",
+        value: |path| Bytes::new((u64::from(path.mss) / 400).max(1)),
+        allowed: "at least 1B, at most max_window",
+        check: |w| w.get() > 0,
+        source: "htsim: 10 bytes, of packets of about 4,000"
+    },
+    max_window: Bytes {
+        doc: "Largest window.",
+        default: "max(1000 MSS, 4 BDP)",
+        value: |path| Bytes::new((1000 * u64::from(path.mss)).max(4 * path.bdp().get())),
+        allowed: "at least min_window",
+        check: |w| w.get() > 0,
+        source: "htsim: 1000 packets; ours: 4 BDP where that is more"
+    },
+});
 
 /// What all flows of a fabric share: parameters with what follows from them. Windows in packets, times in picoseconds.
 #[derive(Debug)]

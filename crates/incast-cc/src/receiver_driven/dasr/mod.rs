@@ -98,42 +98,110 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of DASR. Those of DCQCN come on top.
-    pub struct Parameters {
-        /// What n counts: the hosts that send, whose flows to one receiver share what the host has; or the flows.
-        count: Counts = "\"hosts\"", |_| Counts::Hosts, "\"hosts\" or \"flows\"", |_| true, "Blitz, SIGCOMM 2018: \"a receiver of n senders\"";
-        /// When a sender counts: while a message of its is open, or if it was also heard of in the last `idle_after`.
-        active: Active = "\"recent\"", |_| Active::Recent, "\"open\" or \"recent\"", |_| true, "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\"";
-        /// A sender that was not heard of for so long does not count; nor less than the time of two of its packets.
-        idle_after: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
-        /// How senders learn of n.
-        advertise: Advertise = "\"changes\"", |_| Advertise::Changes, "\"acks\" or \"changes\"", |_| true, "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\"";
-        /// Changes are told, and limits of senders taken in, no more often than this; nor so often that it takes more
-        /// than a tenth of the receiver's link.
-        advertise_interval: Time = "base RTT / 2", |path| path.base_rtt / 2, "above 0", |t| *t > Time::ZERO, "ours: half an RTT to wait and half to travel";
-        /// Senders tell the incast degree of their request with their first packets, and its receiver counts those that
-        /// have not come.
-        look_ahead: bool = "false", |_| false, "true or false", |_| true, "patent US 11,190,454; Blitz, SIGCOMM 2018, does not have it";
-        /// For how long, after the first of them.
-        look_ahead_for: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "above 0", |t| *t > Time::ZERO, "ours";
-        /// A sender's share is so many times that of others. That of a host with several flows is the largest of
-        /// theirs.
-        weight: u64 = "1", |_| 1, "1 to 16", |w| (1..=16).contains(w), "patent US 11,190,454 (shares by priority); Blitz, SIGCOMM 2018: equal";
-        /// Senders tell when they cannot use their share, and others get the rest of it.
-        water_filling: bool = "false", |_| false, "true or false", |_| true, "Blitz, SIGCOMM 2018, does not have it; ours";
-        /// Of whose link a sender takes its share, where links differ.
-        share_of: ShareOf = "\"receiver\"", |_| ShareOf::Receiver, "\"receiver\" or \"sender\"", |_| true, "ours; \"sender\" is Blitz, SIGCOMM 2018: \"cut its rate by a factor of n\"";
-        /// Part of the link that a flow takes before it has heard of its share.
-        initial: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "Blitz, SIGCOMM 2018, names none: line rate, as RDMA starts";
-        /// Part of the link that is shared. Below 1 a queue that the first RTT left drains.
-        utilization: f64 = "1", |_| 1.0, "in (0, 1]", |share| *share > 0.0 && *share <= 1.0, "Blitz, SIGCOMM 2018: all of it";
-        /// Which marks make DCQCN cut: those set in the fabric, all, or none.
-        fallback: Fallback = "\"fabric\"", |_| Fallback::Fabric, "\"fabric\", \"all\" or \"off\"", |_| true, "Blitz, SIGCOMM 2018: for what is left once receiver congestion is filtered out";
-        /// What DCQCN cuts: the rate at which the flow sends, or DCQCN's own.
-        cut_rate: CutOf = "\"sent\"", |_| CutOf::Sent, "\"sent\" or \"own\"", |_| true, "ours; \"own\" is DCQCN beside DASR, which does nothing until it is below the share";
-    }
-}
+crate::parameters!(Parameters {
+    count: Counts {
+        doc: "What n counts: the hosts that send, whose flows to one receiver share what the host has; or \
+            the flows.",
+        default: "\"hosts\"",
+        value: |_| Counts::Hosts,
+        source: "Blitz, SIGCOMM 2018: \"a receiver of n senders\""
+    },
+    active: Active {
+        doc: "When a sender counts: while a message of its is open, or if it was also heard of in the last \
+            `idle_after`.",
+        default: "\"recent\"",
+        value: |_| Active::Recent,
+        source: "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\""
+    },
+    idle_after: Time {
+        doc: "A sender that was not heard of for so long does not count; nor less than the time of two of \
+            its packets.",
+        default: "4 base RTT",
+        value: |path| path.base_rtt.saturating_mul(4),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours"
+    },
+    advertise: Advertise {
+        doc: "How senders learn of n.",
+        default: "\"changes\"",
+        value: |_| Advertise::Changes,
+        source: "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\""
+    },
+    advertise_interval: Time {
+        doc: "Changes are told, and limits of senders taken in, no more often than this; nor so often that \
+            it takes more than a tenth of the receiver's link.",
+        default: "base RTT / 2",
+        value: |path| path.base_rtt / 2,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: half an RTT to wait and half to travel"
+    },
+    look_ahead: bool {
+        doc: "Senders tell the incast degree of their request with their first packets, and its receiver \
+            counts those that have not come.",
+        default: "false",
+        value: |_| false,
+        source: "patent US 11,190,454; Blitz, SIGCOMM 2018, does not have it"
+    },
+    look_ahead_for: Time {
+        doc: "For how long, after the first of them.",
+        default: "4 base RTT",
+        value: |path| path.base_rtt.saturating_mul(4),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours"
+    },
+    weight: u64 {
+        doc: "A sender's share is so many times that of others. That of a host with several flows is the \
+            largest of theirs.",
+        default: "1",
+        value: |_| 1,
+        allowed: "1 to 16",
+        check: |w| (1..=16).contains(w),
+        source: "patent US 11,190,454 (shares by priority); Blitz, SIGCOMM 2018: equal"
+    },
+    water_filling: bool {
+        doc: "Senders tell when they cannot use their share, and others get the rest of it.",
+        default: "false",
+        value: |_| false,
+        source: "Blitz, SIGCOMM 2018, does not have it; ours"
+    },
+    share_of: ShareOf {
+        doc: "Of whose link a sender takes its share, where links differ.",
+        default: "\"receiver\"",
+        value: |_| ShareOf::Receiver,
+        source: "ours; \"sender\" is Blitz, SIGCOMM 2018: \"cut its rate by a factor of n\""
+    },
+    initial: f64 {
+        doc: "Part of the link that a flow takes before it has heard of its share.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in (0, 1]",
+        check: |share| *share > 0.0 && *share <= 1.0,
+        source: "Blitz, SIGCOMM 2018, names none: line rate, as RDMA starts"
+    },
+    utilization: f64 {
+        doc: "Part of the link that is shared. Below 1 a queue that the first RTT left drains.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "in (0, 1]",
+        check: |share| *share > 0.0 && *share <= 1.0,
+        source: "Blitz, SIGCOMM 2018: all of it"
+    },
+    fallback: Fallback {
+        doc: "Which marks make DCQCN cut: those set in the fabric, all, or none.",
+        default: "\"fabric\"",
+        value: |_| Fallback::Fabric,
+        source: "Blitz, SIGCOMM 2018: for what is left once receiver congestion is filtered out"
+    },
+    cut_rate: CutOf {
+        doc: "What DCQCN cuts: the rate at which the flow sends, or DCQCN's own.",
+        default: "\"sent\"",
+        value: |_| CutOf::Sent,
+        source: "ours; \"own\" is DCQCN beside DASR, which does nothing until it is below the share"
+    },
+});
 
 const OWN: usize = Parameters::TABLE.len();
 const ALL: usize = OWN + dcqcn::Parameters::TABLE.len();

@@ -98,44 +98,118 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of Homa.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 packets of RTTbytes and
-        /// 2 active messages.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
-        /// RTTbytes: payload that is sent without a grant, and that grants keep ahead of what has arrived, in whole
-        /// packets.
-        unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "at least 1B", |b| b.get() > 0, "SIGCOMM 2018, section 3.2: 9.7KB at 10Gbps";
-        /// Priorities in all, of which control packets and the shortest messages share the highest.
-        priorities: u64 = "8", |_| 8, "1 to 8", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
-        /// Where control packets go.
-        control: ControlAt = "\"shared\"", |_| ControlAt::Shared, "\"shared\" or \"separate\" (with 3 priorities or more)", |_| true, "SIGCOMM 2018, section 3.4: all but data at the highest priority";
-        /// Priorities of unscheduled data, above those of scheduled data.
-        unscheduled_priorities: u64 = "by the traffic's unscheduled bytes; without traffic half of them", |_| 4, "1 to the data priorities - 1", |n| (1..=8).contains(n), "SIGCOMM 2018, section 3.4";
-        /// Largest sizes of the messages of each unscheduled priority but the last, as "2KB,8KB".
-        cutoffs: Cutoffs = "by the traffic: as many unscheduled bytes for each; without it by halves", |_| Cutoffs::default(), "sizes that do not fall, one fewer than unscheduled_priorities", |_| true, "SIGCOMM 2018, section 3.4, figure 4";
-        /// What the priority of unscheduled data goes by.
-        unscheduled_by: By = "\"size\"", |_| By::Size, "\"size\" or \"remaining\"", |_| true, "SIGCOMM 2018, section 3.4; \"remaining\" is the authors' simulator";
-        /// K: messages that are granted at the same time, each of another sender.
-        overcommitment: u64 = "the scheduled priorities; paper: 2", |_| 4, "at least 1", |n| *n >= 1, "SIGCOMM 2018, section 3.5";
-        /// Which scheduled priorities are used if there are fewer messages than priorities.
-        sched_prio_fill: Fill = "\"low\"", |_| Fill::Low, "\"low\" or \"high\"", |_| true, "SIGCOMM 2018, section 3.4; \"high\" is Linux";
-        /// Time without data of a message that is to come, after which it is asked for again.
-        resend_timeout: Time = "host.rto_min", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "SIGCOMM 2018, section 3.7: a few ms; Linux: 5 ticks of 1ms";
-        /// From one RESEND of a message to the next.
-        resend_interval: Time = "resend_timeout", |path| path.rto_min, "above 0", |t| *t > Time::ZERO, "Linux: 5 ticks of 1ms, as its timeout";
-        /// What a RESEND asks for.
-        resends: Resends = "\"first-range\"", |_| Resends::FirstRange, "\"first-range\" or \"all-ranges\"", |_| true, "SIGCOMM 2018, section 3.7";
-        /// Which priority data has that is sent again: that of its place in the message, the highest, or that which the
-        /// receiver last named.
-        resend_priority: ResendPriority = "\"highest\"", |_| ResendPriority::Highest, "\"original\", \"highest\" or \"resend\"", |_| true, "Linux; SIGCOMM 2018 does not say";
-        /// Whether messages count as part of an incast, of which only `incast_unscheduled` is sent without a grant.
-        incast_control: IncastControl = "\"off\"", |_| IncastControl::Off, "\"off\" or \"marked\"", |_| true, "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests";
-        /// Payload of marked messages that is sent without a grant, in whole packets.
-        incast_unscheduled: Bytes = "1 packet", |path| Bytes::new(u64::from(path.mss)), "at least 1B", |b| b.get() > 0, "SIGCOMM 2018, section 3.6: a few hundred bytes";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from; \"paper\" is Polo's evaluation, with 12 packets \
+            of RTTbytes and 2 active messages.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        source: "ours: one scenario fits every rate"
+    },
+    unscheduled: Bytes {
+        doc: "RTTbytes: payload that is sent without a grant, and that grants keep ahead of what has \
+            arrived, in whole packets.",
+        default: "BDP; paper: 12 packets",
+        value: |path| path.bdp(),
+        allowed: "at least 1B",
+        check: |b| b.get() > 0,
+        source: "SIGCOMM 2018, section 3.2: 9.7KB at 10Gbps"
+    },
+    priorities: u64 {
+        doc: "Priorities in all, of which control packets and the shortest messages share the highest.",
+        default: "8",
+        value: |_| 8,
+        allowed: "1 to 8",
+        check: |n| (1..=8).contains(n),
+        source: "SIGCOMM 2018, section 3.4"
+    },
+    control: ControlAt {
+        doc: "Where control packets go.",
+        default: "\"shared\"",
+        value: |_| ControlAt::Shared,
+        allowed: "\"shared\" or \"separate\" (with 3 priorities or more)",
+        source: "SIGCOMM 2018, section 3.4: all but data at the highest priority"
+    },
+    unscheduled_priorities: u64 {
+        doc: "Priorities of unscheduled data, above those of scheduled data.",
+        default: "by the traffic's unscheduled bytes; without traffic half of them",
+        value: |_| 4,
+        allowed: "1 to the data priorities - 1",
+        check: |n| (1..=8).contains(n),
+        source: "SIGCOMM 2018, section 3.4"
+    },
+    cutoffs: Cutoffs {
+        doc: "Largest sizes of the messages of each unscheduled priority but the last, as \"2KB,8KB\".",
+        default: "by the traffic: as many unscheduled bytes for each; without it by halves",
+        value: |_| Cutoffs::default(),
+        allowed: "sizes that do not fall, one fewer than unscheduled_priorities",
+        source: "SIGCOMM 2018, section 3.4, figure 4"
+    },
+    unscheduled_by: By {
+        doc: "What the priority of unscheduled data goes by.",
+        default: "\"size\"",
+        value: |_| By::Size,
+        source: "SIGCOMM 2018, section 3.4; \"remaining\" is the authors' simulator"
+    },
+    overcommitment: u64 {
+        doc: "K: messages that are granted at the same time, each of another sender.",
+        default: "the scheduled priorities; paper: 2",
+        value: |_| 4,
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "SIGCOMM 2018, section 3.5"
+    },
+    sched_prio_fill: Fill {
+        doc: "Which scheduled priorities are used if there are fewer messages than priorities.",
+        default: "\"low\"",
+        value: |_| Fill::Low,
+        source: "SIGCOMM 2018, section 3.4; \"high\" is Linux"
+    },
+    resend_timeout: Time {
+        doc: "Time without data of a message that is to come, after which it is asked for again.",
+        default: "host.rto_min",
+        value: |path| path.rto_min,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "SIGCOMM 2018, section 3.7: a few ms; Linux: 5 ticks of 1ms"
+    },
+    resend_interval: Time {
+        doc: "From one RESEND of a message to the next.",
+        default: "resend_timeout",
+        value: |path| path.rto_min,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "Linux: 5 ticks of 1ms, as its timeout"
+    },
+    resends: Resends {
+        doc: "What a RESEND asks for.",
+        default: "\"first-range\"",
+        value: |_| Resends::FirstRange,
+        source: "SIGCOMM 2018, section 3.7"
+    },
+    resend_priority: ResendPriority {
+        doc: "Which priority data has that is sent again: that of its place in the message, the highest, or \
+            that which the receiver last named.",
+        default: "\"highest\"",
+        value: |_| ResendPriority::Highest,
+        source: "Linux; SIGCOMM 2018 does not say"
+    },
+    incast_control: IncastControl {
+        doc: "Whether messages count as part of an incast, of which only `incast_unscheduled` is sent \
+            without a grant.",
+        default: "\"off\"",
+        value: |_| IncastControl::Off,
+        source: "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests"
+    },
+    incast_unscheduled: Bytes {
+        doc: "Payload of marked messages that is sent without a grant, in whole packets.",
+        default: "1 packet",
+        value: |path| Bytes::new(u64::from(path.mss)),
+        allowed: "at least 1B",
+        check: |b| b.get() > 0,
+        source: "SIGCOMM 2018, section 3.6: a few hundred bytes"
+    },
+});
 
 /// What all messages of a fabric share.
 #[derive(Debug)]

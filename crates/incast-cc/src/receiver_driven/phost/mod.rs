@@ -64,33 +64,79 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of pHost. t_p is the time of a full packet on the host's link.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from; "paper" is Polo's evaluation, with 12 free tokens and flows
-        /// in turn.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate";
-        /// Payload that a flow may send without a token, in whole packets.
-        free_tokens: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "CoNEXT 2015, section 3.2: a BDP, 8 packets";
-        /// Which flows have free tokens: all, or those of at most so many bytes.
-        free_tokens_for: FreeTokensFor = "\"all\"", |_| FreeTokensFor::All, "\"all\" or \"short\"", |_| true, "CoNEXT 2015, section 3.2; \"short\" is the authors' simulator";
-        /// Which flow is next, at receivers and senders.
-        scheduling: Scheduling = "\"srpt\"; paper: \"round-robin\"", |_| Scheduling::Srpt, "\"srpt\" or \"round-robin\"", |_| true, "CoNEXT 2015, section 3.3";
-        /// How long a sender may keep a token, in t_p. While free tokens are still in use it is as much longer as they
-        /// take.
-        token_expiry: f64 = "1.5", |_| 1.5, "above 0", |n| *n > 0.0, "CoNEXT 2015, section 4.1";
-        /// How far tokens may run ahead of the last one that was used; a flow beyond that is left alone for a while.
-        window: u64 = "8, or the BDP if it is more packets", |path| 8.max(path.bdp().get().div_ceil(u64::from(path.mss.max(1)))), "at least 1", |n| *n >= 1, "CoNEXT 2015, section 4.1: 8, a BDP";
-        /// How long it is left alone, in t_p since its last token.
-        window_timeout: f64 = "25", |_| 25.0, "above 0", |n| *n > 0.0, "the authors' simulator";
-        /// What has not come so many t_p after all of a flow's tokens is given tokens again.
-        resend_timeout: f64 = "9", |_| 9.0, "above 0", |n| *n > 0.0, "the authors' simulator";
-        /// What the two waiting times are on paths that are longer than the paper's.
-        timeouts: Timeouts = "\"rtt\"", |_| Timeouts::Rtt, "\"rtt\" or \"literal\"", |_| true, "ours; \"literal\" is the authors' simulator";
-        /// Largest flows whose data has the second of three priorities; control packets have the first.
-        short: Bytes = "free_tokens", |path| path.bdp(), "any size", |_| true, "the authors' simulator";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from; \"paper\" is Polo's evaluation, with 12 free \
+            tokens and flows in turn.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        source: "ours: one scenario fits every rate"
+    },
+    free_tokens: Bytes {
+        doc: "Payload that a flow may send without a token, in whole packets.",
+        default: "BDP; paper: 12 packets",
+        value: |path| path.bdp(),
+        source: "CoNEXT 2015, section 3.2: a BDP, 8 packets"
+    },
+    free_tokens_for: FreeTokensFor {
+        doc: "Which flows have free tokens: all, or those of at most so many bytes.",
+        default: "\"all\"",
+        value: |_| FreeTokensFor::All,
+        source: "CoNEXT 2015, section 3.2; \"short\" is the authors' simulator"
+    },
+    scheduling: Scheduling {
+        doc: "Which flow is next, at receivers and senders.",
+        default: "\"srpt\"; paper: \"round-robin\"",
+        value: |_| Scheduling::Srpt,
+        source: "CoNEXT 2015, section 3.3"
+    },
+    token_expiry: f64 {
+        doc: "How long a sender may keep a token, in t_p. While free tokens are still in use it is as much \
+            longer as they take.",
+        default: "1.5",
+        value: |_| 1.5,
+        allowed: "above 0",
+        check: |n| *n > 0.0,
+        source: "CoNEXT 2015, section 4.1"
+    },
+    window: u64 {
+        doc: "How far tokens may run ahead of the last one that was used; a flow beyond that is left alone \
+            for a while.",
+        default: "8, or the BDP if it is more packets",
+        value: |path| 8.max(path.bdp().get().div_ceil(u64::from(path.mss.max(1)))),
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "CoNEXT 2015, section 4.1: 8, a BDP"
+    },
+    window_timeout: f64 {
+        doc: "How long it is left alone, in t_p since its last token.",
+        default: "25",
+        value: |_| 25.0,
+        allowed: "above 0",
+        check: |n| *n > 0.0,
+        source: "the authors' simulator"
+    },
+    resend_timeout: f64 {
+        doc: "What has not come so many t_p after all of a flow's tokens is given tokens again.",
+        default: "9",
+        value: |_| 9.0,
+        allowed: "above 0",
+        check: |n| *n > 0.0,
+        source: "the authors' simulator"
+    },
+    timeouts: Timeouts {
+        doc: "What the two waiting times are on paths that are longer than the paper's.",
+        default: "\"rtt\"",
+        value: |_| Timeouts::Rtt,
+        source: "ours; \"literal\" is the authors' simulator"
+    },
+    short: Bytes {
+        doc: "Largest flows whose data has the second of three priorities; control packets have the first.",
+        default: "free_tokens",
+        value: |path| path.bdp(),
+        source: "the authors' simulator"
+    },
+});
 
 /// What all flows of a fabric share.
 #[derive(Debug)]

@@ -113,51 +113,133 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of Polo.
-    pub struct Parameters {
-        /// Where the defaults of the constants come from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020";
-        /// Payload bytes that are sent blindly, in whole packets (A6).
-        unscheduled: Bytes = "BDP; paper: 12 packets", |path| path.bdp(), "any size", |_| true, "ICPP 2020 has 12 packets for its peers, and does not say its own";
-        /// What has a number D of its own (A1).
-        d_scope: Scope = "\"receiver\"", |_| Scope::Receiver, "\"receiver\" or \"flow\"", |_| true, "ICPP 2020, slides: \"the Polo receiver maintains a variable D\"";
-        /// What D counts: packets awaited, or driving packets in an epoch (A2).
-        driving: Driving = "\"window\"", |_| Driving::Window, "\"window\" or \"per-data\"", |_| true, "ours: with \"per-data\", the literal reading, what drives dies out when D falls";
-        /// Whose adjoint packets end epochs (A3).
-        epoch: EpochOf = "\"owner\"", |_| EpochOf::Owner, "\"owner\" or \"each\"", |_| true, "ours: the slides show one flow";
-        /// Least D after the first epoch, in packets (A4). Below 1 only recovery goes on.
-        d_min: f64 = "1", |_| 1.0, "0 to 1e6", |d| (0.0..=1e6).contains(d), "ours: the slides have no least D";
-        /// Most D, in BDP of full packets: senders' own links do not mark, so that D would rise for as long as one of
-        /// them is what limits.
-        d_max: f64 = "8", |_| 8.0, "at least 1", |d| *d >= 1.0, "ours: the slides have no most D";
-        /// Marks of packets that were asked for again count (A5).
-        count_retransmissions: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: \"M packets carry ECN marks\"";
-        /// Which flows are paused.
-        pause: Pause = "\"until-marked\"", |_| Pause::UntilMarked, "\"until-marked\", \"active-limit\" or \"off\"", |_| true, "ICPP 2020, slides: optimization for highly concurrent flows; \"active-limit\" is ours";
-        /// Active flows from which on others are paused, with the pause `active-limit`.
-        max_active: u64 = "4 BDP, in packets", |path| (4 * path.bdp().get()).div_ceil(u64::from(path.mss.max(1))).max(1), "at least 1", |flows| *flows >= 1, "ours: as many as get a packet in a few round trips";
-        /// What is made of an inactive flow's first window when it becomes active (A7).
-        paused_window: PausedWindow = "\"lost\"", |_| PausedWindow::Lost, "\"lost\" or \"awaited\"", |_| true, "ours: the slides do not say";
-        /// Whose adjoint packets are acknowledged.
-        adjoint_scope: AdjointScope = "\"owner\"; d_scope = \"flow\": \"active\"", |_| AdjointScope::Owner, "\"all\", \"active\" or \"owner\"; the last not with d_scope = \"flow\"", |_| true, "ours, as it works with a thousand flows: \"all\" is the slides' reading";
-        /// Recovery 1: a gap among the packets of a flow is a loss.
-        recovery1: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides; without: Polo^c";
-        /// Recovery 2: two epochs without any data mean that what is awaited is lost.
-        recovery2: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides; without: Polo^b";
-        /// Recovery 2 waits at least so long for data after the last that came or was asked for.
-        recovery2_timeout: Time = "4 base RTT", |path| path.base_rtt.saturating_mul(4), "any time", |_| true, "ours: control packets go round faster than data; 0ns is the slides' reading";
-        /// What recovery 2 takes for lost.
-        recovery2_scope: Recovery2Scope = "\"all\"", |_| Recovery2Scope::All, "\"all\" or \"one\"", |_| true, "ours; \"one\" is the slides' reading: \"a random active flow\", here the next in turn";
-        /// Recovery 3: a sender that waits for an acknowledgement for `rto` repeats its adjoint packet, and what is
-        /// awaited of a flow that has been silent for so long is lost.
-        recovery3: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides";
-        /// The timeout of recovery 3; it doubles while nothing is heard.
-        rto: Time = "host.rto_min", |path| path.rto_min, "above 0", |rto| *rto > Time::ZERO, "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it";
-        /// Driving packets go to flows that have something to send.
-        wasted_packet_optimization: bool = "true", |_| true, "true or false", |_| true, "ICPP 2020, slides: optimization mechanism for the wasted driven packets; without: Polo^a";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the defaults of the constants come from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        source: "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020"
+    },
+    unscheduled: Bytes {
+        doc: "Payload bytes that are sent blindly, in whole packets (A6).",
+        default: "BDP; paper: 12 packets",
+        value: |path| path.bdp(),
+        source: "ICPP 2020 has 12 packets for its peers, and does not say its own"
+    },
+    d_scope: Scope {
+        doc: "What has a number D of its own (A1).",
+        default: "\"receiver\"",
+        value: |_| Scope::Receiver,
+        source: "ICPP 2020, slides: \"the Polo receiver maintains a variable D\""
+    },
+    driving: Driving {
+        doc: "What D counts: packets awaited, or driving packets in an epoch (A2).",
+        default: "\"window\"",
+        value: |_| Driving::Window,
+        source: "ours: with \"per-data\", the literal reading, what drives dies out when D falls"
+    },
+    epoch: EpochOf {
+        doc: "Whose adjoint packets end epochs (A3).",
+        default: "\"owner\"",
+        value: |_| EpochOf::Owner,
+        source: "ours: the slides show one flow"
+    },
+    d_min: f64 {
+        doc: "Least D after the first epoch, in packets (A4). Below 1 only recovery goes on.",
+        default: "1",
+        value: |_| 1.0,
+        allowed: "0 to 1e6",
+        check: |d| (0.0..=1e6).contains(d),
+        source: "ours: the slides have no least D"
+    },
+    d_max: f64 {
+        doc: "Most D, in BDP of full packets: senders' own links do not mark, so that D would rise for as \
+            long as one of them is what limits.",
+        default: "8",
+        value: |_| 8.0,
+        allowed: "at least 1",
+        check: |d| *d >= 1.0,
+        source: "ours: the slides have no most D"
+    },
+    count_retransmissions: bool {
+        doc: "Marks of packets that were asked for again count (A5).",
+        default: "true",
+        value: |_| true,
+        source: "ICPP 2020, slides: \"M packets carry ECN marks\""
+    },
+    pause: Pause {
+        doc: "Which flows are paused.",
+        default: "\"until-marked\"",
+        value: |_| Pause::UntilMarked,
+        source: "ICPP 2020, slides: optimization for highly concurrent flows; \"active-limit\" is ours"
+    },
+    max_active: u64 {
+        doc: "Active flows from which on others are paused, with the pause `active-limit`.",
+        default: "4 BDP, in packets",
+        value: |path| (4 * path.bdp().get()).div_ceil(u64::from(path.mss.max(1))).max(1),
+        allowed: "at least 1",
+        check: |flows| *flows >= 1,
+        source: "ours: as many as get a packet in a few round trips"
+    },
+    paused_window: PausedWindow {
+        doc: "What is made of an inactive flow's first window when it becomes active (A7).",
+        default: "\"lost\"",
+        value: |_| PausedWindow::Lost,
+        source: "ours: the slides do not say"
+    },
+    adjoint_scope: AdjointScope {
+        doc: "Whose adjoint packets are acknowledged.",
+        default: "\"owner\"; d_scope = \"flow\": \"active\"",
+        value: |_| AdjointScope::Owner,
+        allowed: "\"all\", \"active\" or \"owner\"; the last not with d_scope = \"flow\"",
+        source: "ours, as it works with a thousand flows: \"all\" is the slides' reading"
+    },
+    recovery1: bool {
+        doc: "Recovery 1: a gap among the packets of a flow is a loss.",
+        default: "true",
+        value: |_| true,
+        source: "ICPP 2020, slides; without: Polo^c"
+    },
+    recovery2: bool {
+        doc: "Recovery 2: two epochs without any data mean that what is awaited is lost.",
+        default: "true",
+        value: |_| true,
+        source: "ICPP 2020, slides; without: Polo^b"
+    },
+    recovery2_timeout: Time {
+        doc: "Recovery 2 waits at least so long for data after the last that came or was asked for.",
+        default: "4 base RTT",
+        value: |path| path.base_rtt.saturating_mul(4),
+        source: "ours: control packets go round faster than data; 0ns is the slides' reading"
+    },
+    recovery2_scope: Recovery2Scope {
+        doc: "What recovery 2 takes for lost.",
+        default: "\"all\"",
+        value: |_| Recovery2Scope::All,
+        source: "ours; \"one\" is the slides' reading: \"a random active flow\", here the next in turn"
+    },
+    recovery3: bool {
+        doc: "Recovery 3: a sender that waits for an acknowledgement for `rto` repeats its adjoint packet, \
+            and what is awaited of a flow that has been silent for so long is lost.",
+        default: "true",
+        value: |_| true,
+        source: "ICPP 2020, slides"
+    },
+    rto: Time {
+        doc: "The timeout of recovery 3; it doubles while nothing is heard.",
+        default: "host.rto_min",
+        value: |path| path.rto_min,
+        allowed: "above 0",
+        check: |rto| *rto > Time::ZERO,
+        source: "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it"
+    },
+    wasted_packet_optimization: bool {
+        doc: "Driving packets go to flows that have something to send.",
+        default: "true",
+        value: |_| true,
+        source: "ICPP 2020, slides: optimization mechanism for the wasted driven packets; without: Polo^a"
+    },
+});
 
 /// The sender of a flow.
 #[derive(Clone, Debug)]

@@ -80,33 +80,80 @@ crate::choice! {
     }
 }
 
-crate::parameters! {
-    /// Parameters of IOFD.
-    pub struct Parameters {
-        /// Packets are deflected from a port whose queue takes longer than this to leave.
-        deflect_above: Time = "base RTT", |path| path.base_rtt, "any time", |_| true, "ours: a change of port holds a flow back for about a base RTT";
-        /// They are deflected to ports whose queue takes no longer than this; at most `deflect_above`.
-        deflect_below: Time = "base RTT / 4", |path| path.base_rtt / 4, "any time", |_| true, "ours: room for the flow's packets of a base RTT before it is `deflect_above`";
-        /// Deflections of one packet, at most.
-        max_deflections: u64 = "4", |_| 4, "0 to 15", |deflections| *deflections <= MOST, "\"only a few\" in the poster";
-        /// Also deflect to longer ways, if they do not come back (RFC 5286, loop-free alternates).
-        loop_free_alternates: bool = "false", |_| false, "true or false", |_| true, "ours";
-        /// Entries of the table of each switch. When it is full, no further flow is deflected.
-        table_entries: u64 = "1024", |_| 1024, "1 to 65535", |entries| (1..=65_535).contains(entries), "ours";
-        /// Flows that may be about to leave a port at a time, and as many to come to one.
-        max_reroutes: u64 = "1", |_| 1, "1 or more", |moves| *moves > 0, "ours: all flows of a queue would leave together";
-        /// An entry that was not used for so long is given back, and one of a longer way if its usual port is
-        /// `deflect_below`.
-        idle: Time = "10 base RTT", |path| path.base_rtt * 10, "above 0", |t| *t > Time::ZERO, "ours";
-        /// A marker without an answer is sent again after this, and each time after twice as long.
-        marker_timeout: Time = "4 base RTT", |path| path.base_rtt * 4, "above 0", |t| *t > Time::ZERO, "ours: an answer is due after a base RTT and two queues that are `deflect_above`";
-        /// With markers, or by what the switch sees alone: then a flow changes ports when none of its packets waits
-        /// here.
-        order: Order = "marker", |_| Order::Marker, "\"marker\" or \"local\"", |_| true, "the poster leaves it open; \"local\" reorders";
-        /// With `order = "local"`: and when none has come for so long.
-        flow_gap: Time = "0", |_| Time::ZERO, "any time", |_| true, "the longest difference between two ways would be usual";
-    }
-}
+crate::parameters!(Parameters {
+    deflect_above: Time {
+        doc: "Packets are deflected from a port whose queue takes longer than this to leave.",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        source: "ours: a change of port holds a flow back for about a base RTT"
+    },
+    deflect_below: Time {
+        doc: "They are deflected to ports whose queue takes no longer than this; at most `deflect_above`.",
+        default: "base RTT / 4",
+        value: |path| path.base_rtt / 4,
+        source: "ours: room for the flow's packets of a base RTT before it is `deflect_above`"
+    },
+    max_deflections: u64 {
+        doc: "Deflections of one packet, at most.",
+        default: "4",
+        value: |_| 4,
+        allowed: "0 to 15",
+        check: |deflections| *deflections <= MOST,
+        source: "\"only a few\" in the poster"
+    },
+    loop_free_alternates: bool {
+        doc: "Also deflect to longer ways, if they do not come back (RFC 5286, loop-free alternates).",
+        default: "false",
+        value: |_| false,
+        source: "ours"
+    },
+    table_entries: u64 {
+        doc: "Entries of the table of each switch. When it is full, no further flow is deflected.",
+        default: "1024",
+        value: |_| 1024,
+        allowed: "1 to 65535",
+        check: |entries| (1..=65_535).contains(entries),
+        source: "ours"
+    },
+    max_reroutes: u64 {
+        doc: "Flows that may be about to leave a port at a time, and as many to come to one.",
+        default: "1",
+        value: |_| 1,
+        allowed: "1 or more",
+        check: |moves| *moves > 0,
+        source: "ours: all flows of a queue would leave together"
+    },
+    idle: Time {
+        doc: "An entry that was not used for so long is given back, and one of a longer way if its usual \
+            port is `deflect_below`.",
+        default: "10 base RTT",
+        value: |path| path.base_rtt * 10,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours"
+    },
+    marker_timeout: Time {
+        doc: "A marker without an answer is sent again after this, and each time after twice as long.",
+        default: "4 base RTT",
+        value: |path| path.base_rtt * 4,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours: an answer is due after a base RTT and two queues that are `deflect_above`"
+    },
+    order: Order {
+        doc: "With markers, or by what the switch sees alone: then a flow changes ports when none of its \
+            packets waits here.",
+        default: "marker",
+        value: |_| Order::Marker,
+        source: "the poster leaves it open; \"local\" reorders"
+    },
+    flow_gap: Time {
+        doc: "With `order = \"local\"`: and when none has come for so long.",
+        default: "0",
+        value: |_| Time::ZERO,
+        source: "the longest difference between two ways would be usual"
+    },
+});
 
 /// A change of a visit's port, while its marker is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -132,46 +132,127 @@ impl Setting for Threshold {
     }
 }
 
-crate::parameters! {
-    /// Parameters of Mercury.
-    pub struct Parameters {
-        /// Thr: a port with a longer queue may be congested. "kmin" is where it would begin to mark; a port that never
-        /// marks has its rate x base_rtt.
-        threshold: Threshold = "\"kmin\"", |_| Threshold::Marking, "any size, or \"kmin\"", |_| true, "ours: the paper prints none; DCQCN's Kmin, so that both react to the same queue";
-        /// T: time after which the state of an Undetermined port is looked at again.
-        state_timer: Time = "5/6 base RTT", |path| path.base_rtt.mul_f64(5.0 / 6.0), "above 0", |t| *t > Time::ZERO, "the paper: 10us, at a base RTT of 12us";
-        /// baseRTT of windows.
-        base_rtt: Time = "base RTT", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "the paper: one for all flows, known beforehand";
-        /// A flow is notified by a port at most once in this time (M1); 0 by each packet.
-        cnp_interval: Time = "base RTT", |path| path.base_rtt, "any time", |_| true, "ours: a sender reacts once per round trip; the paper prints none";
-        /// What sends notifications (M2).
-        cnp_trigger: Trigger = "\"enqueue\"", |_| Trigger::Enqueue, "\"enqueue\" or \"periodic\"", |_| true, "the paper: a flow that passes through";
-        /// Period of the timer that sends notifications (M2).
-        period: Time = "base RTT", |path| path.base_rtt, "above 0", |t| *t > Time::ZERO, "ours";
-        /// The state of a port while it is paused (M3).
-        during_pause: DuringPause = "\"undetermined\"", |_| DuringPause::Undetermined, "\"undetermined\" or \"unchanged\"", |_| true, "the paper's text; \"unchanged\" is its algorithm 1";
-        /// What counts as received during a pause (M4).
-        received: Received = "\"priority\"", |_| Received::Priority, "\"priority\" or \"port\"", |_| true, "ours: PFC pauses a priority";
-        /// Bytes by which what came during a pause may exceed C x Tp in an Undetermined port. 0 is the paper's
-        /// comparison, which turns on one packet where senders use exactly the link.
-        tolerance: Bytes = "2 full packets", |path| Bytes::new(2 * u64::from(path.wire_mss)), "any size", |_| true, "ours: F1 + F2 = C in the paper's figure 3, and each may have a packet more in the pause";
-        /// C of a window (M5).
-        capacity: Capacity = "\"egress\"", |_| Capacity::Egress, "\"egress\" or \"host\"", |_| true, "the paper: the link bandwidth";
-        /// What a queue that decreases during T is (M6).
-        decrease: Decrease = "\"end\"", |_| Decrease::End, "\"end\" or \"throughout\"", |_| true, "ours";
-        /// What starts T (M6).
-        timer_start: TimerStart = "\"each-resume\"", |_| TimerStart::EachResume, "\"each-resume\" or \"first-resume\"", |_| true, "ours";
-        /// Least window (M7); 0 is the paper's. Below 1 MSS nothing changes: a sender sends one packet at a time.
-        min_window: Bytes = "1 MSS", |path| Bytes::new(path.mss.into()), "any size", |_| true, "ours";
-        /// How queue pairs between the same hosts share a window (M8).
-        window_sharing: Sharing = "\"whole\"", |_| Sharing::Whole, "\"whole\" or \"split\"", |_| true, "the paper: Win of source and destination";
-        /// Registers of a port's flow table, in which hosts that collide are one flow (M12); 0 for an exact table.
-        table_entries: u64 = "0", |_| 0, "0 to 65536", |n| *n <= 1 << 16, "ours; the paper has registers and prints no number";
-        /// Which queue pair of two hosts is notified (M13).
-        notify: Notify = "\"last\"", |_| Notify::Last, "\"last\" or \"each\"", |_| true, "ours: a notification needs a queue pair, and the paper's table has none";
-        /// When the expiry of T is noticed (M14).
-        expiry_check: ExpiryCheck = "\"dequeue\"", |_| ExpiryCheck::Dequeue, "\"dequeue\" or \"any-packet\"", |_| true, "the paper's algorithm 1";
-        /// What becomes of the port's ECN marks: "determined" leaves them to Determined ports, for laws that need them.
-        marks: Marks = "\"off\"", |_| Marks::Off, "\"off\", \"determined\" or \"always\"", |_| true, "the paper: the switch is congestion and notification point";
-    }
-}
+crate::parameters!(Parameters {
+    threshold: Threshold {
+        doc: "Thr: a port with a longer queue may be congested. \"kmin\" is where it would begin to mark; a \
+            port that never marks has its rate x base_rtt.",
+        default: "\"kmin\"",
+        value: |_| Threshold::Marking,
+        allowed: "any size, or \"kmin\"",
+        source: "ours: the paper prints none; DCQCN's Kmin, so that both react to the same queue"
+    },
+    state_timer: Time {
+        doc: "T: time after which the state of an Undetermined port is looked at again.",
+        default: "5/6 base RTT",
+        value: |path| path.base_rtt.mul_f64(5.0 / 6.0),
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "the paper: 10us, at a base RTT of 12us"
+    },
+    base_rtt: Time {
+        doc: "baseRTT of windows.",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "the paper: one for all flows, known beforehand"
+    },
+    cnp_interval: Time {
+        doc: "A flow is notified by a port at most once in this time (M1); 0 by each packet.",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        source: "ours: a sender reacts once per round trip; the paper prints none"
+    },
+    cnp_trigger: Trigger {
+        doc: "What sends notifications (M2).",
+        default: "\"enqueue\"",
+        value: |_| Trigger::Enqueue,
+        source: "the paper: a flow that passes through"
+    },
+    period: Time {
+        doc: "Period of the timer that sends notifications (M2).",
+        default: "base RTT",
+        value: |path| path.base_rtt,
+        allowed: "above 0",
+        check: |t| *t > Time::ZERO,
+        source: "ours"
+    },
+    during_pause: DuringPause {
+        doc: "The state of a port while it is paused (M3).",
+        default: "\"undetermined\"",
+        value: |_| DuringPause::Undetermined,
+        source: "the paper's text; \"unchanged\" is its algorithm 1"
+    },
+    received: Received {
+        doc: "What counts as received during a pause (M4).",
+        default: "\"priority\"",
+        value: |_| Received::Priority,
+        source: "ours: PFC pauses a priority"
+    },
+    tolerance: Bytes {
+        doc: "Bytes by which what came during a pause may exceed C x Tp in an Undetermined port. 0 is the \
+            paper's comparison, which turns on one packet where senders use exactly the link.",
+        default: "2 full packets",
+        value: |path| Bytes::new(2 * u64::from(path.wire_mss)),
+        source: "ours: F1 + F2 = C in the paper's figure 3, and each may have a packet more in the pause"
+    },
+    capacity: Capacity {
+        doc: "C of a window (M5).",
+        default: "\"egress\"",
+        value: |_| Capacity::Egress,
+        source: "the paper: the link bandwidth"
+    },
+    decrease: Decrease {
+        doc: "What a queue that decreases during T is (M6).",
+        default: "\"end\"",
+        value: |_| Decrease::End,
+        source: "ours"
+    },
+    timer_start: TimerStart {
+        doc: "What starts T (M6).",
+        default: "\"each-resume\"",
+        value: |_| TimerStart::EachResume,
+        source: "ours"
+    },
+    min_window: Bytes {
+        doc: "Least window (M7); 0 is the paper's. Below 1 MSS nothing changes: a sender sends one packet at \
+            a time.",
+        default: "1 MSS",
+        value: |path| Bytes::new(path.mss.into()),
+        source: "ours"
+    },
+    window_sharing: Sharing {
+        doc: "How queue pairs between the same hosts share a window (M8).",
+        default: "\"whole\"",
+        value: |_| Sharing::Whole,
+        source: "the paper: Win of source and destination"
+    },
+    table_entries: u64 {
+        doc: "Registers of a port's flow table, in which hosts that collide are one flow (M12); 0 for an \
+            exact table.",
+        default: "0",
+        value: |_| 0,
+        allowed: "0 to 65536",
+        check: |n| *n <= 1 << 16,
+        source: "ours; the paper has registers and prints no number"
+    },
+    notify: Notify {
+        doc: "Which queue pair of two hosts is notified (M13).",
+        default: "\"last\"",
+        value: |_| Notify::Last,
+        source: "ours: a notification needs a queue pair, and the paper's table has none"
+    },
+    expiry_check: ExpiryCheck {
+        doc: "When the expiry of T is noticed (M14).",
+        default: "\"dequeue\"",
+        value: |_| ExpiryCheck::Dequeue,
+        source: "the paper's algorithm 1"
+    },
+    marks: Marks {
+        doc: "What becomes of the port's ECN marks: \"determined\" leaves them to Determined ports, for laws \
+            that need them.",
+        default: "\"off\"",
+        value: |_| Marks::Off,
+        source: "the paper: the switch is congestion and notification point"
+    },
+});

@@ -108,43 +108,125 @@ fn lasts(time: &Time) -> bool {
     time.ps() >= 1000 && spans(time)
 }
 
-crate::parameters! {
-    /// Parameters of On-Ramp.
-    pub struct Parameters {
-        /// Where the threshold comes from.
-        profile: Profile = "\"scaled\"", |_| Profile::Scaled, "\"scaled\" or \"paper\"", |_| true, "ours: the paper's threshold is for its fabric";
-        /// T: the bound of one-way delays above which a flow pauses, wire and queue together.
-        threshold: Time = "base RTT / 2 + max(2 base RTT, 16 packets); 30us with profile = \"paper\"", scaled_threshold, "at most 1s", spans, "On-Ramp, figure 1: 30us, of which about 24us are for a queue; ours: the same in base RTTs";
-        /// How long a delay above the threshold pauses a flow.
-        variant: Variant = "\"paper\"", |_| Variant::Paper, "\"strawman\", \"paper\" or \"committed\"", |_| true, "measured, see docs/onramp.md";
-        /// Share of the time paused by which the queue is taken to have fallen since.
-        beta: f64 = "0.75", |_| 0.75, "in [0, 1]", |beta| (0.0..=1.0).contains(beta), "measured, see docs/onramp.md; the paper's value is not public here";
-        /// How what has piled up during a pause leaves.
-        release: Release = "\"paced\"", |_| Release::Paced, "\"burst\", \"paced\", \"quantised\" or \"clocked\"", |_| true, "measured, see docs/onramp.md";
-        /// Of "paced": time between packets as a share of the time between their arrivals.
-        pace: f64 = "0.9", |_| 0.9, "in [0.001, 1]", |pace| *pace >= 0.001 && *pace <= 1.0, "ours: see docs/onramp.md";
-        /// Of "paced" and "clocked": packets added per round trip, so that flows come to have equal shares.
-        step: f64 = "0.5", |_| 0.5, "in [0, 1]", |step| (0.0..=1.0).contains(step), "ours: see docs/onramp.md";
-        /// Of "paced": how flows go on while delays are below half the threshold.
-        ramp: Ramp = "\"doubling\"", |_| Ramp::Doubling, "\"steady\" or \"doubling\"", |_| true, "measured, see docs/onramp.md";
-        /// Of "clocked": share of what delays lack to the threshold that is filled per round trip.
-        gain: f64 = "0.25", |_| 0.25, "in [0.001, 1]", |gain| *gain >= 0.001 && *gain <= 1.0, "ours: see docs/onramp.md";
-        /// Of "quantised": time between packets while the pause has more than the threshold to go.
-        quantum: Time = "threshold", scaled_threshold, "1ns to 1s", lasts, "ours: after the abstract of US patent 12,368,675, which has two quanta";
-        /// Of "quantised": time between packets after that.
-        small_quantum: Time = "quantum / 8", |path| Time::from_ps(scaled_threshold(path).ps() / 8), "1ns to quantum", lasts, "ours: as above";
-        /// Longest time that a packet is held once it is the first; after twice as long without a report none is.
-        max_hold: Time = "max(rto_min / 2, 1us)", longest_hold, "1ns to 1s", lasts, "ours: no timeout for a hold alone";
-        /// Packets of a flow that may wait. What its law allows beyond that is not handed over yet.
-        backlog: u64 = "1000", |_| 1000, "1 to 4294967295", |backlog| (1..=u64::from(u32::MAX)).contains(backlog), "ours: as many as Linux lets wait at a device";
-        /// For what one decision is made.
-        scope: Scope = "\"flow\"", |_| Scope::Flow, "\"flow\" or \"destination\"", |_| true, "On-Ramp, figure 7: a queue per flow";
-        /// How one-way delays come back.
-        reports: Reports = "\"own\"", |_| Reports::Own, "\"own\" or \"acks\"", |_| true, "On-Ramp, figure 3: OR-ACKs";
-        /// Which round-trip times the flow's law and its timers see.
-        rtt: Rtt = "\"stack\"", |_| Rtt::Stack, "\"network\" or \"stack\"", |_| true, "On-Ramp, figure 7: below the transport";
-    }
-}
+crate::parameters!(Parameters {
+    profile: Profile {
+        doc: "Where the threshold comes from.",
+        default: "\"scaled\"",
+        value: |_| Profile::Scaled,
+        source: "ours: the paper's threshold is for its fabric"
+    },
+    threshold: Time {
+        doc: "T: the bound of one-way delays above which a flow pauses, wire and queue together.",
+        default: "base RTT / 2 + max(2 base RTT, 16 packets); 30us with profile = \"paper\"",
+        value: scaled_threshold,
+        allowed: "at most 1s",
+        check: spans,
+        source: "On-Ramp, figure 1: 30us, of which about 24us are for a queue; ours: the same in base RTTs"
+    },
+    variant: Variant {
+        doc: "How long a delay above the threshold pauses a flow.",
+        default: "\"paper\"",
+        value: |_| Variant::Paper,
+        source: "measured, see docs/onramp.md"
+    },
+    beta: f64 {
+        doc: "Share of the time paused by which the queue is taken to have fallen since.",
+        default: "0.75",
+        value: |_| 0.75,
+        allowed: "in [0, 1]",
+        check: |beta| (0.0..=1.0).contains(beta),
+        source: "measured, see docs/onramp.md; the paper's value is not public here"
+    },
+    release: Release {
+        doc: "How what has piled up during a pause leaves.",
+        default: "\"paced\"",
+        value: |_| Release::Paced,
+        source: "measured, see docs/onramp.md"
+    },
+    pace: f64 {
+        doc: "Of \"paced\": time between packets as a share of the time between their arrivals.",
+        default: "0.9",
+        value: |_| 0.9,
+        allowed: "in [0.001, 1]",
+        check: |pace| *pace >= 0.001 && *pace <= 1.0,
+        source: "ours: see docs/onramp.md"
+    },
+    step: f64 {
+        doc: "Of \"paced\" and \"clocked\": packets added per round trip, so that flows come to have equal \
+            shares.",
+        default: "0.5",
+        value: |_| 0.5,
+        allowed: "in [0, 1]",
+        check: |step| (0.0..=1.0).contains(step),
+        source: "ours: see docs/onramp.md"
+    },
+    ramp: Ramp {
+        doc: "Of \"paced\": how flows go on while delays are below half the threshold.",
+        default: "\"doubling\"",
+        value: |_| Ramp::Doubling,
+        source: "measured, see docs/onramp.md"
+    },
+    gain: f64 {
+        doc: "Of \"clocked\": share of what delays lack to the threshold that is filled per round trip.",
+        default: "0.25",
+        value: |_| 0.25,
+        allowed: "in [0.001, 1]",
+        check: |gain| *gain >= 0.001 && *gain <= 1.0,
+        source: "ours: see docs/onramp.md"
+    },
+    quantum: Time {
+        doc: "Of \"quantised\": time between packets while the pause has more than the threshold to go.",
+        default: "threshold",
+        value: scaled_threshold,
+        allowed: "1ns to 1s",
+        check: lasts,
+        source: "ours: after the abstract of US patent 12,368,675, which has two quanta"
+    },
+    small_quantum: Time {
+        doc: "Of \"quantised\": time between packets after that.",
+        default: "quantum / 8",
+        value: |path| Time::from_ps(scaled_threshold(path).ps() / 8),
+        allowed: "1ns to quantum",
+        check: lasts,
+        source: "ours: as above"
+    },
+    max_hold: Time {
+        doc: "Longest time that a packet is held once it is the first; after twice as long without a report \
+            none is.",
+        default: "max(rto_min / 2, 1us)",
+        value: longest_hold,
+        allowed: "1ns to 1s",
+        check: lasts,
+        source: "ours: no timeout for a hold alone"
+    },
+    backlog: u64 {
+        doc: "Packets of a flow that may wait. What its law allows beyond that is not handed over yet.",
+        default: "1000",
+        value: |_| 1000,
+        allowed: "1 to 4294967295",
+        check: |backlog| (1..=u64::from(u32::MAX)).contains(backlog),
+        source: "ours: as many as Linux lets wait at a device"
+    },
+    scope: Scope {
+        doc: "For what one decision is made.",
+        default: "\"flow\"",
+        value: |_| Scope::Flow,
+        allowed: "\"flow\" or \"destination\"",
+        source: "On-Ramp, figure 7: a queue per flow"
+    },
+    reports: Reports {
+        doc: "How one-way delays come back.",
+        default: "\"own\"",
+        value: |_| Reports::Own,
+        source: "On-Ramp, figure 3: OR-ACKs"
+    },
+    rtt: Rtt {
+        doc: "Which round-trip times the flow's law and its timers see.",
+        default: "\"stack\"",
+        value: |_| Rtt::Stack,
+        source: "On-Ramp, figure 7: below the transport"
+    },
+});
 
 /// What all flows of a fabric share.
 #[derive(Debug)]
