@@ -170,12 +170,6 @@ pub fn chosen<T: Setting>(
     }
 }
 
-/// Other defaults, then what is given, which replaces them.
-pub fn with_defaults(defaults: &[(&str, Raw)], given: &[(String, Raw)]) -> Vec<(String, Raw)> {
-    let defaults = defaults.iter().map(|(key, raw)| ((*key).to_owned(), raw.clone()));
-    defaults.chain(given.iter().cloned()).collect()
-}
-
 /// One row of the reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterInfo {

@@ -30,7 +30,7 @@ use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{ParameterError, Raw, Setting, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -292,49 +292,50 @@ fn share(path: &Path, of: u64) -> Rate {
     Rate::from_bps((path.rate.bps() / of).max(1))
 }
 
-/// Defaults that differ from those of the variant paper in the profile scaled.
-fn defaults(profile: Profile, variant: Variant, path: &Path) -> Vec<(&'static str, Raw)> {
-    let text = |(key, value): (&'static str, &str)| (key, Raw::Text(value.to_owned()));
-    let time = |share: f64| Raw::Text(path.base_rtt.mul_f64(share).max(Time::from_ps(1)).to_string());
-    let rate = |of: u64| Raw::Text(share(path, of).to_string());
-    let mut defaults = vec![("variant", variant.write())];
+/// The defaults of a profile and a variant.
+fn defaults(profile: Profile, variant: Variant, path: &Path) -> Parameters {
+    let time = |part: f64| path.base_rtt.mul_f64(part).max(Time::from_ps(1));
+    let mut defaults = Parameters { variant, ..Parameters::on(path) };
     if profile != Profile::Scaled {
-        defaults.extend(
-            [
-                ("alpha_timer", "55us"),
-                ("increase_timer", "55us"),
-                ("decrease_timer", "4us"),
-                ("byte_counter", "10MB"),
-                ("cnp_interval", "50us"),
-                ("additive_increase", "40Mbps"),
-                ("hyper_increase", "200Mbps"),
-                ("min_rate", "100Mbps"),
-            ]
-            .map(text),
-        );
+        defaults = Parameters {
+            alpha_timer: Time::from_us(55),
+            increase_timer: Time::from_us(55),
+            decrease_timer: Time::from_us(4),
+            byte_counter: Bytes::new(10_000_000),
+            cnp_interval: Time::from_us(50),
+            additive_increase: Rate::from_bps(40_000_000),
+            hyper_increase: Rate::from_bps(200_000_000),
+            min_rate: Rate::from_bps(100_000_000),
+            ..defaults
+        };
     }
     if variant == Variant::Mellanox {
-        defaults.push(("fast_recovery", Raw::Integer(1)));
-        defaults.push(text(("clamp_target", "after-increase")));
-        // HPCC's simulator scales rates with the link itself.
-        defaults.push(("additive_increase", rate(5000)));
-        defaults.push(("hyper_increase", rate(500)));
-        defaults.push(("min_rate", rate(100)));
-        match profile {
-            Profile::Paper | Profile::HpccLineage => defaults.extend(
-                [("alpha_timer", "1us"), ("increase_timer", "300us"), ("cnp_interval", "4us")].map(text),
-            ),
-            Profile::Scaled => defaults.extend([
-                ("alpha_timer", time(1.0 / 13.0)),
-                ("increase_timer", time(300.0 / 13.0)),
-                ("cnp_interval", time(4.0 / 13.0)),
-            ]),
-        }
+        let (alpha_timer, increase_timer, cnp_interval) = match profile {
+            Profile::Paper | Profile::HpccLineage => (Time::from_us(1), Time::from_us(300), Time::from_us(4)),
+            Profile::Scaled => (time(1.0 / 13.0), time(300.0 / 13.0), time(4.0 / 13.0)),
+        };
+        defaults = Parameters {
+            fast_recovery: 1,
+            clamp_target: ClampTarget::AfterIncrease,
+            // HPCC's simulator scales rates with the link itself.
+            additive_increase: share(path, 5000),
+            hyper_increase: share(path, 500),
+            min_rate: share(path, 100),
+            alpha_timer,
+            increase_timer,
+            cnp_interval,
+            ..defaults
+        };
     }
     if profile == Profile::HpccLineage {
-        defaults.extend([("notification", "ecn-echo"), ("decrease_delay", "1ns")].map(text));
-        defaults.push(("update_gap", Raw::Flag(false)));
-        defaults.extend(rate_based::lineage_window(path));
+        defaults = Parameters {
+            notification: Notification::EcnEcho,
+            decrease_delay: Time::from_ns(1),
+            update_gap: false,
+            window: rate_based::lineage_window(path),
+            window_rule: WindowRule::Below,
+            ..defaults
+        };
     }
     defaults
 }
@@ -607,7 +608,7 @@ impl SenderLaw for Dcqcn {
         let profile = chosen("profile", Profile::Scaled, given)?;
         let usual = if profile == Profile::HpccLineage { Variant::Mellanox } else { Variant::Paper };
         let variant = chosen("variant", usual, given)?;
-        let parameters = Parameters::resolve(path, &with_defaults(&defaults(profile, variant, path), given))?;
+        let parameters = defaults(profile, variant, path).with(given)?;
         let line = path.rate.as_f64();
         Ok(Arc::new(Constants {
             line,

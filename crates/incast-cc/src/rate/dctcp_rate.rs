@@ -19,7 +19,7 @@ use super::rate_based::{self, InFlight, Limit, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -182,16 +182,18 @@ impl SenderLaw for DctcpRate {
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
-        let mut defaults = Vec::new();
+        let mut defaults = Parameters::on(path);
         if chosen("profile", Profile::Scaled, given)? == Profile::HpccLineage {
-            defaults.extend(rate_based::lineage_window(path));
-            defaults.extend([
-                ("additive_increase", Rate::from_bps(615_000_000).write()),
-                ("min_rate", Rate::from_bps((path.rate.bps() / 100).max(1)).write()),
-                ("update_gap", Raw::Flag(false)),
-            ]);
+            defaults = Parameters {
+                window: rate_based::lineage_window(path),
+                window_rule: WindowRule::Below,
+                additive_increase: Rate::from_bps(615_000_000),
+                min_rate: Rate::from_bps((path.rate.bps() / 100).max(1)),
+                update_gap: false,
+                ..defaults
+            };
         }
-        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        let parameters = defaults.with(given)?;
         let line = path.rate.as_f64();
         Ok(Arc::new(Constants {
             line,

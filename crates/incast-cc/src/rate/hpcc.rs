@@ -24,7 +24,7 @@ use super::rate_based::{self, Profile, WindowRule};
 use crate::{
     Cnp, Feedback, HopTelemetry, Loss, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -333,32 +333,30 @@ impl SenderLaw for Hpcc {
         // Other defaults follow from T, which may not be the path's.
         let base_rtt = chosen("base_rtt", path.base_rtt, given)?.max(Time::from_ps(1));
         let network = Path { base_rtt, ..*path };
-        let mut defaults = Vec::new();
+        let mut defaults = Parameters::on(&network);
         match profile {
             Profile::Scaled => {}
             Profile::Paper => {
-                let step = Rate::from_bps((80 * 8 * 1_000_000_000_000 / base_rtt.ps()).max(1));
-                defaults.push(("additive_increase", step.write()));
+                defaults.additive_increase =
+                    Rate::from_bps((80 * 8 * 1_000_000_000_000 / base_rtt.ps()).max(1));
             }
             Profile::HpccLineage => {
-                defaults.extend(rate_based::lineage_window(&network));
-                defaults.extend([
-                    ("form", Form::Rate.write()),
-                    ("max_stage", Raw::Integer(0)),
-                    ("additive_increase", Rate::from_bps(50_000_000).write()),
-                    ("int", Telemetry::Hpcc.write()),
-                ]);
+                defaults = Parameters {
+                    window: rate_based::lineage_window(&network),
+                    window_rule: WindowRule::Below,
+                    form: Form::Rate,
+                    max_stage: 0,
+                    additive_increase: Rate::from_bps(50_000_000),
+                    int: Telemetry::Hpcc,
+                    ..defaults
+                }
             }
         }
-        let least = match profile {
+        defaults.min_rate = match profile {
             Profile::HpccLineage => Rate::from_gbps(1),
-            _ => {
-                let step = Parameters::resolve(&network, &with_defaults(&defaults, given))?;
-                step.additive_increase
-            }
+            _ => chosen("additive_increase", defaults.additive_increase, given)?,
         };
-        defaults.push(("min_rate", least.write()));
-        let parameters = Parameters::resolve(&network, &with_defaults(&defaults, given))?;
+        let parameters = defaults.with(given)?;
 
         let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout);
         let line = path.rate.as_f64();

@@ -27,7 +27,7 @@
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
 };
 use crate::{
     law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw, Transport},
@@ -226,13 +226,11 @@ impl SenderLaw for Ibcc {
     const CONDITIONS: &'static [Condition] = &[Condition::new("cnp_interval", "becn", &["cnp"])];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
-        let timer = match chosen("profile", Profile::Paper, given)? {
-            Profile::Paper => Vec::new(),
-            Profile::Scaled => {
-                vec![("ccti_timer", Raw::Integer(i64::try_from(scaled_timer(path)).unwrap_or(i64::MAX)))]
-            }
-        };
-        let parameters = Parameters::resolve(path, &with_defaults(&timer, given))?;
+        let mut defaults = Parameters::on(path);
+        if chosen("profile", Profile::Paper, given)? == Profile::Scaled {
+            defaults.ccti_timer = scaled_timer(path);
+        }
+        let parameters = defaults.with(given)?;
         let Parameters { ccti_min, ccti_limit, ccti_timer, fill, .. } = parameters;
         if ccti_min > ccti_limit {
             let message = format!("found {ccti_min}, allowed is at most ccti_limit, {ccti_limit}");

@@ -1,9 +1,6 @@
 //! What the laws that set a rate have in common: profiles of constants, and a window in addition to the rate.
 
-use crate::{
-    Path,
-    parameters::{Raw, Setting},
-};
+use crate::Path;
 use incast_units::Bytes;
 
 crate::choice! {
@@ -75,11 +72,9 @@ impl Limit {
     }
 }
 
-/// What HPCC's simulator takes for the window at line rate: bytes with headers, though it counts those in flight
-/// without.
-pub fn lineage_window(path: &Path) -> Vec<(&'static str, Raw)> {
-    let window = path.rate.bytes_in(path.base_rtt).max(Bytes::new(1));
-    vec![("window", window.write()), ("window_rule", WindowRule::Below.write())]
+/// The window at line rate in HPCC's simulator: bytes with headers, though it counts those in flight without.
+pub fn lineage_window(path: &Path) -> Bytes {
+    path.rate.bytes_in(path.base_rtt).max(Bytes::new(1))
 }
 
 /// What is to be added to a window of bytes, of which hosts take whole packets: with n packets in flight, n MSS < W is
@@ -94,6 +89,7 @@ pub fn slack(rule: WindowRule, path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::{Raw, Setting};
     use incast_units::{Rate, Time};
 
     #[test]

@@ -24,7 +24,7 @@ use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -233,33 +233,34 @@ crate::parameters!(Parameters {
 });
 
 /// The constants as printed.
-fn paper() -> [(&'static str, Raw); 8] {
-    [
-        ("update", "segment"),
-        ("low_threshold", "50us"),
-        ("high_threshold", "500us"),
-        ("reference", "50us"),
-        ("min_rtt", "20us"),
-        ("additive_increase", "10Mbps"),
-        ("segment", "16KB"),
-        ("min_rate", "10Mbps"),
-    ]
-    .map(|(key, value)| (key, Raw::Text(value.to_owned())))
+fn paper(defaults: Parameters) -> Parameters {
+    Parameters {
+        update: Update::Segment,
+        low_threshold: Time::from_us(50),
+        high_threshold: Time::from_us(500),
+        reference: Time::from_us(50),
+        min_rtt: Time::from_us(20),
+        additive_increase: Rate::from_bps(10_000_000),
+        segment: Bytes::new(16_000),
+        min_rate: Rate::from_bps(10_000_000),
+        ..defaults
+    }
 }
 
 /// What the profile hpcc-lineage has in place of the paper's: its scripts scale rates with the NIC's.
-fn lineage(path: &Path) -> Vec<(&'static str, Raw)> {
-    let share = |of: u64| Rate::from_bps((path.rate.bps() / of).max(1)).write();
-    let mut defaults = rate_based::lineage_window(path);
-    defaults.extend([
-        ("update", Update::Sequence.write()),
-        ("additive_increase", share(1000)),
-        ("min_rate", share(100)),
-        ("hyper_after", Raw::Integer(6)),
-        ("hyper_counts", Streak::Increases.write()),
-        ("update_gap", Raw::Flag(false)),
-    ]);
-    defaults
+fn lineage(defaults: Parameters, path: &Path) -> Parameters {
+    let share = |of: u64| Rate::from_bps((path.rate.bps() / of).max(1));
+    Parameters {
+        window: rate_based::lineage_window(path),
+        window_rule: WindowRule::Below,
+        update: Update::Sequence,
+        additive_increase: share(1000),
+        min_rate: share(100),
+        hyper_after: 6,
+        hyper_counts: Streak::Increases,
+        update_gap: false,
+        ..defaults
+    }
 }
 
 /// What all flows of a fabric share. Rates in bit/s, times in picoseconds.
@@ -381,20 +382,20 @@ impl SenderLaw for Timely {
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
-        let mut defaults = Vec::new();
+        let mut defaults = Parameters::on(path);
         let profile = chosen("profile", Profile::Scaled, given)?;
         if profile != Profile::Scaled {
-            defaults.extend(paper());
+            defaults = paper(defaults);
         }
         if profile == Profile::HpccLineage {
-            defaults.extend(lineage(path));
+            defaults = lineage(defaults, path);
         }
         if chosen("variant", Variant::Original, given)? == Variant::Patched {
-            defaults.push(("decrease", Raw::Float(0.008)));
+            defaults.decrease = 0.008;
             // Small steps once per RTT would be ever rarer as the queue grows: it would never be drained.
-            defaults.push(("update", Update::Segment.write()));
+            defaults.update = Update::Segment;
         }
-        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        let parameters = defaults.with(given)?;
         let Parameters { low_threshold, high_threshold, .. } = parameters;
         if low_threshold > high_threshold {
             let message = format!(

@@ -23,7 +23,7 @@ use crate::{
         Acknowledges, Framing, LawCapabilities, LawInfo, ReceiverDriven, Recovery, SendOrder, SenderLaw,
         Transport,
     },
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
 };
 use incast_units::{Bytes, Time};
 use std::{collections::VecDeque, convert::Infallible};
@@ -80,13 +80,11 @@ impl SenderLaw for Ndp {
     const CAPABILITIES: LawCapabilities = LawCapabilities::NONE;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
-        let packets = |count: u64| Bytes::new(count * u64::from(path.mss)).write();
-        match chosen("profile", Profile::Scaled, given)? {
-            Profile::Scaled => Parameters::resolve(path, given),
-            Profile::Paper => {
-                Parameters::resolve(path, &with_defaults(&[("unscheduled", packets(12))], given))
-            }
+        let mut defaults = Parameters::on(path);
+        if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
+            defaults.unscheduled = Bytes::new(12 * u64::from(path.mss));
         }
+        defaults.with(given)
     }
     fn values(parameters: &Parameters) -> Vec<(&'static str, Raw)> {
         parameters.values()
@@ -787,7 +785,7 @@ mod tests {
             steps in prop::collection::vec(step(), 1..200),
         ) {
             let given = [
-                ("pull_timeout".to_owned(), Time::from_us(pull_timeout).write()),
+                ("pull_timeout".to_owned(), Raw::Text(format!("{pull_timeout}us"))),
                 ("pull_rate".to_owned(), Raw::Float(if half_pace { 0.5 } else { 1.0 })),
             ];
             let (said, timers) = play(&mut receiver(&given), flows, &steps);

@@ -26,7 +26,7 @@ use self::core::{
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
-    parameters::{ParameterError, Raw, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
@@ -301,17 +301,18 @@ impl SenderLaw for Marimo {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let increase = chosen("increase", 1.0, given)?;
-        let mut defaults = vec![("max_increase", Raw::Float(increase))];
+        let mut defaults = Parameters { max_increase: increase, ..Parameters::on(path) };
         if chosen("rule", Rule::Paper, given)? == Rule::Settling {
             let most = (bdp_packets(path) / 16.0).min(f64::from(INCREASE_MAX)).max(increase);
-            defaults = vec![
-                ("decrease_from", Raw::Text("epoch".into())),
-                ("settle", Raw::Integer(1)),
-                ("slow_start", Raw::Text("first-mark".into())),
-                ("max_increase", Raw::Float(most)),
-            ];
+            defaults = Parameters {
+                decrease_from: DecreaseFrom::Epoch,
+                settle: 1,
+                slow_start: Start::Mark,
+                max_increase: most,
+                ..defaults
+            };
         }
-        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        let parameters = defaults.with(given)?;
         let problem = |name, message| Err(ParameterError::Value { name, message });
         if parameters.increase_below > parameters.decrease_above {
             let (low, high) = (parameters.increase_below, parameters.decrease_above);

@@ -30,7 +30,7 @@ use crate::{
         SenderLaw, SizeClass, Transport,
     },
     message::{self, Instruction},
-    parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{Condition, ParameterError, Raw, Setting, chosen},
     receiver_driven::{Profile, reminder::Reminder},
 };
 use incast_units::{Bytes, Time};
@@ -290,9 +290,6 @@ fn derive(mut parameters: Parameters, is_given: &dyn Fn(&str) -> bool) -> Result
             Profile::Paper => 2,
         };
     }
-    if !is_given("resend_interval") {
-        parameters.resend_interval = parameters.resend_timeout;
-    }
     Ok(parameters)
 }
 
@@ -314,12 +311,12 @@ impl SenderLaw for Homa {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));
-        let given = match chosen("profile", Profile::Scaled, given)? {
-            Profile::Scaled => given.to_vec(),
-            Profile::Paper => with_defaults(&[("unscheduled", Bytes::new(12 * mss).write())], given),
-        };
-        let parameters = Parameters::resolve(path, &given)?;
-        let parameters = derive(parameters, &|name| given.iter().any(|(key, _)| key == name))?;
+        let mut defaults = Parameters::on(path);
+        if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
+            defaults.unscheduled = Bytes::new(12 * mss);
+        }
+        defaults.resend_interval = chosen("resend_timeout", defaults.resend_timeout, given)?;
+        let parameters = derive(defaults.with(given)?, &|name| given.iter().any(|(key, _)| key == name))?;
         let whole = |bytes: Bytes| bytes.get().div_ceil(mss).max(1).saturating_mul(mss);
         let ahead = whole(parameters.unscheduled);
         let blind = match parameters.incast_control {

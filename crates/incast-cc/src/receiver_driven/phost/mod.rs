@@ -28,7 +28,7 @@ use crate::{
         SenderLaw, Transport,
     },
     message::{self, Instruction},
-    parameters::{ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{ParameterError, Raw, chosen},
     receiver_driven::{Profile, reminder::Reminder},
 };
 use incast_units::{Bytes, Time};
@@ -199,19 +199,17 @@ impl SenderLaw for Phost {
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));
-        let paper = [
-            ("free_tokens", Bytes::new(12 * mss).write()),
-            ("window", Raw::Integer(12)),
-            ("scheduling", Scheduling::RoundRobin.write()),
-        ];
-        let given = match chosen("profile", Profile::Scaled, given)? {
-            Profile::Scaled => given.to_vec(),
-            Profile::Paper => with_defaults(&paper, given),
-        };
-        let mut parameters = Parameters::resolve(path, &given)?;
-        if !given.iter().any(|(key, _)| key == "short") {
-            parameters.short = parameters.free_tokens;
+        let mut defaults = Parameters::on(path);
+        if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
+            defaults = Parameters {
+                free_tokens: Bytes::new(12 * mss),
+                window: 12,
+                scheduling: Scheduling::RoundRobin,
+                ..defaults
+            };
         }
+        defaults.short = chosen("free_tokens", defaults.free_tokens, given)?;
+        let parameters = defaults.with(given)?;
         let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
         let wait = |packets: f64| {
             let literal = packet.mul_f64(packets);

@@ -35,7 +35,7 @@ use crate::{
         SenderLaw, Transport,
     },
     message::{self, Body, Instruction},
-    parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{Condition, ParameterError, Raw, chosen},
 };
 use incast_units::{Bytes, Time};
 
@@ -320,15 +320,15 @@ impl SenderLaw for Polo {
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Parameters, ParameterError> {
-        let mut defaults = Vec::new();
+        let mut defaults = Parameters::on(path);
         if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
-            defaults.push(("unscheduled", Bytes::new(12 * u64::from(path.mss)).write()));
+            defaults.unscheduled = Bytes::new(12 * u64::from(path.mss));
         }
         let by_flow = chosen("d_scope", Scope::Receiver, given)? == Scope::Flow;
         if by_flow {
-            defaults.push(("adjoint_scope", AdjointScope::Active.write()));
+            defaults.adjoint_scope = AdjointScope::Active;
         }
-        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        let parameters = defaults.with(given)?;
         if by_flow && parameters.adjoint_scope == AdjointScope::Owner {
             return Err(ParameterError::Value {
                 name: "adjoint_scope",

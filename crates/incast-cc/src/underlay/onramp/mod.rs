@@ -25,7 +25,7 @@ mod vectors;
 use super::{Arrangement, Head, Reports, Scope, UnderlayInfo, UnderlayStage};
 use crate::{
     Path,
-    parameters::{Condition, ParameterError, Raw, Setting, chosen, with_defaults},
+    parameters::{Condition, ParameterError, Raw, chosen},
 };
 use decision::{Config, Decision, ONE, SPAN_MAX};
 use incast_units::{Bytes, Time};
@@ -305,20 +305,16 @@ impl UnderlayStage for OnRamp {
     ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
-        let threshold = match chosen("profile", Profile::Scaled, given)? {
-            Profile::Scaled => scaled_threshold(path),
-            Profile::Paper => Time::from_us(30),
-        };
+        let mut defaults = Parameters::on(path);
+        if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
+            defaults.threshold = Time::from_us(30);
+        }
         // A threshold that is refused is so by its own name.
-        let whole = chosen("threshold", threshold, given)?.clamp(Time::from_ns(1), Time::from_ms(1000));
-        let quantum = chosen("quantum", whole, given)?;
-        let small = Time::from_ps(quantum.ps() / 8).max(Time::from_ns(1));
-        let defaults = [
-            ("threshold", threshold.write()),
-            ("quantum", quantum.write()),
-            ("small_quantum", small.write()),
-        ];
-        let parameters = Parameters::resolve(path, &with_defaults(&defaults, given))?;
+        let threshold = chosen("threshold", defaults.threshold, given)?;
+        defaults.quantum = threshold.clamp(Time::from_ns(1), Time::from_ms(1000));
+        let quantum = chosen("quantum", defaults.quantum, given)?;
+        defaults.small_quantum = Time::from_ps(quantum.ps() / 8).max(Time::from_ns(1));
+        let parameters = defaults.with(given)?;
         if parameters.small_quantum > parameters.quantum {
             let (small, large) = (parameters.small_quantum, parameters.quantum);
             let message = format!("found {small}, allowed is at most quantum, {large}");
