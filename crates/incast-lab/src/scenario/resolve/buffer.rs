@@ -1,9 +1,7 @@
 //! `switch.buffer` to what the simulator wants.
 
-use crate::scenario::{
-    document::switch::Switch,
-    tree::{error::Problem, place::keys},
-};
+use crate::scenario::document::switch::Switch;
+use crate::scenario::tree::{error::Problem, place::keys};
 use incast_sim::{config::Buffer, topology::Topology};
 
 /// Checks and converts; a full packet has `wire_mtu` bytes.

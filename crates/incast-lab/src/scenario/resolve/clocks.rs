@@ -1,10 +1,8 @@
 //! `host.clock` to the clocks of a run.
 
 use crate::clocks::{Method, NoiseShape, Residual, SyncSettings, residuals};
-use crate::scenario::{
-    document::host::{Clock, Sync},
-    tree::error::Problem,
-};
+use crate::scenario::document::host::{Clock, Sync};
+use crate::scenario::tree::error::Problem;
 use incast_sim::{config::HostClock, engine::random::Stream};
 use incast_units::Time;
 use std::sync::{Mutex, PoisonError};

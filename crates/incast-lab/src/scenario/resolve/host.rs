@@ -1,10 +1,8 @@
 //! `[host]` to what the simulator wants.
 
 use crate::scenario::document::host::Host;
-use crate::scenario::{
-    resolve::clocks,
-    tree::{error::Problem, place::keys},
-};
+use crate::scenario::resolve::clocks;
+use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::config::{HostConfig, LoadBalancing};
 use incast_units::Time;

@@ -1,9 +1,7 @@
 //! Parameters of laws, agents and underlays: which are given, which are refused, which have no effect.
 
-use crate::scenario::{
-    document::{parameters::Parameters, scheme::Scheme},
-    tree::{error::Problem, renamed::renamed},
-};
+use crate::scenario::document::{parameters::Parameters, scheme::Scheme};
+use crate::scenario::tree::{error::Problem, renamed::renamed};
 use incast_cc::{
     law::LawInfo,
     parameters::{Condition, ParameterError, Raw},
