@@ -102,20 +102,15 @@ impl Sweep {
     /// # Errors
     /// Values that no network can have.
     pub fn run(&self, point: &Point) -> Result<Vec<Sample>, ConfigError> {
-        let bad = |what: &str, found: String, allowed: &str| ConfigError::Value {
-            what: what.into(),
-            found,
-            allowed: allowed.into(),
-        };
         let bottleneck = Link { rate: self.rate, delay: self.delay, loss: 0.0 };
         let host_link = Link { rate: Rate::from_bps(self.rate.bps().saturating_mul(2)), ..bottleneck };
         let dumbbell = Dumbbell { left: point.senders, right: 1, host_link, bottleneck };
         let topology = dumbbell
             .build()
-            .map_err(|error| bad("the fabric of the sweep", error.to_string(), "a network"))?;
+            .map_err(|error| ConfigError::value("the fabric of the sweep", error, "a network"))?;
         let port = topology
             .find_port("s0->s1")
-            .ok_or_else(|| bad("the fabric of the sweep", "no port s0->s1".into(), "a dumbbell"))?;
+            .ok_or_else(|| ConfigError::value("the fabric of the sweep", "no port s0->s1", "a dumbbell"))?;
         let path = base_path(&topology, self.mtu, Framing::Tcp);
         let rtt = path.base_rtt;
         let end = rtt.saturating_mul(u64::from(self.rtts) + WARM_UP);
@@ -125,8 +120,10 @@ impl Sweep {
         let given = [("initial_window".to_owned(), endless()), ("min_window".to_owned(), endless())];
         let law = match LawParameters::resolve("dctcp", &path, &given) {
             Some(Ok(law)) => law,
-            Some(Err(error)) => return Err(bad("the sources' law", error.to_string(), "dctcp")),
-            None => return Err(bad("the sources' law", "none".into(), "dctcp")),
+            Some(Err(error)) => {
+                return Err(ConfigError::value("the sources' law", error, "dctcp"));
+            }
+            None => return Err(ConfigError::value("the sources' law", "none", "dctcp")),
         };
         let at = self.rate.bytes_in(rtt).get() as f64 * point.threshold;
         let outcome = simulate(Config {

@@ -1,7 +1,7 @@
 //! The two ends of a link: it serialises one packet at a time and delivers it a propagation delay later.
 
 use super::{
-    node::NodeContext,
+    node::{NodeContext, Peer},
     packet::{GAP, Packet, Telemetry},
 };
 use crate::topology;
@@ -11,15 +11,6 @@ use crate::{
     probe::{PacketTrace, Step},
 };
 use incast_units::{Bytes, Rate, Serializer, Time};
-
-/// Where a link ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Domain of the neighbour.
-    pub domain: u32,
-    /// The neighbour's port in that domain.
-    pub entity: u32,
-}
 
 /// The sending end of one direction of a link. What every packet needs lies together, in 48 bytes.
 #[derive(Debug)]

@@ -1,11 +1,17 @@
 //! What every node has: a place in the simulation, and a few things it may do.
 
-use super::{
-    link::Peer,
-    packet::{Packet, Telemetry},
-};
+use super::packet::{Packet, Telemetry};
 use crate::engine::Event;
 use incast_units::Time;
+
+/// Where a link ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Domain of the neighbour.
+    pub domain: u32,
+    /// The neighbour's port in that domain.
+    pub entity: u32,
+}
 
 /// All that a node may do to the world outside itself: put packets on its own links, and set its own alarm.
 pub trait NodeContext {

@@ -3,8 +3,8 @@
 //! Queued packets are counted by the port and lane of arrival; one that goes straight to an idle link takes no buffer.
 
 use super::{
-    Due, Frame,
     credits::{End, Rules, Update, blocks},
+    frame::{Due, Frame},
 };
 use crate::fabric::{buffer::Charge, packet::Packet, queue::Ingress};
 use incast_units::{Rate, Time};

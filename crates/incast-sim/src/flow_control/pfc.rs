@@ -6,7 +6,7 @@
 
 pub use super::limits::{Bounds, Limits, Rules};
 use super::{
-    Applied, Due, Frame,
+    frame::{Applied, Due, Frame},
     limits::ALPHA_BITS,
     pause::{PauseFrame, ReceivedPauses},
 };

@@ -282,7 +282,10 @@ mod tests {
     use super::*;
     use crate::{
         engine::Event,
-        fabric::{config::Wire, link::Peer, node::NodeContext},
+        fabric::{
+            config::Wire,
+            node::{NodeContext, Peer},
+        },
         routing::config::LoadBalancing,
         settings::{Peers, host::HostConfig},
         topology::Link,

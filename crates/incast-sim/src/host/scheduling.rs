@@ -167,7 +167,8 @@ mod tests {
         fabric::{
             config::Wire,
             format::Format,
-            link::{Peer, Receiver, Transmitter},
+            link::{Receiver, Transmitter},
+            node::Peer,
             packet::Telemetry,
         },
         routing::config::LoadBalancing,

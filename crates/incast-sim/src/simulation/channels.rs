@@ -1,8 +1,8 @@
 //! Virtual channels: whether a fabric has enough for its routes, and the route data of switches.
 
 use super::{
-    Fabric,
     config::{Config, ConfigError},
+    lossless::Fabric,
 };
 use crate::{
     fabric::config::Buffer,
@@ -12,10 +12,6 @@ use crate::{
 };
 use incast_units::Time;
 use std::sync::Arc;
-
-fn refuse(what: &str, found: impl ToString, allowed: &str) -> ConfigError {
-    ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_owned() }
-}
 
 /// Refuses settings that do not go together with virtual channels, or with an agent that holds packets. Refuses
 /// fabrics, too, whose usual paths take more virtual channels than there are, where that could cause a deadlock.
@@ -28,11 +24,11 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
         if switch.load_balancing != LoadBalancing::Ecmp {
             let found = format!("{:?}, with an agent that keeps flows in order", switch.load_balancing);
             let allowed = "ECMP: the others reorder, or leave the way to senders";
-            return Err(refuse("switch.load_balancing", found, allowed));
+            return Err(ConfigError::value("switch.load_balancing", found, allowed));
         }
         if matches!(switch.buffer, Buffer::PerPortPackets { .. }) {
             let allowed = "a memory in bytes: what an agent holds waits at no port";
-            return Err(refuse("switch.buffer", "a number of packets for each port", allowed));
+            return Err(ConfigError::value("switch.buffer", "a number of packets for each port", allowed));
         }
     }
     if switch.virtual_channels != 1 {
@@ -49,7 +45,8 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
 /// Refuses settings that do not go together with several virtual channels.
 fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Fabric { switch, host, classes, .. } = fabric;
-    let refuse = |allowed: &str| Err(refuse("switch.virtual_channels", switch.virtual_channels, allowed));
+    let refuse =
+        |allowed: &str| Err(ConfigError::value("switch.virtual_channels", switch.virtual_channels, allowed));
     if !(1..=switch.priorities).contains(&switch.virtual_channels) {
         return refuse(&format!("1 to {}, the queues of a port", switch.priorities));
     }
@@ -79,7 +76,7 @@ fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(),
     let allowed = format!(
         "{needs} or more: the usual paths of this fabric{since} take as many, and on fewer packets could wait for each other in a cycle"
     );
-    Err(refuse("switch.virtual_channels", has, &allowed))
+    Err(ConfigError::value("switch.virtual_channels", has, &allowed))
 }
 
 /// The routes of the epoch that begins at a time, as virtual channels or an agent need them; else `None`.

@@ -166,6 +166,13 @@ pub enum ConfigError {
     },
 }
 
+impl ConfigError {
+    /// The error of a value.
+    pub fn value(what: impl Into<String>, found: impl ToString, allowed: impl ToString) -> Self {
+        Self::Value { what: what.into(), found: found.to_string(), allowed: allowed.to_string() }
+    }
+}
+
 /// What a switch lacks to be lossless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Shortage {

@@ -24,10 +24,6 @@ pub fn credit_rules(fabric: Fabric<'_>) -> Option<Rules> {
     })
 }
 
-fn refuse(what: &str, found: impl ToString, allowed: impl ToString) -> ConfigError {
-    ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_string() }
-}
-
 /// Refuses credits with which some packets could never be sent, or for which switches lack buffer.
 ///
 /// # Errors
@@ -42,21 +38,21 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     let Credits { buffer, update, frame, refresh, deadlock_after } = &rules.credits;
     let switch = fabric.switch;
     if switch.pfc.is_some() {
-        return Err(refuse("switch.credits", "on, with priority flow control", "one of the two"));
+        return Err(ConfigError::value("switch.credits", "on, with priority flow control", "one of the two"));
     }
     if switch.trim.is_some() {
         let allowed = "one of the two: what waits for credits is not trimmed";
-        return Err(refuse("switch.credits", "on, with trimming", allowed));
+        return Err(ConfigError::value("switch.credits", "on, with trimming", allowed));
     }
     if switch.virtual_channels != 1 {
-        return Err(refuse(
+        return Err(ConfigError::value(
             "switch.credits",
             "on, with virtual channels",
             "off: they are priority flow control's",
         ));
     }
     if switch.agent.holds() {
-        return Err(refuse(
+        return Err(ConfigError::value(
             "switch.credits",
             "on, with an agent that holds packets",
             "off, or another agent",
@@ -64,16 +60,20 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     }
     if let Buffer::PerPortPackets { packets } = switch.buffer {
         let found = format!("on, with {packets} packets for each port");
-        return Err(refuse("switch.credits", found, "off, or a memory in bytes: credits count bytes"));
+        return Err(ConfigError::value(
+            "switch.credits",
+            found,
+            "off, or a memory in bytes: credits count bytes",
+        ));
     }
     if *frame == 0 || *frame > 9_216 {
-        return Err(refuse("switch.credits.frame", format!("{frame} bytes"), "1 to 9216 bytes"));
+        return Err(ConfigError::value("switch.credits.frame", format!("{frame} bytes"), "1 to 9216 bytes"));
     }
     if *refresh == Some(Time::ZERO) {
-        return Err(refuse("switch.credits.refresh", "zero", "above zero"));
+        return Err(ConfigError::value("switch.credits.refresh", "zero", "above zero"));
     }
     if *deadlock_after == Some(Time::ZERO) {
-        return Err(refuse("switch.credits.deadlock_after", "zero", "above zero"));
+        return Err(ConfigError::value("switch.credits.deadlock_after", "zero", "above zero"));
     }
     let least = rules.frame.div_ceil(BLOCK) * BLOCK;
     let most = MOST_BLOCKS * BLOCK;
@@ -82,13 +82,13 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
         && !(least..=most).contains(&buffer)
     {
         let allowed = format!("{least} B, one packet of {} B in blocks of 64, to {most} B", rules.frame);
-        return Err(refuse("switch.credits.buffer", format!("{buffer} B"), allowed));
+        return Err(ConfigError::value("switch.credits.buffer", format!("{buffer} B"), allowed));
     }
     if let Some(update) = update
         && update > buffer.unwrap_or(most)
     {
         let allowed = format!("at most {} B, the memory", buffer.unwrap_or(most));
-        return Err(refuse("switch.credits.update", format!("{update} B"), allowed));
+        return Err(ConfigError::value("switch.credits.update", format!("{update} B"), allowed));
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ fn check_memory(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
         if needed > memory {
             let (name, lanes) = (&topology.names[node as usize], rules.count());
             let found = format!("{needed} B at {name}, of all ports and {lanes} virtual lanes in use");
-            return Err(refuse("switch.credits.buffer", found, format!("{whose}, {memory} B")));
+            return Err(ConfigError::value("switch.credits.buffer", found, format!("{whose}, {memory} B")));
         }
     }
     Ok(())

@@ -3,8 +3,7 @@
 use crate::{
     engine::{self, Context, Event, Messages},
     fabric::{
-        link::Peer,
-        node::{Arrivals, NodeContext, class},
+        node::{Arrivals, NodeContext, Peer, class},
         packet::{Packet, Telemetry},
     },
     host::Host,

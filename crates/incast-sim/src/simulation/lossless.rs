@@ -1,8 +1,8 @@
 //! Priority flow control of a fabric: its parameters, and whether it can be lossless there.
 
 use super::{
-    base_path_of,
     config::{ClassConfig, Config, ConfigError, Shortage},
+    path::base_path_of,
 };
 use crate::{
     fabric::config::{Buffer, Wire},
@@ -115,9 +115,7 @@ pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
 }
 
 fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
-    let refuse = |what: &str, found: String, allowed: &str| {
-        Err(ConfigError::Value { what: what.to_owned(), found, allowed: allowed.to_owned() })
-    };
+    let refuse = |what: &str, found: String, allowed: &str| Err(ConfigError::value(what, found, allowed));
     if pfc.priorities == 0 {
         return refuse("switch.pfc.lossless", "empty".into(), "at least one lossless priority");
     }
@@ -230,17 +228,14 @@ fn check_cables(topology: &Topology, rules: &Rules) -> Result<(), ConfigError> {
         let wait = Bytes::new(rules.frame + gap + u64::from(rules.pfc.frame) + gap);
         let late = expiry.refresh.saturating_add(cable.link.rate.time_of(wait));
         if late > expiry.after {
-            return Err(ConfigError::Value {
-                what: "switch.pfc.refresh".to_owned(),
-                found: expiry.refresh.to_string(),
-                allowed: format!(
-                    "at most {}: at {} a refresh can wait for {}, and must come before the pause of {} ends",
-                    expiry.after.saturating_sub(cable.link.rate.time_of(wait)),
-                    cable.link.rate,
-                    cable.link.rate.time_of(wait),
-                    expiry.after,
-                ),
-            });
+            let allowed = format!(
+                "at most {}: at {} a refresh can wait for {}, and must come before the pause of {} ends",
+                expiry.after.saturating_sub(cable.link.rate.time_of(wait)),
+                cable.link.rate,
+                cable.link.rate.time_of(wait),
+                expiry.after,
+            );
+            return Err(ConfigError::value("switch.pfc.refresh", expiry.refresh, allowed));
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ mod lossless;
 mod memory;
 pub mod outcome;
 mod partition;
+mod path;
 mod scheduling;
 
 use self::{
@@ -20,18 +21,14 @@ use self::{
     domain::Domain,
     outcome::Outcome,
 };
-use crate::{
-    engine::executor::{Inspector, Reached},
-    fabric::{format::Format, packet::GAP},
-    topology::{Topology, ideal},
-};
-use incast_cc::{Path, law::Framing};
-use incast_units::{Rate, Time};
+use crate::engine::executor::{Inspector, Reached};
+use incast_units::Time;
 
 pub use channels::check_channels;
 pub use credits::{check_credits, credit_rules};
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
+pub use path::{base_path, base_path_of};
 pub use scheduling::{check_scheduler, check_trim};
 
 /// How far a run has come.
@@ -43,22 +40,6 @@ pub struct Progress {
     pub end: Time,
     /// Link traversals so far.
     pub packet_hops: u64,
-}
-
-/// The path as laws see it: the rate of the fastest NIC, and the longest round trip.
-///
-/// `mtu` is the payload of a full packet in bytes. The hosts' smallest retransmission timeout is that of
-/// [`crate::config::HostConfig::plain`].
-pub fn base_path(topology: &Topology, mtu: u32, framing: Framing) -> Path {
-    base_path_of(topology, mtu, &Format::of(framing), GAP)
-}
-
-/// As [`base_path`], for frames of other sizes with `gap` bytes between them.
-pub fn base_path_of(topology: &Topology, mtu: u32, format: &Format, gap: u32) -> Path {
-    let wire_mss = format.data(mtu) + gap;
-    let rate = topology.host_rates().first().copied().unwrap_or(Rate::from_gbps(1));
-    let base_rtt = ideal::max_base_rtt(topology, wire_mss, format.control() + gap);
-    Path { rate, base_rtt, mss: mtu, wire_mss, rto_min: Time::from_ms(1) }
 }
 
 /// Runs a simulation.

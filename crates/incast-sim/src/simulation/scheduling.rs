@@ -9,10 +9,6 @@ use crate::{
 /// The least quantum: with less, a decision would take many rounds.
 const LEAST_QUANTUM: u64 = 64;
 
-fn refuse(what: &str, found: impl ToString, allowed: impl ToString) -> ConfigError {
-    ConfigError::Value { what: what.to_owned(), found: found.to_string(), allowed: allowed.to_string() }
-}
-
 /// Refuses weights that do not fit the priorities, and what deficit round robin does not go together with.
 ///
 /// # Errors
@@ -21,27 +17,31 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
     let Some(Dwrr { strict, weights, quantum }) = switch.scheduler.dwrr() else { return Ok(()) };
     if strict >= switch.priorities {
         let allowed = format!("below the {} priorities of the switches", switch.priorities);
-        return Err(refuse("switch.scheduler.strict", strict, allowed));
+        return Err(ConfigError::value("switch.scheduler.strict", strict, allowed));
     }
     let expected = usize::from(switch.priorities - strict);
     if weights.len() != expected {
         let allowed = format!("{expected}, one for each priority that is not strict");
-        return Err(refuse("switch.scheduler.weights", format!("{} weights", weights.len()), allowed));
+        return Err(ConfigError::value(
+            "switch.scheduler.weights",
+            format!("{} weights", weights.len()),
+            allowed,
+        ));
     }
     if weights.contains(&0) {
-        return Err(refuse("switch.scheduler.weights", 0, "1 to 65535"));
+        return Err(ConfigError::value("switch.scheduler.weights", 0, "1 to 65535"));
     }
     if let Some(quantum) = quantum.filter(|quantum| quantum.get() < LEAST_QUANTUM) {
         let allowed = format!("at least {LEAST_QUANTUM}B, the shortest frame");
-        return Err(refuse("switch.scheduler.quantum", quantum, allowed));
+        return Err(ConfigError::value("switch.scheduler.quantum", quantum, allowed));
     }
     if switch.virtual_channels > 1 {
         let allowed = "\"strict\" with virtual channels, which take turns themselves";
-        return Err(refuse("switch.scheduler", "deficit round robin", allowed));
+        return Err(ConfigError::value("switch.scheduler", "deficit round robin", allowed));
     }
     if switch.trim.as_ref().is_some_and(|trim| trim.header_weight.is_some()) {
         let allowed = "\"strict\", or switch.trim.header_weight = \"strict\": a weight of headers is a scheduler of its own";
-        return Err(refuse("switch.scheduler", "deficit round robin", allowed));
+        return Err(ConfigError::value("switch.scheduler", "deficit round robin", allowed));
     }
     Ok(())
 }
@@ -52,30 +52,30 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
 /// What is wrong.
 pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
     if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
-        return Err(refuse("switch.buffer", "0 packets for each port", "at least 1"));
+        return Err(ConfigError::value("switch.buffer", "0 packets for each port", "at least 1"));
     }
     if let Buffer::PerPortPackets { packets: packets @ MOST_COUNTED.. } = switch.buffer {
-        return Err(refuse("switch.buffer", packets, "below 2^24 packets for each port"));
+        return Err(ConfigError::value("switch.buffer", packets, "below 2^24 packets for each port"));
     }
     let Some(trim) = &switch.trim else { return Ok(()) };
     if switch.priorities < 2 {
         let allowed = "at least 2 where switches trim: 0 is that of headers, data has the others";
-        return Err(refuse("switch.priorities", switch.priorities, allowed));
+        return Err(ConfigError::value("switch.priorities", switch.priorities, allowed));
     }
     let headers = trim.header_queue.map(|limit| ("switch.trim.header_queue", limit));
     for (what, limit) in [("switch.trim.queue", trim.queue)].into_iter().chain(headers) {
         if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
-            return Err(refuse(what, 0, "1 packet or more, or a size"));
+            return Err(ConfigError::value(what, 0, "1 packet or more, or a size"));
         }
         if let Limit::Packets(packets @ MOST_COUNTED..) = limit {
-            return Err(refuse(what, packets, "below 2^24 packets"));
+            return Err(ConfigError::value(what, packets, "below 2^24 packets"));
         }
     }
     if trim.header_weight == Some(0) {
-        return Err(refuse("switch.trim.header_weight", 0, "1 packet or more, or \"strict\""));
+        return Err(ConfigError::value("switch.trim.header_weight", 0, "1 packet or more, or \"strict\""));
     }
     if !switch.agent.is_none() {
-        return Err(refuse(
+        return Err(ConfigError::value(
             "switch.trim",
             "on, with an in-switch algorithm",
             "switches that trim have no switch.agent",
@@ -83,7 +83,7 @@ pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
     }
     if switch.pfc.is_some() {
         let allowed = "switches that trim have no switch.pfc: what is paused is not trimmed";
-        return Err(refuse("switch.trim", "on, with priority flow control", allowed));
+        return Err(ConfigError::value("switch.trim", "on, with priority flow control", allowed));
     }
     Ok(())
 }
