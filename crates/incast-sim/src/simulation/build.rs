@@ -61,7 +61,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         let priorities = [Some(class.priority), class.ack_priority, Some(class.notification_priority)];
         if class.scheduler.is_some_and(|index| usize::from(index) >= host.schedulers.len()) {
             return Err(ConfigError::value(
-                &format!("the scheduler of class {}", class.name),
+                format!("the scheduler of class {}", class.name),
                 class.scheduler.unwrap_or(0),
                 "the index of a scheduler",
             ));
@@ -69,9 +69,9 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         for priority in priorities.into_iter().flatten() {
             if priority >= switch.class_priorities() {
                 return Err(ConfigError::value(
-                    &format!("priority of class {}", class.name),
+                    format!("priority of class {}", class.name),
                     priority,
-                    &format!("below the {} priorities of the switches", switch.class_priorities()),
+                    format!("below the {} priorities of the switches", switch.class_priorities()),
                 ));
             }
         }
@@ -102,7 +102,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             return Err(ConfigError::value(
                 "the lowest priority that receivers assign",
                 scheduler.priorities() - 1,
-                &format!("below the {} priorities of the switches", switch.priorities),
+                format!("below the {} priorities of the switches", switch.priorities),
             ));
         }
     }
