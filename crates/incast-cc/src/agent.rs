@@ -28,8 +28,8 @@ pub struct AgentInfo {
     /// What it changes at senders: defaults of the parameters of laws, for those that have such a parameter.
     pub sender: &'static [(&'static str, &'static str)],
     /// It treats each port by itself: while packets enter and leave one it does not look at others, deflects nothing,
-    /// notifies nobody and sets no timer when a packet leaves. Then it may be told of departures later than they
-    /// happen, if in order: before the next packet for that port, before its pause edges, and before the timer.
+    /// sends no notification and sets no timer when a packet leaves. Departures may be reported to it later than they
+    /// happen, but in order: before the next packet for that port, before its pause edges, and before the timer.
     pub by_port: bool,
 }
 
@@ -41,11 +41,11 @@ pub struct Effects {
     pub reads_thresholds: bool,
     /// It does something about pauses.
     pub reads_pauses: bool,
-    /// It marks packets. With [`AgentInfo::marks`] and without this, nobody does.
+    /// It marks packets. With [`AgentInfo::marks`] and without this, no packet is marked.
     pub marks: bool,
     /// It marks packets with UE.
     pub undetermined: bool,
-    /// What its notifications say.
+    /// The content of its notifications.
     pub notifies: CnpContent,
 }
 
@@ -88,7 +88,7 @@ impl PortView {
     /// A uniform random number of this event's own.
     #[inline]
     pub fn random(&self) -> u32 {
-        // SplitMix64 (G. Steele et al., OOPSLA 2014): each event costs its stream one addition, asked or not.
+        // SplitMix64 (G. Steele et al., OOPSLA 2014): each event advances its stream by one addition.
         let word = (self.stream ^ self.stream >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((word ^ word >> 31) >> 32) as u32
@@ -104,7 +104,7 @@ impl PortView {
 /// Where notifications for a flow go: an agent may keep it for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowAddress {
-    /// Sending host; `u32::MAX` for acknowledgements, which do not say.
+    /// Sending host; `u32::MAX` for acknowledgements, which do not carry it.
     pub source: u32,
     /// Receiving host.
     pub destination: u32,
@@ -140,7 +140,7 @@ pub struct PacketView {
     pub marker: Option<Marker>,
 }
 
-/// What a marker says.
+/// The content of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     /// What the agent that sent it calls it.
@@ -149,7 +149,7 @@ pub struct Marker {
     pub is_own: bool,
 }
 
-/// What a packet says of the queues that it passed.
+/// The congestion mark of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codepoint {
     /// Nothing.
@@ -161,19 +161,19 @@ pub enum Codepoint {
     CongestionExperienced,
 }
 
-/// What an agent wants done with the packet of the event. Starts as "nothing".
+/// What is to be done with the packet of the event. Starts as "nothing".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Mark it, if it is ECN-capable. UE does not take CE away.
     pub mark: Codepoint,
     /// Send a congestion notification to its source.
     pub notify: Option<Cnp>,
-    /// Send it out of this port instead (only when it enters a queue). The agent of the switch is not asked again.
+    /// Send it out of this port instead (only when it enters a queue). The agent is not called again for it.
     pub deflect_to: Option<u16>,
     /// Keep it here for now, behind those that are held in this place already (only when it enters a queue, and of
     /// agents that [hold](SwitchAgent::HOLDS)). It takes memory like any packet that waits.
     pub hold: Option<Hold>,
-    /// It is a marker that has come to its end: tell the switch that sent it (only when it enters a queue).
+    /// It is a marker that is consumed here: an answer goes to the switch that sent it (only when it enters a queue).
     pub answer: bool,
 }
 
@@ -186,10 +186,10 @@ pub struct Hold {
     pub port: u16,
 }
 
-/// What an agent that [holds](SwitchAgent::HOLDS) wants done beside the packet of an event.
+/// An action of an agent that [holds](SwitchAgent::HOLDS), beside its verdict on the packet of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Send a marker of a flow out of a port: it waits in the queue of the flow's data and takes the way of the flow's
+    /// Send a marker of a flow out of a port: it waits in the queue of the flow's data and takes the path of the flow's
     /// data from there on, until an agent answers it. Then [`SwitchAgent::on_answer`] is called with its name.
     Mark {
         /// The port.
@@ -235,7 +235,7 @@ impl Verdict {
 pub struct Notification {
     /// The flow whose source gets it.
     pub flow: FlowAddress,
-    /// What it says.
+    /// Its content.
     pub cnp: Cnp,
 }
 
@@ -255,9 +255,9 @@ pub trait SwitchView {
     fn may_send(&self, port: u16, priority: u8) -> bool;
     /// The equal-cost ports to a host, ascending.
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16>;
-    // What follows is for agents that deflect. A switch without agents of that kind need not know it.
-    /// Other ports that lead to a host, on ways that do not come back here.
-    fn longer_ways(&self, _destination: u32) -> impl Iterator<Item = u16> {
+    // What follows is for agents that deflect. A switch without such agents keeps the defaults.
+    /// Other ports that lead to a host, on non-minimal paths that do not return to this switch.
+    fn non_minimal_ports(&self, _destination: u32) -> impl Iterator<Item = u16> {
         std::iter::empty()
     }
     /// There is a host at the other end of a port.
@@ -268,7 +268,7 @@ pub trait SwitchView {
     fn channels(&self) -> u8 {
         1
     }
-    /// A packet that came in so may leave so, and then has channels enough for the usual way to its destination.
+    /// A packet that came in so may leave so, and then has channels enough for the minimal path to its destination.
     fn has_channels(&self, _ingress: u16, _port: u16, _priority: u8, _destination: u32) -> bool {
         true
     }
@@ -281,7 +281,7 @@ pub trait SwitchView {
         priority
     }
     /// The port that routing gives packets of a flow now; `None` if none leads there.
-    fn usual_port(&self, _flow: &FlowAddress) -> Option<u16> {
+    fn routed_port(&self, _flow: &FlowAddress) -> Option<u16> {
         None
     }
     /// The link of a port is up.
@@ -298,11 +298,11 @@ pub trait SwitchView {
 pub trait SwitchAgent: Sized {
     /// Parameters, resolved once for a fabric.
     type Parameters: Clone;
-    /// Name, title, source, and what the simulator has to know.
+    /// Name, title, source, and what the simulator depends on.
     const INFO: AgentInfo;
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
-    /// It holds packets, gives orders and wants answers to markers.
+    /// It holds packets, orders actions and receives answers to markers.
     const HOLDS: bool = false;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
@@ -335,9 +335,9 @@ pub trait SwitchAgent: Sized {
         switch: &impl SwitchView,
         verdict: &mut Verdict,
     );
-    /// Of an agent that acts by port: until it is next told of something there, it does not care for packets that enter
-    /// a queue of this port with at most so many bytes, nor for any that leaves. `None` if it wants to hear of all.
-    fn indifferent_up_to(&self, _port: u16) -> Option<u64> {
+    /// Of an agent that acts by port: until its next event at this port, packets that enter a queue of at most so many
+    /// bytes, and packets that leave, need not be reported. `None`: every packet is reported.
+    fn skips_up_to(&self, _port: u16) -> Option<u64> {
         None
     }
     /// A packet that entered will not leave: there was no room for it, or its link went down. The port is the one it

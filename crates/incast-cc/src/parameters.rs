@@ -46,7 +46,7 @@ pub trait Setting: Sized {
     /// For a type that can be read from a file: the names that are not paths. Whoever does the input and output turns
     /// any other [`Raw::Text`] into a [`Raw::File`].
     const BUNDLED: Option<&'static [&'static str]> = None;
-    /// Reads it; the error says what is allowed.
+    /// Reads it; the error names what is allowed.
     fn read(raw: &Raw) -> Result<Self, String>;
     /// Writes it as a scenario would.
     fn write(&self) -> Raw;

@@ -4,8 +4,8 @@ use incast_units::{Bytes, Rate, Time};
 
 /// The constants from which every default of every law is computed.
 ///
-/// One `Path` serves a whole fabric: real hosts do not know the path of each flow. `base_rtt` is therefore the
-/// largest one of the fabric, for a full packet and its acknowledgement without queueing.
+/// One `Path` serves a whole fabric: a real host cannot measure the path of each flow in advance. `base_rtt` is
+/// therefore the largest one of the fabric, for a full packet and its acknowledgement without queueing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     /// Rate of the host's NIC.

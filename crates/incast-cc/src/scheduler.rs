@@ -14,8 +14,7 @@
 //! | Polo | its driving packets, loss packets and acknowledgements of adjoint packets | a signal: the adjoint packet |
 //! | Blitz (DASR) | its shares: with each acknowledgement ([`ReceiverScheduler::ack_tag`]), and by message when they change | tags of data packets |
 //!
-//! A scheduler that hands out tokens says so ([`ReceiverScheduler::uses_tokens`]): then packets that are sent again
-//! need one as well.
+//! A scheduler that issues tokens has [`ReceiverScheduler::uses_tokens`]: then retransmitted packets need one as well.
 //!
 //! The sender half of a protocol, with its parameters, is a [`crate::law::ReceiverDriven`] law in the same file: what
 //! is sent unscheduled, which signals it sends, with which priority data goes. It makes the receiver half.

@@ -1,15 +1,15 @@
 //! Which link has different delays in its two directions.
 //!
-//! No exchange between two hosts can tell an asymmetric link from a clock that is ahead. The other ways between the two
-//! can: loops through the edge do not add up to nothing, and loops without it do. The edge whose residual is too large
-//! for the noise of all others is the one.
+//! No exchange between two hosts distinguishes an asymmetric link from a clock that is ahead. Other paths between the
+//! two do: loops through the edge do not add up to nothing, and loops without it do. The edge whose residual is too
+//! large for the noise of all others is the one.
 //!
 //! Source: the observation is of Geng et al., NSDI 2018, section 4; the test is the usual one for an outlier of a
 //! regression, the externally studentised residual (R. Cook, S. Weisberg, "Residuals and Influence in Regression",
 //! 1982). With residual r, leverage h and weight w of an edge, leaving it out would leave
 //!
 //! ```text
-//! b = r / (1 − h)                                          by which it differs from what all others say
+//! b = r / (1 − h)                                          its difference from what all others imply
 //! s² = (Σ w r² − w r² / (1 − h)) / (edges − nodes)         variance of the others, for weight 1
 //! t = b √(w (1 − h)) / s
 //! ```
@@ -30,12 +30,12 @@ pub struct Asymmetry {
 /// Below a tenth of a nanosecond an asymmetry is rounding.
 const SMALLEST_NS: f64 = 0.1;
 
-/// The edge that the others contradict most, if by `threshold` standard deviations or more; `differences` has what each
-/// edge says, in nanoseconds. Among some hundred edges with normal errors, 6 is exceeded by chance once in a million
-/// graphs.
+/// The edge that the others contradict most, if by `threshold` standard deviations or more; `differences` has the
+/// measurement of each edge, in nanoseconds. Among some hundred edges with normal errors, 6 is exceeded by chance once
+/// in a million graphs.
 ///
-/// `None` also if there are too few loops to tell (at least two edges more than a tree with one loop has). A bridge is
-/// in no loop and never named.
+/// `None` also if there are too few loops to decide (at least two edges more than a tree with one loop has). A bridge
+/// is in no loop and never named.
 pub fn asymmetry(graph: &Graph, differences: &[f64], threshold: f64) -> Option<Asymmetry> {
     let freedom = graph.edges().len().checked_sub(graph.nodes()).filter(|freedom| *freedom >= 2)?;
     let residuals = graph.residuals(differences, &graph.corrected(differences));

@@ -1,8 +1,8 @@
 //! The line between two clouds of bounds, by a support vector machine.
 //!
-//! Packets from A to B say at most how much B is ahead (too much by their delay), packets from B to A at least: the
-//! upper cloud and the lower one. With equal propagation delays the difference of the clocks runs in the middle between
-//! the clouds' inner edges, and the line that separates them with the widest margin estimates it.
+//! Packets from A to B give an upper bound of how much B is ahead (too large by their delay), packets from B to A a
+//! lower bound: the upper cloud and the lower one. With equal propagation delays the difference of the clocks runs in
+//! the middle between the clouds' inner edges, and the line that separates them with the widest margin estimates it.
 //!
 //! **Which machine.** The soft-margin machine in its ν form: the widest margin between the two reduced convex hulls, in
 //! which no point weighs more than `1/m` (K. Bennett, E. Bredensteiner, "Duality and Geometry in SVM Classifiers", ICML

@@ -1,4 +1,4 @@
-//! Which packets of a flow have arrived: for schedulers that ask for the missing ones by name.
+//! Which packets of a flow have arrived: for schedulers that request the missing ones by number.
 
 /// A set of packet numbers, and the first one that is not in it.
 #[derive(Clone, Debug, Default)]

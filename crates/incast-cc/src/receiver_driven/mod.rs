@@ -11,7 +11,7 @@ crate::choice! {
     pub enum Profile {
         /// Of the path, so that one scenario fits every rate.
         Scaled = "scaled",
-        /// What the evaluation of Polo (C. Ruan et al., ICPP 2020) has for all of them: 12 packets are sent blindly.
+        /// What the evaluation of Polo (C. Ruan et al., ICPP 2020) has for all of them: 12 unscheduled packets.
         Paper = "paper",
     }
 }

@@ -1,10 +1,10 @@
-//! When the sender of a flow says again that there is one: for protocols whose receivers acknowledge whole flows.
+//! When a sender announces its flow again: for protocols whose receivers acknowledge whole flows.
 
 use incast_units::Time;
 
-/// Until anything was heard of the receiver it may not know of the flow, and each timeout says so. Once it knows, it is
-/// the receiver's business what comes when; only its acknowledgement may have been lost, when all has been sent. What
-/// else is heard does not shorten the doubling waits between such reminders.
+/// Until a message of the receiver has arrived, the announcement may be lost, and each timeout repeats it. After that
+/// the receiver schedules the flow, and only its acknowledgement may be lost, when all has been sent. The waits between
+/// such reminders double; other messages of the receiver do not shorten them.
 #[derive(Clone, Debug)]
 pub struct Reminder {
     heard: bool,
@@ -19,19 +19,19 @@ pub struct Reminder {
 const DOUBLINGS: u32 = 10;
 
 impl Reminder {
-    /// With nothing heard yet; `least` is the shortest wait.
+    /// Before any message of the receiver; `least` is the shortest wait.
     pub fn new(least: Time) -> Self {
         let most = least.saturating_mul(1 << DOUBLINGS);
         Self { heard: false, not_before: Time::ZERO, wait: least, most }
     }
 
-    /// The receiver knows of the flow.
+    /// A message of the receiver has arrived.
     pub fn on_heard(&mut self) {
         self.heard = true;
     }
 
-    /// Nothing was heard for a timeout: whether a reminder goes. `all_sent` says that nothing is left to be sent for
-    /// the first time.
+    /// Nothing arrived for a timeout: whether a reminder is sent. `all_sent`: nothing is left to be sent for the first
+    /// time.
     pub fn on_timeout(&mut self, now: Time, all_sent: bool) -> bool {
         if !self.heard {
             return true;
@@ -55,7 +55,7 @@ mod tests {
         assert!((1..9).all(|us| reminder.on_timeout(Time::from_us(us), false)));
         reminder.on_heard();
         assert!(!(10..90).any(|us| reminder.on_timeout(Time::from_us(us), false)));
-        // Timeouts each 10 us, as what is heard starts their doubling afresh.
+        // Timeouts each 10 us, as an arriving message restarts their doubling.
         let at = |us: &u64| reminder.on_timeout(Time::from_us(*us), true);
         let said: Vec<u64> = (100..1_000).step_by(10).filter(at).collect();
         assert_eq!(said, [100, 120, 160, 240, 400, 720]);

@@ -39,7 +39,7 @@ macro_rules! agents {
         /// The agent of one switch.
         #[derive(Clone, Debug, Default)]
         pub enum Agent {
-            /// There is nobody to ask.
+            /// There is no agent.
             #[default]
             None,
             #[cfg(any(test, feature = "testing"))]
@@ -128,7 +128,7 @@ macro_rules! agents {
         }
 
         impl Agent {
-            /// There is nobody to ask.
+            /// There is no agent.
             #[inline]
             pub fn is_none(&self) -> bool {
                 matches!(self, Self::None)
@@ -153,14 +153,14 @@ macro_rules! agents {
                     $(Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
                 }
             }
-            /// See [`SwitchAgent::indifferent_up_to`].
+            /// See [`SwitchAgent::skips_up_to`].
             #[inline]
-            pub fn indifferent_up_to(&self, port: u16) -> Option<u64> {
+            pub fn skips_up_to(&self, port: u16) -> Option<u64> {
                 match self {
                     Self::None => None,
                     #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.indifferent_up_to(port),
-                    $(Self::$agent(agent) => agent.indifferent_up_to(port),)*
+                    Self::Exerciser(agent) => agent.skips_up_to(port),
+                    $(Self::$agent(agent) => agent.skips_up_to(port),)*
                 }
             }
             /// See [`SwitchAgent::on_drop`].

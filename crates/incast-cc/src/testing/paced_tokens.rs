@@ -17,7 +17,7 @@ pub struct PacedTokens {
     /// How long a sender may keep a token.
     pub lifetime: Time,
     /// Payload bytes of each flow that come without a token.
-    pub blind: u64,
+    pub unscheduled: u64,
     /// What has not come after this time without data of a flow is taken as lost.
     pub silence: Time,
     /// Tokens name the packet that is wanted; otherwise what is lost is asked for apart from them.
@@ -64,7 +64,7 @@ struct Progress {
     expected: u64,
     /// Bytes that have not.
     remaining: u64,
-    /// Packets that should be on their way: sent blindly, or with a token.
+    /// Packets that should be on their way: unscheduled, or with a token.
     outstanding: u64,
     /// When data came last, or was last asked for.
     heard: Time,
@@ -79,11 +79,11 @@ impl Progress {
 
 impl PacedTokens {
     /// Tokens that live for ever and name no packet, without a priority.
-    pub fn new(interval: Time, blind: u64, silence: Time) -> Self {
+    pub fn new(interval: Time, unscheduled: u64, silence: Time) -> Self {
         Self {
             interval,
             lifetime: Time::MAX,
-            blind,
+            unscheduled,
             silence,
             names_packets: false,
             priority: None,
@@ -142,7 +142,7 @@ impl ReceiverScheduler for PacedTokens {
             mss,
             expected: 0,
             remaining: new.bytes,
-            outstanding: new.bytes.min(self.blind).div_ceil(mss),
+            outstanding: new.bytes.min(self.unscheduled).div_ceil(mss),
             heard: new.now,
         });
         self.tell_shares(new.flow, send);
@@ -256,7 +256,7 @@ mod tests {
         start(&mut scheduler, at(10), 1, 3_000);
         arrive(&mut scheduler, at(10), 0, 0, 5);
         arrive(&mut scheduler, at(11), 1, 0, 3);
-        // Two packets of each come blindly: three and one are left.
+        // Two packets of each are unscheduled: three and one are left.
         assert_eq!(fire(&mut scheduler), (at(11), vec![token(0, None)]));
         assert_eq!(fire(&mut scheduler), (at(13), vec![token(1, None)]));
         assert_eq!(fire(&mut scheduler), (at(15), vec![token(0, None)]));

@@ -80,7 +80,7 @@ impl AgentHost {
     /// The agent need not see a packet that enters a queue of so many bytes; for 0, nor any packet that leaves.
     #[inline]
     pub fn skips(&self, port: usize, queued: u64) -> bool {
-        self.by_port && self.agent.indifferent_up_to(port as u16).is_some_and(|most| queued <= most)
+        self.by_port && self.agent.skips_up_to(port as u16).is_some_and(|most| queued <= most)
     }
 
     /// The state of a queue, with a random number of this event's own.
@@ -254,7 +254,7 @@ impl SwitchView for AgentContext<'_> {
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16> {
         self.router.alternatives(destination)
     }
-    fn longer_ways(&self, destination: u32) -> impl Iterator<Item = u16> {
+    fn non_minimal_ports(&self, destination: u32) -> impl Iterator<Item = u16> {
         let longer = self.hold.map(|hold| hold.view().loop_free_alternates(destination));
         let usual = move |port: &u16| self.router.alternatives(destination).any(|usual| usual == *port);
         longer.into_iter().flatten().filter(move |port| !usual(port))
@@ -279,7 +279,7 @@ impl SwitchView for AgentContext<'_> {
         let ingress = Ingress { port: ingress, priority };
         self.channels.map_or(priority, |channels| channels.queue(ingress, usize::from(port)))
     }
-    fn usual_port(&self, flow: &FlowAddress) -> Option<u16> {
+    fn routed_port(&self, flow: &FlowAddress) -> Option<u16> {
         self.router.of_flow(flow.destination, flow.entropy)
     }
     fn is_up(&self, port: u16) -> bool {

@@ -87,7 +87,7 @@ mod tests {
         let now = send(&mut demand, now, 4, 2_000, 10.0 * GBPS);
         let limit = demand.limit().expect("measured") / GBPS;
         assert!((limit - 5.0).abs() < 1e-9, "{limit}");
-        // Once it uses all of it again, that is said, too.
+        // Once it uses all of it again, that is advertised, too.
         send(&mut demand, now, 30, 1_000, 10.0 * GBPS);
         assert_eq!(demand.limit(), Some(f64::INFINITY));
     }

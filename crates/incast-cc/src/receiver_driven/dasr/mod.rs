@@ -1,4 +1,4 @@
-//! DASR of Blitz: a receiver tells its senders how many they are, and each takes its share of the link at once.
+//! DASR of Blitz: a receiver advertises the number of its senders, and each takes its share of the link at once.
 //!
 //! Sources: J. Xue et al., "Fast Congestion Control in RDMA-based Datacenter Networks", poster at SIGCOMM 2018 (Blitz:
 //! *direct apportioning of sending rates*), and its follow-up Dart (arXiv 1805.11158), of which only the abstract was
@@ -7,19 +7,19 @@
 //!
 //! ```text
 //!   sender    DATA at line rate ────────────────────────────────────────────────────────▶
-//!           ◀──── ACK(n) for each packet; on a change of n also to those that hear of no ACK
+//!           ◀──── ACK(n) for each packet; on a change of n also to those that get no ACK  
 //!             DATA at C/n, at once; once a CNP has come at min(C/n, R_C of DCQCN) ──────▶   receiver: n senders
 //! ```
 //!
-//! This file is the sender's half, with the parameters; `share` is what is said, `receiver` the receiver's. Equations,
-//! readings and deviations are in `docs/blitz.md`.
+//! This file is the sender's half, with the parameters; `share` is what is advertised, `receiver` the receiver's.
+//! Equations, readings and deviations are in `docs/blitz.md`.
 
 mod demand;
 mod receiver;
+pub mod sender_tag;
 pub mod share;
 #[cfg(test)]
 mod tests;
-pub mod word;
 
 pub use receiver::Receiver;
 
@@ -32,9 +32,9 @@ use crate::{
 };
 use demand::Demand;
 use incast_units::{Rate, Time};
+use sender_tag::SenderTag;
 use share::Share;
 use std::sync::Arc;
-use word::Word;
 
 crate::choice! {
     /// What n counts.
@@ -51,17 +51,17 @@ crate::choice! {
     pub enum Active {
         /// From the first packet of a message to its last one.
         Open = "open",
-        /// The same, while it was heard of lately.
+        /// The same, while it has sent lately.
         Recent = "recent",
     }
 }
 
 crate::choice! {
-    /// How senders learn of n.
+    /// How n is advertised to senders.
     pub enum Advertise {
         /// By acknowledgements alone.
         Acks = "acks",
-        /// A change is also told at once to those to whom no acknowledgement has.
+        /// A change is also sent at once to those senders to which no acknowledgement has carried it.
         Changes = "changes",
     }
 }
@@ -249,10 +249,10 @@ pub struct Constants {
 /// State of a flow at its sender.
 #[derive(Clone, Debug)]
 pub struct Dasr {
-    /// Rates in bit/s: of the receiver's link, and of the share that was told of it.
+    /// Rates in bit/s: of the receiver's link, and of the advertised share of it.
     receiver: f64,
     share: f64,
-    /// One in how many that is; 0 before anything was heard.
+    /// The denominator of that share; 0 before the receiver's first answer.
     parts: f32,
     degree: u16,
     demand: Demand,
@@ -280,15 +280,15 @@ impl Dasr {
         fallback.map_or(most, |fallback| most.min(fallback.as_f64()))
     }
 
-    /// What the next packet tells the receiver. Until its receiver has answered, who it is; then what it can use, if
-    /// that was ever less than its share.
-    fn word(&self) -> Option<Word> {
+    /// The tag of the next packet. Until the receiver has answered: weight and incast degree; then what the sender can
+    /// use, if that was ever less than its share.
+    fn tag(&self) -> Option<SenderTag> {
         let weight = self.constants.parameters.weight as u8;
         if self.parts > 0.0 {
             let parts = |rate: f64| if rate.is_finite() { self.receiver / rate } else { 1.0 };
-            return self.demand.limit().map(|rate| Word::Limit(Share::one_in(parts(rate))));
+            return self.demand.limit().map(|rate| SenderTag::Limit(Share::one_in(parts(rate))));
         }
-        (weight > 1 || self.degree > 1).then_some(Word::Opening { weight, degree: self.degree })
+        (weight > 1 || self.degree > 1).then_some(SenderTag::Opening { weight, degree: self.degree })
     }
 
     /// DCQCN has a notification to take, at `now`: one that cuts, if there is congestion.
@@ -427,7 +427,7 @@ impl SenderLaw for Dasr {
     fn next_timer(&self) -> Time {
         self.fallback.as_ref().map_or(Time::MAX, |fallback| fallback.next_timer())
     }
-    /// n, as the receiver told it.
+    /// n, as the receiver advertised it.
     fn estimate(&self) -> Option<f32> {
         (self.parts > 0.0).then_some(self.parts)
     }
@@ -460,6 +460,6 @@ impl ReceiverDriven for Dasr {
     }
     #[inline]
     fn tag(&self) -> Option<DataTag> {
-        self.word().map(Word::tag)
+        self.tag().map(SenderTag::tag)
     }
 }

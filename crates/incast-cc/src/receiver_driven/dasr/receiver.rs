@@ -1,6 +1,6 @@
 //! The receiver's half: who sends, and what each one's share is.
 
-use super::{Active, Advertise, Constants, Counts, Parameters, share::Share, word::Word};
+use super::{Active, Advertise, Constants, Counts, Parameters, sender_tag::SenderTag, share::Share};
 use crate::{
     Path,
     message::{AckTag, DataTag},
@@ -15,15 +15,15 @@ use std::{
     sync::Arc,
 };
 
-/// Bytes that a share which is told apart from acknowledgements has beside the headers of data: AETH, as in an
+/// Bytes of a share that is sent apart from acknowledgements, beside the headers of data: AETH, as in an
 /// acknowledgement of RoCEv2 (IBA volume 1, annex A17).
 const AETH: u32 = 4;
 /// Bytes of the smallest frame with preamble and gap (IEEE 802.3).
 const SMALLEST: u32 = 84;
-/// Shares that are told take one in so many of the receiver's link.
-const TELLING: u64 = 10;
+/// Messages with shares take at most one part in so many of the receiver's link.
+const ADVERTISED: u64 = 10;
 /// A flow counts for the time of so many of its packets at least.
-const PATIENCE: f64 = 2.0;
+const LEAST_PACKETS: f64 = 2.0;
 /// A flow that is held back may take so much more than it did.
 const GROWTH: f64 = 9.0 / 8.0;
 
@@ -37,7 +37,7 @@ struct Flow {
     limit: f64,
     /// It counts.
     active: bool,
-    /// When it was last heard of.
+    /// When its last packet arrived.
     heard: Time,
     /// It has an entry among those who may fall silent.
     watched: bool,
@@ -69,11 +69,11 @@ struct Group {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     constants: Arc<Constants>,
-    /// Time of a full packet, and of a share that is told, on the host's link.
+    /// Time of a full packet, and of a message with a share, on the host's link.
     packet: Time,
     frame: Time,
     flows: Slots<Flow>,
-    /// By what their flows say of them.
+    /// By the tags of their flows.
     parties: BTreeMap<u64, Party>,
     /// Weights of all parties, and of those that are still to come.
     weights: u64,
@@ -83,16 +83,16 @@ pub struct Receiver {
     limited: usize,
     /// Part of the link for each unit of weight, where nothing holds a flow back.
     level: f64,
-    /// Shares may have changed since they were told.
+    /// Shares may have changed since they were advertised.
     changed: bool,
-    /// They may be told again.
-    next_telling: Time,
+    /// When they may be advertised again.
+    next_advertisement: Time,
     /// No earlier than this a flow may have fallen silent; one entry for each.
-    silences: BinaryHeap<Reverse<(Time, u32)>>,
+    idle_deadlines: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 impl Receiver {
-    /// With nobody sending yet, on a link of the path's rate.
+    /// Without flows, on a link of the path's rate.
     pub fn new(constants: Arc<Constants>, path: &Path) -> Self {
         let frame = (path.wire_mss.saturating_sub(path.mss) + AETH).max(SMALLEST);
         Self {
@@ -107,8 +107,8 @@ impl Receiver {
             limited: 0,
             level: 1.0,
             changed: false,
-            next_telling: Time::ZERO,
-            silences: BinaryHeap::new(),
+            next_advertisement: Time::ZERO,
+            idle_deadlines: BinaryHeap::new(),
         }
     }
 
@@ -156,8 +156,8 @@ impl Receiver {
             && self.parameters().active == Active::Recent
             && !std::mem::replace(&mut self.flows[place].watched, true)
         {
-            let silence = self.silence(place);
-            self.silences.push(Reverse((silence, flow.handle)));
+            let deadline = self.idle_deadline(place);
+            self.idle_deadlines.push(Reverse((deadline, flow.handle)));
         }
         self.settle();
     }
@@ -192,7 +192,7 @@ impl Receiver {
             rest -= limit;
             others -= weight;
             if others < 1e-6 {
-                // All of them are held back: nobody is there who could use the rest.
+                // All of them are limited elsewhere: no flow can use the rest.
                 return;
             }
         }
@@ -214,18 +214,18 @@ impl Receiver {
         Share::one_in(1.0 / self.part(&self.flows[place]).max(1e-9))
     }
 
-    /// When a flow of which nothing more is heard no longer counts.
-    fn silence(&self, place: usize) -> Time {
+    /// When a flow that sends nothing more no longer counts.
+    fn idle_deadline(&self, place: usize) -> Time {
         let flow = &self.flows[place];
         let part = self.part(flow).min(flow.limit).max(1e-9);
-        let patience = self.packet.mul_f64(PATIENCE / part);
-        flow.heard.saturating_add(self.parameters().idle_after.max(patience))
+        let least = self.packet.mul_f64(LEAST_PACKETS / part);
+        flow.heard.saturating_add(self.parameters().idle_after.max(least))
     }
 
-    /// Tells senders their shares, if these have changed and it is time. Until then what they say of their limits
-    /// waits, too.
-    fn tell(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
-        if !self.changed || now < self.next_telling {
+    /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
+    /// effect then, too.
+    fn advertise(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
+        if !self.changed || now < self.next_advertisement {
             return;
         }
         self.settle();
@@ -244,8 +244,8 @@ impl Receiver {
             }
         }
         if told > 0 || self.limited > 0 {
-            let busy = self.frame.saturating_mul(TELLING * told);
-            self.next_telling = now.saturating_add(self.parameters().advertise_interval.max(busy));
+            let busy = self.frame.saturating_mul(ADVERTISED * told);
+            self.next_advertisement = now.saturating_add(self.parameters().advertise_interval.max(busy));
         }
     }
 
@@ -304,8 +304,8 @@ impl ReceiverScheduler for Receiver {
 
     fn on_tag(&mut self, now: Time, flow: u32, tag: DataTag) {
         let Some(place) = self.place(flow) else { return };
-        match Word::from_tag(tag) {
-            Word::Opening { weight, degree } => {
+        match SenderTag::from_tag(tag) {
+            SenderTag::Opening { weight, degree } => {
                 let weight = u64::from(weight);
                 if weight != self.flows[place].weight {
                     let active = self.flows[place].active;
@@ -317,7 +317,7 @@ impl ReceiverScheduler for Receiver {
                     self.join_group(now, weight, degree);
                 }
             }
-            Word::Limit(share) => {
+            SenderTag::Limit(share) => {
                 // What is all of the link is no limit.
                 let limit = 1.0 / share.parts();
                 let before = std::mem::replace(&mut self.flows[place].limit, limit);
@@ -335,7 +335,7 @@ impl ReceiverScheduler for Receiver {
         let Some(place) = self.place(arrival.flow) else { return };
         self.flows[place].heard = arrival.now;
         self.set_active(place, true);
-        self.tell(arrival.now, send);
+        self.advertise(arrival.now, send);
     }
 
     fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(u32, Share)) {
@@ -343,44 +343,44 @@ impl ReceiverScheduler for Receiver {
         self.set_active(place, false);
         self.flows.free(flow, place);
         // Entries of flows that are gone go with the next one that is not.
-        while self.silences.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
-            self.silences.pop();
+        while self.idle_deadlines.peek().is_some_and(|Reverse((_, flow))| self.place(*flow).is_none()) {
+            self.idle_deadlines.pop();
         }
-        self.tell(now, send);
+        self.advertise(now, send);
     }
 
     fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Share)) {
-        while let Some(Reverse((time, handle))) = self.silences.peek().copied()
+        while let Some(Reverse((time, handle))) = self.idle_deadlines.peek().copied()
             && time <= now
         {
-            self.silences.pop();
+            self.idle_deadlines.pop();
             let Some(place) = self.place(handle) else { continue };
             self.flows[place].watched = false;
             if !self.flows[place].active {
                 continue;
             }
-            let silence = self.silence(place);
-            if silence <= now {
+            let deadline = self.idle_deadline(place);
+            if deadline <= now {
                 self.set_active(place, false);
             } else {
                 self.flows[place].watched = true;
-                self.silences.push(Reverse((silence, handle)));
+                self.idle_deadlines.push(Reverse((deadline, handle)));
             }
         }
         if self.groups.iter().any(|group| group.until <= now) {
             self.groups.retain(|group| group.until > now);
             self.count_expected();
         }
-        self.tell(now, send);
+        self.advertise(now, send);
     }
 
     fn next_timer(&self) -> Time {
-        let silence = self.silences.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
+        let deadline = self.idle_deadlines.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
         let group = self.groups.iter().map(|group| group.until).min().unwrap_or(Time::MAX);
         let tells =
             self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
-        let telling = if tells { self.next_telling } else { Time::MAX };
-        silence.min(group).min(telling)
+        let telling = if tells { self.next_advertisement } else { Time::MAX };
+        deadline.min(group).min(telling)
     }
 
     fn ack_tag(&mut self, flow: u32) -> Option<AckTag> {

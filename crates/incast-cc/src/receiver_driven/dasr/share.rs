@@ -4,7 +4,7 @@ use crate::message::AckTag;
 
 /// A share of a receiver's link, as 16 bits of a packet carry it.
 ///
-/// The receivers of Blitz tell each sender how many there are (J. Xue et al., poster at SIGCOMM 2018), or a weighted
+/// The receivers of Blitz advertise the number of senders (J. Xue et al., poster at SIGCOMM 2018), or a weighted
 /// share of the link (patent US 11,190,454). Both are one over some number, which is kept as a floating-point number
 /// with 5 bits of exponent and 11 of mantissa: counts are exact up to 4,096, the rest is to 1 in 4,096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ impl Share {
         Self::one_in(f64::from(senders))
     }
 
-    /// One in `parts` of the link, rounded to the nearest that can be told; `parts` counts as at least 1 and below 2³².
+    /// One in `parts` of the link, rounded to the nearest that can be encoded; `parts` counts as at least 1 and below
+    /// 2³².
     #[inline]
     pub fn one_in(parts: f64) -> Self {
         let parts = if parts >= 1.0 { parts.min(f64::from(u32::MAX)) } else { 1.0 };

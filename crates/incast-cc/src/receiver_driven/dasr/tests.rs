@@ -46,17 +46,17 @@ impl Script {
         ask(&mut self.receiver, &mut |flow, share| said.push((flow, share.parts())));
     }
 
-    /// The first packet of a flow, with a word, and what its acknowledgement says.
-    fn open(&mut self, now: Time, source: u32, word: Option<Word>) -> f64 {
+    /// The first packet of a flow, with a tag, and what its acknowledgement says.
+    fn open(&mut self, now: Time, source: u32, tag: Option<SenderTag>) -> f64 {
         let flow = self.flows;
         self.flows += 1;
         let new = NewFlow { now, flow, source, bytes: 1_000_000, mss: MSS };
         self.with(|receiver, send| receiver.on_flow(&new, send));
-        if let Some(word) = word {
-            self.receiver.on_tag(now, flow, word.tag());
+        if let Some(tag) = tag {
+            self.receiver.on_tag(now, flow, tag.tag());
         }
         let parts = self.parts(flow);
-        self.data(now, flow, word);
+        self.data(now, flow, tag);
         parts
     }
 
@@ -72,9 +72,9 @@ impl Script {
         Share::from_tag(self.receiver.ack_tag(flow).expect("in progress")).parts()
     }
 
-    fn data(&mut self, now: Time, flow: u32, word: Option<Word>) {
-        if let Some(word) = word {
-            self.receiver.on_tag(now, flow, word.tag());
+    fn data(&mut self, now: Time, flow: u32, tag: Option<SenderTag>) {
+        if let Some(tag) = tag {
+            self.receiver.on_tag(now, flow, tag.tag());
         }
         let arrival = Arrival {
             now,
@@ -110,12 +110,12 @@ impl Script {
     }
 }
 
-fn limit(share: f64) -> Option<Word> {
-    Some(Word::Limit(Share::one_in(1.0 / share)))
+fn limit(share: f64) -> Option<SenderTag> {
+    Some(SenderTag::Limit(Share::one_in(1.0 / share)))
 }
 
-fn opening(weight: u8, degree: u16) -> Option<Word> {
-    Some(Word::Opening { weight, degree })
+fn opening(weight: u8, degree: u16) -> Option<SenderTag> {
+    Some(SenderTag::Opening { weight, degree })
 }
 
 fn close(found: f64, expected: f64) {
@@ -317,7 +317,7 @@ fn acked(law: &mut Dasr, now: Time, senders: u32) {
 #[test]
 fn a_sender_takes_its_share_at_once() {
     let mut law = sender(&[], 40, 40, 0);
-    assert_eq!((gbps(&law), law.window(), law.word(), law.estimate()), (40.0, u64::MAX, None, None));
+    assert_eq!((gbps(&law), law.window(), law.tag(), law.estimate()), (40.0, u64::MAX, None, None));
     acked(&mut law, at(8), 16);
     assert_eq!((gbps(&law), law.estimate()), (2.5, Some(16.0)));
     law.on_message(at(9), Share::of_senders(4));
@@ -342,19 +342,19 @@ fn a_sender_takes_its_share_at_once() {
 #[test]
 fn it_says_who_it_is_until_it_is_heard_and_then_what_it_can_use() {
     let mut law = sender(&[("weight", Raw::Integer(3)), ("water_filling", Raw::Flag(true))], 8, 8, 12);
-    assert_eq!(law.word(), opening(3, 12));
+    assert_eq!(law.tag(), opening(3, 12));
     acked(&mut law, at(8), 2);
-    assert_eq!(law.word(), None);
+    assert_eq!(law.tag(), None);
     // A packet each 4 us in place of 2.
     (0..12).for_each(|packet| law.on_sent(at(8 + 4 * packet), MSS));
-    let Some(Word::Limit(share)) = law.word() else { panic!("{:?}", law.word()) };
+    let Some(SenderTag::Limit(share)) = law.tag() else { panic!("{:?}", law.tag()) };
     close(share.parts(), 4.0);
     (0..20).for_each(|packet| law.on_sent(at(60 + 2 * packet), MSS));
-    assert_eq!(law.word(), limit(1.0));
+    assert_eq!(law.tag(), limit(1.0));
     let mut law = sender(&[], 8, 8, 0);
     acked(&mut law, at(8), 2);
     (0..12).for_each(|packet| law.on_sent(at(8 + 4 * packet), MSS));
-    assert_eq!(law.word(), None);
+    assert_eq!(law.tag(), None);
 }
 
 #[test]

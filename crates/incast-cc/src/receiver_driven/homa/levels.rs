@@ -49,7 +49,7 @@ impl Setting for Cutoffs {
 /// Splits `priorities` (SIGCOMM 2018, section 3.4): unscheduled data get their share by bytes, one at least, and one is
 /// left; a message of s bytes has min(s, R) unscheduled ones:
 ///
-/// U = round(P Σ min(s, R) / Σ s) in 1 to P − 1, unless `count` says how many.
+/// U = round(P Σ min(s, R) / Σ s) in 1 to P − 1, unless `count` gives the number.
 ///
 /// Cutoff i is the smallest size up to which messages have i/U of the unscheduled bytes.
 pub(super) fn split(
@@ -60,8 +60,8 @@ pub(super) fn split(
 ) -> (u64, Cutoffs) {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable_by_key(|class| class.bytes);
-    let blind = |class: &SizeClass| class.flows * class.bytes.min(rtt_bytes) as f64;
-    let unscheduled: f64 = sizes.iter().map(blind).sum();
+    let unscheduled_bytes = |class: &SizeClass| class.flows * class.bytes.min(rtt_bytes) as f64;
+    let unscheduled: f64 = sizes.iter().map(unscheduled_bytes).sum();
     let all: f64 = sizes.iter().map(|class| class.flows * class.bytes as f64).sum();
     let most = priorities.saturating_sub(1).max(1);
     let by_share = || (priorities as f64 * unscheduled / all.max(f64::MIN_POSITIVE)).round() as u64;
@@ -69,7 +69,7 @@ pub(super) fn split(
     let mut cutoffs = Vec::new();
     let mut sum = 0.0;
     for class in &sizes {
-        sum += blind(class);
+        sum += unscheduled_bytes(class);
         while cutoffs.len() as u64 + 1 < count
             && sum * count as f64 >= unscheduled * (cutoffs.len() + 1) as f64
         {

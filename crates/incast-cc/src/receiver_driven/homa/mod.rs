@@ -67,7 +67,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What a RESEND asks for.
+    /// What a RESEND requests.
     pub enum Resends {
         /// The first range that is missing.
         FirstRange = "first-range",
@@ -79,7 +79,7 @@ crate::choice! {
 crate::choice! {
     /// Which priority data has that is sent again.
     pub enum ResendPriority {
-        /// That of its place, which is an unscheduled one for what was sent blindly.
+        /// That of its place, which is an unscheduled one for unscheduled data.
         Original = "original",
         /// The highest one that data has (Linux).
         Highest = "highest",
@@ -93,7 +93,7 @@ crate::choice! {
     pub enum IncastControl {
         /// None does.
         Off = "off",
-        /// All do, as if the one who asked for them had marked them.
+        /// All do, as if the client of each request had marked it.
         Marked = "marked",
     }
 }
@@ -215,8 +215,8 @@ crate::parameters!(Parameters {
 #[derive(Debug)]
 pub struct Constants {
     parameters: Parameters,
-    /// What is sent blindly, in whole packets.
-    blind: u64,
+    /// Unscheduled bytes of a message (RTTbytes), in whole packets.
+    unscheduled_bytes: u64,
     /// RTTbytes, in whole packets.
     ahead: u64,
 }
@@ -319,11 +319,11 @@ impl SenderLaw for Homa {
         let parameters = derive(defaults.with(given)?, &|name| given.iter().any(|(key, _)| key == name))?;
         let whole = |bytes: Bytes| bytes.get().div_ceil(mss).max(1).saturating_mul(mss);
         let ahead = whole(parameters.unscheduled);
-        let blind = match parameters.incast_control {
+        let unscheduled_bytes = match parameters.incast_control {
             IncastControl::Off => ahead,
             IncastControl::Marked => whole(parameters.incast_unscheduled).min(ahead),
         };
-        Ok(Arc::new(Constants { parameters, blind, ahead }))
+        Ok(Arc::new(Constants { parameters, unscheduled_bytes, ahead }))
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
@@ -345,7 +345,7 @@ impl SenderLaw for Homa {
         Self { bytes: 0, signal: None, reminder, constants: constants.clone() }
     }
 
-    /// The receiver may never have heard of the message, or its answer was lost.
+    /// The message's first packets, or the receiver's answer, may be lost.
     fn on_timeout(&mut self, now: Time, next: u64) {
         if self.reminder.on_timeout(now, next >= self.bytes) {
             self.signal = Some(Signal::Request);
@@ -401,7 +401,7 @@ impl ReceiverDriven for Homa {
     }
     #[inline]
     fn unscheduled(&self) -> u64 {
-        self.constants.blind
+        self.constants.unscheduled_bytes
     }
     /// A GRANT or a RESEND.
     fn on_message(&mut self, _now: Time, message: Instruction) -> Option<Instruction> {
@@ -429,9 +429,11 @@ impl Homa {
         let constants = &*self.constants;
         let left = self.bytes.saturating_sub(position);
         match constants.parameters.unscheduled_by {
-            By::Size => (position < constants.blind).then(|| constants.unscheduled_level(self.bytes)),
+            By::Size => {
+                (position < constants.unscheduled_bytes).then(|| constants.unscheduled_level(self.bytes))
+            }
             By::Remaining => {
-                let is_short = position < constants.blind || left <= constants.ahead;
+                let is_short = position < constants.unscheduled_bytes || left <= constants.ahead;
                 is_short.then(|| constants.unscheduled_level(left))
             }
         }

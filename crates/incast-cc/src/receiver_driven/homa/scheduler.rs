@@ -1,4 +1,4 @@
-//! The receiver's half: whom to grant, at which priority, and what to ask for again.
+//! The receiver's half: which messages get grants, at which priority, and which bytes are requested again.
 
 use super::{Constants, Fill, Resends, Signal};
 use crate::{
@@ -21,13 +21,13 @@ struct Message {
     bytes: u64,
     mss: u64,
     arrived: Arrived,
-    /// Sent blindly or granted: it is to come.
+    /// Unscheduled or granted: it is expected.
     granted: u64,
     /// Priority of its last grant.
     level: u8,
-    /// Its sender was asked for something again.
+    /// A RESEND was sent for it.
     asked: bool,
-    /// If nothing comes until then, it is asked for again.
+    /// If nothing arrives until then, a RESEND is sent.
     deadline: Time,
     /// It has an entry among the timers.
     timed: bool,
@@ -64,14 +64,14 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// Scratch: the messages that are active.
     active: Vec<u32>,
-    /// What is sent blindly for certain: by the host that may send least.
-    blind: u64,
+    /// Unscheduled bytes that every sender sends: the least of all hosts.
+    unscheduled_bytes: u64,
 }
 
 impl Receiver {
-    /// With nobody sending yet.
+    /// Without messages.
     pub fn new(constants: Arc<Constants>) -> Self {
-        let blind = constants.blind;
+        let unscheduled_bytes = constants.unscheduled_bytes;
         Self {
             constants,
             messages: Slots::new(),
@@ -79,7 +79,7 @@ impl Receiver {
             shortest: BTreeSet::new(),
             timers: BinaryHeap::new(),
             active: Vec::new(),
-            blind,
+            unscheduled_bytes,
         }
     }
 
@@ -87,13 +87,13 @@ impl Receiver {
         self.messages.place(flow)
     }
 
-    /// The sender's shortest message among those that want grants.
+    /// The sender's shortest message among those that need grants.
     fn shortest_of(&self, source: u32) -> Option<(u64, u32)> {
         let mut own = self.ungranted.range((source, 0, 0)..=(source, u64::MAX, u32::MAX));
         own.next().map(|(_, remaining, flow)| (*remaining, *flow))
     }
 
-    /// A message joins those that want grants, leaves them, or has fewer bytes left than before.
+    /// A message joins those that need grants, leaves them, or has fewer bytes left than before.
     fn rank(&mut self, source: u32, flow: u32, before: Option<u64>, now: Option<u64>) {
         let old = self.shortest_of(source);
         if let Some(remaining) = before {
@@ -176,7 +176,7 @@ impl Receiver {
         message.asked = true;
         message.deadline = now.saturating_add(parameters.resend_interval);
         let (flow, priority) = (message.flow, Some(message.level));
-        if message.granted > self.blind.min(message.bytes) {
+        if message.granted > self.unscheduled_bytes.min(message.bytes) {
             send(flow, Instruction::Credit { position: message.granted, priority });
         }
         let end = message.granted.div_ceil(message.mss);
@@ -217,7 +217,7 @@ impl ReceiverScheduler for Receiver {
     type Signal = Signal;
 
     fn on_unscheduled(&mut self, least: u64, _most: u64) {
-        self.blind = self.blind.min(least);
+        self.unscheduled_bytes = self.unscheduled_bytes.min(least);
     }
 
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Instruction)) {
@@ -227,7 +227,7 @@ impl ReceiverScheduler for Receiver {
             bytes: new.bytes,
             mss: u64::from(new.mss.max(1)),
             arrived: Arrived::default(),
-            granted: new.bytes.min(self.blind),
+            granted: new.bytes.min(self.unscheduled_bytes),
             level: self.constants.lowest(),
             asked: false,
             deadline: new.now.saturating_add(self.constants.parameters.resend_timeout),

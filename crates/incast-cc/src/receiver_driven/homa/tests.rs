@@ -171,7 +171,7 @@ fn levels_are_filled_from_below_or_from_above() {
 }
 
 #[test]
-fn silence_is_asked_about_and_busy_means_patience() {
+fn a_silent_sender_gets_a_resend_and_busy_restarts_the_timer() {
     let interval = ("resend_interval", text("300us"));
     let mut script = Script::new(std::slice::from_ref(&interval));
     let flow = script.open(at(0), 1, 20);

@@ -8,8 +8,8 @@
 //! - The sender sends its first window without PULLs; after that, a packet for each PULL, trimmed ones first. Each
 //!   packet that arrives whole is acknowledged, each trimmed one is answered with a NACK (sections 3.2 and 3.3).
 //! - The receiver adds a PULL to its pull queue for each packet that arrives, whole or trimmed. It sends them at the
-//!   pace of its link, to senders in turn (section 3.3). PULLs are numbered from the start of the flow, so that the next
-//!   one makes up for a lost one. When a flow is complete, its PULLs are removed from the queue.
+//!   pace of its link, to senders in turn (section 3.3). PULLs are numbered from the start of the flow, so that the
+//!   next one makes up for a lost one. When a flow is complete, its PULLs are removed from the queue.
 //! - The paper does not treat the loss of a flow's last PULL. Here the receiver repeats it when no packet has arrived
 //!   for a timeout; that is idempotent.
 //!
@@ -43,8 +43,8 @@ crate::parameters!(Parameters {
         source: "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020"
     },
     unscheduled: Bytes {
-        doc: "Payload bytes that are sent blindly: one packet at least, as a receiver pulls only what it has \
-            heard of.",
+        doc: "Unscheduled payload bytes: one packet at least, as a receiver pulls only flows of \
+            which a packet has arrived.",
         default: "BDP; paper: 12 packets",
         value: |path| path.bdp(),
         source: "SIGCOMM 2017, section 3.2: enough to fill the path; Polo, ICPP 2020: 12 packets"
@@ -127,7 +127,7 @@ impl ReceiverDriven for Ndp {
     fn on_message(&mut self, _now: Time, message: Message) -> Option<Instruction> {
         Some(match message {
             Message::Pull { number } => Instruction::Tokens { in_all: number },
-            // One byte stands for the packet at this position: the receiver does not know its length.
+            // One byte stands for the packet at this position: its length is not in the message.
             Message::Nack { position } => Instruction::Resend { position, bytes: 1, priority: None },
         })
     }

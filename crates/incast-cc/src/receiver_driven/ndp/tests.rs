@@ -180,7 +180,7 @@ fn the_header_of_what_is_here_already_is_not_answered_with_a_nack() {
 }
 
 #[test]
-fn one_packet_at_least_goes_blindly() {
+fn one_packet_at_least_is_unscheduled() {
     let credit = |size: &str| {
         let given = [("unscheduled".to_owned(), Raw::Text(size.into()))];
         let parameters = Ndp::resolve(&path(), &given).expect("allowed");

@@ -26,7 +26,7 @@ struct Flow {
     cursor: u64,
     /// Tokens since the last one that was used, the oldest first.
     unused: VecDeque<DataTag>,
-    /// When it was last given a token, or heard of.
+    /// When it last got a token, or last sent a packet.
     last: Time,
     /// It is among those that may be given tokens: remaining packets by which it stands there.
     ready: Option<u64>,
@@ -83,7 +83,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// With nobody sending yet.
+    /// Without flows.
     pub fn new(constants: Arc<Constants>) -> Self {
         let most_free = constants.free;
         Self {

@@ -1,4 +1,4 @@
-//! Polo: the receiver drives packets by others that arrive, and learns from ECN marks how many may be on their way.
+//! Polo: arriving packets let the receiver request others; ECN marks adapt how many may be outstanding (D).
 //!
 //! Source: C. Ruan, J. Wang, W. Jiang, T. Zhang, "Polo: Receiver-Driven Congestion Control for Low Latency over
 //! Commodity Network Fabric", ICPP 2020: its public slides and abstract. The full text was not at hand; what they leave
@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  sender                                        receiver
-//!    │ first window, blindly, at line rate ────────▶ │ data: D + 1 if unmarked, in the first epoch
+//!    │ first window, unscheduled, at line rate──────▶ │ data: D + 1 if unmarked, in the first epoch
 //!    │ adjoint ────────────────────────────────────▶ │ an epoch ends: D + 1 if no packet of it was marked,
 //!    │ ◀──────────────────────────────── acknowledge │                D - M/2 if M were
 //!    │ adjoint ────────────────────────────────────▶ │ … always one of the two on its way
@@ -52,7 +52,7 @@ crate::choice! {
 crate::choice! {
     /// A2: what D counts.
     pub enum Driving {
-        /// Packets that were asked for and have not arrived.
+        /// Requested packets that have not arrived.
         Window = "window",
         /// Driving packets in an epoch, each for a packet that arrives: what is not used in its epoch is gone.
         PerData = "per-data",
@@ -96,7 +96,7 @@ crate::choice! {
 crate::choice! {
     /// A7: what has not arrived of an inactive flow's first window when it becomes active.
     pub enum PausedWindow {
-        /// It is lost, and asked for first.
+        /// It is lost, and requested first.
         Lost = "lost",
         /// It is awaited, as that of any flow.
         Awaited = "awaited",
@@ -121,7 +121,7 @@ crate::parameters!(Parameters {
         source: "ours: one scenario fits every rate; \"paper\" is the evaluation of Polo, ICPP 2020"
     },
     unscheduled: Bytes {
-        doc: "Payload bytes that are sent blindly, in whole packets (A6).",
+        doc: "Unscheduled payload bytes, in whole packets (A6).",
         default: "BDP; paper: 12 packets",
         value: |path| path.bdp(),
         source: "ICPP 2020 has 12 packets for its peers, and does not say its own"
@@ -244,10 +244,10 @@ crate::parameters!(Parameters {
 /// The sender of a flow.
 #[derive(Clone, Debug)]
 pub struct Polo {
-    /// Payload bytes that go blindly.
+    /// Unscheduled payload bytes that are left to send.
     unscheduled: u64,
     /// Those of them that have not been sent.
-    blind: u64,
+    unscheduled_left: u64,
     mss: u64,
     /// An adjoint packet is to be sent.
     adjoint: bool,
@@ -258,7 +258,7 @@ pub struct Polo {
     /// When the adjoint packet is repeated.
     deadline: Time,
     base_rtt: Time,
-    /// When one went last that no answer had asked for.
+    /// When the last unrequested adjoint packet was sent.
     unasked: Time,
     /// Two acknowledgements that cross with such a one would make two of the one packet that is always on its way:
     /// until an RTT after it they count as one, which is answered then.
@@ -268,7 +268,7 @@ pub struct Polo {
 }
 
 impl Polo {
-    /// Sends an adjoint packet that no answer has asked for: the first one, or a repetition.
+    /// Sends an unrequested adjoint packet: the first one, or a retransmission.
     fn begin(&mut self, now: Time) {
         self.unasked = now;
         self.settled = now.saturating_add(self.base_rtt);
@@ -355,7 +355,7 @@ impl SenderLaw for Polo {
     fn start(parameters: &Parameters, path: &Path, now: Time, _random: u32) -> Self {
         Self {
             unscheduled: parameters.unscheduled.get(),
-            blind: 0,
+            unscheduled_left: 0,
             mss: u64::from(path.mss.max(1)),
             adjoint: false,
             rto: if parameters.recovery3 { parameters.rto } else { Time::MAX },
@@ -369,9 +369,9 @@ impl SenderLaw for Polo {
     }
 
     fn on_sent(&mut self, now: Time, bytes: u32) {
-        if self.blind > 0 {
-            self.blind = self.blind.saturating_sub(bytes.into());
-            if self.blind == 0 {
+        if self.unscheduled_left > 0 {
+            self.unscheduled_left = self.unscheduled_left.saturating_sub(bytes.into());
+            if self.unscheduled_left == 0 {
                 self.begin(now);
             }
         }
@@ -387,9 +387,9 @@ impl SenderLaw for Polo {
     fn next_timer(&self) -> Time {
         if self.answered { self.settled } else { self.deadline }
     }
-    /// Nothing at all was heard of the receiver.
+    /// Nothing has arrived from the receiver.
     fn on_timeout(&mut self, now: Time, _next: u64) {
-        if self.rto != Time::MAX && !self.answered && self.blind == 0 && self.unasked < now {
+        if self.rto != Time::MAX && !self.answered && self.unscheduled_left == 0 && self.unasked < now {
             self.begin(now);
         }
     }
@@ -453,8 +453,8 @@ impl ReceiverDriven for Polo {
 
     fn on_open(&mut self, opening: &Opening) {
         let window = self.unscheduled.div_ceil(self.mss).saturating_mul(self.mss);
-        self.blind = window.min(opening.bytes);
-        if self.blind == 0 {
+        self.unscheduled_left = window.min(opening.bytes);
+        if self.unscheduled_left == 0 {
             self.begin(self.unasked);
         }
     }

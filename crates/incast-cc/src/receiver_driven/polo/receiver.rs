@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// What is known of a packet of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It goes without having been asked for.
-    Blind,
+    /// It is unscheduled.
+    Unscheduled,
     /// A driving packet was sent for it.
     Driven,
     /// A loss packet was sent for it.
@@ -30,7 +30,7 @@ enum State {
 struct Budget {
     /// Packets.
     d: f64,
-    /// Packets that were asked for and have not arrived.
+    /// Requested packets that have not arrived.
     awaited: u32,
     /// Driving packets left in this epoch, where D counts those.
     left: u32,
@@ -44,7 +44,7 @@ struct Budget {
     idle: u8,
     /// Data of any flow that had arrived when that was counted last.
     counted: u64,
-    /// When data of any flow came, or was asked for, as far as that is known here.
+    /// When data of any flow last arrived or was requested.
     heard: Time,
 }
 
@@ -97,9 +97,9 @@ struct Flow {
     seen: u32,
     /// Bytes that have not arrived.
     remaining: u64,
-    /// Packets that are lost, in the order in which they are asked for; some may have arrived since.
+    /// Packets that are lost, in the order in which they are requested; some may have arrived since.
     missing: VecDeque<u32>,
-    /// Packets asked for that have not arrived, and driving packets for which it had none.
+    /// Requested packets that have not arrived, and driving packets for which it had none.
     awaited: u32,
     wasted: u32,
     active: bool,
@@ -107,7 +107,7 @@ struct Flow {
     in_turn: bool,
     /// An inactive flow has been activated in its place before its end.
     succeeded: bool,
-    /// When data came last, or was asked for.
+    /// When data last arrived or was requested.
     heard: Time,
     /// Its own D, where flows have one.
     budget: Budget,
@@ -134,7 +134,7 @@ impl Flow {
         None
     }
 
-    /// It has something to send that was not asked for.
+    /// It has something to send that was not requested.
     fn has_work(&mut self) -> bool {
         self.next() < self.packets || self.next_missing().is_some()
     }
@@ -143,8 +143,8 @@ impl Flow {
     fn arrive(&mut self, packet: u32) -> Option<State> {
         let place = packet.checked_sub(self.base)? as usize;
         if place >= self.states.len() {
-            // A sender that has more driving packets than it could use sends more than was asked for.
-            self.states.resize(place + 1, State::Blind);
+            // A sender that has more driving packets than it could use sends more than was requested.
+            self.states.resize(place + 1, State::Unscheduled);
         }
         let before = std::mem::replace(&mut self.states[place], State::Arrived);
         while self.states.front() == Some(&State::Arrived) {
@@ -154,11 +154,11 @@ impl Flow {
         Some(before)
     }
 
-    /// Takes a packet that is awaited for lost; true if it had been asked for.
+    /// Takes a packet that is awaited for lost; true if it had been requested.
     fn lose(&mut self, packet: u32) -> bool {
         let Some(state) = self.state(packet) else { return false };
         let asked = match state {
-            State::Blind => false,
+            State::Unscheduled => false,
             State::Driven | State::Again => true,
             State::Missing | State::Arrived => return false,
         };
@@ -490,7 +490,7 @@ impl Receiver {
         self.restart(place, now, send);
     }
 
-    /// After a loss that nothing else tells of: what D has room for is driven, and one packet of the flow if it has
+    /// After a loss that no packet indicates: what D has room for is driven, and one packet of the flow if it has
     /// none.
     fn restart(&mut self, place: usize, now: Time, send: Send<'_>) {
         self.fill(Some(place), now, send);
@@ -524,7 +524,7 @@ impl Receiver {
         }
         let (mut found, mut asked) = (0, 0);
         for packet in gap {
-            if matches!(flow.state(packet), Some(State::Blind | State::Driven)) {
+            if matches!(flow.state(packet), Some(State::Unscheduled | State::Driven)) {
                 found += 1;
                 asked += u32::from(flow.lose(packet));
             }
@@ -547,7 +547,7 @@ impl ReceiverScheduler for Receiver {
         }
         let mss = u64::from(new.mss.max(1));
         let packets = new.bytes.div_ceil(mss) as u32;
-        let blind = self.rules.unscheduled.get().div_ceil(mss).min(packets.into()) as usize;
+        let unscheduled = self.rules.unscheduled.get().div_ceil(mss).min(packets.into()) as usize;
         self.begun += 1;
         let flow = Flow {
             handle: new.flow,
@@ -555,7 +555,7 @@ impl ReceiverScheduler for Receiver {
             mss,
             packets,
             base: 0,
-            states: std::iter::repeat_n(State::Blind, blind).collect(),
+            states: std::iter::repeat_n(State::Unscheduled, unscheduled).collect(),
             seen: 0,
             remaining: new.bytes,
             missing: VecDeque::new(),

@@ -234,7 +234,7 @@ impl Iofd {
                 && switch.may_send(*port, switch.leaving_priority(ingress, *port, priority))
                 && switch.has_channels(ingress, *port, priority, destination)
         };
-        let longer = switch.longer_ways(destination).filter(|_| self.parameters.loop_free_alternates);
+        let longer = switch.non_minimal_ports(destination).filter(|_| self.parameters.loop_free_alternates);
         let mut best: Option<(Time, u32, u16)> = None;
         for port in switch.alternatives(destination).chain(longer).filter(suits) {
             let backlog = Self::backlog(switch, port, priority);
@@ -265,7 +265,7 @@ impl Iofd {
         let leads_there = |port: u16| {
             switch.alternatives(destination).any(|other| other == port)
                 || (self.parameters.loop_free_alternates
-                    && switch.longer_ways(destination).any(|other| other == port))
+                    && switch.non_minimal_ports(destination).any(|other| other == port))
         };
         let may_leave = |port: u16| {
             switch.is_up(port)
@@ -273,7 +273,7 @@ impl Iofd {
                     || leads_there(port)
                         && switch.has_channels(visit.ingress, port, visit.priority, destination))
         };
-        switch.usual_port(&entry.flow) == Some(entry.usual)
+        switch.routed_port(&entry.flow) == Some(entry.usual)
             && may_leave(entry.usual)
             && may_leave(entry.port)
             && entry.change.is_none_or(|change| may_leave(change.to))
@@ -510,7 +510,7 @@ impl SwitchAgent for Iofd {
             let may_return = || {
                 let port = usize::from(entry.port);
                 self.parameters.loop_free_alternates
-                    && switch.longer_ways(entry.flow.destination).any(|longer| longer == entry.port)
+                    && switch.non_minimal_ports(entry.flow.destination).any(|longer| longer == entry.port)
                     && self.moves[port].from < self.parameters.max_reroutes
                     && switch.may_send(entry.usual, leaving)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below

@@ -51,7 +51,7 @@ impl SwitchView for Ports {
     fn leaving_priority(&self, _ingress: u16, port: u16, priority: u8) -> u8 {
         if self.paused_channel.contains(&port) { 0 } else { priority }
     }
-    fn usual_port(&self, _flow: &FlowAddress) -> Option<u16> {
+    fn routed_port(&self, _flow: &FlowAddress) -> Option<u16> {
         self.usual
     }
     fn is_up(&self, port: u16) -> bool {
@@ -60,7 +60,7 @@ impl SwitchView for Ports {
     fn alternatives(&self, _destination: u32) -> impl Iterator<Item = u16> {
         UPWARDS.into_iter()
     }
-    fn longer_ways(&self, _destination: u32) -> impl Iterator<Item = u16> {
+    fn non_minimal_ports(&self, _destination: u32) -> impl Iterator<Item = u16> {
         self.longer.iter().copied()
     }
     fn leads_to_host(&self, port: u16) -> bool {

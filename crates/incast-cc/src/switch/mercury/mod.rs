@@ -310,7 +310,7 @@ impl SwitchAgent for Mercury {
     /// A port that is neither paused nor Undetermined needs no call until its queue passes the threshold, when its
     /// flow table is built.
     #[inline]
-    fn indifferent_up_to(&self, port: u16) -> Option<u64> {
+    fn skips_up_to(&self, port: u16) -> Option<u64> {
         let port = &self.ports[usize::from(port)];
         let watches = port.is_counted || port.paused | port.undetermined != 0 || self.marks != Marks::Off;
         (!watches).then_some(port.threshold)

@@ -1,7 +1,7 @@
 //! Calls of On-Ramp's C core.
 //!
 //! Every function of the core is pure in its arguments: it reads the configuration, reads or writes the state, and
-//! keeps no pointer. References of Rust are therefore what it asks for: valid, aligned, and exclusive where it writes.
+//! keeps no pointer. References of Rust meet its requirements: valid, aligned, and exclusive where it writes.
 //! What remains to be shown is that both sides agree on the layout (the test below) and that the core cannot divide by
 //! zero: it divides once, by a count that it has just compared with zero.
 

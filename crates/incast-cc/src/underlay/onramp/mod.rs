@@ -44,7 +44,7 @@ crate::choice! {
 crate::choice! {
     /// How long a delay above the threshold pauses a flow.
     pub enum Variant {
-        /// By the excess, from when it was heard of.
+        /// By the excess, from the arrival of its acknowledgement.
         Strawman = "strawman",
         /// By the excess less a share of the pauses since the packet was sent.
         Paper = "paper",

@@ -1,17 +1,17 @@
-//! What a sender tells its receiver with a packet of data.
+//! What a sender writes into the tag of a data packet, for its receiver.
 
 use super::share::Share;
 use crate::message::{AckTag, DataTag};
 
 /// The tag of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// Of a flow that its receiver may not know.
+pub enum SenderTag {
+    /// Of a flow whose receiver has not answered yet.
     Opening {
         /// Its share of the receiver is to be so many times that of others, 1 to 16.
         weight: u8,
         /// Flows of its request that go to this receiver, itself included: its incast degree. At most 1,023 can be
-        /// told; 0 if it is not known.
+        /// encoded; 0 if it is not known.
         degree: u16,
     },
     /// What the sender can use of the receiver's link.
@@ -25,7 +25,7 @@ const MOST_WEIGHT: u8 = 16;
 /// Bits of a share that do not fit.
 const DROPPED: u32 = 2;
 
-impl Word {
+impl SenderTag {
     /// As a packet carries it.
     pub fn tag(self) -> DataTag {
         DataTag::new(match self {
@@ -57,27 +57,27 @@ mod tests {
     fn words_are_carried() {
         for weight in 1..=16 {
             for degree in [0, 1, 512, 1023] {
-                let word = Word::Opening { weight, degree };
-                assert_eq!(Word::from_tag(word.tag()), word);
+                let tag = SenderTag::Opening { weight, degree };
+                assert_eq!(SenderTag::from_tag(tag.tag()), tag);
             }
         }
-        let most = Word::Opening { weight: 200, degree: 9_999 };
-        assert_eq!(Word::from_tag(most.tag()), Word::Opening { weight: 16, degree: 1023 });
+        let most = SenderTag::Opening { weight: 200, degree: 9_999 };
+        assert_eq!(SenderTag::from_tag(most.tag()), SenderTag::Opening { weight: 16, degree: 1023 });
     }
 
     #[test]
     fn limits_are_a_little_too_large_at_most() {
         for bits in 1..=u16::MAX {
             let share = Share::from_bits(bits).expect("not zero");
-            let Word::Limit(told) = Word::from_tag(Word::Limit(share).tag()) else {
+            let SenderTag::Limit(told) = SenderTag::from_tag(SenderTag::Limit(share).tag()) else {
                 panic!("{bits}");
             };
             let ratio = share.parts() / told.parts();
             assert!((1.0..1.002).contains(&ratio), "{bits}: {ratio}");
         }
         assert_eq!(
-            Word::from_tag(Word::Limit(Share::of_senders(1)).tag()),
-            Word::Limit(Share::of_senders(1))
+            SenderTag::from_tag(SenderTag::Limit(Share::of_senders(1)).tag()),
+            SenderTag::Limit(Share::of_senders(1))
         );
     }
 }
