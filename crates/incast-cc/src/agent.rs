@@ -12,7 +12,7 @@ use crate::{
 };
 use incast_units::{Rate, Time};
 
-/// What a listing says about an in-switch algorithm.
+/// What a listing has about an in-switch algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentInfo {
     /// Its name in scenarios.

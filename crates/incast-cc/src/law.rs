@@ -137,7 +137,7 @@ pub enum SendOrder {
     ShortestRemaining,
 }
 
-/// What a listing says about a law.
+/// What a listing has about a law.
 #[derive(Clone, Copy, Debug)]
 pub struct LawInfo {
     /// Its name in scenarios.

@@ -21,7 +21,7 @@
 //! - A notification with UE and without CE holds the rate (Y. Zhang et al., "Congestion Detection in Lossless
 //!   Networks", SIGCOMM 2021, and its simulator); acknowledgements do not carry UE. See `docs/tcd.md`.
 //! - [`Variant::Mellanox`] is the NIC's as HPCC's simulator has it: cuts at the ticks of a timer, alpha updated by a
-//!   timer alone, no byte counter, constant steps. [`ClampTarget`] says when a cut lowers the target.
+//!   timer alone, no byte counter, constant steps. [`ClampTarget`]: when a cut lowers the target.
 //! - Timers are caught up when something happens to the flow. Only where packets are further apart than the timer is it
 //!   fired, so that the rate rises during the gap.
 //! - Losses and timeouts do not change the rate: the paper has a lossless fabric.
@@ -71,7 +71,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// How a sender learns of marks.
+    /// How marks reach a sender.
     pub enum Notification {
         /// By congestion notification packets of the receiver (SIGCOMM 2015).
         Cnp = "cnp",

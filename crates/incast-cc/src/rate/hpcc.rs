@@ -646,7 +646,7 @@ mod tests {
         ack(&mut law, 2000, &second);
         let newest = 18_750.0 * 8.0 / 3e-6 / 100e9 + 13_000.0 / 162_500.0;
         close(law.utilisation, 1.0 - 3.0 / 13.0 + newest * 3.0 / 13.0);
-        // The same records again say nothing; one more hop, or another rate, is another path.
+        // The same records again have no information; one more hop, or another rate, is another path.
         let before = law.clone();
         ack(&mut law, 3000, &second);
         assert_eq!((law.utilisation, law.current), (before.utilisation, before.current));

@@ -66,7 +66,7 @@ macro_rules! agents {
                 matches!(self, Self::None)
             }
 
-            /// What a listing says about the agent.
+            /// What a listing has about the agent.
             pub fn info(&self) -> Option<&'static AgentInfo> {
                 match self {
                     Self::None => None,

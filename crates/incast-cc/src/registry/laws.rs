@@ -39,7 +39,7 @@ macro_rules! dispatch {
                 None
             }
 
-            /// What a listing says about the law.
+            /// What a listing has about the law.
             pub fn info(&self) -> &'static LawInfo {
                 match self { $(Self::$law(_) => &<crate::$family::$module::$law as SenderLaw>::INFO,)* }
             }

@@ -59,7 +59,7 @@ macro_rules! underlays {
                 matches!(self, Self::None)
             }
 
-            /// What a listing says about the underlay.
+            /// What a listing has about the underlay.
             pub fn info(&self) -> Option<&'static UnderlayInfo> {
                 match self {
                     Self::None => None,

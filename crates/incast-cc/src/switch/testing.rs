@@ -1,4 +1,4 @@
-//! A switch without packets: it tells an agent what happens, as the tests of agents have it.
+//! A switch without packets: it calls an agent with the events of a test.
 
 use crate::{
     agent::{

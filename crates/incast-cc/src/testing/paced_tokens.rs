@@ -1,4 +1,4 @@
-//! Hands out tokens at a constant pace to the flows in turn, and asks again for what does not come: for tests of all
+//! Issues tokens at a constant pace to the flows in turn, and requests again what does not arrive: for tests of all
 //! that a scheduler may do.
 
 use crate::{
@@ -20,7 +20,7 @@ pub struct PacedTokens {
     pub unscheduled: u64,
     /// What has not come after this time without data of a flow is taken as lost.
     pub silence: Time,
-    /// Tokens name the packet that is wanted; otherwise what is lost is asked for apart from them.
+    /// Tokens name the packet that is wanted; otherwise lost packets are requested apart from them.
     pub names_packets: bool,
     /// Priority of what is sent with tokens; `None` leaves it to the flow's class.
     pub priority: Option<u8>,
@@ -66,7 +66,7 @@ struct Progress {
     remaining: u64,
     /// Packets that should be on their way: unscheduled, or with a token.
     outstanding: u64,
-    /// When data came last, or was last asked for.
+    /// When data last arrived or was requested.
     heard: Time,
 }
 

@@ -1,5 +1,5 @@
-//! BBR, version 3: the model of version 1, bounded by what losses (and, if wanted, marks) say of how much may be in
-//! flight.
+//! BBR, version 3: the model of version 1, bounded by what losses (and, on request, marks) indicate of how much may be
+//! in flight.
 //!
 //! Sources: N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, whose names are kept:
 //! earlier drafts say `inflight_hi` for the long-term and `inflight_lo`, `bw_lo` for the short-term bounds. The answer
@@ -331,7 +331,7 @@ impl State {
     }
 }
 
-/// What the acknowledgements that come now say of a probe (BBR.ack_phase).
+/// Which phase of a probe the present acknowledgements belong to (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     None,

@@ -11,10 +11,10 @@
 //!        └──────── ssthresh ─────────┘
 //! ```
 //!
-//! This is the loss-driven baseline: data is not ECN-capable unless `ecn` says so, which answers marks like loss (RFC
-//! 9438, section 4.6), once per window. A flow starts with one BDP like all schemes here; set `initial_window` to ten
-//! segments for RFC 6928. At datacenter RTTs the Reno-friendly region governs, and HyStart++'s thresholds of
-//! milliseconds seldom trigger: both are properties of the RFCs' constants, which are parameters.
+//! This is the loss-driven baseline: data is not ECN-capable unless `ecn` is set, with which marks are handled like
+//! loss (RFC 9438, section 4.6), once per window. A flow starts with one BDP like all schemes here; set
+//! `initial_window` to ten segments for RFC 6928. At datacenter RTTs the Reno-friendly region governs, and HyStart++'s
+//! thresholds of milliseconds seldom trigger: both are properties of the RFCs' constants, which are parameters.
 //!
 //! Completions and deviations:
 //! - RFC 9438's choice between FlightSize and cwnd in the reduction: the lesser of both.
@@ -93,7 +93,7 @@ const HYSTART_SAMPLES: u8 = 8;
 const CSS_GROWTH: f64 = 0.25;
 const CSS_ROUNDS: u8 = 5;
 
-/// What HyStart++ knows of the first slow start.
+/// The state of HyStart++ in the first slow start.
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
     /// The round ends when this is acknowledged.

@@ -34,10 +34,10 @@
 //! over the time at which the later packet of a pair reaches the last switch, the claim holds for p and m: so p was
 //! there before m, or was lost, and q left V later still. There all ways meet: no entry, one port to the host, and one
 //! queue for the packets of a priority, whatever virtual channel they came on. A marker that is repeated is one more
-//! packet behind p, so its answer says the same. ∎
+//! packet behind p, so its answer implies the same. ∎
 //!
 //! The proof does not depend on durations, so it holds under pauses (PFC) and losses. Two simpler rules do not keep
-//! order; [`Order::Local`] has them for comparison. That no packet of the flow is queued here says nothing about
+//! order; [`Order::Local`] has them for comparison. That no packet of the flow is queued here implies nothing about
 //! later switches, and a pause there can outlast any additional waiting time.
 //!
 //! **Why holding causes no deadlock.** Held packets wait for packets on the old path, as if they stood in the same

@@ -1,7 +1,7 @@
 //! Calls of Marimo's C core. Unsafe code of this crate is here and in `underlay/onramp/ffi.rs`.
 //!
 //! Every function of the core is pure in its arguments: it reads the configuration, the table and the acknowledgement,
-//! writes the state, and keeps no pointer. References of Rust are therefore what it asks for: valid, aligned, and
+//! writes the state, and keeps no pointer. References of Rust meet its requirements: valid, aligned, and
 //! exclusive where it writes. What remains to be shown is that both sides agree on the layout (the test below) and that
 //! the core cannot divide by zero, which [`Shared`]'s constructor checks.
 

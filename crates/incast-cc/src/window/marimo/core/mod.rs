@@ -136,7 +136,7 @@ impl Config {
     }
 }
 
-/// `struct marimo_ack`: what one acknowledgement says, in packets and positions modulo 2^32.
+/// `struct marimo_ack`: the content of one acknowledgement, in packets and positions modulo 2^32.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs, reason = "the header describes them")]

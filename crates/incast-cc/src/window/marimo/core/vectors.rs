@@ -37,7 +37,7 @@ pub struct Line<'a> {
     pub number: usize,
     /// As it stands.
     pub text: &'a str,
-    /// What it says.
+    /// Its content.
     pub says: Says,
 }
 
