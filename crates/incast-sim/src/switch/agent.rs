@@ -29,7 +29,7 @@ const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Debug)]
 pub(super) struct AgentHost {
     agent: Agent,
-    /// There is no agent. Kept beside it, because it is looked at for every packet and the agent may be large.
+    /// There is no agent. A copy: it is read for every packet, and the agent may be large.
     is_none: bool,
     /// The agent treats each port by itself: see [`incast_cc::agent::AgentInfo::by_port`].
     by_port: bool,
@@ -65,7 +65,7 @@ impl AgentHost {
         self.is_none
     }
 
-    /// The agent looks at all ports, and may choose another one for a packet.
+    /// The agent reads all ports, and may choose another one for a packet.
     #[inline]
     pub fn chooses_port(&self) -> bool {
         !self.is_none && !self.by_port
@@ -77,7 +77,7 @@ impl AgentHost {
         self.by_port
     }
 
-    /// The agent need not see a packet that enters a queue of so many bytes; for 0, nor any packet that leaves.
+    /// The agent may be skipped when a packet enters a queue of so many bytes; with 0, also when one leaves.
     #[inline]
     pub fn skips(&self, port: usize, queued: u64) -> bool {
         self.by_port && self.agent.skips_up_to(port as u16).is_some_and(|most| queued <= most)

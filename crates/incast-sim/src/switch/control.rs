@@ -78,7 +78,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Sends the frame of flow control that is due at a port, or lets it wait for the link.
+    /// Sends the frame of flow control that is due at a port now, or when the link is free.
     pub(super) fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
         let due = self.flow_control.due(port, context.now());
         let out = self.egress.port_mut(port);
@@ -298,7 +298,7 @@ impl Switch<'_> {
         self.block_head(port, lane, context);
     }
 
-    /// The head of a queue waits if it has no credits. It goes on when they come.
+    /// Blocks a queue whose head lacks credits, until they arrive.
     #[inline]
     pub(super) fn block_head(&mut self, port: usize, lane: u8, context: &mut impl NodeContext) {
         let FlowControl::Credits(credits) = &mut self.flow_control else { return };

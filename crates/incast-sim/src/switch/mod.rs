@@ -1,7 +1,7 @@
 //! A store-and-forward switch, put together from components that own their state.
 //!
-//! This file is a packet's way through it, from top to bottom: arrive, route, admit to the buffer, account for flow
-//! control, mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the
+//! This file is a packet's path through it, from top to bottom: arrive, route, account for flow control, admit to the
+//! buffer, mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the
 //! switch calls them. What other events do is in `control` (links, pause frames, credits, departures), `orders` (the
 //! agent's timer and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for
 //! each kind of switch.
@@ -114,20 +114,19 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// A queue of so many bytes. A branch: the maximum changes rarely.
+    /// Updates the longest queue. A branch: the maximum changes rarely.
     #[inline(always)]
-    fn see_queue(&mut self, bytes: u64) {
+    fn update_max_queue(&mut self, bytes: u64) {
         if bytes > self.max_queue_bytes {
             self.max_queue_bytes = bytes;
         }
     }
 }
 
-/// A next hop that is not known before its packet is routed, or does not exist. A number and no `Option`: it is kept while
-/// another packet is handled, and takes one register.
+/// Sentinel: the next hop is unknown, or there is none. It takes one register, unlike an `Option`.
 const UNKNOWN: u16 = u16::MAX;
 
-/// A packet on its way through the switch. Two values and not more, so that it is passed in registers.
+/// A packet in transit, and the ECMP hash with which it leaves. Two values, so that it is passed in registers.
 #[derive(Clone, Copy)]
 struct Transit<'p> {
     packet: &'p Packet,
@@ -290,7 +289,7 @@ impl Switch<'_> {
         let (now, packet) = (context.now(), transit.packet);
         let limit = self.ended_before::<F>(now);
         if self.may_send_now::<F>(port, packet, limit, context) {
-            self.counters.see_queue(u64::from(packet.wire));
+            self.counters.update_max_queue(u64::from(packet.wire));
             if F::AGENT && self.agent.is_by_port() && !self.agent.skips(port, 0) {
                 return self.pass_by_agent(port, packet, telemetry, ingress, context);
             }
@@ -481,7 +480,7 @@ impl Switch<'_> {
         let queued = self.queued_bytes::<F>(port, priority, load.bytes());
         let mark = self.mark_entering(port, packet, queued, now);
         let length = self.egress.push::<F>(port, packet, transit.hash::<F>(), mark, telemetry, ingress, now);
-        self.counters.see_queue(length);
+        self.counters.update_max_queue(length);
         if F::EVENTS && !self.egress.is_lazy() {
             self.recorder.queued(now, port as u16, length - u64::from(packet.wire), packet, mark);
             self.block_head(port, priority, context);

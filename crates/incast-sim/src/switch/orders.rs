@@ -1,4 +1,4 @@
-//! The agent and the rest of the switch: when it is called, and what becomes of its verdicts and orders.
+//! Calls of the agent; applies its verdicts and orders.
 //!
 //! Markers are queued with data and admitted as long as any buffer is left, because they are for queues that are long.
 //! Where flow control counts packets by ingress, markers that came in are counted and admitted like data. Answers to
@@ -47,7 +47,7 @@ impl Switch<'_> {
         verdict
     }
 
-    /// Tells the agent of a packet that will not leave.
+    /// Reports a packet that will not leave to the agent.
     #[inline(never)]
     pub(super) fn report_drop(
         &mut self,
@@ -63,7 +63,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Tells the agent of queues that are paused or resume, one bit for each priority.
+    /// Reports queues that are paused or resume to the agent, one bit for each priority.
     pub(super) fn ask_on_edges(
         &mut self,
         port: usize,
@@ -110,7 +110,7 @@ impl Switch<'_> {
 
     // ---- Verdicts ---------------------------------------------------------------------------------------------
 
-    /// An agent that looks at all ports decides where a packet goes.
+    /// Calls an agent that may choose the port, then forwards.
     #[inline(never)]
     pub(super) fn redirect(
         &mut self,
@@ -356,7 +356,7 @@ impl Switch<'_> {
         }
     }
 
-    /// What is held in a place goes on in its order, before everything that comes later.
+    /// Sends the packets that are held in a place, in order, before later arrivals.
     fn release_held(&mut self, place: u16, to: Option<(u16, bool)>, context: &mut impl NodeContext) {
         let Some(hold) = &mut self.hold else { return };
         let mut group = hold.release(place);
@@ -410,7 +410,7 @@ impl Switch<'_> {
 
     // ---- Answers to markers -----------------------------------------------------------------------------------
 
-    /// An answer arrived: it is for the agent, or goes on.
+    /// An answer to a marker arrived: it is for this switch's agent, or forwarded.
     pub(super) fn on_answer(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if packet.destination == self.node {
             self.agent.on_answer(context.now(), packet.control().value());

@@ -65,7 +65,7 @@ impl Switch<'_> {
         else {
             return;
         };
-        self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(length);
+        self.counters.update_max_queue(length);
         self.send_trimmed(port, &old, old_telemetry.as_ref(), ingress, context);
     }
 

@@ -6,7 +6,7 @@
 pub enum Kind {
     /// Payload of a flow.
     Data,
-    /// Data whose payload a switch cut off: the header, on its way to the receiver. See `fabric/trim.rs`.
+    /// Data whose payload a switch cut off: the header, on its way to the receiver. See `fabric/trim/mod.rs`.
     Trimmed,
     /// Acknowledgement of data, selective and cumulative.
     Ack,
@@ -14,7 +14,7 @@ pub enum Kind {
     Nack,
     /// Congestion notification from a switch.
     Cnp,
-    /// Receiver-driven: a grant or request of the receiver. See `host/order.rs`.
+    /// Receiver-driven: a grant or request of the receiver. See `host/scheduling.rs`.
     Credit,
     /// Receiver-driven: a message of the sender without data. See `host/signals.rs`.
     Signal,

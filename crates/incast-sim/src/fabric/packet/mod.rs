@@ -241,9 +241,8 @@ impl Packet {
     pub fn mark(&mut self) {
         self.flags |= MARKED;
     }
-    /// UE: it passed a queue of which the switch did not know whether it was congested (TCD). Of classes that tell
-    /// marks apart by their place: the port that leads to the receiver was congested (`marks_at_edge` in
-    /// `settings.rs`).
+    /// UE (TCD): a queue on the path was undetermined. Of classes with `marks_at_edge`: the port that leads to the
+    /// receiver was congested.
     #[inline]
     pub fn undetermined(&self) -> bool {
         self.flags & UNDETERMINED != 0
