@@ -33,7 +33,7 @@ pub enum Command {
     Trace(Trace),
     /// List the flows of a scenario's workloads as CSV, without simulating them
     Flows(Flows),
-    /// Learn what a law takes from measurements
+    /// Fit a law's table to measurements
     Calibrate(Calibrate),
     /// Make a scenario of another simulator's input files
     Import(Import),
@@ -323,7 +323,7 @@ pub struct CalibrateMarimo {
     /// Rate of the bottleneck [default: 100Gbps]
     #[arg(long)]
     pub rate: Option<Rate>,
-    /// Delay of each of the three links on the way [default: 1.5us]
+    /// Delay of each of the three links of the path [default: 1.5us]
     #[arg(long)]
     pub delay: Option<Time>,
     /// Payload bytes of a packet [default: 1500]
@@ -372,7 +372,7 @@ pub struct ImportHpcc {
     /// The configuration
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// The way of each flow, to be kept to (CSV: src,dst,data_path,ack_path)
+    /// Path of each flow, as source routes (CSV: src,dst,data_path,ack_path)
     #[arg(long, value_name = "FILE")]
     pub paths: Option<PathBuf>,
     /// What to write.
@@ -417,7 +417,7 @@ pub struct Validate {
     /// Folder of the reference cases, of which all that it has are run [default: validation/ns3 and validation/htsim]
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
-    /// Folder of the imported scenarios and what comes out
+    /// Folder of the imported scenarios and of the results
     #[arg(long, value_name = "DIR", default_value = "results/validation")]
     pub out: PathBuf,
     /// Seeds of the cases in which switches draw
@@ -510,7 +510,7 @@ pub struct ClockSync {
     /// Mean queueing delay of those [default: 10us]
     #[arg(long, value_name = "TIME")]
     pub queueing: Option<Time>,
-    /// Make the way from host A to host B longer than the way back: 3-7=2us
+    /// Add one-way delay from host A to host B, and not back: 3-7=2us
     #[arg(long, value_name = "A-B=TIME", value_parser = asymmetric_link)]
     pub asymmetric: Option<AsymmetricLink>,
     /// Standard deviations at which a link is named asymmetric [default: 6]

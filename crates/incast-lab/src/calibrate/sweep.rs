@@ -24,7 +24,7 @@ use incast_units::{Bytes, Rate, Time};
 pub struct Sweep {
     /// Rate of the bottleneck.
     pub rate: Rate,
-    /// Delay of each of the three links on the way.
+    /// Delay of each of the three links of the path.
     pub delay: Time,
     /// Payload bytes of a packet.
     pub mtu: u32,

@@ -32,7 +32,7 @@ pub struct Inputs<'a> {
     pub flows: &'a Text,
     /// `config.txt`.
     pub config: &'a Text,
-    /// The way of each flow, to be kept to; see [`paths`].
+    /// The path of each flow; see [`paths`].
     pub paths: Option<&'a Text>,
 }
 
