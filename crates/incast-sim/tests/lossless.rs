@@ -20,7 +20,7 @@ use incast_sim::{
     pfc_rules,
     probe::PacketFilter,
     simulate,
-    topology::{Link, SingleSwitch, Topology},
+    topology::{Link, Ring, SingleSwitch, Topology},
 };
 use incast_units::{Rate, Time};
 use proptest::{prelude::*, test_runner::TestRunner};
@@ -239,6 +239,29 @@ fn no_packet_is_dropped_and_nobody_sees_what_is_put_off() {
     );
     assert!(pauses >= cases / 2, "{pauses} of {cases} fabrics paused anything");
     assert!(deflected >= cases / 50, "{deflected} of {cases} fabrics deflected anything");
+}
+
+/// A packet takes the last shared buffer just after the agent has found room for its marker: no marker is made then,
+/// where one would be dropped.
+#[test]
+fn a_marker_without_room_is_not_made() {
+    let threshold = Threshold::Dynamic { alpha: Alpha::Fixed(3.0), reserve: 0, resume_offset: 0 };
+    let flows = [common::flow(2, 0, 90_049), common::flow(0, 1, 1), common::flow(1, 0, 24_371)];
+    let rest =
+        Rest { priorities: 2, mtu: 4096, spare: 0, buffer: 0, spray: false, deflect: Some(true), seed: 0 };
+    let mut deflections = 0;
+    for delay in [1, 300_000, 500_000, 765_080, 2_000_000] {
+        let link = |gbps, delay| Link { rate: Rate::from_gbps(gbps), delay: Time::from_ps(delay), loss: 0.0 };
+        let (host_link, fabric_link) = (link(56, 1), link(25, delay));
+        let ring = Ring { switches: 3, hosts_per_switch: 1, host_link, fabric_link };
+        let topology = ring.build().expect("a good topology");
+        let kinds = [("constant-window", 0, None)];
+        let outcome =
+            simulate(config(&topology, &Pfc::new(threshold), &kinds, &flows, &rest)).expect("a good run");
+        assert_eq!((outcome.totals.drops, outcome.totals.lost), (0, 0), "with links of {delay} ps");
+        deflections += outcome.totals.deflections;
+    }
+    assert!(deflections > 0);
 }
 
 /// The same fabrics with less headroom than is needed do lose packets: the test above could fail.

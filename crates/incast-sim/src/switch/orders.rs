@@ -313,7 +313,8 @@ impl Switch<'_> {
         self.egress.port_mut(port).waiting_bytes += wire;
     }
 
-    /// Sends a marker behind what is queued at a port.
+    /// Sends a marker behind what is queued at a port. Without room it is not made, and the agent makes another one
+    /// later: the agent looked for room before the packet that caused the marker took some.
     fn send_marker(&mut self, order: &Order, context: &mut impl NodeContext) {
         let Order::Mark { port, bytes, ingress, priority, flow, deflections, place, name } = *order else {
             return;
@@ -328,8 +329,22 @@ impl Switch<'_> {
         packet.priority = priority;
         self.choose_channel(usize::from(port), &mut packet, Ingress { port: ingress, priority });
         (0..deflections).for_each(|_| packet.deflect());
+        let (port, ingress) = (usize::from(port), Ingress::local(packet.priority));
+        if !self.has_room_for_marker(port, &packet, context.now()) {
+            return self.report_drop(port, &packet, ingress, context);
+        }
         self.counters.created_bytes += u64::from(packet.wire);
-        self.enqueue_marker(usize::from(port), &packet, Ingress::local(packet.priority), context);
+        self.enqueue_marker(port, &packet, ingress, context);
+    }
+
+    /// A marker that is made here leaves at once, is queued, or is lost because its link is down: it is not dropped.
+    fn has_room_for_marker(&self, port: usize, packet: &Packet, now: Time) -> bool {
+        let (out, bit) = (self.egress.port(port), 1 << packet.priority);
+        let leaves = out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit;
+        leaves
+            || !out.link.is_up()
+            || self.buffer.admits_held(u64::from(packet.wire), 0, out.waiting_bytes)
+            || self.has_room(port, packet, self.egress.load(port, packet.priority))
     }
 
     /// Queues a marker, made here or elsewhere, or sends it if nothing is queued.
