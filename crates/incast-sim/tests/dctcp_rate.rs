@@ -62,7 +62,7 @@ fn a_new_rate_ends_the_gap_under_way_where_the_law_re_times() {
         outcome.flows[0].delivered.expect("delivered").as_us_f64()
     };
     let (with, without) = (done(true), done(false));
-    // One packet's way is 4.2 us, an acknowledgement's 4 us; 1,082 B at 100 Mbit/s are 86.6 us.
+    // A packet takes 4.2 us along its path, an acknowledgement 4 us; 1,082 B at 100 Mbit/s are 86.6 us.
     assert!((12.0..13.0).contains(&with), "{with}");
     assert!((without - 86.56 - 4.17).abs() < 0.1, "{without}");
 }

@@ -56,7 +56,7 @@ fn exact(links: &[Link], bytes: u64) -> u128 {
 }
 const UNIT: u128 = 56;
 
-/// Where the last link is one of the slowest: the first packet's way, then one packet after the other on that
+/// Where the last link is one of the slowest: the first packet's path, then one packet after the other on that
 /// link.
 fn closed(links: &[Link], bytes: u64) -> Option<u64> {
     let costs: Vec<u64> = links.iter().map(|link| 8_000_000_000_000 / link.rate.bps()).collect();

@@ -39,7 +39,7 @@ impl FlowControl {
     pub fn counts(&self, ingress: Ingress) -> bool {
         match self {
             Self::None => false,
-            Self::Pfc(pfc) => !ingress.is_local() && pfc.accounts().is_lossless(ingress.priority),
+            Self::Pfc(pfc) => !ingress.is_local() && pfc.is_lossless(ingress.priority),
             Self::Credits(_) => !ingress.is_local(),
         }
     }
@@ -48,16 +48,16 @@ impl FlowControl {
     pub fn own(&self) -> u64 {
         match self {
             Self::None => 0,
-            Self::Pfc(pfc) => pfc.accounts().own(),
+            Self::Pfc(pfc) => pfc.own(),
             Self::Credits(credits) => credits.own(),
         }
     }
 
-    /// Whether a packet that is counted here would pause its ingress; see [`pfc::Accounts::reaches`].
+    /// Whether a packet that is counted here would pause its ingress; see [`PauseControl::reaches`].
     #[inline]
     pub fn reaches(&self, ingress: Ingress, bytes: u64, level: Level) -> bool {
         match self {
-            Self::Pfc(pfc) => pfc.accounts().reaches(ingress, bytes, level),
+            Self::Pfc(pfc) => pfc.reaches(ingress, bytes, level),
             Self::None | Self::Credits(_) => false,
         }
     }

@@ -25,9 +25,16 @@ use incast_units::{Rate, Time};
 const PRIORITIES: usize = 8;
 
 /// Priority flow control of one switch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PauseControl {
-    accounts: Accounts,
+    /// Lossless priorities, one bit each: only their packets are counted.
+    lossless: u8,
+    /// By port.
+    limits: Vec<Limits>,
+    /// By port, then priority.
+    counts: Vec<Count>,
+    /// Bytes of the switch's buffer.
+    total: u64,
     /// By port.
     ports: Vec<Port>,
     /// Ports whose neighbour is paused, or has not been sent the resume yet.
@@ -50,11 +57,26 @@ struct Port {
     received: ReceivedPauses,
 }
 
+/// Bytes of one priority of one ingress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    /// In its reserve and in the shared buffer.
+    held: u64,
+    /// In its headroom.
+    headroom: u64,
+}
+
 impl PauseControl {
     /// PFC of a switch with links of these rates and delays, and this buffer.
     pub fn new(rules: &Rules, links: &[(Rate, Time)], buffer: Buffer) -> Self {
         Self {
-            accounts: Accounts::new(rules, links, buffer),
+            lossless: rules.lossless,
+            limits: links.iter().map(|(rate, delay)| rules.limits(*rate, *delay)).collect(),
+            counts: vec![Count::default(); links.len() * PRIORITIES],
+            total: match buffer {
+                Buffer::Shared { total, .. } => total,
+                Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } | Buffer::Unlimited => u64::MAX,
+            },
             ports: vec![Port::default(); links.len()],
             pausing: 0,
             response_delay: rules.pfc.response_delay,
@@ -63,23 +85,130 @@ impl PauseControl {
         }
     }
 
-    /// The counts by ingress.
-    #[inline]
-    pub fn accounts(&self) -> &Accounts {
-        &self.accounts
+    // ---- Counts by ingress ------------------------------------------------------------------------------------
+
+    /// Buffer that belongs to single ingresses.
+    pub fn own(&self) -> u64 {
+        let own = self.limits.iter().fold(0u64, |sum, limits| sum.saturating_add(limits.own()));
+        own.saturating_mul(u64::from(self.lossless.count_ones()))
     }
 
-    /// See [`Accounts::enter`].
+    /// Packets of this priority are counted here.
+    #[inline]
+    pub fn is_lossless(&self, priority: u8) -> bool {
+        self.lossless & 1 << priority != 0
+    }
+
+    #[inline]
+    fn index(ingress: Ingress) -> usize {
+        usize::from(ingress.port) * PRIORITIES + usize::from(ingress.priority)
+    }
+
+    #[inline]
+    fn count(&self, ingress: Ingress) -> (Count, Bounds) {
+        (self.counts[Self::index(ingress)], self.limits[usize::from(ingress.port)].threshold)
+    }
+
+    /// A packet enters the buffer. Returns its charge, or `None` if its ingress has no headroom left.
     #[inline]
     pub fn enter(&mut self, ingress: Ingress, bytes: u64, level: Level) -> Option<Charge> {
-        self.accounts.enter(ingress, bytes, level)
+        let limits = self.limits[usize::from(ingress.port)];
+        let count = &mut self.counts[Self::index(ingress)];
+        if level.used.saturating_add(bytes) > self.total {
+            return None;
+        }
+        let mut from_pool = 0;
+        match limits.threshold {
+            Bounds::Static { xoff, .. } => {
+                if count.held + bytes > xoff.saturating_add(limits.headroom) {
+                    return None;
+                }
+                count.held += bytes;
+            }
+            Bounds::Dynamic { alpha, reserve, .. } => {
+                let share = (count.held + bytes).saturating_sub(reserve);
+                let wanted = share.min(bytes);
+                if share > 0 && (share > part(level.free, alpha) || wanted > level.free) {
+                    if count.headroom + bytes > limits.headroom {
+                        return None;
+                    }
+                    count.headroom += bytes;
+                } else {
+                    count.held += bytes;
+                    from_pool = wanted;
+                }
+            }
+        }
+        Some(Charge { bytes, from_pool })
     }
 
-    /// See [`Accounts::leave`].
+    /// A packet leaves the buffer. Bytes above the threshold leave first.
     #[inline]
     pub fn leave(&mut self, ingress: Ingress, bytes: u64) -> Charge {
-        self.accounts.leave(ingress, bytes)
+        let limits = self.limits[usize::from(ingress.port)];
+        let count = &mut self.counts[Self::index(ingress)];
+        let mut from_pool = 0;
+        match limits.threshold {
+            Bounds::Static { .. } => count.held -= bytes,
+            Bounds::Dynamic { reserve, .. } => {
+                let from_headroom = count.headroom.min(bytes);
+                let rest = bytes - from_headroom;
+                from_pool = rest.min(count.held.saturating_sub(reserve));
+                count.headroom -= from_headroom;
+                count.held -= rest;
+            }
+        }
+        Charge { bytes, from_pool }
     }
+
+    /// The ingress must be paused.
+    #[inline]
+    fn is_high(&self, ingress: Ingress, level: Level) -> bool {
+        match self.count(ingress) {
+            (count, Bounds::Static { xoff, .. }) => count.held >= xoff,
+            (count, Bounds::Dynamic { alpha, reserve, .. }) => {
+                count.headroom > 0 || count.held.saturating_sub(reserve) >= part(level.free, alpha)
+            }
+        }
+    }
+
+    /// The ingress may resume.
+    #[inline]
+    fn is_low(&self, ingress: Ingress, level: Level) -> bool {
+        match self.count(ingress) {
+            (count, Bounds::Static { xon, .. }) => count.held <= xon,
+            (count, Bounds::Dynamic { alpha, reserve, resume_offset }) => {
+                let share = count.held.saturating_sub(reserve);
+                count.headroom == 0
+                    && (share == 0 || share.saturating_add(resume_offset) <= part(level.free, alpha))
+            }
+        }
+    }
+
+    /// Whether the ingress would have to be paused with this packet, or the whole buffer has no room for it. Departures
+    /// that are due but have not been carried out can make this true too early, never too late.
+    #[inline]
+    pub fn reaches(&self, ingress: Ingress, bytes: u64, level: Level) -> bool {
+        if level.used.saturating_add(bytes) > self.total {
+            return true;
+        }
+        match self.count(ingress) {
+            (count, Bounds::Static { xoff, .. }) => count.held + bytes >= xoff,
+            (count, Bounds::Dynamic { alpha, reserve, .. }) => {
+                let share = (count.held + bytes).saturating_sub(reserve);
+                let after = level.free.saturating_sub(share.min(bytes));
+                count.headroom > 0 || share >= part(after, alpha)
+            }
+        }
+    }
+
+    /// Bytes of an ingress in the switch.
+    fn bytes(&self, ingress: Ingress) -> u64 {
+        let count = self.counts[Self::index(ingress)];
+        count.held + count.headroom
+    }
+
+    // ---- Pause state ------------------------------------------------------------------------------------------
 
     /// Changes the state of a port, and keeps count of the ports that pause their neighbour.
     fn change(&mut self, port: usize, change: impl FnOnce(&mut Port)) {
@@ -94,9 +223,8 @@ impl PauseControl {
     /// ingress that holds nothing is never paused: no departure could resume it.
     pub fn request_pause(&mut self, ingress: Ingress, level: Level) -> bool {
         let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
-        let is_new = self.accounts.bytes(ingress) > 0
-            && self.ports[port].requested & bit == 0
-            && self.accounts.is_high(ingress, level);
+        let is_new =
+            self.bytes(ingress) > 0 && self.ports[port].requested & bit == 0 && self.is_high(ingress, level);
         if is_new {
             self.change(port, |port| port.requested |= bit);
         }
@@ -107,7 +235,7 @@ impl PauseControl {
     /// is new.
     pub fn request_resume(&mut self, ingress: Ingress, level: Level) -> bool {
         let (port, bit) = (usize::from(ingress.port), 1 << ingress.priority);
-        let is_new = self.ports[port].requested & bit != 0 && self.accounts.is_low(ingress, level);
+        let is_new = self.ports[port].requested & bit != 0 && self.is_low(ingress, level);
         if is_new {
             self.change(port, |port| port.requested &= !bit);
         }
@@ -202,169 +330,7 @@ impl PauseControl {
     /// here.
     pub fn keeps_paused(&self, ingress: Ingress) -> bool {
         self.ports[usize::from(ingress.port)].requested & 1 << ingress.priority != 0
-            && self.accounts.bytes(ingress) > 0
-    }
-}
-
-/// Bytes of one priority of one ingress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Count {
-    /// In its reserve and in the shared buffer.
-    held: u64,
-    /// In its headroom.
-    headroom: u64,
-}
-
-/// The counts of one switch.
-#[derive(Clone, Debug)]
-pub struct Accounts {
-    lossless: u8,
-    /// By port.
-    limits: Vec<Limits>,
-    /// By port, then priority.
-    counts: Vec<Count>,
-    /// Bytes of the switch's buffer.
-    total: u64,
-}
-
-impl Accounts {
-    /// The counts of a switch with ports of these rates and delays.
-    pub fn new(rules: &Rules, ports: &[(Rate, Time)], buffer: Buffer) -> Self {
-        Self {
-            lossless: rules.lossless,
-            counts: vec![Count::default(); ports.len() * PRIORITIES],
-            limits: ports.iter().map(|(rate, delay)| rules.limits(*rate, *delay)).collect(),
-            total: match buffer {
-                Buffer::Shared { total, .. } => total,
-                Buffer::PerPort { .. } | Buffer::PerPortPackets { .. } | Buffer::Unlimited => u64::MAX,
-            },
-        }
-    }
-
-    /// Buffer that belongs to single ingresses.
-    pub fn own(&self) -> u64 {
-        let own = self.limits.iter().fold(0u64, |sum, limits| sum.saturating_add(limits.own()));
-        own.saturating_mul(u64::from(self.lossless.count_ones()))
-    }
-
-    /// Packets of this priority are counted here.
-    #[inline]
-    pub fn is_lossless(&self, priority: u8) -> bool {
-        self.lossless & 1 << priority != 0
-    }
-
-    #[inline]
-    fn index(ingress: Ingress) -> usize {
-        usize::from(ingress.port) * PRIORITIES + usize::from(ingress.priority)
-    }
-
-    #[inline]
-    fn count(&self, ingress: Ingress) -> (Count, Bounds) {
-        (self.counts[Self::index(ingress)], self.limits[usize::from(ingress.port)].threshold)
-    }
-
-    /// A packet enters the buffer. Returns its charge, or `None` if its ingress has no headroom left.
-    #[inline]
-    pub fn enter(&mut self, ingress: Ingress, bytes: u64, level: Level) -> Option<Charge> {
-        let limits = self.limits[usize::from(ingress.port)];
-        let count = &mut self.counts[Self::index(ingress)];
-        if level.used.saturating_add(bytes) > self.total {
-            return None;
-        }
-        let mut from_pool = 0;
-        match limits.threshold {
-            Bounds::Static { xoff, .. } => {
-                if count.held + bytes > xoff.saturating_add(limits.headroom) {
-                    return None;
-                }
-                count.held += bytes;
-            }
-            Bounds::Dynamic { alpha, reserve, .. } => {
-                let share = (count.held + bytes).saturating_sub(reserve);
-                let wanted = share.min(bytes);
-                if share > 0 && (share > part(level.free, alpha) || wanted > level.free) {
-                    if count.headroom + bytes > limits.headroom {
-                        return None;
-                    }
-                    count.headroom += bytes;
-                } else {
-                    count.held += bytes;
-                    from_pool = wanted;
-                }
-            }
-        }
-        Some(Charge { bytes, from_pool })
-    }
-
-    /// A packet leaves the buffer. Bytes above the threshold leave first.
-    #[inline]
-    pub fn leave(&mut self, ingress: Ingress, bytes: u64) -> Charge {
-        let limits = self.limits[usize::from(ingress.port)];
-        let count = &mut self.counts[Self::index(ingress)];
-        let mut from_pool = 0;
-        match limits.threshold {
-            Bounds::Static { .. } => count.held -= bytes,
-            Bounds::Dynamic { reserve, .. } => {
-                let from_headroom = count.headroom.min(bytes);
-                let rest = bytes - from_headroom;
-                from_pool = rest.min(count.held.saturating_sub(reserve));
-                count.headroom -= from_headroom;
-                count.held -= rest;
-            }
-        }
-        Charge { bytes, from_pool }
-    }
-
-    /// The ingress must be paused.
-    #[inline]
-    pub fn is_high(&self, ingress: Ingress, level: Level) -> bool {
-        match self.count(ingress) {
-            (count, Bounds::Static { xoff, .. }) => count.held >= xoff,
-            (count, Bounds::Dynamic { alpha, reserve, .. }) => {
-                count.headroom > 0 || count.held.saturating_sub(reserve) >= part(level.free, alpha)
-            }
-        }
-    }
-
-    /// The ingress may resume.
-    #[inline]
-    pub fn is_low(&self, ingress: Ingress, level: Level) -> bool {
-        match self.count(ingress) {
-            (count, Bounds::Static { xon, .. }) => count.held <= xon,
-            (count, Bounds::Dynamic { alpha, reserve, resume_offset }) => {
-                let share = count.held.saturating_sub(reserve);
-                count.headroom == 0
-                    && (share == 0 || share.saturating_add(resume_offset) <= part(level.free, alpha))
-            }
-        }
-    }
-
-    /// Whether the ingress would have to be paused with this packet, or the whole buffer has no room for it. Departures
-    /// that are due but have not been carried out can make this true too early, never too late.
-    #[inline]
-    pub fn reaches(&self, ingress: Ingress, bytes: u64, level: Level) -> bool {
-        if level.used.saturating_add(bytes) > self.total {
-            return true;
-        }
-        match self.count(ingress) {
-            (count, Bounds::Static { xoff, .. }) => count.held + bytes >= xoff,
-            (count, Bounds::Dynamic { alpha, reserve, .. }) => {
-                let share = (count.held + bytes).saturating_sub(reserve);
-                let after = level.free.saturating_sub(share.min(bytes));
-                count.headroom > 0 || share >= part(after, alpha)
-            }
-        }
-    }
-
-    /// Bytes of an ingress in the switch.
-    pub fn bytes(&self, ingress: Ingress) -> u64 {
-        let count = self.counts[Self::index(ingress)];
-        count.held + count.headroom
-    }
-
-    /// Bytes of all of them.
-    pub fn total_bytes(&self) -> u64 {
-        self.counts.iter().map(|count| count.held + count.headroom).sum()
+            && self.bytes(ingress) > 0
     }
 }
 
@@ -402,30 +368,28 @@ mod tests {
         Ingress { port, priority }
     }
 
-    fn accounts(
+    fn control(
         rules: &Rules,
         ports: &[(Rate, Time)],
         policy: Buffer,
         buffer: &mut SharedBuffer,
-    ) -> Accounts {
-        let accounts = Accounts::new(rules, ports, policy);
-        buffer.set_aside(accounts.own());
-        accounts
+    ) -> PauseControl {
+        let pfc = PauseControl::new(rules, ports, policy);
+        buffer.set_aside(pfc.own());
+        pfc
     }
 
-    fn enter(
-        accounts: &mut Accounts,
-        buffer: &mut SharedBuffer,
-        port: u16,
-        priority: u8,
-        bytes: u64,
-    ) -> bool {
-        let charge = accounts.enter(at(port, priority), bytes, buffer.level());
+    fn enter(pfc: &mut PauseControl, buffer: &mut SharedBuffer, port: u16, priority: u8, bytes: u64) -> bool {
+        let charge = pfc.enter(at(port, priority), bytes, buffer.level());
         charge.inspect(|charge| buffer.take(*charge)).is_some()
     }
 
-    fn leave(accounts: &mut Accounts, buffer: &mut SharedBuffer, port: u16, priority: u8, bytes: u64) {
-        buffer.give_back(accounts.leave(at(port, priority), bytes));
+    fn leave(pfc: &mut PauseControl, buffer: &mut SharedBuffer, port: u16, priority: u8, bytes: u64) {
+        buffer.give_back(pfc.leave(at(port, priority), bytes));
+    }
+
+    fn held(pfc: &PauseControl) -> u64 {
+        pfc.counts.iter().map(|count| count.held + count.headroom).sum()
     }
 
     #[test]
@@ -435,28 +399,28 @@ mod tests {
             rules(Threshold::Static { xoff: size(3000), xon: Some(size(1000)) }, Headroom::Bytes(2000));
         let policy = Buffer::Shared { total: 100_000, alpha: (1, 1), reserve: 0 };
         let mut buffer = SharedBuffer::new(policy, 0);
-        let mut accounts = accounts(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
+        let mut pfc = control(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
         assert_eq!(buffer.level().free, 100_000 - 2 * 2 * 5000);
         let mut seen = Vec::new();
         for _ in 0..6 {
-            let before = accounts.reaches(at(1, 0), 1000, buffer.level());
-            let entered = enter(&mut accounts, &mut buffer, 1, 0, 1000);
+            let before = pfc.reaches(at(1, 0), 1000, buffer.level());
+            let entered = enter(&mut pfc, &mut buffer, 1, 0, 1000);
             seen.push((
                 before,
                 entered,
-                accounts.is_high(at(1, 0), buffer.level()),
-                accounts.is_high(at(1, 1), buffer.level()),
+                pfc.is_high(at(1, 0), buffer.level()),
+                pfc.is_high(at(1, 1), buffer.level()),
             ));
         }
         let (low, high, full) =
             ((false, true, false, false), (true, true, true, false), (true, false, true, false));
         assert_eq!(seen, [low, low, high, high, high, full]);
         for left in [4000, 3000, 2000, 1000] {
-            assert!(!accounts.is_low(at(1, 0), buffer.level()));
-            leave(&mut accounts, &mut buffer, 1, 0, 1000);
-            assert_eq!(accounts.bytes(at(1, 0)), left);
+            assert!(!pfc.is_low(at(1, 0), buffer.level()));
+            leave(&mut pfc, &mut buffer, 1, 0, 1000);
+            assert_eq!(pfc.bytes(at(1, 0)), left);
         }
-        assert!(accounts.is_low(at(1, 0), buffer.level()));
+        assert!(pfc.is_low(at(1, 0), buffer.level()));
     }
 
     /// One ingress alone may take alpha / (1 + alpha) of the pool and its reserve; then the headroom, of which what
@@ -467,25 +431,23 @@ mod tests {
         // Two priorities of two ports have 4,096 and 1,000 each; 90,000 are shared.
         let policy = Buffer::Shared { total: 90_000 + 4 * 5_096, alpha: (1, 1), reserve: 0 };
         let mut buffer = SharedBuffer::new(policy, 0);
-        let mut accounts = accounts(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
+        let mut pfc = control(&rules, &[(Rate::from_gbps(100), Time::ZERO); 2], policy, &mut buffer);
         let mut entered = 0;
-        while !accounts.is_high(at(0, 1), buffer.level()) {
-            assert!(enter(&mut accounts, &mut buffer, 0, 1, 1));
+        while !pfc.is_high(at(0, 1), buffer.level()) {
+            assert!(enter(&mut pfc, &mut buffer, 0, 1, 1));
             entered += 1;
         }
         // At 10,000 shared bytes an eighth of the other 80,000 is reached.
         assert_eq!((entered, buffer.level().free), (4_096 + 10_000, 80_000));
-        assert_eq!((0..2_000).filter(|_| enter(&mut accounts, &mut buffer, 0, 1, 1)).count(), 1_000);
+        assert_eq!((0..2_000).filter(|_| enter(&mut pfc, &mut buffer, 0, 1, 1)).count(), 1_000);
         assert_eq!(buffer.level().free, 80_000);
         // Another ingress lowers the threshold for all.
-        assert!(
-            !accounts.is_high(at(1, 1), buffer.level()) && enter(&mut accounts, &mut buffer, 1, 1, 12_000)
-        );
+        assert!(!pfc.is_high(at(1, 1), buffer.level()) && enter(&mut pfc, &mut buffer, 1, 1, 12_000));
         assert_eq!(buffer.level().free, 80_000 - (12_000 - 4_096));
-        leave(&mut accounts, &mut buffer, 1, 1, 12_000);
+        leave(&mut pfc, &mut buffer, 1, 1, 12_000);
         let mut left = 0;
-        while !accounts.is_low(at(0, 1), buffer.level()) {
-            leave(&mut accounts, &mut buffer, 0, 1, 1);
+        while !pfc.is_low(at(0, 1), buffer.level()) {
+            leave(&mut pfc, &mut buffer, 0, 1, 1);
             left += 1;
         }
         // The headroom, then until s + 3,072 <= (90,000 - s) / 8: s = 7,269.
@@ -509,16 +471,16 @@ mod tests {
             let rules = rules(threshold, Headroom::Bytes(headroom));
             let policy = Buffer::Shared { total: 70_000, alpha: (1, 1), reserve: 0 };
             let mut buffer = SharedBuffer::new(policy, 0);
-            let mut accounts = accounts(&rules, &[(Rate::from_gbps(100), Time::ZERO); 3], policy, &mut buffer);
+            let mut pfc = control(&rules, &[(Rate::from_gbps(100), Time::ZERO); 3], policy, &mut buffer);
             let free = buffer.level().free;
             let mut inside: Vec<(u16, u8, u64)> = Vec::new();
             for (port, priority, bytes, enters) in steps {
                 if enters {
-                    let (before, reaches) = (accounts.clone(), accounts.reaches(at(port, priority), bytes, buffer.level()));
+                    let (before, reaches) = (pfc.clone(), pfc.reaches(at(port, priority), bytes, buffer.level()));
                     let mut early = buffer;
-                    if enter(&mut accounts, &mut buffer, port, priority, bytes) {
+                    if enter(&mut pfc, &mut buffer, port, priority, bytes) {
                         inside.push((port, priority, bytes));
-                        prop_assert_eq!(reaches, accounts.is_high(at(port, priority), buffer.level()));
+                        prop_assert_eq!(reaches, pfc.is_high(at(port, priority), buffer.level()));
                         // Had something left before, no new threshold would have been reached.
                         if let Some((other, its, size)) = inside.first().copied().filter(|_| inside.len() > 1 && !reaches) {
                             let mut caught_up = before;
@@ -529,15 +491,15 @@ mod tests {
                         prop_assert!(reaches, "only an ingress above its threshold is refused");
                     }
                 } else if let Some((port, priority, bytes)) = inside.pop() {
-                    leave(&mut accounts, &mut buffer, port, priority, bytes);
+                    leave(&mut pfc, &mut buffer, port, priority, bytes);
                 }
                 let sum: u64 = inside.iter().map(|packet| packet.2).sum();
-                prop_assert!(sum <= 70_000 && buffer.level().used == sum && accounts.total_bytes() == sum);
+                prop_assert!(sum <= 70_000 && buffer.level().used == sum && held(&pfc) == sum);
             }
             for (port, priority, bytes) in inside {
-                leave(&mut accounts, &mut buffer, port, priority, bytes);
+                leave(&mut pfc, &mut buffer, port, priority, bytes);
             }
-            prop_assert_eq!((buffer.level().used, buffer.level().free, accounts.total_bytes()), (0, free, 0));
+            prop_assert_eq!((buffer.level().used, buffer.level().free, held(&pfc)), (0, free, 0));
         }
     }
 }

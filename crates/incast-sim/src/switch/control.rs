@@ -1,101 +1,23 @@
-//! What changes around a switch: departure events, pause frames, credits, and links that go down and up.
+//! What changes around a switch: pause frames, credits, and links that go down and up.
 
 use super::{All, LINK_UP, NEW_EPOCH, Switch};
 use crate::{
-    engine::{Event, queue::Key},
+    engine::Event,
     fabric::{
         node::{NodeContext, class, pause},
         packet::{Kind, Packet},
         queue::Ingress,
     },
-    flow_control::{Applied, Due, FlowControl},
+    flow_control::{Applied, FlowControl},
     probe::{EventKind, PauseCause},
 };
 use incast_units::Time;
 
 impl Switch<'_> {
-    // ---- Departure events -------------------------------------------------------------------------------------
-
-    /// Schedules an event for when the link of a port is free, if there is something to send.
-    #[inline]
-    pub(super) fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
-        if let Some((at, payload)) = self.egress.plan_departure(port, context.now()) {
-            let entity = self.base + port as u32;
-            context.schedule(at, Event { class: self.settings.departure(), entity, payload });
-        }
-    }
-
-    /// A departure event. Frames of flow control are sent before answers to markers, and these before packets.
-    pub(super) fn on_departure(&mut self, port: usize, epoch: u32, context: &mut impl NodeContext) {
-        if !self.egress.begin_departure(port, epoch) {
-            return;
-        }
-        let now = context.now();
-        let out = self.egress.port(port);
-        let allowed = out.allowed();
-        if out.link.idle(now) {
-            if out.frame_waits {
-                self.send_frame(port, context);
-            } else if out.answers_wait {
-                self.send_answer(port, context);
-            } else if allowed != 0 {
-                self.depart::<All>(port, allowed, now, context);
-            }
-        }
-        self.plan_departure(port, context);
-        self.relax();
-    }
-
-    /// From now on each departure is an event. All ports have caught up.
-    #[cold]
-    pub(super) fn use_departure_events(&mut self, context: &mut impl NodeContext) {
-        self.egress.use_events(Key::PAYLOADS);
-        while let Some(port) = self.egress.take_busy() {
-            self.plan_departure(port, context);
-        }
-    }
-
-    /// Departures become lazy again when no neighbour is paused.
-    #[inline]
-    fn relax(&mut self) {
-        if self.may_be_lazy && !self.egress.is_lazy() && self.flow_control.pauses_nobody() {
-            self.egress.use_lazy_departures();
-        }
-    }
-
     // ---- What flow control advertises -------------------------------------------------------------------------
 
-    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be sent a resume
-    /// or credits.
-    #[inline]
-    pub(super) fn update_neighbour(&mut self, ingress: Ingress, context: &mut impl NodeContext) {
-        if self.flow_control.counts(ingress) {
-            let port = usize::from(ingress.port);
-            let is_up = self.egress.port(port).link.is_up();
-            if self.flow_control.must_resume(ingress, self.buffer.level(), is_up) {
-                self.announce(port, context);
-            }
-        }
-    }
-
-    /// Sends the frame of flow control that is due at a port now, or when the link is free.
-    pub(super) fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
-        let due = self.flow_control.due(port, context.now());
-        let out = self.egress.port_mut(port);
-        match due {
-            _ if !out.link.is_up() => out.frame_waits = false,
-            Due::No => out.frame_waits = false,
-            Due::IfWaiting => {}
-            Due::Now if out.link.idle(context.now()) => self.send_frame(port, context),
-            Due::Now => {
-                out.frame_waits = true;
-                self.plan_departure(port, context);
-            }
-        }
-    }
-
     /// Puts a frame of flow control on the idle link of a port, if there is something to advertise.
-    fn send_frame(&mut self, port: usize, context: &mut impl NodeContext) {
+    pub(super) fn send_frame(&mut self, port: usize, context: &mut impl NodeContext) {
         let now = context.now();
         let frame = self.flow_control.take_frame(port, self.node, now);
         self.egress.port_mut(port).frame_waits = frame.is_some_and(|frame| frame.more);
@@ -114,7 +36,7 @@ impl Switch<'_> {
         let now = context.now();
         self.counters.created_bytes += u64::from(packet.wire);
         if !self.egress.port_mut(port).link.send(now, packet, None, context) {
-            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, packet);
+            self.record_lost::<All>(port, packet.into(), now);
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! This file is a packet's path through it, from top to bottom: arrive, route, account for flow control, admit to the
 //! buffer, mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the
-//! switch calls them. What other events do is in `control` (links, pause frames, credits, departures), `orders` (the
-//! agent's timer and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for
-//! each kind of switch.
+//! switch calls them. What other events do is in `control` (links, pause frames, credits), `orders` (the agent's timer
+//! and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for each kind of
+//! switch.
 
 mod agent;
 mod aqm;
@@ -19,6 +19,7 @@ mod hold;
 mod inspect;
 mod orders;
 mod overflow;
+mod record;
 pub mod scheduler;
 
 pub use self::build::{Place, Routes};
@@ -29,9 +30,10 @@ use self::{
     egress::{Departure, Egress},
     features::{All, Features, Forwarding, Kind, Lossless, Trimming as Trims},
     hold::Hold,
+    record::Counters,
 };
 use crate::{
-    engine::Event,
+    engine::{Event, queue::Key},
     fabric::{
         buffer::SharedBuffer,
         link::Receiver,
@@ -40,8 +42,8 @@ use crate::{
         queue::{Ingress, Load},
         trim::Trimming,
     },
-    flow_control::{FlowControl, pause::NO_QUEUE},
-    probe::{EventKind, PortProbe, Recorder},
+    flow_control::{Due, FlowControl, pause::NO_QUEUE},
+    probe::{PortProbe, Recorder},
     routing::Router,
     settings::Settings,
 };
@@ -82,45 +84,6 @@ pub struct Switch<'a> {
     /// Recorded events.
     pub recorder: Recorder,
     probe: Option<Box<PortProbe>>,
-}
-
-/// Sums of one switch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    /// Packets that arrived.
-    pub arrived: u64,
-    /// Bytes of control packets made here.
-    pub created_bytes: u64,
-    /// Bytes of frames that ended here.
-    pub consumed_bytes: u64,
-    /// Packets and bytes dropped for lack of buffer.
-    pub dropped: (u64, u64),
-    /// Packets whose payload was cut off, and the bytes cut off.
-    pub trimmed: (u64, u64),
-    /// Headers returned to their sender.
-    pub bounces: u64,
-    /// Packets of lossless priorities among those dropped.
-    pub lossless_drops: u64,
-    /// Packets and bytes without a route, or queued at a link that went down.
-    pub lost: (u64, u64),
-    /// Marked packets.
-    pub marks: u64,
-    /// Those of them that were marked at ports that lead to hosts.
-    pub marks_edge: u64,
-    /// Deflected packets.
-    pub deflections: u64,
-    /// The longest egress queue, the packet in service included.
-    pub max_queue_bytes: u64,
-}
-
-impl Counters {
-    /// Updates the longest queue. A branch: the maximum changes rarely.
-    #[inline(always)]
-    fn update_max_queue(&mut self, bytes: u64) {
-        if bytes > self.max_queue_bytes {
-            self.max_queue_bytes = bytes;
-        }
-    }
 }
 
 /// Sentinel: the next hop is unknown, or there is none. It takes one register, unlike an `Option`.
@@ -522,59 +485,6 @@ impl Switch<'_> {
         }
     }
 
-    /// A packet is about to be marked: counts it unless it is already, and returns the codepoint.
-    #[inline]
-    fn count_mark(&mut self, port: usize, packet: &Packet, now: Time) -> Codepoint {
-        let mark = self.aqm.codepoint(port, &self.settings.classes[usize::from(packet.class)]);
-        if !packet.marked() && packet.codepoint() != mark {
-            self.egress.record(port, packet.priority).marks += 1;
-            self.counters.marks += 1;
-            self.counters.marks_edge += u64::from(self.aqm.is_edge(port));
-            self.recorder.packet(now, self.node, port as u16, EventKind::Mark, packet);
-        }
-        mark
-    }
-
-    /// A packet has no room.
-    #[inline]
-    fn drop_packet(
-        &mut self,
-        port: usize,
-        packet: &Packet,
-        ingress: Ingress,
-        context: &mut impl NodeContext,
-    ) {
-        self.egress.record(port, packet.priority).drops += 1;
-        self.counters.dropped.0 += 1;
-        self.counters.dropped.1 += u64::from(packet.wire);
-        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Drop, packet);
-        self.report_drop(port, packet, ingress, context);
-    }
-
-    /// A packet is lost on the wire.
-    #[cold]
-    #[inline(never)]
-    fn record_lost<F: Features>(&mut self, port: usize, transit: Transit<'_>, now: Time) {
-        self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &transit.to_packet::<F>());
-    }
-
-    /// The link of a packet's port is down.
-    #[cold]
-    fn lose(&mut self, port: usize, packet: &Packet, ingress: Ingress, context: &mut impl NodeContext) {
-        self.counters.lost.0 += 1;
-        self.counters.lost.1 += u64::from(packet.wire);
-        self.recorder.packet(context.now(), self.node, port as u16, EventKind::Lost, packet);
-        self.report_drop(port, packet, ingress, context);
-    }
-
-    /// No port leads to a packet's destination. The agent has not seen it.
-    #[cold]
-    fn lose_unrouted(&mut self, packet: &Packet, now: Time) {
-        self.counters.lost.0 += 1;
-        self.counters.lost.1 += u64::from(packet.wire);
-        self.recorder.packet(now, self.node, 0, EventKind::Lost, packet);
-    }
-
     // ---- Departure --------------------------------------------------------------------------------------------
 
     /// Carries out all departures of the window. Returns when the next packet leaves. In most windows nothing is queued.
@@ -697,6 +607,86 @@ impl Switch<'_> {
             self.send_by_agent(port, now, packet, telemetry, ingress, context);
         } else if !self.egress.send::<F>(port, packet, transit.hash::<F>(), telemetry, now, context) {
             self.record_lost::<F>(port, transit, now);
+        }
+    }
+
+    // ---- What flow control advertises -------------------------------------------------------------------------
+
+    /// A packet of this ingress has left, or with credits has arrived: its neighbour may have to be sent a resume
+    /// or credits.
+    #[inline]
+    fn update_neighbour(&mut self, ingress: Ingress, context: &mut impl NodeContext) {
+        if self.flow_control.counts(ingress) {
+            let port = usize::from(ingress.port);
+            let is_up = self.egress.port(port).link.is_up();
+            if self.flow_control.must_resume(ingress, self.buffer.level(), is_up) {
+                self.announce(port, context);
+            }
+        }
+    }
+
+    /// Sends the frame of flow control that is due at a port now, or when the link is free.
+    fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
+        let due = self.flow_control.due(port, context.now());
+        let out = self.egress.port_mut(port);
+        match due {
+            _ if !out.link.is_up() => out.frame_waits = false,
+            Due::No => out.frame_waits = false,
+            Due::IfWaiting => {}
+            Due::Now if out.link.idle(context.now()) => self.send_frame(port, context),
+            Due::Now => {
+                out.frame_waits = true;
+                self.plan_departure(port, context);
+            }
+        }
+    }
+
+    // ---- Departure events -------------------------------------------------------------------------------------
+
+    /// Schedules an event for when the link of a port is free, if there is something to send.
+    #[inline]
+    fn plan_departure(&mut self, port: usize, context: &mut impl NodeContext) {
+        if let Some((at, payload)) = self.egress.plan_departure(port, context.now()) {
+            let entity = self.base + port as u32;
+            context.schedule(at, Event { class: self.settings.departure(), entity, payload });
+        }
+    }
+
+    /// A departure event. Frames of flow control are sent before answers to markers, and these before packets.
+    fn on_departure(&mut self, port: usize, epoch: u32, context: &mut impl NodeContext) {
+        if !self.egress.begin_departure(port, epoch) {
+            return;
+        }
+        let now = context.now();
+        let out = self.egress.port(port);
+        let allowed = out.allowed();
+        if out.link.idle(now) {
+            if out.frame_waits {
+                self.send_frame(port, context);
+            } else if out.answers_wait {
+                self.send_answer(port, context);
+            } else if allowed != 0 {
+                self.depart::<All>(port, allowed, now, context);
+            }
+        }
+        self.plan_departure(port, context);
+        self.relax();
+    }
+
+    /// From now on each departure is an event. All ports have caught up.
+    #[cold]
+    fn use_departure_events(&mut self, context: &mut impl NodeContext) {
+        self.egress.use_events(Key::PAYLOADS);
+        while let Some(port) = self.egress.take_busy() {
+            self.plan_departure(port, context);
+        }
+    }
+
+    /// Departures become lazy again when no neighbour is paused.
+    #[inline]
+    fn relax(&mut self) {
+        if self.may_be_lazy && !self.egress.is_lazy() && self.flow_control.pauses_nobody() {
+            self.egress.use_lazy_departures();
         }
     }
 

@@ -210,7 +210,7 @@ impl Switch<'_> {
             self.apply_verdict(port, &mut packet, now, &verdict, context);
         }
         if !self.egress.send::<All>(port, &packet, packet.ecmp_hash, telemetry, now, context) {
-            self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &packet);
+            self.record_lost::<All>(port, (&packet).into(), now);
         }
     }
 
