@@ -6,13 +6,16 @@ use crate::engine::{
     prefetch::{prefetch, prefetch_for_writing},
 };
 use incast_cc::agent::Codepoint;
-use std::{hint::select_unpredictable, iter::repeat_n};
+use std::hint::select_unpredictable;
 
 /// Sentinel: entry 0 is a dummy in no queue, which makes linking branch-free. Queue lengths are unpredictable, so a
 /// branch on "empty" would often be mispredicted.
 const NONE: u32 = 0;
 /// Entries to prefetch: about as many as a switch of a busy fabric queues in a window.
 const PREFETCHED_ENTRIES: usize = 16;
+
+/// Entries that are added to a pool without free ones.
+const GROWTH: usize = 8;
 
 /// One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -231,15 +234,17 @@ impl Pool {
         self.telemetry[index as usize].assign(telemetry);
     }
 
-    /// Adds an entry with a packet.
+    /// Adds entries, of which the last gets a packet.
     #[cold]
     fn grow(&mut self, packet: &Packet, mark: Codepoint, has_telemetry: bool) -> u32 {
         let entry = Entry { packet: *packet, ingress: Ingress::LOCAL };
-        let new = if self.entries.is_empty() { 2 } else { 1 };
-        self.entries.extend(repeat_n(entry, new));
-        self.next.extend(repeat_n(NONE, new));
-        self.free.extend(repeat_n(NONE, new));
-        let index = self.entries.len() - 1;
+        // No packet is in the first entry of all: its index is `NONE`.
+        let first = self.entries.len().max(1);
+        let (index, len) = (first + GROWTH - 1, first + GROWTH);
+        self.entries.resize(len, entry);
+        self.next.resize(len, NONE);
+        self.free.resize(len, NONE);
+        (first..index).for_each(|free| self.set_free(free as u32));
         self.entries[index].store(packet, mark, has_telemetry.then_some(index as u32));
         index as u32
     }

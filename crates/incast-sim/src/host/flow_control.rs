@@ -118,10 +118,10 @@ impl Host<'_> {
         }
         let lane = self.nic.next_credited(self.lanes()).map(|packet| packet.priority);
         match lane.and_then(|lane| self.nic.pop_control_of(lane)) {
-            Some(packet) => {
+            Some(mut packet) => {
                 self.spend_credits(packet.priority, packet.wire, context);
                 let telemetry = self.nic.telemetry(&packet);
-                self.put_control_on_link(packet, telemetry.as_ref(), context.now(), context);
+                self.put_control_on_link(&mut packet, telemetry.as_ref(), context.now(), context);
             }
             None => {
                 self.send_data_credited(context);

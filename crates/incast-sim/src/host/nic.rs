@@ -80,6 +80,12 @@ impl Nic {
         }
     }
 
+    /// Something waits, whether or not it may be sent.
+    #[inline]
+    pub fn has_packets(&self) -> bool {
+        !self.control.is_empty() || self.ready_mask != 0
+    }
+
     /// Something waits that may be sent.
     #[inline]
     pub fn has_work(&self) -> bool {

@@ -165,7 +165,7 @@ impl Host<'_> {
         response.wire = class.format.control() as u16;
         response.priority = class.ack_priority;
         response.class = data.class;
-        self.push_response(response, telemetry, context);
+        self.push_response(&mut response, telemetry, context);
     }
 
     /// Sends a congestion notification for a marked packet, if one is due.
@@ -179,7 +179,7 @@ impl Host<'_> {
         packet.wire = class.format.notification as u16;
         packet.priority = class.notification_priority;
         packet.class = data.class;
-        self.push_response(packet, None, context);
+        self.push_response(&mut packet, None, context);
     }
 
     /// Reports the one-way delay of a data packet to the sender's underlay.
@@ -198,7 +198,7 @@ impl Host<'_> {
         report.wire = class.format.control() as u16;
         report.priority = class.ack_priority;
         report.class = data.class;
-        self.push_response(report, None, context);
+        self.push_response(&mut report, None, context);
     }
 
     /// From when data was sent, by the simulation's time, until this host's clock showed that it arrived, in
@@ -217,7 +217,7 @@ impl Host<'_> {
     #[inline(always)]
     pub(super) fn push_response(
         &mut self,
-        packet: Packet,
+        packet: &mut Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
@@ -226,7 +226,7 @@ impl Host<'_> {
         if delay == Time::ZERO {
             self.push_control(packet, telemetry, context);
         } else {
-            self.delay_response(&packet, telemetry, delay, context);
+            self.delay_response(packet, telemetry, delay, context);
         }
     }
 
@@ -258,8 +258,8 @@ impl Host<'_> {
             context.schedule(next, self.event(class::RESPONSE, queue));
         }
         self.delayed_responses = Some(delayed);
-        for (packet, telemetry) in ready {
-            self.push_control(packet, telemetry.as_ref(), context);
+        for (mut packet, telemetry) in ready {
+            self.push_control(&mut packet, telemetry.as_ref(), context);
         }
         self.pump(context);
     }
@@ -275,7 +275,7 @@ impl Host<'_> {
         response.wire = class.format.control() as u16;
         response.priority = class.ack_priority;
         response.class = packet.class;
-        self.push_response(response, None, context);
+        self.push_response(&mut response, None, context);
         self.pump(context);
     }
 

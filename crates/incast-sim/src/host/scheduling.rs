@@ -154,7 +154,7 @@ impl Host<'_> {
         packet.priority = class.ack_priority;
         packet.class = about.class;
         self.scatter(&mut packet);
-        self.push_control(packet, None, context);
+        self.push_control(&mut packet, None, context);
     }
 }
 

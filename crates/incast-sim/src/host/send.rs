@@ -117,7 +117,7 @@ impl Host<'_> {
         let class = &self.settings.classes[usize::from(packet.class)];
         packet.wire = class.format.control() as u16;
         packet.priority = class.ack_priority;
-        self.push_control(packet, None, context);
+        self.push_control(&mut packet, None, context);
         self.pump(context);
     }
 
@@ -140,7 +140,7 @@ impl Host<'_> {
         packet.class = flow.class;
         packet.data_mut().set_sent(context.now());
         self.scatter(&mut packet);
-        self.push_control(packet, None, context);
+        self.push_control(&mut packet, None, context);
         self.pump(context);
     }
 

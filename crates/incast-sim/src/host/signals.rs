@@ -27,7 +27,7 @@ impl Host<'_> {
             packet.priority = class.ack_priority;
             packet.class = flow.class;
             self.scatter(&mut packet);
-            self.push_control(packet, None, context);
+            self.push_control(&mut packet, None, context);
         }
     }
 

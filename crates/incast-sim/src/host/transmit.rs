@@ -59,8 +59,8 @@ impl Host<'_> {
     /// Sends the next packet if the link is idle, and plans the next departure.
     #[inline]
     pub(super) fn pump(&mut self, context: &mut impl NodeContext) {
-        // Otherwise the pending departure sends it.
-        if !self.nic.departure {
+        // With a departure pending, that sends it.
+        if !self.nic.departure && (self.nic.has_packets() || self.nic.credits.is_some()) {
             let idle = self.nic.link.free_at() < self.settings.ended_before(context.now());
             self.pump_if(idle, context);
         }
@@ -85,9 +85,9 @@ impl Host<'_> {
         if idle {
             if !self.settings.host.control_first && self.nic.answered && self.send_next(context) {
                 self.nic.answered = false;
-            } else if let Some(packet) = self.nic.pop_control() {
+            } else if let Some(mut packet) = self.nic.pop_control() {
                 let telemetry = self.nic.telemetry(&packet);
-                self.put_control_on_link(packet, telemetry.as_ref(), now, context);
+                self.put_control_on_link(&mut packet, telemetry.as_ref(), now, context);
             } else {
                 self.send_next(context);
             }
@@ -183,7 +183,7 @@ impl Host<'_> {
     #[inline]
     pub(super) fn push_control(
         &mut self,
-        packet: Packet,
+        packet: &mut Packet,
         telemetry: Option<&Telemetry>,
         context: &mut impl NodeContext,
     ) {
@@ -191,7 +191,7 @@ impl Host<'_> {
         let settings = self.settings;
         match self.nic.start_of_control(context.now(), settings.undisturbed_until, settings.lookahead) {
             Some(start) => self.put_control_on_link(packet, telemetry, start, context),
-            None => self.nic.push_control(&packet, telemetry),
+            None => self.nic.push_control(packet, telemetry),
         }
     }
 
@@ -199,7 +199,7 @@ impl Host<'_> {
     #[inline(always)]
     pub(super) fn put_control_on_link(
         &mut self,
-        mut packet: Packet,
+        packet: &mut Packet,
         telemetry: Option<&Telemetry>,
         start: Time,
         context: &mut impl NodeContext,
@@ -211,8 +211,8 @@ impl Host<'_> {
             let delay = packet.ack().since_arrival(start, error);
             packet.ack_mut().set_endpoint_delay(delay);
         }
-        if !self.nic.link.send(start, &packet, telemetry, context) {
-            self.recorder.packet(start, self.node, 0, EventKind::Lost, &packet);
+        if !self.nic.link.send(start, packet, telemetry, context) {
+            self.recorder.packet(start, self.node, 0, EventKind::Lost, packet);
         }
     }
 
