@@ -521,6 +521,51 @@ fn the_fabrics_show_what_can_go_wrong() {
     assert!(timeouts > 100 && again > 100_000 && reordered > 100 && (1..250).contains(&incomplete));
 }
 
+/// A resume arrives at the instant at which the transmission of a pause frame ends. With `arrivals-first` the link is
+/// busy then, and a frame of flow control that waits goes before data.
+#[test]
+fn a_link_is_busy_until_the_end_of_its_transmission_has_come() {
+    let mut text = String::from("host first\nhost second\nhost third\nswitch s0\nswitch s1\n");
+    let near = ("s1", "s0", "5ns");
+    for (a, b, delay) in
+        [("first", "s0", "1us"), ("second", "s1", "1us"), ("third", "s1", "1us"), near, ("s0", "s1", "1us")]
+    {
+        let _ = writeln!(text, "link {a} {b} 100Gbps {delay} 0");
+    }
+    let wish = |source, bytes| Wish { start: Time::ZERO, source, destination: 0, bytes, class: 0 };
+    let threshold = Threshold::Static { xoff: Size::Bytes(100), xon: Some(Size::Bytes(0)) };
+    let scheduler = Scheduler::Credit(WindowCredit { ahead: 0, priority: None });
+    let case = Case {
+        topology: Fabric(parse(&text).expect("a good file")),
+        switch: SwitchConfig {
+            priorities: 4,
+            pfc: Some(Pfc {
+                headroom: Headroom::Bytes(962),
+                frame: 122,
+                strict: false,
+                ..Pfc::new(threshold)
+            }),
+            ..SwitchConfig::plain()
+        },
+        host: HostConfig { rto_min: Time::from_us(5), schedulers: vec![scheduler], ..HostConfig::plain(256) },
+        kinds: vec![Kind {
+            law: "dctcp",
+            parameters: vec![("initial_window".to_owned(), Raw::Text("1B".to_owned()))],
+            go_back_n: false,
+            priority: 0,
+            ack_priority: None,
+            trimmable: false,
+        }],
+        flows: vec![wish(0, 1), wish(2, 1), wish(2, 14_314), wish(2, 6_817)],
+        failures: Vec::new(),
+        seed: 9_776_799_262_522_156_140,
+        ties: Ties::ArrivalsFirst,
+        end: Time::from_us(100),
+    };
+    let outcome = simulate(case.config(1)).expect("a configuration that can be run");
+    compare(&Summary::of(&outcome), &reference::simulate(&case.config(1))).expect("the same events");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -133,12 +133,11 @@ impl Switch<'_> {
                 }
             }
             _ => {
-                let out = self.egress.port_mut(port);
-                if pfc.must_refresh(port, now) && out.link.is_up() {
-                    if out.link.idle(now) {
+                if pfc.must_refresh(port, now) && self.egress.port(port).link.is_up() {
+                    if self.is_idle(port, now) {
                         self.send_frame(port, context);
                     } else {
-                        out.frame_waits = true;
+                        self.egress.port_mut(port).frame_waits = true;
                         self.plan_departure(port, context);
                     }
                 }
@@ -161,9 +160,8 @@ impl Switch<'_> {
         }
         let resumed = self.egress.resume(port, mask, now);
         self.report_edges(port, resumed, EventKind::Resume, context);
-        let out = self.egress.port(port);
-        let allowed = out.allowed();
-        if out.link.idle(now) && allowed != 0 {
+        let allowed = self.egress.port(port).allowed();
+        if allowed != 0 && self.is_idle(port, now) {
             self.depart::<All>(port, allowed, now, context);
         }
         if !self.egress.is_lazy() {

@@ -238,6 +238,13 @@ impl Switch<'_> {
         if F::EVENTS { self.settings.ended_before(now) } else { now + Time::from_ps(1) }
     }
 
+    /// The link of a port is idle. With `ties = "arrivals-first"` it is not yet at the instant at which a transmission
+    /// ends: its end comes after everything else of that instant.
+    #[inline]
+    fn is_idle(&self, port: usize, now: Time) -> bool {
+        self.egress.port(port).link.free_at() < self.settings.ended_before(now)
+    }
+
     /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is
     /// queued.
     #[inline(always)]
@@ -628,12 +635,13 @@ impl Switch<'_> {
     /// Sends the frame of flow control that is due at a port now, or when the link is free.
     fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
         let due = self.flow_control.due(port, context.now());
+        let is_idle = self.is_idle(port, context.now());
         let out = self.egress.port_mut(port);
         match due {
             _ if !out.link.is_up() => out.frame_waits = false,
             Due::No => out.frame_waits = false,
             Due::IfWaiting => {}
-            Due::Now if out.link.idle(context.now()) => self.send_frame(port, context),
+            Due::Now if is_idle => self.send_frame(port, context),
             Due::Now => {
                 out.frame_waits = true;
                 self.plan_departure(port, context);

@@ -340,7 +340,7 @@ impl Switch<'_> {
     /// A marker that is made here leaves at once, is queued, or is lost because its link is down: it is not dropped.
     fn has_room_for_marker(&self, port: usize, packet: &Packet, now: Time) -> bool {
         let (out, bit) = (self.egress.port(port), 1 << packet.priority);
-        let leaves = out.link.idle(now) && out.permission.allowed(out.waiting | bit) == bit;
+        let leaves = self.is_idle(port, now) && out.permission.allowed(out.waiting | bit) == bit;
         leaves
             || !out.link.is_up()
             || self.buffer.admits_held(u64::from(packet.wire), 0, out.waiting_bytes)
@@ -357,7 +357,7 @@ impl Switch<'_> {
     ) {
         let wire = u64::from(packet.wire);
         let out = self.egress.port(port);
-        let waits = out.waiting != 0 || !out.link.idle(context.now());
+        let waits = out.waiting != 0 || !self.is_idle(port, context.now());
         if waits
             && !self.flow_control.counts(ingress)
             && out.link.is_up()
@@ -414,9 +414,8 @@ impl Switch<'_> {
         }
         // An idle port starts at once, so that the next arrival finds its link busy.
         if let Some(port) = last {
-            let out = self.egress.port(port);
-            let allowed = out.allowed();
-            if out.link.idle(context.now()) && allowed != 0 {
+            let allowed = self.egress.port(port).allowed();
+            if allowed != 0 && self.is_idle(port, context.now()) {
                 self.depart::<All>(port, allowed, context.now(), context);
             }
             self.plan_departure(port, context);
@@ -439,12 +438,11 @@ impl Switch<'_> {
     fn pass_answer(&mut self, to: u32, name: u64, context: &mut impl NodeContext) {
         let Self { hold: Some(hold), egress, .. } = self else { return };
         let Some(port) = hold.push_answer(to, name, |port| egress.port(port).link.is_up()) else { return };
-        let out = egress.port_mut(port);
         // A frame of flow control that waits for the link goes first.
-        if out.link.idle(context.now()) && !out.frame_waits {
+        if self.is_idle(port, context.now()) && !self.egress.port(port).frame_waits {
             self.send_answer(port, context);
         } else {
-            out.answers_wait = true;
+            self.egress.port_mut(port).answers_wait = true;
         }
         self.plan_departure(port, context);
     }
