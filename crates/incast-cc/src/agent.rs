@@ -1,8 +1,10 @@
 //! The contract of an in-switch algorithm (agent).
 //!
 //! An agent sees each packet enter and leave an egress queue, each pause and resume, and its own timer. It may mark the
-//! packet, send a control packet to a source, or deflect the packet; some agents hold packets and send markers behind
-//! earlier ones. One agent object serves one switch and indexes its state by egress port.
+//! packet, send a control packet to a source, or deflect the packet. Agents that reroute flows in order implement
+//! [`rerouting`] as well. One agent object serves one switch and indexes its state by egress port.
+
+pub mod rerouting;
 
 use crate::{
     Path,
@@ -11,6 +13,7 @@ use crate::{
     parameters::{Condition, ParameterError, ParameterInfo, Raw},
 };
 use incast_units::{Rate, Time};
+use rerouting::{Diversion, Marker, NoRerouting, Rerouting, ReroutingView};
 
 /// What a listing has about an in-switch algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +36,12 @@ pub struct AgentInfo {
     pub by_port: bool,
 }
 
-/// What an agent depends on and what it brings about, with its parameters. A scheme in which that leads to nothing is
-/// warned of.
+/// What an agent reads and does, with its parameters. A scheme in which that has no effect gets a warning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// It goes by the thresholds at which the port would mark.
+    /// It uses the thresholds at which the port would mark.
     pub reads_thresholds: bool,
-    /// It does something about pauses.
+    /// It reacts to pauses.
     pub reads_pauses: bool,
     /// It marks packets. With [`AgentInfo::marks`] and without this, no packet is marked.
     pub marks: bool,
@@ -85,7 +87,7 @@ pub struct PortView {
 }
 
 impl PortView {
-    /// A uniform random number of this event's own.
+    /// A uniform random number, drawn for this event.
     #[inline]
     pub fn random(&self) -> u32 {
         // SplitMix64 (G. Steele et al., OOPSLA 2014): each event advances its stream by one addition.
@@ -101,7 +103,7 @@ impl PortView {
     }
 }
 
-/// Where notifications for a flow go: an agent may keep it for later.
+/// The address of notifications for a flow. An agent may store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowAddress {
     /// Sending host; `u32::MAX` for acknowledgements, which do not carry it.
@@ -124,35 +126,26 @@ pub struct PacketView {
     /// Its flow, as its data has it; of packets other than data only `sequence`, `slot`, `class` and `entropy` mean
     /// anything, and `source` and `destination` are those of the packet.
     pub flow: FlowAddress,
-    /// The port that it came in by; `None` for one that was made here.
+    /// Its ingress port; `None` for a packet that this switch made.
     pub ingress: Option<u16>,
     /// Bytes on the wire, without preamble and gap.
     pub bytes: u32,
     /// It may be marked.
     pub ecn_capable: bool,
-    /// What switches before have marked it with.
+    /// The mark that earlier switches set.
     pub codepoint: Codepoint,
     /// It carries payload (acknowledgements and control packets do not).
     pub is_data: bool,
     /// How often it was deflected before.
     pub deflections: u8,
-    /// It is a marker: see [`Order::Mark`].
+    /// It is a marker of an agent that reroutes.
     pub marker: Option<Marker>,
-}
-
-/// The content of a marker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Marker {
-    /// What the agent that sent it calls it.
-    pub name: u64,
-    /// That was the agent of this switch.
-    pub is_own: bool,
 }
 
 /// The congestion mark of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codepoint {
-    /// Nothing.
+    /// No mark.
     #[default]
     None,
     /// UE, undetermined experienced (TCD): a queue was long, perhaps only because its port had been paused.
@@ -168,69 +161,31 @@ pub struct Verdict {
     pub mark: Codepoint,
     /// Send a congestion notification to its source.
     pub notify: Option<Cnp>,
-    /// Send it out of this port instead (only when it enters a queue). The agent is not called again for it.
-    pub deflect_to: Option<u16>,
-    /// Keep it here for now, behind those that are held in this place already (only when it enters a queue, and of
-    /// agents that [hold](SwitchAgent::HOLDS)). It takes memory like any packet that waits.
-    pub hold: Option<Hold>,
-    /// It is a marker that is consumed here: an answer goes to the switch that sent it (only when it enters a queue).
-    pub answer: bool,
+    /// Where it goes (only when it enters a queue).
+    pub forward: Forward,
 }
 
-/// Where a packet is held, and for which port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hold {
-    /// The place, from 0.
-    pub place: u16,
-    /// The port that it probably takes then.
-    pub port: u16,
-}
-
-/// An action of an agent that [holds](SwitchAgent::HOLDS), beside its verdict on the packet of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Send a marker of a flow out of a port: it waits in the queue of the flow's data and takes the path of the flow's
-    /// data from there on, until an agent answers it. Then [`SwitchAgent::on_answer`] is called with its name.
-    Mark {
-        /// The port.
-        port: u16,
-        /// Its length in bytes.
-        bytes: u16,
-        /// The packets that it goes with came in by this port,
-        ingress: u16,
-        /// with this priority,
-        priority: u8,
-        /// of this flow.
-        flow: FlowAddress,
-        /// Deflections of those packets, that by this switch included.
-        deflections: u8,
-        /// What is held in this place waits for it.
-        place: u16,
-        /// What the agent calls it.
-        name: u64,
-    },
-    /// What is held in a place goes on, in its order.
-    Release {
-        /// The place.
-        place: u16,
-        /// Out of this port, and whether that is a deflection; `None` for the port that routing gives each packet.
-        to: Option<(u16, bool)>,
-    },
+/// Where a packet goes that is about to enter a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forward {
+    /// Into the queue of the port that routing chose.
+    #[default]
+    Routed,
+    /// Into a queue of this port. The agent is not called again for it.
+    Port(u16),
+    /// Elsewhere, as an agent that [reroutes](SwitchAgent::REROUTES) may decide.
+    Rerouting(Diversion),
 }
 
 impl Verdict {
-    /// Nothing is to be done.
+    /// The packet is forwarded as routed, unchanged.
     #[inline]
     pub fn is_nothing(&self) -> bool {
-        self.mark == Codepoint::None
-            && self.notify.is_none()
-            && self.deflect_to.is_none()
-            && self.hold.is_none()
-            && !self.answer
+        self.mark == Codepoint::None && self.notify.is_none() && self.forward == Forward::Routed
     }
 }
 
-/// A congestion notification that an agent sends on its own account.
+/// A congestion notification that an agent sends apart from a packet's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// The flow whose source gets it.
@@ -247,50 +202,17 @@ pub trait SwitchView {
     fn priorities(&self) -> u8;
     /// Bytes waiting in an egress queue.
     fn queue_bytes(&self, port: u16, priority: u8) -> u64;
-    /// What waits in an egress queue, first in first.
+    /// The packets in an egress queue, the oldest first.
     fn waiting(&self, port: u16, priority: u8) -> impl Iterator<Item = PacketView>;
     /// Rate of a port.
     fn rate(&self, port: u16) -> Rate;
-    /// The port may send this priority: its neighbour has not forbidden it, and its link is up.
+    /// The port may send this priority: it is not paused, and its link is up.
     fn may_send(&self, port: u16, priority: u8) -> bool;
     /// The equal-cost ports to a host, ascending.
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16>;
-    // What follows is for agents that deflect. A switch without such agents keeps the defaults.
-    /// Other ports that lead to a host, on non-minimal paths that do not return to this switch.
-    fn non_minimal_ports(&self, _destination: u32) -> impl Iterator<Item = u16> {
-        std::iter::empty()
-    }
-    /// There is a host at the other end of a port.
-    fn leads_to_host(&self, _port: u16) -> bool {
-        false
-    }
-    /// Virtual channels of each priority that classes have: priorities `n * k` to `n * k + n - 1` are one of them.
-    fn channels(&self) -> u8 {
-        1
-    }
-    /// A packet that came in so may leave so, and then has channels enough for the minimal path to its destination.
-    fn has_channels(&self, _ingress: u16, _port: u16, _priority: u8, _destination: u32) -> bool {
-        true
-    }
-    /// A marker of so many bytes could enter a queue of a port now.
-    fn has_room(&self, _port: u16, _bytes: u32) -> bool {
-        true
-    }
-    /// The priority, virtual channel included, with which a packet leaves by a port that came in so.
-    fn leaving_priority(&self, _ingress: u16, _port: u16, priority: u8) -> u8 {
-        priority
-    }
-    /// The port that routing gives packets of a flow now; `None` if none leads there.
-    fn routed_port(&self, _flow: &FlowAddress) -> Option<u16> {
-        None
-    }
-    /// The link of a port is up.
-    fn is_up(&self, _port: u16) -> bool {
-        true
-    }
-    /// Bytes that are held for a port.
-    fn held_bytes(&self, _port: u16) -> u64 {
-        0
+    /// What agents that reroute flows in order read in addition: see [`SwitchAgent::REROUTES`].
+    fn rerouting(&self) -> impl ReroutingView {
+        NoRerouting
     }
 }
 
@@ -302,8 +224,8 @@ pub trait SwitchAgent: Sized {
     const INFO: AgentInfo;
     /// Parameters that have an effect only with some values of another one.
     const CONDITIONS: &'static [Condition] = &[];
-    /// It holds packets, orders actions and receives answers to markers.
-    const HOLDS: bool = false;
+    /// It reroutes flows in order, with markers and held packets: see [`rerouting`].
+    const REROUTES: bool = false;
 
     /// Resolves parameters: the defaults on `path`, replaced by those `given`.
     ///
@@ -312,7 +234,7 @@ pub trait SwitchAgent: Sized {
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Self::Parameters, ParameterError>;
     /// The effective values of parameters, as a scenario would write them.
     fn values(parameters: &Self::Parameters) -> Vec<(&'static str, Raw)>;
-    /// What it depends on and what it brings about.
+    /// What it reads and does.
     fn effects(_parameters: &Self::Parameters) -> Effects {
         Effects::default()
     }
@@ -340,26 +262,22 @@ pub trait SwitchAgent: Sized {
     fn skips_up_to(&self, _port: u16) -> Option<u64> {
         None
     }
-    /// A packet that entered will not leave: there was no room for it, or its link went down. The port is the one it
-    /// was to leave by, deflected or not.
+    /// A packet for which [`Self::on_enqueue`] was called was dropped: the buffer was full, or its link went down.
+    /// `port` is its egress port after a deflection.
     fn on_drop(&mut self, _port: &PortView, _packet: &PacketView) {}
-    /// The neighbour forbade this queue to send.
+    /// The neighbour paused this queue.
     fn on_pause(&mut self, port: &PortView);
-    /// The neighbour allowed it again.
+    /// The neighbour resumed it.
     fn on_resume(&mut self, port: &PortView);
     /// The time that [`Self::next_timer`] named has come; notifications go to `send`.
     fn on_timer(&mut self, _now: Time, _switch: &impl SwitchView, _send: &mut dyn FnMut(Notification)) {}
-    /// When [`Self::on_timer`] is wanted; [`Time::MAX`] for never. Asked after each event.
+    /// When [`Self::on_timer`] is to be called; [`Time::MAX`] for never. Read after each event.
     fn next_timer(&self) -> Time {
         Time::MAX
     }
-    /// A marker has come to its end.
-    fn on_answer(&mut self, _now: Time, _name: u64) {}
-    /// Routes have changed, with links that went down or came up.
-    fn on_routes(&mut self, _switch: &impl SwitchView) {}
-    /// The next thing to do, in order. Asked until there is none, after each packet that enters, answer, timer and
-    /// change of routes.
-    fn take_order(&mut self) -> Option<Order> {
-        None
+    /// Its half that reroutes flows in order; `None` unless it [does so](Self::REROUTES).
+    #[inline]
+    fn rerouting(&mut self) -> Option<&mut impl Rerouting> {
+        None::<&mut NoRerouting>
     }
 }

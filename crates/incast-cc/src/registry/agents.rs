@@ -6,13 +6,14 @@ use crate::testing::exerciser::Exerciser;
 use crate::{
     Path,
     agent::{
-        AgentInfo, Effects, Notification, Order, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+        AgentInfo, Effects, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+        rerouting::{Action, Rerouting},
     },
     parameters::{Condition, ParameterError, Raw},
 };
 use incast_units::Time;
 
-/// Makes [`Agent`] (state) and [`AgentParameters`] (resolved parameters) of the list. `testing` is an agent that no
+/// Makes [`Agent`] (state) and [`AgentParameters`] (resolved parameters) of the list, and of [`Exerciser`], which no
 /// scenario can name.
 macro_rules! agents {
     (
@@ -23,30 +24,6 @@ macro_rules! agents {
         $(use crate::switch::$module::$agent;)*
         /// Every agent by name, for listings.
         pub const AGENTS: &[AgentInfo] = &[$(<$agent as SwitchAgent>::INFO,)*];
-
-        /// The parameters of some agent, resolved for a fabric.
-        #[derive(Clone, Debug, Default)]
-        pub enum AgentParameters {
-            /// No agent.
-            #[default]
-            None,
-            #[cfg(any(test, feature = "testing"))]
-            /// For tests: see [`Exerciser`].
-            Exerciser(Exerciser),
-            $(#[doc = concat!("Of [`", stringify!($agent), "`].")] $agent(<$agent as SwitchAgent>::Parameters),)*
-        }
-
-        /// The agent of one switch.
-        #[derive(Clone, Debug, Default)]
-        pub enum Agent {
-            /// There is no agent.
-            #[default]
-            None,
-            #[cfg(any(test, feature = "testing"))]
-            /// For tests: see [`Exerciser`].
-            Exerciser(Exerciser),
-            $(#[doc = concat!("[`", stringify!($agent), "`].")] $agent($agent),)*
-        }
 
         impl AgentParameters {
             /// Resolves the parameters of the agent called `name`; `None` if there is no such agent.
@@ -60,7 +37,34 @@ macro_rules! agents {
                 let _ = (name, path, given);
                 None
             }
+        }
 
+        agent_types! { $($agent,)* #[cfg(any(test, feature = "testing"))] Exerciser, }
+    };
+}
+
+/// The types of [`agents`], of agents that may depend on the configuration of the build.
+macro_rules! agent_types {
+    ($($(#[$attr:meta])* $agent:ident,)*) => {
+        /// The parameters of some agent, resolved for a fabric.
+        #[derive(Clone, Debug, Default)]
+        pub enum AgentParameters {
+            /// No agent.
+            #[default]
+            None,
+            $($(#[$attr])* #[doc = concat!("Of [`", stringify!($agent), "`].")] $agent(<$agent as SwitchAgent>::Parameters),)*
+        }
+
+        /// The agent of one switch.
+        #[derive(Clone, Debug, Default)]
+        pub enum Agent {
+            /// There is no agent.
+            #[default]
+            None,
+            $($(#[$attr])* #[doc = concat!("[`", stringify!($agent), "`].")] $agent($agent),)*
+        }
+
+        impl AgentParameters {
             /// There is no agent.
             pub fn is_none(&self) -> bool {
                 matches!(self, Self::None)
@@ -70,9 +74,7 @@ macro_rules! agents {
             pub fn info(&self) -> Option<&'static AgentInfo> {
                 match self {
                     Self::None => None,
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(_) => Some(&<Exerciser as SwitchAgent>::INFO),
-                    $(Self::$agent(_) => Some(&<$agent as SwitchAgent>::INFO),)*
+                    $($(#[$attr])* Self::$agent(_) => Some(&<$agent as SwitchAgent>::INFO),)*
                 }
             }
 
@@ -80,9 +82,7 @@ macro_rules! agents {
             pub fn values(&self) -> Vec<(&'static str, Raw)> {
                 match self {
                     Self::None => Vec::new(),
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(_) => Vec::new(),
-                    $(Self::$agent(parameters) => <$agent as SwitchAgent>::values(parameters),)*
+                    $($(#[$attr])* Self::$agent(parameters) => <$agent as SwitchAgent>::values(parameters),)*
                 }
             }
 
@@ -90,9 +90,7 @@ macro_rules! agents {
             pub fn conditions(&self) -> &'static [Condition] {
                 match self {
                     Self::None => &[],
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(_) => &[],
-                    $(Self::$agent(_) => <$agent as SwitchAgent>::CONDITIONS,)*
+                    $($(#[$attr])* Self::$agent(_) => <$agent as SwitchAgent>::CONDITIONS,)*
                 }
             }
 
@@ -100,19 +98,15 @@ macro_rules! agents {
             pub fn effects(&self) -> Effects {
                 match self {
                     Self::None => Effects::default(),
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(_) => Effects::default(),
-                    $(Self::$agent(parameters) => <$agent as SwitchAgent>::effects(parameters),)*
+                    $($(#[$attr])* Self::$agent(parameters) => <$agent as SwitchAgent>::effects(parameters),)*
                 }
             }
 
-            /// See [`SwitchAgent::HOLDS`].
-            pub fn holds(&self) -> bool {
+            /// See [`SwitchAgent::REROUTES`].
+            pub fn reroutes(&self) -> bool {
                 match self {
                     Self::None => false,
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(_) => <Exerciser as SwitchAgent>::HOLDS,
-                    $(Self::$agent(_) => <$agent as SwitchAgent>::HOLDS,)*
+                    $($(#[$attr])* Self::$agent(_) => <$agent as SwitchAgent>::REROUTES,)*
                 }
             }
 
@@ -120,9 +114,7 @@ macro_rules! agents {
             pub fn install(&self, site: &Site<'_>) -> Agent {
                 match self {
                     Self::None => Agent::None,
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(parameters) => Agent::Exerciser(<Exerciser as SwitchAgent>::install(parameters, site)),
-                    $(Self::$agent(parameters) => Agent::$agent(<$agent as SwitchAgent>::install(parameters, site)),)*
+                    $($(#[$attr])* Self::$agent(parameters) => Agent::$agent(<$agent as SwitchAgent>::install(parameters, site)),)*
                 }
             }
         }
@@ -138,9 +130,7 @@ macro_rules! agents {
             pub fn on_enqueue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
                 match self {
                     Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_enqueue(port, packet, switch, verdict),
-                    $(Self::$agent(agent) => agent.on_enqueue(port, packet, switch, verdict),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.on_enqueue(port, packet, switch, verdict),)*
                 }
             }
             /// See [`SwitchAgent::on_dequeue`].
@@ -148,9 +138,7 @@ macro_rules! agents {
             pub fn on_dequeue(&mut self, port: &PortView, packet: &PacketView, switch: &impl SwitchView, verdict: &mut Verdict) {
                 match self {
                     Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_dequeue(port, packet, switch, verdict),
-                    $(Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.on_dequeue(port, packet, switch, verdict),)*
                 }
             }
             /// See [`SwitchAgent::skips_up_to`].
@@ -158,72 +146,56 @@ macro_rules! agents {
             pub fn skips_up_to(&self, port: u16) -> Option<u64> {
                 match self {
                     Self::None => None,
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.skips_up_to(port),
-                    $(Self::$agent(agent) => agent.skips_up_to(port),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.skips_up_to(port),)*
                 }
             }
             /// See [`SwitchAgent::on_drop`].
             pub fn on_drop(&mut self, port: &PortView, packet: &PacketView) {
                 match self {
                     Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_drop(port, packet),
-                    $(Self::$agent(agent) => agent.on_drop(port, packet),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.on_drop(port, packet),)*
                 }
             }
             /// See [`SwitchAgent::on_pause`].
             pub fn on_pause(&mut self, port: &PortView) {
                 match self {
                     Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_pause(port),
-                    $(Self::$agent(agent) => agent.on_pause(port),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.on_pause(port),)*
                 }
             }
             /// See [`SwitchAgent::on_resume`].
             pub fn on_resume(&mut self, port: &PortView) {
                 match self {
                     Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_resume(port),
-                    $(Self::$agent(agent) => agent.on_resume(port),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.on_resume(port),)*
                 }
             }
             /// See [`SwitchAgent::on_timer`].
             pub fn on_timer(&mut self, now: Time, switch: &impl SwitchView, send: &mut dyn FnMut(Notification)) {
                 match self {
                     Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_timer(now, switch, send),
-                    $(Self::$agent(agent) => agent.on_timer(now, switch, send),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.on_timer(now, switch, send),)*
                 }
             }
-            /// See [`SwitchAgent::on_answer`].
+            /// See [`Rerouting::on_answer`].
             pub fn on_answer(&mut self, now: Time, name: u64) {
                 match self {
-                    Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_answer(now, name),
-                    $(Self::$agent(agent) => agent.on_answer(now, name),)*
+                    Self::None => {},
+                    $($(#[$attr])* Self::$agent(agent) => agent.rerouting().into_iter().for_each(|rerouting| rerouting.on_answer(now, name)),)*
                 }
             }
-            /// See [`SwitchAgent::on_routes`].
+            /// See [`Rerouting::on_routes`].
             pub fn on_routes(&mut self, switch: &impl SwitchView) {
                 match self {
-                    Self::None => {}
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.on_routes(switch),
-                    $(Self::$agent(agent) => agent.on_routes(switch),)*
+                    Self::None => {},
+                    $($(#[$attr])* Self::$agent(agent) => agent.rerouting().into_iter().for_each(|rerouting| rerouting.on_routes(switch)),)*
                 }
             }
-            /// See [`SwitchAgent::take_order`].
-            pub fn take_order(&mut self) -> Option<Order> {
+            /// See [`Rerouting::next_action`].
+            pub fn next_action(&mut self) -> Option<Action> {
                 match self {
                     Self::None => None,
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.take_order(),
-                    $(Self::$agent(agent) => agent.take_order(),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.rerouting().and_then(Rerouting::next_action),)*
                 }
             }
             /// See [`SwitchAgent::next_timer`].
@@ -231,9 +203,7 @@ macro_rules! agents {
             pub fn next_timer(&self) -> Time {
                 match self {
                     Self::None => Time::MAX,
-                    #[cfg(any(test, feature = "testing"))]
-                    Self::Exerciser(agent) => agent.next_timer(),
-                    $(Self::$agent(agent) => agent.next_timer(),)*
+                    $($(#[$attr])* Self::$agent(agent) => agent.next_timer(),)*
                 }
             }
         }

@@ -2,8 +2,8 @@
 
 use crate::{
     agent::{
-        Codepoint, FlowAddress, Notification, PacketView, PortSetup, PortView, Site, SwitchAgent, SwitchView,
-        Verdict,
+        Codepoint, FlowAddress, Forward, Notification, PacketView, PortSetup, PortView, Site, SwitchAgent,
+        SwitchView, Verdict,
     },
     marking::Marking,
 };
@@ -106,7 +106,7 @@ impl<A: SwitchAgent> Given<A> {
         let view = self.view(now, port, priority, queue_bytes);
         let mut verdict = Verdict::default();
         self.agent.on_dequeue(&view, &Self::packet(0), &self.switch, &mut verdict);
-        assert_eq!((verdict.notify, verdict.deflect_to), (None, None));
+        assert_eq!((verdict.notify, verdict.forward), (None, Forward::Routed));
         verdict.mark
     }
 

@@ -1,8 +1,8 @@
 //! An agent without a purpose of its own: it uses each thing that an agent may do, so that tests can.
 
 use crate::agent::{
-    AgentInfo, Codepoint, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
-    Verdict,
+    AgentInfo, Codepoint, FlowAddress, Forward, Notification, PacketView, PortView, Site, SwitchAgent,
+    SwitchView, Verdict,
 };
 use crate::{
     Cnp, Path,
@@ -95,10 +95,15 @@ impl SwitchAgent for Exerciser {
         }
         if packet.deflections == 0 && due(self.seen[0], self.deflect_every) {
             let others = || switch.alternatives(packet.flow.destination);
-            verdict.deflect_to = others().find(|other| *other > port.port).or(others().next());
+            let other = others().find(|other| *other > port.port).or(others().next());
+            verdict.forward = other.map_or(Forward::Routed, Forward::Port);
         }
         if self.report_every > Time::ZERO {
-            let waiting = self.waiting(verdict.deflect_to.unwrap_or(port.port));
+            let egress = match verdict.forward {
+                Forward::Port(other) => other,
+                _ => port.port,
+            };
+            let waiting = self.waiting(egress);
             *waiting = (waiting.0 + u64::from(packet.bytes), Some(packet.flow));
             if self.report_at == Time::ZERO {
                 self.report_at = port.now + self.report_every;
@@ -146,7 +151,7 @@ impl SwitchAgent for Exerciser {
             let queued: u64 =
                 (0..switch.priorities()).map(|priority| switch.queue_bytes(port, priority)).sum();
             let (waiting, flow) = *self.waiting(port);
-            // What it was told of and what lies there are the same, but for packets that are not data.
+            // The queue also has packets that are not data.
             assert!(waiting <= queued, "port {port} holds {queued} bytes, and {waiting} should wait there");
             if let (true, Some(flow)) = (queued >= self.report_from, flow) {
                 send(Notification { flow, cnp: Cnp::granting(queued) });

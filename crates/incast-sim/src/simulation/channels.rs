@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// What is wrong, and how many channels there would have to be.
 pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Fabric { topology, switch, .. } = fabric;
-    if switch.agent.holds() {
+    if switch.agent.reroutes() {
         if switch.load_balancing != LoadBalancing::Ecmp {
             let found = format!("{:?}, with an agent that keeps flows in order", switch.load_balancing);
             let allowed = "ECMP: the others reorder, or leave the way to senders";
@@ -64,7 +64,7 @@ fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
 /// Whether too few channels are an error: packets could wait for each other in a cycle that the channels are meant to
 /// break, or that only deflection makes possible.
 fn too_few_matter(switch: &SwitchConfig) -> bool {
-    switch.virtual_channels > 1 || switch.pfc.is_some() && switch.agent.holds()
+    switch.virtual_channels > 1 || switch.pfc.is_some() && switch.agent.reroutes()
 }
 
 fn is_enough(switch: &SwitchConfig, detours: &Detours, from: Time) -> Result<(), ConfigError> {
@@ -88,10 +88,10 @@ pub fn detours(
     down: &dyn Fn(usize) -> bool,
 ) -> Result<Option<Arc<Detours>>, ConfigError> {
     let (topology, switch) = (&config.topology, &config.switch);
-    if switch.virtual_channels == 1 && !switch.agent.holds() {
+    if switch.virtual_channels == 1 && !switch.agent.reroutes() {
         return Ok(None);
     }
-    let detours = Detours::new(topology, order, rules, down, switch.agent.holds());
+    let detours = Detours::new(topology, order, rules, down, switch.agent.reroutes());
     is_enough(switch, &detours, at)?;
     Ok(Some(Arc::new(detours)))
 }

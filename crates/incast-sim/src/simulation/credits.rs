@@ -51,7 +51,7 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
             "off: they are priority flow control's",
         ));
     }
-    if switch.agent.holds() {
+    if switch.agent.reroutes() {
         return Err(ConfigError::value(
             "switch.credits",
             "on, with an agent that holds packets",

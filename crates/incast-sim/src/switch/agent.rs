@@ -13,7 +13,8 @@ use crate::{
 };
 use incast_cc::{
     agent::{
-        FlowAddress, Marker, Notification, Order, PacketView, PortSetup, PortView, Site, SwitchView, Verdict,
+        FlowAddress, Notification, PacketView, PortSetup, PortView, Site, SwitchView, Verdict,
+        rerouting::{Action, Marker, ReroutingView},
     },
     registry::Agent,
 };
@@ -187,10 +188,10 @@ impl AgentHost {
         self.agent.on_routes(switch);
     }
 
-    /// The next thing that the agent orders.
+    /// The next action of the agent.
     #[inline]
-    pub fn next_order(&mut self) -> Option<Order> {
-        self.agent.take_order()
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.agent.next_action()
     }
 
     /// The time of the agent's first timer.
@@ -254,6 +255,12 @@ impl SwitchView for AgentContext<'_> {
     fn alternatives(&self, destination: u32) -> impl Iterator<Item = u16> {
         self.router.alternatives(destination)
     }
+    fn rerouting(&self) -> impl ReroutingView {
+        self
+    }
+}
+
+impl ReroutingView for &AgentContext<'_> {
     fn non_minimal_ports(&self, destination: u32) -> impl Iterator<Item = u16> {
         let longer = self.hold.map(|hold| hold.view().loop_free_alternates(destination));
         let usual = move |port: &u16| self.router.alternatives(destination).any(|usual| usual == *port);

@@ -115,7 +115,7 @@ impl<'a> Switch<'a> {
                 .map(|rules| Box::new(Trimming::new(rules, settings.full_frame(), settings.seed, node))),
             egress,
             agent: AgentHost::new(switch, settings.seed, node, &setups),
-            hold: switch.agent.holds().then(|| Box::new(Hold::new(views, switch))),
+            hold: switch.agent.reroutes().then(|| Box::new(Hold::new(views, switch))),
             channels,
             counters: Counters::default(),
             recorder,

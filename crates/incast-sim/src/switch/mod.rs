@@ -2,10 +2,11 @@
 //!
 //! This file is a packet's path through it, from top to bottom: arrive, route, account for flow control, admit to the
 //! buffer, mark, queue; later schedule, mark, agent, stamp INT, send. Components return what is to be done; only the
-//! switch calls them. What other events do is in `control` (links, pause frames, credits), `orders` (the agent's timer
-//! and what it orders), and `overflow` (trimming). The path is generic over `Features` and compiled for each kind of
+//! switch calls them. What other events do is in `control` (links, pause frames, credits), `actions` (the agent's timer
+//! and its actions), and `overflow` (trimming). The path is generic over `Features` and compiled for each kind of
 //! switch.
 
+mod actions;
 mod agent;
 mod aqm;
 mod build;
@@ -17,7 +18,6 @@ mod egress;
 mod features;
 mod hold;
 mod inspect;
-mod orders;
 mod overflow;
 mod record;
 pub mod scheduler;

@@ -52,8 +52,8 @@ mod table;
 mod tests;
 
 use crate::agent::{
-    AgentInfo, Effects, FlowAddress, Hold, Order as Wanted, PacketView, PortView, Site, SwitchAgent,
-    SwitchView, Verdict,
+    AgentInfo, Effects, FlowAddress, Forward, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict,
+    rerouting::{Action, Diversion, Rerouting, ReroutingView},
 };
 use crate::{
     Path,
@@ -195,7 +195,7 @@ pub struct Iofd {
     table: Table<Entry>,
     /// By port.
     moves: Vec<Moves>,
-    orders: VecDeque<Wanted>,
+    actions: VecDeque<Action>,
     /// Changes so far.
     changes: u64,
     /// Time of the next scan of the table.
@@ -205,10 +205,10 @@ pub struct Iofd {
 impl Iofd {
     /// Time until what is queued at a port at this and higher priorities has left.
     fn backlog(switch: &impl SwitchView, port: u16, priority: u8) -> Time {
-        let channels = switch.channels();
+        let channels = switch.rerouting().channels();
         let last = priority - priority % channels + channels;
         let waiting: u64 = (0..last).map(|priority| switch.queue_bytes(port, priority)).sum();
-        switch.rate(port).time_of(Bytes::new(waiting + switch.held_bytes(port)))
+        switch.rate(port).time_of(Bytes::new(waiting + switch.rerouting().held_bytes(port)))
     }
 
     /// The better port for packets that leave by `current`, if that is congested: one of the ports with the
@@ -231,10 +231,11 @@ impl Iofd {
                 && *port != ingress
                 && (*port == usual || may_deflect)
                 && self.moves[usize::from(*port)].to < self.parameters.max_reroutes
-                && switch.may_send(*port, switch.leaving_priority(ingress, *port, priority))
-                && switch.has_channels(ingress, *port, priority, destination)
+                && switch.may_send(*port, switch.rerouting().leaving_priority(ingress, *port, priority))
+                && switch.rerouting().has_channels(ingress, *port, priority, destination)
         };
-        let longer = switch.non_minimal_ports(destination).filter(|_| self.parameters.loop_free_alternates);
+        let routes = switch.rerouting();
+        let longer = routes.non_minimal_ports(destination).filter(|_| self.parameters.loop_free_alternates);
         let mut best: Option<(Time, u32, u16)> = None;
         for port in switch.alternatives(destination).chain(longer).filter(suits) {
             let backlog = Self::backlog(switch, port, priority);
@@ -256,7 +257,7 @@ impl Iofd {
     /// Whether a flow may leave a port: few others are leaving it, and its marker has room there.
     fn may_leave(&self, port: u16, switch: &impl SwitchView) -> bool {
         self.moves[usize::from(port)].from < self.parameters.max_reroutes
-            && switch.has_room(port, u32::from(MARKER))
+            && switch.rerouting().has_room(port, u32::from(MARKER))
     }
 
     /// Routing still gives the visit its usual port, and it may leave by all ports of its entry.
@@ -265,15 +266,15 @@ impl Iofd {
         let leads_there = |port: u16| {
             switch.alternatives(destination).any(|other| other == port)
                 || (self.parameters.loop_free_alternates
-                    && switch.non_minimal_ports(destination).any(|other| other == port))
+                    && switch.rerouting().non_minimal_ports(destination).any(|other| other == port))
         };
         let may_leave = |port: u16| {
-            switch.is_up(port)
+            switch.rerouting().is_up(port)
                 && (port == entry.usual
                     || leads_there(port)
-                        && switch.has_channels(visit.ingress, port, visit.priority, destination))
+                        && switch.rerouting().has_channels(visit.ingress, port, visit.priority, destination))
         };
-        switch.routed_port(&entry.flow) == Some(entry.usual)
+        switch.rerouting().routed_port(&entry.flow) == Some(entry.usual)
             && may_leave(entry.usual)
             && may_leave(entry.port)
             && entry.change.is_none_or(|change| may_leave(change.to))
@@ -298,7 +299,7 @@ impl Iofd {
         let Some((visit, entry)) = self.table.get_mut(place) else { return };
         let Some(change) = &mut entry.change else { return };
         change.waits = true;
-        self.orders.push_back(Wanted::Mark {
+        self.actions.push_back(Action::Mark {
             port: entry.port,
             bytes: MARKER,
             ingress: visit.ingress,
@@ -386,7 +387,7 @@ impl SwitchAgent for Iofd {
         Condition::new("flow_gap", "order", &["local"]),
         Condition::new("max_reroutes", "order", &["marker"]),
     ];
-    const HOLDS: bool = true;
+    const REROUTES: bool = true;
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Parameters>, ParameterError> {
         let parameters = Parameters::resolve(path, given)?;
@@ -408,7 +409,7 @@ impl SwitchAgent for Iofd {
             table: Table::new(parameters.table_entries as u16),
             parameters: Arc::clone(parameters),
             moves: vec![Moves::default(); site.ports.len()],
-            orders: VecDeque::new(),
+            actions: VecDeque::new(),
             changes: 0,
             look: Time::MAX,
         }
@@ -425,9 +426,11 @@ impl SwitchAgent for Iofd {
         if !packet.is_data && packet.marker.is_none() {
             return;
         }
-        if switch.leads_to_host(port.port) {
+        if switch.rerouting().leads_to_host(port.port) {
             // All paths of a flow meet here.
-            verdict.answer = packet.marker.is_some();
+            if packet.marker.is_some() {
+                verdict.forward = Forward::Rerouting(Diversion::Answer);
+            }
             return;
         }
         let visit = Visit {
@@ -454,10 +457,10 @@ impl SwitchAgent for Iofd {
         if packet.is_data {
             entry.seen = port.now;
         }
-        match entry.change {
-            Some(change) => verdict.hold = Some(Hold { place, port: change.to }),
-            None => verdict.deflect_to = Some(entry.port),
-        }
+        verdict.forward = match entry.change {
+            Some(change) => Forward::Rerouting(Diversion::Hold { place, port: change.to }),
+            None => Forward::Port(entry.port),
+        };
     }
 
     fn on_dequeue(
@@ -498,7 +501,7 @@ impl SwitchAgent for Iofd {
             else {
                 continue;
             };
-            let has_room = || switch.has_room(entry.port, u32::from(MARKER));
+            let has_room = || switch.rerouting().has_room(entry.port, u32::from(MARKER));
             if let Some(change) = entry.change {
                 if !change.waits && change.again <= now && has_room() {
                     self.mark(place);
@@ -506,11 +509,11 @@ impl SwitchAgent for Iofd {
                 continue;
             }
             let is_idle = now - entry.seen >= self.parameters.idle;
-            let leaving = switch.leaving_priority(visit.ingress, entry.usual, visit.priority);
+            let leaving = switch.rerouting().leaving_priority(visit.ingress, entry.usual, visit.priority);
             let may_return = || {
                 let port = usize::from(entry.port);
                 self.parameters.loop_free_alternates
-                    && switch.non_minimal_ports(entry.flow.destination).any(|longer| longer == entry.port)
+                    && switch.rerouting().non_minimal_ports(entry.flow.destination).any(|longer| longer == entry.port)
                     && self.moves[port].from < self.parameters.max_reroutes
                     && switch.may_send(entry.usual, leaving)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below
@@ -530,6 +533,13 @@ impl SwitchAgent for Iofd {
         self.look
     }
 
+    #[inline]
+    fn rerouting(&mut self) -> Option<&mut impl Rerouting> {
+        Some(self)
+    }
+}
+
+impl Rerouting for Iofd {
     fn on_answer(&mut self, now: Time, name: u64) {
         let place = (name & ((1 << PLACE_BITS) - 1)) as u16;
         let Some((_, entry)) = self.table.get_mut(place) else { return };
@@ -541,7 +551,7 @@ impl SwitchAgent for Iofd {
         if !is_deflection {
             self.table.remove(place);
         }
-        self.orders.push_back(Wanted::Release { place, to: Some((change.to, is_deflection)) });
+        self.actions.push_back(Action::Release { place, to: Some((change.to, is_deflection)) });
     }
 
     /// Flows whose paths are unchanged continue; the entries of others are removed.
@@ -557,9 +567,9 @@ impl SwitchAgent for Iofd {
             if let Some(change) = entry.change {
                 self.moves[usize::from(entry.port)].from -= 1;
                 self.moves[usize::from(change.to)].to -= 1;
-                self.orders
-                    .retain(|order| !matches!(order, Wanted::Mark { name, .. } if *name == change.name));
-                self.orders.push_back(Wanted::Release { place, to: None });
+                self.actions
+                    .retain(|action| !matches!(action, Action::Mark { name, .. } if *name == change.name));
+                self.actions.push_back(Action::Release { place, to: None });
             }
             self.table.remove(place);
         }
@@ -569,7 +579,7 @@ impl SwitchAgent for Iofd {
     }
 
     #[inline]
-    fn take_order(&mut self) -> Option<Wanted> {
-        self.orders.pop_front()
+    fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
     }
 }

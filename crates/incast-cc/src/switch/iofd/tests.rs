@@ -1,8 +1,8 @@
-//! The rule by hand: one switch with three ways to a destination, and a host's port.
+//! The rule by hand: one switch with three paths to a destination, and a host's port.
 
 use super::*;
 use crate::{
-    agent::{Codepoint, Marker, PortSetup, Verdict},
+    agent::{Codepoint, PortSetup, Verdict, rerouting::Marker},
     marking::Marking,
 };
 use incast_units::Rate;
@@ -48,6 +48,30 @@ impl SwitchView for Ports {
     fn may_send(&self, port: u16, priority: u8) -> bool {
         !(self.stuck.contains(&port) || priority == 0 && self.paused_channel.contains(&port))
     }
+    fn alternatives(&self, _destination: u32) -> impl Iterator<Item = u16> {
+        UPWARDS.into_iter()
+    }
+    fn rerouting(&self) -> impl ReroutingView {
+        self
+    }
+}
+
+impl ReroutingView for &Ports {
+    fn non_minimal_ports(&self, _destination: u32) -> impl Iterator<Item = u16> {
+        self.longer.iter().copied()
+    }
+    fn leads_to_host(&self, port: u16) -> bool {
+        port == 5
+    }
+    fn channels(&self) -> u8 {
+        1
+    }
+    fn has_channels(&self, _ingress: u16, port: u16, _priority: u8, _destination: u32) -> bool {
+        !self.without_channel.contains(&port)
+    }
+    fn has_room(&self, _port: u16, _bytes: u32) -> bool {
+        !self.full
+    }
     fn leaving_priority(&self, _ingress: u16, port: u16, priority: u8) -> u8 {
         if self.paused_channel.contains(&port) { 0 } else { priority }
     }
@@ -56,21 +80,6 @@ impl SwitchView for Ports {
     }
     fn is_up(&self, port: u16) -> bool {
         !self.down.contains(&port)
-    }
-    fn alternatives(&self, _destination: u32) -> impl Iterator<Item = u16> {
-        UPWARDS.into_iter()
-    }
-    fn non_minimal_ports(&self, _destination: u32) -> impl Iterator<Item = u16> {
-        self.longer.iter().copied()
-    }
-    fn leads_to_host(&self, port: u16) -> bool {
-        port == 5
-    }
-    fn has_channels(&self, _ingress: u16, port: u16, _priority: u8, _destination: u32) -> bool {
-        !self.without_channel.contains(&port)
-    }
-    fn has_room(&self, _port: u16, _bytes: u32) -> bool {
-        !self.full
     }
     fn held_bytes(&self, port: u16) -> u64 {
         self.held[usize::from(port)]
@@ -128,10 +137,11 @@ impl Bench {
     fn enter_by(&mut self, port: u16, packet: PacketView) -> Fate {
         let (view, mut verdict) = (self.view(port), Verdict::default());
         self.agent.on_enqueue(&view, &packet, &self.ports, &mut verdict);
-        match (verdict.answer, verdict.hold) {
-            (true, _) => Fate::Answered,
-            (_, Some(hold)) => Fate::Held(hold.port),
-            _ => Fate::Port(verdict.deflect_to.unwrap_or(port)),
+        match verdict.forward {
+            Forward::Rerouting(Diversion::Answer) => Fate::Answered,
+            Forward::Rerouting(Diversion::Hold { port, .. }) => Fate::Held(port),
+            Forward::Port(port) => Fate::Port(port),
+            Forward::Routed => Fate::Port(port),
         }
     }
 
@@ -146,20 +156,20 @@ impl Bench {
 
     /// The one order there is: name and port of a marker.
     fn marked(&mut self) -> (u64, u16) {
-        let order = self.agent.take_order();
-        assert_eq!(self.agent.take_order(), None);
+        let order = self.agent.next_action();
+        assert_eq!(self.agent.next_action(), None);
         match order {
-            Some(Wanted::Mark { name, port, ingress: 0, priority: 1, .. }) => (name, port),
+            Some(Action::Mark { name, port, ingress: 0, priority: 1, .. }) => (name, port),
             other => panic!("{other:?}"),
         }
     }
 
     fn answer(&mut self, name: u64) -> Option<(u16, bool)> {
         self.agent.on_answer(self.now, name);
-        let order = self.agent.take_order();
-        assert_eq!(self.agent.take_order(), None);
+        let order = self.agent.next_action();
+        assert_eq!(self.agent.next_action(), None);
         order.map(|order| match order {
-            Wanted::Release { to: Some(to), .. } => to,
+            Action::Release { to: Some(to), .. } => to,
             other => panic!("{other:?}"),
         })
     }
@@ -261,7 +271,7 @@ fn who_moves_where() {
         let mut bench = long();
         refuse(&mut bench.ports);
         assert_eq!(bench.enter(packet(1)), Fate::Port(2), "{index}");
-        assert_eq!(bench.agent.take_order(), None);
+        assert_eq!(bench.agent.next_action(), None);
     }
     let mut bench = long();
     bench.ports.stuck = vec![3];
@@ -320,12 +330,12 @@ fn a_marker_without_an_answer_is_sent_again_once_it_has_left() {
     let (name, _) = bench.marked();
     // As long as it waits here there is no other.
     bench.pass(US(500));
-    assert_eq!(bench.agent.take_order(), None);
+    assert_eq!(bench.agent.next_action(), None);
     bench.leave(2, marker(1, name, true));
     let mut again = Vec::new();
     for us in 500..2_000 {
         bench.pass(US(us));
-        if let Some(Wanted::Mark { name: other, port: 2, .. }) = bench.agent.take_order() {
+        if let Some(Action::Mark { name: other, port: 2, .. }) = bench.agent.next_action() {
             assert_eq!(other, name);
             again.push(us);
             bench.leave(2, marker(1, name, true));
@@ -347,7 +357,7 @@ fn an_entry_without_use_is_given_back_behind_a_marker() {
     bench.now = US(1);
     bench.answer(name);
     bench.pass(US(80));
-    assert_eq!(bench.agent.take_order(), None);
+    assert_eq!(bench.agent.next_action(), None);
     bench.pass(US(200));
     let (name, port) = bench.marked();
     assert_eq!(port, 4);
@@ -388,16 +398,16 @@ fn new_routes_end_what_they_change() {
         change(&mut bench.ports);
         bench.agent.on_routes(&bench.ports);
         // Its marker is to be sent, or what is held is released.
-        let order = bench.agent.take_order();
-        assert_eq!(bench.agent.take_order(), None);
+        let order = bench.agent.next_action();
+        assert_eq!(bench.agent.next_action(), None);
         let moves: u64 = bench.agent.moves.iter().map(|moves| moves.from + moves.to).sum();
         match order {
-            Some(Wanted::Mark { name, port: 4, bytes: 64, .. }) => {
+            Some(Action::Mark { name, port: 4, bytes: 64, .. }) => {
                 assert_eq!((moves, bench.agent.next_timer() < Time::MAX), (2, true));
                 assert_eq!(bench.answer(name), Some((2, false)));
                 true
             }
-            Some(Wanted::Release { place: 0, to: None }) => {
+            Some(Action::Release { place: 0, to: None }) => {
                 assert_eq!((moves, bench.agent.next_timer()), (0, Time::MAX));
                 assert!(bench.agent.table.is_empty());
                 false
@@ -418,15 +428,15 @@ fn new_routes_end_everything() {
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     bench.enter(packet(1));
     bench.enter(packet(2));
-    let Some(Wanted::Mark { name, .. }) = bench.agent.take_order() else { panic!("a marker") };
+    let Some(Action::Mark { name, .. }) = bench.agent.next_action() else { panic!("a marker") };
     bench.answer_of_first(name);
     bench.agent.on_routes(&bench.ports);
-    let released = bench.agent.take_order();
-    assert!(matches!(released, Some(Wanted::Release { place: 1, to: None })), "{released:?}");
-    assert_eq!((bench.agent.take_order(), bench.agent.table.is_empty()), (None, true));
+    let released = bench.agent.next_action();
+    assert!(matches!(released, Some(Action::Release { place: 1, to: None })), "{released:?}");
+    assert_eq!((bench.agent.next_action(), bench.agent.table.is_empty()), (None, true));
     assert_eq!(bench.agent.next_timer(), Time::MAX);
     bench.agent.on_answer(bench.now, name);
-    assert_eq!(bench.agent.take_order(), None);
+    assert_eq!(bench.agent.next_action(), None);
     assert!(bench.agent.moves.iter().all(|moves| (moves.from, moves.to) == (0, 0)));
 }
 
@@ -434,8 +444,8 @@ impl Bench {
     /// An answer while a marker of another flow is to be sent: that comes first.
     fn answer_of_first(&mut self, name: u64) {
         self.agent.on_answer(self.now, name);
-        assert!(matches!(self.agent.take_order(), Some(Wanted::Mark { .. })));
-        assert!(matches!(self.agent.take_order(), Some(Wanted::Release { place: 0, to: Some((4, true)) })));
+        assert!(matches!(self.agent.next_action(), Some(Action::Mark { .. })));
+        assert!(matches!(self.agent.next_action(), Some(Action::Release { place: 0, to: Some((4, true)) })));
     }
 }
 
@@ -448,7 +458,7 @@ fn the_local_rule_asks_whether_the_flow_waits_here() {
     bench.ports.bytes = [0, 0, 20_000, 20_000, 0, 0];
     assert_eq!(bench.enter(packet(1)), Fate::Port(2));
     assert_eq!(bench.enter(packet(2)), Fate::Port(4));
-    assert_eq!(bench.agent.take_order(), None);
+    assert_eq!(bench.agent.next_action(), None);
     (bench.ports.bytes[2], bench.ports.bytes[4]) = (0, 20_000);
     bench.now = US(1);
     assert_eq!(bench.enter(packet(2)), Fate::Port(2));
@@ -482,14 +492,14 @@ fn golden() {
         let fates: Vec<Fate> =
             if us < 130 { (1..4).map(|flow| bench.enter(packet(flow))).collect() } else { Vec::new() };
         let mut orders = String::new();
-        while let Some(order) = bench.agent.take_order() {
+        while let Some(order) = bench.agent.next_action() {
             match order {
-                Wanted::Mark { port, flow, name, .. } => {
+                Action::Mark { port, flow, name, .. } => {
                     write!(orders, " mark {} at {port}", flow.sequence).expect("strings take everything");
                     bench.leave(port, marker(flow.sequence, name, true));
                     answers.push_back((US(us + 9), name));
                 }
-                Wanted::Release { to, .. } => {
+                Action::Release { to, .. } => {
                     write!(orders, " release {to:?}").expect("strings take everything")
                 }
             }

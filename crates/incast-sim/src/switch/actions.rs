@@ -1,4 +1,4 @@
-//! Calls of the agent; applies its verdicts and orders.
+//! Calls of the agent, its verdicts and its actions.
 //!
 //! Markers are queued with data and admitted as long as any buffer is left, because they are for queues that are long.
 //! Where flow control counts packets by ingress, markers that came in are counted and admitted like data. Answers to
@@ -19,7 +19,10 @@ use crate::{
     },
     probe::EventKind,
 };
-use incast_cc::agent::{Codepoint, Hold as HoldRequest, Notification, Order, Verdict};
+use incast_cc::agent::{
+    Codepoint, Forward, Notification, Verdict,
+    rerouting::{Action, Diversion},
+};
 use incast_units::Time;
 
 impl Switch<'_> {
@@ -32,7 +35,7 @@ impl Switch<'_> {
         (agent, AgentContext { egress, router, buffer, hold, channels, node: *node })
     }
 
-    /// The verdict on a packet that is about to be queued.
+    /// The agent's verdict on a packet that is about to be queued.
     #[inline]
     pub(super) fn ask_on_enqueue(
         &mut self,
@@ -104,7 +107,7 @@ impl Switch<'_> {
         let notifications = agent.on_timer(now, &switch);
         notifications.iter().for_each(|notification| self.notify(notification, context));
         self.agent.recycle(notifications);
-        self.run_orders(context);
+        self.run_actions(context);
         self.plan_agent_timer(context);
     }
 
@@ -123,29 +126,34 @@ impl Switch<'_> {
         let mut packet = *packet;
         let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
         self.apply_verdict(port, &mut packet, context.now(), &verdict, context);
-        let port = match verdict.deflect_to.map(usize::from) {
-            Some(other) if other != port => {
-                let exists = other < self.egress.ports().len();
-                assert!(exists, "an agent deflects to port {other}, which does not exist");
-                self.deflect(other, &mut packet, context.now());
-                other
+        match verdict.forward {
+            Forward::Rerouting(Diversion::Answer) => {
+                self.counters.consumed_bytes += u64::from(packet.wire);
+                self.pass_answer(packet.control().pair().0, packet.control().value(), context);
             }
-            _ => port,
-        };
-        if verdict.answer {
-            self.counters.consumed_bytes += u64::from(packet.wire);
-            self.pass_answer(packet.control().pair().0, packet.control().value(), context);
-        } else if let Some(request) = verdict.hold {
-            self.hold(request, &packet, telemetry, ingress, context);
-        } else {
-            self.choose_channel(port, &mut packet, ingress);
-            if packet.kind == Kind::Marker {
-                self.enqueue_marker(port, &packet, ingress, context);
-            } else {
-                self.enqueue_apart(port, &packet, telemetry, ingress, context);
+            Forward::Rerouting(Diversion::Hold { place, port }) => {
+                self.hold(place, usize::from(port), &packet, telemetry, ingress, context);
+            }
+            Forward::Routed | Forward::Port(_) => {
+                let port = match verdict.forward {
+                    Forward::Port(other) if usize::from(other) != port => {
+                        let other = usize::from(other);
+                        let exists = other < self.egress.ports().len();
+                        assert!(exists, "an agent deflects to port {other}, which does not exist");
+                        self.deflect(other, &mut packet, context.now());
+                        other
+                    }
+                    _ => port,
+                };
+                self.choose_channel(port, &mut packet, ingress);
+                if packet.kind == Kind::Marker {
+                    self.enqueue_marker(port, &packet, ingress, context);
+                } else {
+                    self.enqueue_apart(port, &packet, telemetry, ingress, context);
+                }
             }
         }
-        self.run_orders(context);
+        self.run_actions(context);
     }
 
     /// A packet finds its port idle, and the agent of that port is called.
@@ -161,7 +169,7 @@ impl Switch<'_> {
         let now = context.now();
         let mut packet = *packet;
         let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
-        debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
+        debug_assert!(verdict.forward == Forward::Routed, "an agent that acts by port deflects");
         self.apply_verdict(port, &mut packet, now, &verdict, context);
         // The link may be busy with a notification that took the same port, as it may after routes have changed.
         if self.egress.port(port).link.free_at() < self.settings.ended_before(now)
@@ -184,7 +192,7 @@ impl Switch<'_> {
         verdict: &Verdict,
         context: &mut impl NodeContext,
     ) {
-        debug_assert!(verdict.deflect_to.is_none(), "an agent that acts by port deflects");
+        debug_assert!(verdict.forward == Forward::Routed, "an agent that acts by port deflects");
         let mut packet = *packet;
         self.apply_verdict(port, &mut packet, context.now(), verdict, context);
         self.queue::<All>(port, (&packet).into(), telemetry, ingress, context);
@@ -267,16 +275,16 @@ impl Switch<'_> {
         self.forward::<All>(&packet, None, Ingress::local(packet.priority), UNKNOWN, context);
     }
 
-    // ---- Orders -----------------------------------------------------------------------------------------------
+    // ---- Actions ----------------------------------------------------------------------------------------------
 
-    /// Does what the agent has ordered.
+    /// Carries out the actions of the agent.
     #[inline]
-    fn run_orders(&mut self, context: &mut impl NodeContext) {
+    fn run_actions(&mut self, context: &mut impl NodeContext) {
         if self.hold.is_some() {
-            while let Some(order) = self.agent.next_order() {
-                match order {
-                    Order::Mark { .. } => self.send_marker(&order, context),
-                    Order::Release { place, to } => self.release_held(place, to, context),
+            while let Some(action) = self.agent.next_action() {
+                match action {
+                    Action::Mark { .. } => self.send_marker(&action, context),
+                    Action::Release { place, to } => self.release_held(place, to, context),
                 }
             }
             self.plan_agent_timer(context);
@@ -286,16 +294,17 @@ impl Switch<'_> {
     /// Holds a packet, if there is room for it.
     fn hold(
         &mut self,
-        request: HoldRequest,
+        place: u16,
+        port: usize,
         packet: &Packet,
         telemetry: Option<&Telemetry>,
         ingress: Ingress,
         context: &mut impl NodeContext,
     ) {
         let Some(hold) = &mut self.hold else { return };
-        let (wire, port) = (u64::from(packet.wire), usize::from(request.port));
+        let wire = u64::from(packet.wire);
         // A marker needs no share of the buffer, only room.
-        let held = if packet.kind == Kind::Marker { 0 } else { hold.bytes_in(request.place) };
+        let held = if packet.kind == Kind::Marker { 0 } else { hold.bytes_in(place) };
         let is_admitted = if self.flow_control.counts(ingress) {
             self.admit_lossless(port, packet, ingress, context)
         } else {
@@ -309,14 +318,14 @@ impl Switch<'_> {
             return self.drop_packet(port, packet, ingress, context);
         }
         let Some(hold) = &mut self.hold else { return };
-        hold.push(request.place, request.port, packet, telemetry, ingress);
+        hold.push(place, port as u16, packet, telemetry, ingress);
         self.egress.port_mut(port).waiting_bytes += wire;
     }
 
     /// Sends a marker behind what is queued at a port. Without room it is not made, and the agent makes another one
     /// later: the agent looked for room before the packet that caused the marker took some.
-    fn send_marker(&mut self, order: &Order, context: &mut impl NodeContext) {
-        let Order::Mark { port, bytes, ingress, priority, flow, deflections, place, name } = *order else {
+    fn send_marker(&mut self, action: &Action, context: &mut impl NodeContext) {
+        let Action::Mark { port, bytes, ingress, priority, flow, deflections, place, name } = *action else {
             return;
         };
         let Some(hold) = &mut self.hold else { return };
@@ -428,7 +437,7 @@ impl Switch<'_> {
     pub(super) fn on_answer(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if packet.destination == self.node {
             self.agent.on_answer(context.now(), packet.control().value());
-            self.run_orders(context);
+            self.run_actions(context);
         } else {
             self.pass_answer(packet.destination, packet.control().value(), context);
         }
@@ -463,6 +472,6 @@ impl Switch<'_> {
         hold.next_epoch();
         let (agent, switch) = self.agent_and_context();
         agent.on_routes(&switch);
-        self.run_orders(context);
+        self.run_actions(context);
     }
 }
