@@ -143,7 +143,7 @@ pub fn idle(topology: &Topology, scheme: &Resolved) -> Vec<String> {
     let mut warnings = Vec::new();
     let wants_longer = switch.agent.values().contains(&("loop_free_alternates", Raw::Flag(true)));
     let has_choice = |rule: &Rule| (0..topology.hosts).any(|host| rule.alternatives(host).nth(1).is_some());
-    if switch.agent.holds() && !wants_longer && !topology.rules.iter().any(has_choice) {
+    if switch.agent.reroutes() && !wants_longer && !topology.rules.iter().any(has_choice) {
         warnings.push(format!(
             "scheme {name}: {IOFD} has no effect, as no switch has two ports of equal cost to a host"
         ));
