@@ -10,6 +10,7 @@ mod claim_status;
 mod claim_target;
 pub mod claims;
 pub mod compact;
+pub(crate) mod comparison;
 pub mod csv;
 pub mod host;
 pub mod labels;

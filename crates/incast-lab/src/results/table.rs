@@ -3,6 +3,7 @@
 use super::{
     claims::Judgement,
     compact::{self, Layout},
+    comparison,
     row::{ALL, Row},
 };
 use crate::{
@@ -49,7 +50,7 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
             let _ = writeln!(text, "\n{}", grid_point(point));
         }
         let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == *point).collect();
-        let _ = writeln!(text, "{}", comparison(&here, footer));
+        let _ = writeln!(text, "{}", table_of(&here, footer));
     }
     if pooled.iter().any(|row| row.completed() < row.flows()) {
         text.push_str("≥ marks lower bounds: not every flow finished.\n");
@@ -61,19 +62,6 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
     cost(&mut text, &pooled);
     text
 }
-
-/// Columns with a statistic of flows, and whether it is shown with its confidence interval. The last two are left out
-/// where no row has them.
-const STATISTICS: [(&Metric, bool); 6] = [
-    (metric("fct_us.p50"), false),
-    (metric("fct_us.p99"), true),
-    (metric("slowdown.mean"), false),
-    (metric("slowdown.p99"), true),
-    (metric("rct_us.p99"), true),
-    (metric("long_flow_gbps"), false),
-];
-/// How many of these there always are.
-const ALWAYS: usize = 4;
 
 /// Columns of numbers that matter in some scenarios only.
 const EXTRAS: [&Metric; 4] = [
@@ -94,14 +82,10 @@ fn extras(rows: &[&Row], footer: &Footer) -> Vec<&'static Metric> {
     EXTRAS.into_iter().filter(wanted).collect()
 }
 
-fn comparison(rows: &[&Row], footer: &Footer) -> Table {
+fn table_of(rows: &[&Row], footer: &Footer) -> Table {
     let classes = rows.iter().filter(|row| row.class != ALL).map(|row| row.class.as_str());
     let several = classes.collect::<std::collections::BTreeSet<_>>().len() > 1;
-    let has =
-        |metric: &Metric| rows.iter().any(|row| row.number(metric.name).or(row.bound(metric.name)).is_some());
-    let shown = STATISTICS.iter().enumerate();
-    let statistics: Vec<&(&Metric, bool)> =
-        shown.filter(|(index, (metric, _))| *index < ALWAYS || has(metric)).map(|(_, shown)| shown).collect();
+    let statistics = comparison::statistics(rows.iter().copied());
     let extras = extras(rows, footer);
     let mut header = vec!["scheme".to_owned()];
     if several {
@@ -109,7 +93,7 @@ fn comparison(rows: &[&Row], footer: &Footer) -> Table {
     }
     header.push("flows".to_owned());
     header.extend(statistics.iter().map(|(metric, _)| metric.heading_with_unit()));
-    header.extend(["drops", "retransmitted", "timeouts", "marks"].map(str::to_owned));
+    header.extend(comparison::COUNTS.map(str::to_owned));
     header.extend(extras.iter().map(|metric| metric.heading_with_unit()));
     if !extras.is_empty() {
         // With more columns than usual, headings take two lines.
@@ -122,16 +106,9 @@ fn comparison(rows: &[&Row], footer: &Footer) -> Table {
         if several {
             cells.push(Cell::new(&row.class));
         }
-        let drops = count(row.count("drops"));
         cells.push(right(format!("{}/{}", row.completed(), row.flows())));
         cells.extend(statistics.iter().map(|(metric, interval)| right(measured(row, metric, *interval))));
-        cells.push(right(match row.count("lost") {
-            Some(lost) if lost > 0 => format!("{drops} + {lost} lost"),
-            _ => drops,
-        }));
-        cells.push(right(row.count("retransmitted_bytes").map_or_else(String::new, bytes)));
-        cells.push(right(count(row.count("timeouts"))));
-        cells.push(right(count(row.marks())));
+        cells.extend(comparison::counts(row, |count| count.to_string()).map(right));
         cells.extend(extras.iter().map(|metric| right(extra(row, metric))));
         table.add_row(cells);
     }
@@ -163,10 +140,6 @@ fn extra(row: &Row, metric: &Metric) -> String {
         Some(value) => value.to_string(),
         None => row.number(metric.name).map_or_else(String::new, number),
     }
-}
-
-fn count(value: Option<u64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }
 
 fn footer_text(text: &mut String, footer: &Footer) {

@@ -2,26 +2,16 @@
 
 use super::{scrolling, value_or_bound};
 use crate::{
-    metrics::{Metric, metric, statistics::Interval},
+    metrics::statistics::Interval,
     report::{
         chart::Unit,
         chart::series_class,
         input::load::{Point, Results},
     },
-    results::row::Row,
-    text::{bytes, grouped},
+    results::{comparison, row::Row},
+    text::grouped,
 };
 use maud::{Markup, html};
-
-/// Columns that are shown where some row has the number, and whether with its confidence interval.
-const COLUMNS: [(&Metric, bool); 6] = [
-    (metric("fct_us.p50"), false),
-    (metric("fct_us.p99"), true),
-    (metric("slowdown.mean"), false),
-    (metric("slowdown.p99"), true),
-    (metric("rct_us.p99"), true),
-    (metric("long_flow_gbps"), true),
-];
 
 /// The table of a grid point.
 pub fn section(results: &Results, point: &Point) -> Markup {
@@ -35,15 +25,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
             })
         })
         .collect();
-    let columns: Vec<_> = COLUMNS
-        .iter()
-        .filter(|(metric, _)| {
-            rows.iter().any(|(_, _, row)| {
-                let (value, bound) = value_or_bound(row, metric.name);
-                value.or(bound).is_some()
-            })
-        })
-        .collect();
+    let statistics = comparison::statistics(rows.iter().map(|(_, _, row)| *row));
     let several = results.classes.len() > 1;
     let table = html! {
         table {
@@ -51,11 +33,8 @@ pub fn section(results: &Results, point: &Point) -> Markup {
                 th scope="col" { "scheme" }
                 @if several { th scope="col" { "class" } }
                 th.number scope="col" { "finished / flows" }
-                @for (metric, _) in &columns { th.number scope="col" { (metric.heading) } }
-                th.number scope="col" { "drops" }
-                th.number scope="col" { "retransmitted" }
-                th.number scope="col" { "timeouts" }
-                th.number scope="col" { "marks" }
+                @for (metric, _) in &statistics { th.number scope="col" { (metric.heading) } }
+                @for heading in comparison::COUNTS { th.number scope="col" { (heading) } }
             } }
             tbody {
                 @for (series, class, row) in &rows {
@@ -65,14 +44,8 @@ pub fn section(results: &Results, point: &Point) -> Markup {
                         td.number.warn[row.completed() < row.flows()] {
                             (grouped(row.completed())) " / " (grouped(row.flows()))
                         }
-                        @for (metric, interval) in &columns { td.number { (cell(row, metric.name, *interval)) } }
-                        td.number {
-                            (row.count("drops").map(grouped).unwrap_or_default())
-                            @if let Some(lost) = row.count("lost").filter(|lost| *lost > 0) { " + " (grouped(lost)) " lost" }
-                        }
-                        td.number { (row.count("retransmitted_bytes").map(bytes).unwrap_or_default()) }
-                        td.number { (row.count("timeouts").map(grouped).unwrap_or_default()) }
-                        td.number { (row.marks().map(grouped).unwrap_or_default()) }
+                        @for (metric, interval) in &statistics { td.number { (cell(row, metric.name, *interval)) } }
+                        @for count in comparison::counts(row, grouped) { td.number { (count) } }
                     }
                 }
             }
