@@ -513,7 +513,10 @@ impl SwitchAgent for Iofd {
             let may_return = || {
                 let port = usize::from(entry.port);
                 self.parameters.loop_free_alternates
-                    && switch.rerouting().non_minimal_ports(entry.flow.destination).any(|longer| longer == entry.port)
+                    && switch
+                        .rerouting()
+                        .non_minimal_ports(entry.flow.destination)
+                        .any(|longer| longer == entry.port)
                     && self.moves[port].from < self.parameters.max_reroutes
                     && switch.may_send(entry.usual, leaving)
                     && Self::backlog(switch, entry.usual, visit.priority) <= self.parameters.deflect_below
