@@ -25,7 +25,7 @@ use incast_sim::{
 use incast_units::{Bytes, Rate, Time};
 use proptest::{prelude::*, test_runner::TestRunner};
 
-/// Frame bytes of a full packet, and what it takes of a memory.
+/// Frame bytes of a full packet, and what it takes of a buffer.
 const FRAME: u64 = MTU as u64 + OVERHEAD - 20;
 const ROOM: u64 = FRAME.div_ceil(64) * 64;
 
@@ -39,7 +39,7 @@ fn packets(count: u64) -> Credits {
 
 // ---- When --------------------------------------------------------------------------------------------------
 
-/// A memory of one packet: the next one goes when the word of the first has come back, to the picosecond.
+/// A buffer of one packet: the next one goes when the word of the first has come back, to the picosecond.
 #[test]
 fn a_packet_waits_for_its_credits_to_the_picosecond() {
     let mut config = unlimited(star(2));
@@ -63,9 +63,9 @@ fn a_packet_waits_for_its_credits_to_the_picosecond() {
     assert_eq!(outcome.totals.lost, 0);
 }
 
-/// One flow over a long link has min(C, memory / loop), the loop being that of a packet and its credit.
+/// One flow over a long link has min(C, buffer / loop), the loop being that of a packet and its credit.
 #[test]
-fn a_small_memory_limits_a_long_link() {
+fn a_small_buffer_limits_a_long_link() {
     let rate_of = |count: Option<u64>, delay: Time| {
         let text = format!("host a\nhost b\nswitch s\nlink a s 100Gbps {delay}\nlink b s 100Gbps 1us\n");
         let mut config = unlimited(parse(&text).expect("a good file"));
@@ -92,7 +92,7 @@ fn a_small_memory_limits_a_long_link() {
     // From where the formula says, it is the link that limits.
     for us in [1, 10, 50] {
         let (found, share) = rate_of(None, Time::from_us(us));
-        println!("computed memory over {us}us: {:.3} Gbit/s, {share:.5} of ideal", found / 1e9);
+        println!("computed buffer over {us}us: {:.3} Gbit/s, {share:.5} of ideal", found / 1e9);
         assert!(share > 0.998, "{us}: {share}");
     }
 }
@@ -183,9 +183,9 @@ fn results_do_not_depend_on_threads_or_on_who_watches() {
     }
 }
 
-/// The memory of switches that have just enough is never overrun: a shared one, and one by port.
+/// The buffer of switches that have just enough is never overrun: a shared one, and one by port.
 #[test]
-fn credits_fit_into_the_memory_of_switches() {
+fn credits_fit_into_the_buffer_of_switches() {
     // Six ports at a leaf, one lane.
     let rules =
         |config: &Config| incast_sim::credit_rules(incast_sim::Fabric::from(config)).expect("credits");
@@ -338,7 +338,7 @@ fn what_could_never_be_sent_is_refused() {
             }),
             "switch.credits.update is 10001 B, allowed is at most 10000 B",
         ),
-        (refusal(&|switch| switch.buffer = Buffer::PerPortPackets { packets: 100 }), "a memory in bytes"),
+        (refusal(&|switch| switch.buffer = Buffer::PerPortPackets { packets: 100 }), "a buffer in bytes"),
         (
             refusal(&|switch| {
                 let threshold = Threshold::Static { xoff: Size::Bytes(10_000), xon: None };
@@ -365,9 +365,9 @@ fn kind() -> impl Strategy<Value = Kind> {
 struct Rest {
     priorities: u8,
     mtu: u32,
-    /// Bytes of memory beyond one packet; `None` for the formula.
+    /// Bytes of buffer beyond one packet; `None` for the formula.
     spare: Option<u64>,
-    /// In thousandths of the memory.
+    /// In thousandths of the buffer.
     update: Option<u64>,
     frame: u16,
     /// Probability of loss in thousandths.

@@ -179,7 +179,7 @@ fn packets_behind_missing_credits_are_marked_by_the_mask_alone() {
         marked as f64 / all as f64
     };
     assert!(fecn(true, "now") > 0.99);
-    // Credits come in batches of a quarter of the memory: with the last of each the port is found to be a victim.
+    // Credits come in batches of a quarter of the buffer: with the last of each the port is found to be a victim.
     let now = fecn(false, "now");
     assert!((0.5..0.9).contains(&now), "{now}");
     assert_eq!(fecn(false, "throughout"), 0.0);

@@ -171,7 +171,7 @@ fn no_packet_overtakes_another_where_nothing_is_lost() {
         config.switch.agent = iofd(topology, &given);
         config.switch.pfc = Some(pfc());
         if seed >= 4 {
-            // A memory that all ports share, thresholds that follow what is free of it, and little of that.
+            // A buffer that all ports share, thresholds that follow what is free of it, and little of that.
             let threshold =
                 Threshold::Dynamic { alpha: Alpha::Fixed(0.125), reserve: 4096, resume_offset: 3072 };
             config.switch.pfc = Some(Pfc { threshold, ..pfc() });
@@ -508,7 +508,7 @@ fn what_cannot_be_kept_in_order_or_could_lock_up_is_refused() {
     let mut lossy = around(3, Some(false), 1);
     lossy.switch.pfc = None;
     delivered(&common::run(lossy));
-    assert_eq!(refusal(around(3, None, 9)).2, "1 to 8, the queues of a port");
+    assert_eq!(refusal(around(3, None, 9)).2, "1 to 8: switch.priorities are the queues of a port");
     assert_eq!(refusal(around(3, None, 0)).0, "switch.virtual_channels");
     let mut low = around(3, None, 4);
     low.classes[0].priority = 2;

@@ -67,7 +67,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 struct Rest {
     priorities: u8,
     mtu: u32,
-    /// Bytes of memory beyond what is needed.
+    /// Bytes of buffer beyond what is needed.
     spare: u64,
     /// 0: shared; 1: by port; 2: without limit.
     buffer: u8,
@@ -161,7 +161,7 @@ fn deflection(topology: &Topology, rest: &Rest) -> AgentParameters {
     AgentParameters::resolve("iofd", &path, &given).expect("an agent").expect("good parameters")
 }
 
-/// Just enough memory, and the spare.
+/// Just enough buffer, and the spare.
 fn buffer(config: &Config, rest: &Rest) -> Buffer {
     let rules = pfc_rules(Fabric::from(config)).expect("flow control");
     let own = |node: u32| -> Vec<u64> {
@@ -281,7 +281,7 @@ fn less_headroom_than_needed_is_too_little() {
     assert!(with(Headroom::RateTimesDelay(2.0), false).totals.lossless_drops > 0);
 }
 
-/// Memory and headroom that are too small, which only a run that is not strict may have: packets are dropped, but
+/// Buffer and headroom that are too small, which only a run that is not strict may have: packets are dropped, but
 /// nobody stays paused by a switch that holds nothing of his.
 #[test]
 fn who_is_paused_holds_something() {

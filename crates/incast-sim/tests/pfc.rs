@@ -140,7 +140,7 @@ fn a_pause_that_is_not_refreshed_ends() {
     let mut config = unlimited(slow_receiver());
     let expiry =
         Some(Expiry { after: Time::from_us(20), refresh: Time::from_ps(Time::from_us(20).ps() - 1) });
-    // Unlimited memory: what comes in after the end of the pause is not lost.
+    // Unlimited buffer: what comes in after the end of the pause is not lost.
     config.switch.pfc = Some(Pfc {
         expiry,
         strict: false,
@@ -324,8 +324,8 @@ fn what_could_lose_packets_is_refused_with_what_is_needed() {
     assert_eq!(pfc(|pfc| pfc.threshold = fixed(5000, 5000).threshold), lossy(order));
     // Four ports, one priority in use: headroom and reserve of each, and one frame to share.
     let needed = 4 * (NEEDED + 4096) + FRAME;
-    let memory = Shortage::Memory { found: needed - 1, needed, headroom: 4 * NEEDED };
-    assert_eq!(refusal(|switch| switch.buffer = shared(needed - 1)), lossy(memory));
+    let buffer = Shortage::Buffer { found: needed - 1, needed, headroom: 4 * NEEDED };
+    assert_eq!(refusal(|switch| switch.buffer = shared(needed - 1)), lossy(buffer));
     let port = Shortage::Port { found: 100_000, needed: 80_000 + NEEDED };
     let small = |switch: &mut SwitchConfig| {
         (switch.buffer, switch.pfc) = (Buffer::PerPort { bytes: 100_000 }, Some(fixed(80_000, 70_000)));
@@ -366,7 +366,7 @@ fn without_enough_headroom_packets_are_lost_and_counted() {
     assert_eq!(with(65_000, true).drops, 0);
 }
 
-/// Where the memory is full, a packet whose ingress holds nothing is dropped, and that ingress is not paused: nothing
+/// Where the buffer is full, a packet whose ingress holds nothing is dropped, and that ingress is not paused: nothing
 /// would leave that could let it go on.
 #[test]
 fn who_holds_nothing_is_not_paused() {

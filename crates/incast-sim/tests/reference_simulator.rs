@@ -365,7 +365,7 @@ fn host() -> impl Strategy<Value = HostConfig> {
     let mtu = prop_oneof![Just(256u32), Just(1000), Just(1448), Just(4096), Just(8960)];
     let time = |range: std::ops::Range<u64>| range.prop_map(Time::from_ns);
     let ack_every = prop_oneof![3 => Just(1u32), 1 => 1u32..5, 1 => Just(255)];
-    (mtu, time(5_000..1_000_000), ack_every, time(0..20_000), 0u32..12, 0u64..100_000).prop_map(
+    (mtu, time(5_000..1_000_000), ack_every, time(1..20_000), 1u32..12, 0u64..100_000).prop_map(
         |(mtu, rto_min, ack_every, ack_delay, reordering, ahead)| HostConfig {
             rto_min,
             ack_every,

@@ -156,7 +156,7 @@ fn only_what_may_be_trimmed_is() {
 }
 
 #[test]
-fn a_memory_of_packets_holds_so_many() {
+fn a_buffer_of_packets_holds_so_many() {
     let mut config = common::unlimited(star(41));
     config.switch.buffer = Buffer::PerPortPackets { packets: 12 };
     incast(&mut config, 4096);

@@ -99,25 +99,25 @@ impl Size {
     }
 }
 
-/// Memory of a switch.
+/// Buffer of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// One memory for all ports with dynamic thresholds (Choudhury and Hahne 1998): a queue may grow while its share
+    /// One buffer for all ports with dynamic thresholds (Choudhury and Hahne 1998): a queue may grow while its share
     /// of the pool is below `alpha` times what is free of the pool, plus its own `reserve`.
     Shared {
-        /// Bytes of the memory.
+        /// Bytes of the buffer.
         total: u64,
         /// Numerator and denominator of alpha.
         alpha: (u32, u32),
         /// Bytes set aside for each queue.
         reserve: u64,
     },
-    /// Each port has its own memory.
+    /// Each port has its own buffer.
     PerPort {
         /// Bytes of a port, all priorities together.
         bytes: u64,
     },
-    /// Each port has its own memory, of so many packets whatever their size.
+    /// Each port has its own buffer, of so many packets whatever their size.
     PerPortPackets {
         /// Packets that may wait at a port, all priorities together.
         packets: u32,

@@ -14,7 +14,7 @@ use std::{borrow::Cow, fmt, str::FromStr};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Credits {
-    /// Memory of each port and virtual lane, of switches and hosts, in whole blocks of 64 bytes. Default: a link is
+    /// Buffer of each port and virtual lane, of switches and hosts, in whole blocks of 64 bytes. Default: a link is
     /// never idle for lack of credits; `incast check` says how much that is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
@@ -153,7 +153,7 @@ impl JsonSchema for Alpha {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Part of the free memory.",
+            "description": "Part of the free buffer.",
             "anyOf": [
                 { "type": "number", "description": "The same for all ports." },
                 { "const": "by-rate", "description": "HPCC's rule." },

@@ -1,7 +1,7 @@
 //! Credit-based flow control of a link, for each virtual lane (InfiniBand volume 1, section 7.9): an end sends a
 //! packet only if the other one has advertised room for it.
 //!
-//! Lanes are the priorities of ports. Memory is counted in blocks of 64 bytes, and each packet takes whole ones. Both
+//! Lanes are the priorities of ports. Buffer is counted in blocks of 64 bytes, and each packet takes whole ones. Both
 //! ends count all blocks since the link came up, so that advertisements are absolute and a lost one does no harm:
 //!
 //! - the sender knows FCTBS, the blocks that it has sent, and FCCL, up to where it may send;
@@ -20,7 +20,7 @@ pub const BLOCK: u64 = 64;
 /// Lanes of a port.
 const LANES: usize = 8;
 
-/// Memory of a lane is less than this many blocks, so that differences of counts have a sign.
+/// Buffer of a lane is less than this many blocks, so that differences of counts have a sign.
 pub const MOST_BLOCKS: u64 = 1 << 30;
 
 /// Bytes that a link of four lanes carries in 65,536 symbol times; a symbol is one byte on one lane.
@@ -37,7 +37,7 @@ pub fn blocks(wire: u16) -> u32 {
 pub struct Rules {
     /// As configured.
     pub credits: Credits,
-    /// Lanes that packets of this run can have, one bit each. Only these have memory.
+    /// Lanes that packets of this run can have, one bit each. Only these have buffer.
     pub lanes: u8,
     /// Bytes of the largest frame of any kind.
     pub frame: u64,
@@ -45,10 +45,10 @@ pub struct Rules {
     pub gap: u64,
 }
 
-/// The memory of one end of a link for each lane, and when it sends updates.
+/// The buffer of one end of a link for each lane, and when it sends updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory, in blocks.
+    /// Buffer, in blocks.
     pub buffer: u32,
     /// An update is sent once this many blocks are to be advertised.
     pub update: u32,
@@ -59,7 +59,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Memory in bytes.
+    /// Buffer in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.buffer) * BLOCK
     }
@@ -76,9 +76,9 @@ impl Rules {
         u64::try_from(cable).unwrap_or(u64::MAX / 2).saturating_add(frames).div_ceil(full.max(1))
     }
 
-    /// Memory of a lane, in blocks, with which a link of this rate and delay is never idle for lack of credits, and
+    /// Buffer of a lane, in blocks, with which a link of this rate and delay is never idle for lack of credits, and
     /// the number of blocks per update: as configured; if only one is configured, the other follows from it.
-    fn memory(&self, rate: Rate, delay: Time) -> (u64, u64) {
+    fn default_buffer(&self, rate: Rate, delay: Time) -> (u64, u64) {
         let out = self.packets_out(rate, delay).saturating_mul(self.frame.div_ceil(BLOCK));
         match (self.credits.buffer.map(Bytes::get), self.credits.update.map(Bytes::get)) {
             (Some(buffer), Some(update)) => (buffer / BLOCK, update.div_ceil(BLOCK)),
@@ -93,7 +93,7 @@ impl Rules {
 
     /// The limits of both ends of a link. They have been checked before.
     pub fn limits(&self, rate: Rate, delay: Time) -> Limits {
-        let (buffer, update) = self.memory(rate, delay);
+        let (buffer, update) = self.default_buffer(rate, delay);
         let small = |blocks: u64| blocks.min(MOST_BLOCKS) as u32;
         Limits {
             buffer: small(buffer),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_memory_keeps_a_link_busy() {
+    fn the_default_buffer_keeps_a_link_busy() {
         let rate = Rate::from_gbps(100);
         // Propagation of one microsecond in both directions is 25,000 bytes; two frames with gaps and a flow
         // control packet are 2,060: 27 packets.
@@ -373,7 +373,7 @@ mod tests {
         let limits = usual.limits(rate, Time::from_us(1));
         assert_eq!((limits.buffer, limits.update, limits.largest), (27 * 16 * 4 / 3, 27 * 16 / 3, 16));
         assert_eq!(limits.refresh, Time::from_ps(262_144 * 80));
-        // Updates are sent for a quarter of a configured memory; a configured update size is added to the memory.
+        // Updates are sent for a quarter of a configured buffer; a configured update size is added to the buffer.
         let given = |buffer: Option<u64>, update: Option<u64>| {
             let [buffer, update] = [buffer, update].map(|size| size.map(Bytes::new));
             let limits =
@@ -480,7 +480,7 @@ mod tests {
         /// have left and ends that lack credits have requested them, all credits are back. Counts begin near their
         /// wrap.
         #[test]
-        fn memory_is_never_overrun_and_credits_come_back(
+        fn buffer_is_never_overrun_and_credits_come_back(
             steps in prop::collection::vec((0u8..5, 1u32..6, any::<bool>()), 1..300),
             buffer in 6u32..40, update in 1u32..40, start in prop_oneof![Just(0u32), Just(u32::MAX - 20)],
         ) {

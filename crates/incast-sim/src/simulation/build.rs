@@ -8,7 +8,6 @@ use super::{
     lossless,
     partition::Partition,
     path::base_path_of,
-    scheduling,
 };
 use crate::{
     application::FlowSpec,
@@ -36,90 +35,6 @@ use incast_cc::{
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
-
-/// The largest payload of a packet.
-const MOST_PAYLOAD: u32 = 60_000;
-
-/// Refuses configurations that cannot be run. The readers of a scenario refuse most of them earlier, with messages that
-/// name its keys; this check is for all callers.
-pub fn check(config: &Config) -> Result<(), ConfigError> {
-    let (topology, host, switch) = (&config.topology, &config.host, &config.switch);
-    if !(1..=MOST_PAYLOAD).contains(&host.mtu) {
-        return Err(ConfigError::value("host.mtu", host.mtu, "1 to 60000 bytes of payload"));
-    }
-    if !(1..=255).contains(&host.ack_every) {
-        return Err(ConfigError::value("host.ack_every", host.ack_every, "1 to 255 packets"));
-    }
-    if !(1..=8).contains(&switch.priorities) {
-        return Err(ConfigError::value("switch.priorities", switch.priorities, "1 to 8"));
-    }
-    channels::check_channels(config.into())?;
-    if config.classes.len() > 256 {
-        return Err(ConfigError::value("the number of flow classes", config.classes.len(), "at most 256"));
-    }
-    for class in &config.classes {
-        let priorities = [Some(class.priority), class.ack_priority, Some(class.notification_priority)];
-        if class.scheduler.is_some_and(|index| usize::from(index) >= host.schedulers.len()) {
-            return Err(ConfigError::value(
-                format!("the scheduler of class {}", class.name),
-                class.scheduler.unwrap_or(0),
-                "the index of a scheduler",
-            ));
-        }
-        for priority in priorities.into_iter().flatten() {
-            if priority >= switch.class_priorities() {
-                return Err(ConfigError::value(
-                    format!("priority of class {}", class.name),
-                    priority,
-                    format!("below the {} priorities of the switches", switch.class_priorities()),
-                ));
-            }
-        }
-    }
-    for flow in &config.flows {
-        let known = |host: u32| host < topology.hosts;
-        if !known(flow.source) || !known(flow.destination) || flow.source == flow.destination {
-            return Err(ConfigError::value(
-                "a flow",
-                format!("{} to {}", flow.source, flow.destination),
-                "two different hosts",
-            ));
-        }
-        if flow.bytes == 0 || flow.bytes.div_ceil(u64::from(host.mtu)) > u64::from(u32::MAX) {
-            return Err(ConfigError::value("the size of a flow", flow.bytes, "1 byte to 2^32 packets"));
-        }
-        if usize::from(flow.class) >= config.classes.len() {
-            return Err(ConfigError::value("the class of a flow", flow.class, "the index of a class"));
-        }
-    }
-    if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
-        return Err(ConfigError::value("the cable of a link event", event.cable, "the index of a cable"));
-    }
-    scheduling::check_trim(switch)?;
-    scheduling::check_scheduler(switch)?;
-    for scheduler in &host.schedulers {
-        if scheduler.priorities() > switch.priorities {
-            return Err(ConfigError::value(
-                "the lowest priority that receivers assign",
-                scheduler.priorities() - 1,
-                format!("below the {} priorities of the switches", switch.priorities),
-            ));
-        }
-    }
-    if host.give_up_after == Some(0) {
-        return Err(ConfigError::value("host.give_up_after", 0, "1 to 255 expiries"));
-    }
-    for (what, every) in [
-        ("the period of port samples", config.probes.ports.as_ref().map(|ports| ports.0)),
-        ("the period of rate samples", config.probes.rates.map(|rates| rates.0)),
-    ] {
-        if every == Some(Time::ZERO) {
-            return Err(ConfigError::value(what, "zero", "at least 1ps"));
-        }
-    }
-    lossless::check_pfc(config.into())?;
-    credits::check_credits(config.into())
-}
 
 /// What is computed before the nodes are made.
 pub struct Plan {

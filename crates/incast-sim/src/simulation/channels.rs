@@ -23,11 +23,11 @@ pub fn check_channels(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     if switch.agent.reroutes() {
         if switch.load_balancing != LoadBalancing::Ecmp {
             let found = format!("{:?}, with an agent that keeps flows in order", switch.load_balancing);
-            let allowed = "ECMP: the others reorder, or leave the way to senders";
+            let allowed = "ECMP: the others reorder packets, or let senders choose the path";
             return Err(ConfigError::value("switch.load_balancing", found, allowed));
         }
         if matches!(switch.buffer, Buffer::PerPortPackets { .. }) {
-            let allowed = "a memory in bytes: what an agent holds waits at no port";
+            let allowed = "a buffer in bytes: what an agent holds waits at no port";
             return Err(ConfigError::value("switch.buffer", "a number of packets for each port", allowed));
         }
     }
@@ -47,9 +47,6 @@ fn check_numbers(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Fabric { switch, host, classes, .. } = fabric;
     let refuse =
         |allowed: &str| Err(ConfigError::value("switch.virtual_channels", switch.virtual_channels, allowed));
-    if !(1..=switch.priorities).contains(&switch.virtual_channels) {
-        return refuse(&format!("1 to {}, the queues of a port", switch.priorities));
-    }
     if switch.trim.is_some() {
         return refuse("1 where switches trim: what is trimmed is not paused");
     }

@@ -193,10 +193,10 @@ pub enum Shortage {
     },
     /// The shared buffer is too small.
     #[error(
-        "its memory is {found} B, and what its ports need of their own comes to {needed} B, {headroom} B of that headroom"
+        "its buffer is {found} B, and what its ports need of their own comes to {needed} B, {headroom} B of that headroom"
     )]
-    Memory {
-        /// Bytes of the memory.
+    Buffer {
+        /// Bytes of the buffer.
         found: u64,
         /// Reserves or static thresholds, and headroom, of all ports and lossless priorities.
         needed: u64,
@@ -204,9 +204,9 @@ pub enum Shortage {
         headroom: u64,
     },
     /// The buffer of a port is too small.
-    #[error("the memory of a port is {found} B, and its lossless priorities need {needed} B")]
+    #[error("the buffer of a port is {found} B, and its lossless priorities need {needed} B")]
     Port {
-        /// Bytes of the memory.
+        /// Bytes of the buffer.
         found: u64,
         /// Threshold and headroom of all lossless priorities.
         needed: u64,

@@ -10,6 +10,7 @@ use crate::{
         config::Credits,
         credits::{BLOCK, MOST_BLOCKS, Rules},
     },
+    switch::config::SwitchConfig,
 };
 use incast_units::{Bytes, Time};
 
@@ -24,26 +25,36 @@ pub fn credit_rules(fabric: Fabric<'_>) -> Option<Rules> {
     })
 }
 
+/// Refuses credits together with what excludes them: priority flow control and trimming.
+///
+/// # Errors
+/// Which of the two.
+pub fn check_credits_alone(switch: &SwitchConfig) -> Result<(), ConfigError> {
+    let refuse = |found: &str, allowed: &str| Err(ConfigError::value("switch.credits", found, allowed));
+    if switch.credits.is_some() && switch.pfc.is_some() {
+        return refuse("on, with priority flow control", "on with no switch.pfc, or off");
+    }
+    if switch.credits.is_some() && switch.trim.is_some() {
+        let allowed = "on with no switch.trim, or off: packets that wait for credits are not trimmed";
+        return refuse("on, with trimming", allowed);
+    }
+    Ok(())
+}
+
 /// Refuses credits with which some packets could never be sent, or for which switches lack buffer.
 ///
 /// # Errors
 /// What is wrong.
 pub fn check_credits(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Some(rules) = credit_rules(fabric) else { return Ok(()) };
+    check_credits_alone(fabric.switch)?;
     check_values(fabric, &rules)?;
-    check_memory(fabric, &rules)
+    check_buffer(fabric, &rules)
 }
 
 fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     let Credits { buffer, update, frame, refresh, deadlock_after } = &rules.credits;
     let switch = fabric.switch;
-    if switch.pfc.is_some() {
-        return Err(ConfigError::value("switch.credits", "on, with priority flow control", "one of the two"));
-    }
-    if switch.trim.is_some() {
-        let allowed = "one of the two: what waits for credits is not trimmed";
-        return Err(ConfigError::value("switch.credits", "on, with trimming", allowed));
-    }
     if switch.virtual_channels != 1 {
         return Err(ConfigError::value(
             "switch.credits",
@@ -63,7 +74,7 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
         return Err(ConfigError::value(
             "switch.credits",
             found,
-            "off, or a memory in bytes: credits count bytes",
+            "off, or a buffer in bytes: credits count bytes",
         ));
     }
     if *frame == 0 || *frame > 9_216 {
@@ -87,29 +98,29 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     if let Some(update) = update
         && update > buffer.unwrap_or(most)
     {
-        let allowed = format!("at most {} B, the memory", buffer.unwrap_or(most));
+        let allowed = format!("at most {} B, the buffer", buffer.unwrap_or(most));
         return Err(ConfigError::value("switch.credits.update", format!("{update} B"), allowed));
     }
     Ok(())
 }
 
 /// The buffers of all lanes must fit into the switch's buffer.
-fn check_memory(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
+fn check_buffer(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     let Fabric { topology, switch, .. } = fabric;
     let ports = topology.ports();
     for node in topology.hosts..topology.nodes() {
         let links = ports.of(node).iter().map(|end| &topology.cables[end.cable as usize].link);
         let own = links.map(|link| rules.limits(link.rate, link.delay).bytes().saturating_mul(rules.count()));
-        let (needed, memory, whose) = match switch.buffer {
+        let (needed, buffer, whose) = match switch.buffer {
             // A limit in packets was refused before.
             Buffer::Unlimited | Buffer::PerPortPackets { .. } => return Ok(()),
-            Buffer::PerPort { bytes } => (own.max().unwrap_or(0), bytes, "the memory of a port"),
-            Buffer::Shared { total, .. } => (own.fold(0, u64::saturating_add), total, "its memory"),
+            Buffer::PerPort { bytes } => (own.max().unwrap_or(0), bytes, "the buffer of a port"),
+            Buffer::Shared { total, .. } => (own.fold(0, u64::saturating_add), total, "its buffer"),
         };
-        if needed > memory {
+        if needed > buffer {
             let (name, lanes) = (&topology.names[node as usize], rules.count());
             let found = format!("{needed} B at {name}, of all ports and {lanes} virtual lanes in use");
-            return Err(ConfigError::value("switch.credits.buffer", found, format!("{whose}, {memory} B")));
+            return Err(ConfigError::value("switch.credits.buffer", found, format!("{whose}, {buffer} B")));
         }
     }
     Ok(())

@@ -93,7 +93,7 @@ fn spread(mask: u8, channels: u8) -> u8 {
 /// Refuses flow control that makes no sense, or that could lose packets.
 ///
 /// # Errors
-/// What is wrong; where a switch lacks memory, with what it would need.
+/// What is wrong; where a switch lacks buffer, with what it would need.
 pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
     let Some(rules) = pfc_rules(fabric) else { return Ok(()) };
     check_values(fabric, &rules.pfc)?;
@@ -109,7 +109,7 @@ pub fn check_pfc(fabric: Fabric<'_>) -> Result<(), ConfigError> {
         let shortage =
             |shortage| ConfigError::Lossy { switch: topology.names[node as usize].clone(), shortage };
         check_ports(&rules, &links).map_err(shortage)?;
-        check_memory(&rules, &links, switch).map_err(shortage)?;
+        check_buffer(&rules, &links, switch).map_err(shortage)?;
     }
     check_cables(topology, &rules)
 }
@@ -124,14 +124,14 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
     }
     if let Buffer::PerPortPackets { packets } = fabric.switch.buffer {
         let found = format!("on, with {packets} packets for each port");
-        return refuse("switch.pfc", found, "off, or a memory in bytes: flow control counts bytes");
+        return refuse("switch.pfc", found, "off, or a buffer in bytes: flow control counts bytes");
     }
     if let Threshold::Dynamic { alpha, .. } = pfc.threshold {
         if !matches!(fabric.switch.buffer, Buffer::Shared { .. }) {
             return refuse(
                 "switch.pfc",
                 "dynamic thresholds".into(),
-                "static ones, or a memory that the ports share: dynamic thresholds are parts of what is free there",
+                "static ones, or a buffer that the ports share: dynamic thresholds are parts of what is free there",
             );
         }
         if let Alpha::Fixed(alpha) = alpha
@@ -190,7 +190,7 @@ fn check_ports(rules: &Rules, links: &[(Rate, Time)]) -> Result<(), Shortage> {
 }
 
 /// The buffer of single ingresses and queues must fit into the switch's buffer.
-fn check_memory(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) -> Result<(), Shortage> {
+fn check_buffer(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) -> Result<(), Shortage> {
     let own = |limits: Limits| limits.own().saturating_mul(rules.count());
     let of = |(rate, delay): &(Rate, Time)| own(rules.limits(*rate, *delay));
     match switch.buffer {
@@ -212,7 +212,7 @@ fn check_memory(rules: &Rules, links: &[(Rate, Time)], switch: &SwitchConfig) ->
             if rules.pfc.strict && needed > total {
                 let headroom = links.iter().map(|(rate, delay)| rules.limits(*rate, *delay).headroom);
                 let headroom = headroom.fold(0u64, u64::saturating_add).saturating_mul(rules.count());
-                Err(Shortage::Memory { found: total, needed, headroom })
+                Err(Shortage::Buffer { found: total, needed, headroom })
             } else {
                 Ok(())
             }

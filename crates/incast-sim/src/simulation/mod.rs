@@ -2,6 +2,7 @@
 
 mod build;
 mod channels;
+mod check;
 mod collect;
 pub mod config;
 mod credits;
@@ -25,7 +26,8 @@ use crate::engine::executor::{Inspector, Reached};
 use incast_units::Time;
 
 pub use channels::check_channels;
-pub use credits::{check_credits, credit_rules};
+pub use check::{check_host, check_mtu, check_priorities};
+pub use credits::{check_credits, check_credits_alone, credit_rules};
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
 pub use path::{base_path, base_path_of};
@@ -61,7 +63,7 @@ pub fn simulate_observed(
     config: Config,
     observe: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Outcome, ConfigError> {
-    build::check(&config)?;
+    check::check(&config)?;
     let (end, threads) = (config.end, config.threads.max(1));
     let is_lossless = lossless::is_promised(&config) || config.switch.credits.is_some();
     let plan = build::Plan::new(&config)?;
@@ -85,7 +87,7 @@ pub fn simulate_observed(
     let mut outcome = collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end);
     assert!(
         !is_lossless || outcome.totals.lossless_drops == 0,
-        "flow control promised to drop nothing, and dropped {} packets for lack of memory",
+        "lossless priorities dropped {} packets for lack of buffer, which strict flow control excludes",
         outcome.totals.lossless_drops
     );
     if let Some(detector) = detector {

@@ -172,7 +172,7 @@ impl AgentHost {
         notifications
     }
 
-    /// Keeps the memory of notifications that have been sent.
+    /// Keeps the allocation of notifications that have been sent.
     pub fn recycle(&mut self, mut notifications: Vec<Notification>) {
         notifications.clear();
         self.notifications = notifications;

@@ -73,7 +73,7 @@ pub enum MarkAt {
 /// All switches of a fabric.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
-    /// Memory.
+    /// Buffer.
     pub buffer: Buffer,
     /// Marking.
     pub ecn: Ecn,
@@ -102,7 +102,7 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// Switches that do nothing but forward: memory without end, no marks, one priority, ECMP.
+    /// Switches that do nothing but forward: unlimited buffer, no marks, one priority, ECMP.
     pub fn plain() -> Self {
         Self {
             buffer: Buffer::Unlimited,

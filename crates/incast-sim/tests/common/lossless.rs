@@ -4,7 +4,7 @@ use super::{config, flow, link, link_event, text};
 use incast_sim::{Config, FlowSpec, Outcome, outcome::EventKind, probe::PacketFilter, topology::LeafSpine};
 use incast_units::Time;
 
-/// A run that never lost anything for lack of memory.
+/// A run that never lost anything for lack of buffer.
 pub fn run(config: Config) -> Outcome {
     let outcome = super::run(config);
     assert_eq!((outcome.totals.drops, outcome.totals.lossless_drops), (0, 0), "{:?}", outcome.totals);

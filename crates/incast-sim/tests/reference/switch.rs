@@ -342,7 +342,7 @@ impl<'a> Switch<'a> {
 
     // ---- Trimming ------------------------------------------------------------------------------------------
 
-    /// Whether queue and memory have room for a packet more.
+    /// Whether queue and buffer have room for a packet more.
     fn has_room(&self, number: usize, packet: &Packet) -> bool {
         let priority = usize::from(packet.priority);
         let queue = &self.ports[number].queues[priority];
@@ -418,7 +418,7 @@ impl<'a> Switch<'a> {
         Some(data)
     }
 
-    /// Whether an ingress may hold a packet more, and the memory too.
+    /// Whether an ingress may hold a packet more, and the buffer too.
     fn has_headroom(&self, packet: &Packet, most: u64) -> bool {
         let used: u64 = self.ports.iter().map(Port::waiting).sum();
         let total = match self.config.switch.buffer {
@@ -456,7 +456,7 @@ impl<'a> Switch<'a> {
         }
     }
 
-    /// Whether there is memory for so many bytes in a queue.
+    /// Whether there is buffer for so many bytes in a queue.
     fn admits(&self, port: usize, priority: usize, more: u64) -> bool {
         match self.config.switch.buffer {
             Buffer::Unlimited => true,
@@ -466,7 +466,7 @@ impl<'a> Switch<'a> {
             }
             Buffer::PerPort { bytes } => self.ports[port].waiting() + more <= bytes,
             Buffer::Shared { total, alpha: (numerator, denominator), reserve } => {
-                // Lossless packets have their own memory.
+                // Lossless packets have their own buffer.
                 let shared = |priority: usize| self.lossless & 1 << priority == 0;
                 let of_port = |port: &Port| -> Vec<u64> {
                     let queues = port.queues.iter().enumerate();

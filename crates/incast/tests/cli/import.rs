@@ -45,7 +45,7 @@ fn what_is_there_stays_unless_forced() {
     assert!(scenario.exists());
 }
 
-/// With a memory of 1 MiB TIMELY's queue has no room: every sender is paused, and let go again.
+/// With a buffer of 1 MiB TIMELY's queue has no room: every sender is paused, and let go again.
 #[test]
 fn pauses_are_written_as_the_peer_writes_them() {
     let out = folder("import_pauses");

@@ -8,69 +8,58 @@ use serde::{Deserialize, Serialize};
 
 /// Transport settings of all hosts.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Host {
     /// Payload of a full packet, 64 to 9,216 bytes; headers come on top.
-    #[serde(default = "default_mtu")]
     pub mtu: Bytes,
     /// Smallest retransmission timeout.
-    #[serde(default = "default_rto_min")]
     pub rto_min: Time,
     /// One acknowledgement for so many packets. Marks, gaps and the last packet are acknowledged at once.
-    #[serde(default = "one")]
     pub ack_every: u32,
     /// A coalesced acknowledgement waits no longer than this. Default: the base RTT.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Time>,
     /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with
     /// up to 16.
-    #[serde(default)]
     pub quick_acks: u32,
     /// How an acknowledgement of several packets tells of marks.
-    #[serde(default)]
     pub echo: Echo,
     /// Timers of hosts expire at multiples of this only, at the first one after their time: 1ms is Linux with HZ =
     /// 1000. Default: exactly.
-    #[serde(default)]
     pub timer_tick: Time,
     /// A round trip opens each flow before its data, as TCP's connections are opened. Otherwise they are open from the
     /// start.
-    #[serde(default)]
     pub handshake: bool,
     /// Time in a receiver's NIC from the arrival of data until its acknowledgement can leave.
-    #[serde(default)]
     pub response_delay: Time,
     /// The same for a congestion notification.
-    #[serde(default)]
     pub notification_delay: Time,
     /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
-    #[serde(default = "yes")]
     pub control_first: bool,
     /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
     /// (`"spray"`, `"spray-permutation"`) one bandwidth-delay product of packets, as all that is in flight may arrive
     /// in any order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
     /// With `load_balancing = "spray-permutation"`, senders leave out for a while ways on which outlying numbers of
     /// packets are trimmed or lost. Default: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_penalty: Option<bool>,
     /// Loss recovery. Default: that of each law's transport.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
     /// Sizes of frames. Default: those of each law's transport.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Frames>,
     /// How far the clocks of hosts are off, by which one-way delays are measured. Each host draws its own.
-    #[serde(default)]
     pub clock: Clock,
 }
 
 impl Default for Host {
     fn default() -> Self {
         Self {
-            mtu: default_mtu(),
-            rto_min: default_rto_min(),
+            mtu: Bytes::new(4096),
+            rto_min: Time::from_ms(1),
             ack_every: 1,
             ack_delay: None,
             quick_acks: 0,
@@ -92,38 +81,35 @@ impl Default for Host {
 /// Sizes of frames, frame check sequence included, preamble and gap not. What is not given is that of the law's
 /// transport.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Frames {
     /// Around the payload of a data packet, 0 to 1,000 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<Bytes>,
     /// An acknowledgement or other control packet, 1 to 1,000 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Bytes>,
     /// A congestion notification from the receiver, 1 to 1,000 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notification: Option<Bytes>,
     /// The smallest frame, 1 to 1,000 bytes; shorter ones are padded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<Bytes>,
 }
 
 /// Deviation of the hosts' clocks.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Clock {
     /// Largest offset of a host's clock either way, at most 1 s: uniform.
-    #[serde(default)]
     pub offset: Time,
     /// Largest drift either way in parts per million, 0 to 200: uniform.
-    #[serde(default)]
     pub drift_ppm: f64,
     /// Largest error of a reading either way, at most 100 ms: uniform, each reading by itself.
-    #[serde(default)]
     pub noise: Time,
     /// How the clocks were synchronised before the run. What that leaves takes the place of offset and drift; noise
     /// stays.
-    #[serde(default, skip_serializing_if = "Sync::is_none")]
+    #[serde(skip_serializing_if = "Sync::is_none")]
     pub sync: Sync,
 }
 
@@ -146,23 +132,4 @@ impl Sync {
     fn is_none(&self) -> bool {
         *self == Self::None
     }
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        Self { offset: Time::ZERO, drift_ppm: 0.0, noise: Time::ZERO, sync: Sync::None }
-    }
-}
-
-fn default_mtu() -> Bytes {
-    Bytes::new(4096)
-}
-fn default_rto_min() -> Time {
-    Time::from_ms(1)
-}
-fn yes() -> bool {
-    true
-}
-fn one() -> u32 {
-    1
 }

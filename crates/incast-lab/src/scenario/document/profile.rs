@@ -26,7 +26,7 @@ pub enum Profile {
 /// The name of the ns-3 simulators that descend from HPCC's: of the whole and of each law's own `profile`.
 pub const HPCC_LINEAGE: &str = "hpcc-lineage";
 
-/// The peer's priority flow control: its thresholds and its 43-byte frames. It takes memory that is too small.
+/// The peer's priority flow control: its thresholds and its 43-byte frames. It takes buffer that is too small.
 pub const HPCC_PFC: &str = "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
                             headroom = \"3 rate*delay\", frame = \"43B\", strict = false }";
 
@@ -45,7 +45,7 @@ pub fn fill(root: &mut Node) {
     }
     root.insert_default("switch", Node { origin, value: Value::Table(Vec::new()) });
     let Some(switch) = root.get_mut("switch") else { return };
-    // Memory of single ports is not shared, which flow control needs.
+    // Buffer of single ports is not shared, which flow control needs.
     let is_shared = switch.get("buffer").is_none_or(|buffer| {
         ["per_port", "per_port_packets"].into_iter().all(|key| buffer.get(key).is_none())
     });

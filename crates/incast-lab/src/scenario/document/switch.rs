@@ -11,58 +11,47 @@ use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-/// Memory, marking and scheduling of all switches.
+/// Buffer, marking and scheduling of all switches.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Switch {
-    /// Memory: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, `{ per_port = "86KB" }`, or
+    /// Buffer: `{ total = "4MB", alpha = 1.0 }` shared with dynamic thresholds, `{ per_port = "86KB" }`, or
     /// `{ per_port_packets = 57 }`. With `trim` it may be left out: then the limits of the queues are all there is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
     /// Marks: `{ kind = "step", at = "0.2bdp" }`, `{ kind = "red", min, max, p }`,
     /// `{ kind = "red-by-rate", rates = [{ rate, min, max, p }] }`, or `"off"`.
-    #[serde(default)]
     pub ecn: Ecn,
     /// The queue is compared with the threshold when a packet enters it or leaves it. `"dequeue"` with
     /// `profile = "hpcc-lineage"`.
-    #[serde(default)]
     pub ecn_at: MarkAt,
     /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`. With
-    /// `profile = "hpcc-lineage"` and a shared memory: the peer's dynamic one.
-    #[serde(default)]
+    /// `profile = "hpcc-lineage"` and a shared buffer: the peer's dynamic one.
     pub pfc: Pfc,
     /// Credit-based flow control, as InfiniBand has it: `true`, a table such as `{ buffer = "64KB" }`, or `false`. Not
     /// together with `pfc` or `trim`. With it `buffer` may be left out: then what credits stand for is all there is.
-    #[serde(default)]
     pub credits: Optional<Credits>,
     /// Packet trimming: `true` for NDP's defaults, a table such as `{ queue = 8, victim = "either" }`, or `false`. Not
     /// together with `pfc` or `agent`.
-    #[serde(default)]
     pub trim: Optional<Trim>,
     /// In-switch algorithm: its name, `{ kind, … }` with its parameters, or `"none"`.
-    #[serde(default)]
     pub agent: Agent,
     /// Queues of each port, 1 to 8: priorities of which 0 is the highest, or with `virtual_channels` so many for each
     /// priority.
-    #[serde(default = "eight")]
     pub priorities: u8,
     /// Which queue of a port sends next: `"strict"`, `{ kind = "dwrr", weights = [4, 2, …] }` with a weight for each
     /// priority, or `{ kind = "strict-over-dwrr", strict = 1, weights = […] }` with a weight for each other one.
     /// Deficit round robin does not go together with `virtual_channels`, nor with a `trim.header_weight` other than
     /// `"strict"`.
-    #[serde(default)]
     pub scheduler: Scheduling,
     /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes
     /// up after it has come down, so that routes with circles, those of a ring, cannot lock up. Schemes have
     /// `priorities` / `virtual_channels` priorities.
-    #[serde(default = "one")]
     pub virtual_channels: u8,
     /// How a packet's port is chosen among equal-cost ones.
-    #[serde(default)]
     pub load_balancing: LoadBalancing,
     /// Order of packets that reach a switch at the same picosecond, and whether transmissions that end then have ended:
     /// drawn, or lower ports first. `"arrivals-first"` with `profile = "hpcc-lineage"`.
-    #[serde(default)]
     pub ties: Ties,
 }
 
@@ -76,9 +65,9 @@ impl Default for Switch {
             credits: Optional(None),
             trim: Optional(None),
             agent: Agent::default(),
-            priorities: eight(),
+            priorities: 8,
             scheduler: Scheduling::Strict,
-            virtual_channels: one(),
+            virtual_channels: 1,
             load_balancing: LoadBalancing::Ecmp,
             ties: Ties::Seeded,
         }
@@ -100,43 +89,35 @@ impl Part for Trim {
     const EXAMPLE: &'static str = "{ queue = 8 }";
 }
 
-fn eight() -> u8 {
-    8
-}
-
-fn one() -> u8 {
-    1
-}
-
-/// Memory of a switch. One of `total`, `per_port` and `per_port_packets`.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Buffer of a switch. One of `total`, `per_port` and `per_port_packets`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Buffer {
-    /// One memory for all ports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// One buffer for all ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Bytes>,
-    /// With `total`: a queue may grow while it is below `alpha` times the free memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `total`: a queue may grow while it is below `alpha` times the free buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 1.0))]
     pub alpha: Option<f64>,
-    /// With `total`: memory set aside for each queue of each port.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `total`: buffer set aside for each queue of each port.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "0B"))]
     pub reserve: Option<Bytes>,
-    /// Each port has its own memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Each port has its own buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_port: Option<Bytes>,
-    /// Each port has its own memory, of so many packets whatever their size; the packet in service does not count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Each port has its own buffer, of so many packets whatever their size; the packet in service does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_port_packets: Option<u32>,
 }
 
 impl Buffer {
-    /// The shared memory's alpha.
+    /// The shared buffer's alpha.
     pub fn alpha(&self) -> f64 {
         self.alpha.unwrap_or(1.0)
     }
-    /// The shared memory's reserve.
+    /// The shared buffer's reserve.
     pub fn reserve(&self) -> Bytes {
         self.reserve.unwrap_or(Bytes::ZERO)
     }
@@ -171,7 +152,7 @@ pub enum Pfc {
     Off,
     /// A neighbour is paused at a fixed number of bytes. `kind` may be left out.
     Static(StaticPfc),
-    /// A neighbour is paused at a part of the free memory, as in HPCC's simulator. Also written `"dynamic"`.
+    /// A neighbour is paused at a part of the free buffer, as in HPCC's simulator. Also written `"dynamic"`.
     Dynamic(DynamicPfc),
 }
 
@@ -196,7 +177,7 @@ macro_rules! pfc {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($own)*
-            /// Memory of each port and lossless priority for what still arrives when a pause was decided on:
+            /// Buffer of each port and lossless priority for what still arrives when a pause was decided on:
             /// `"computed"`, a size, or a multiple of the cable's rate and delay such as `"3 rate*delay"`.
             #[serde(default)]
             pub headroom: Headroom,
@@ -253,13 +234,13 @@ pfc! {
 }
 
 pfc! {
-    /// Thresholds that follow the free memory.
+    /// Thresholds that follow the free buffer.
     DynamicPfc {
-        /// Part of the free shared memory that one ingress may hold: a number, or `"by-rate"` for HPCC's rule, 1/8 at
+        /// Part of the free shared buffer that one ingress may hold: a number, or `"by-rate"` for HPCC's rule, 1/8 at
         /// the hosts' rate and twice as much for each doubling of the rate, at most 1.
         #[serde(default)]
         pub alpha: Alpha,
-        /// Memory set aside for each port and lossless priority, below the shared one.
+        /// Buffer set aside for each port and lossless priority, below the shared one.
         #[serde(default = "reserve")]
         pub reserve: Bytes,
         /// Resume so much below the threshold.

@@ -39,7 +39,7 @@ pub fn of(switch: &Switch) -> Result<Agent, Problem> {
         LoadBalancing::Spray | LoadBalancing::SourceRouted | LoadBalancing::SprayPermutation
             if agent.kind == IOFD =>
         {
-            refuse("\"ecmp\" or \"iofd\": the others reorder flows, or leave their ways to senders")
+            refuse("\"ecmp\" or \"iofd\": the others reorder packets, or let senders choose the path")
         }
         _ => Ok(agent.clone()),
     }

@@ -28,7 +28,7 @@ pub fn resolve(switch: &Switch, topology: &Topology, wire_mtu: u32) -> Result<Bu
     if buffer.total.is_none() {
         for (key, given) in [("alpha", buffer.alpha.is_some()), ("reserve", buffer.reserve.is_some())] {
             if given {
-                return Err(at(key, Problem::new("only a memory of `total` bytes has this key")));
+                return Err(at(key, Problem::new("only a buffer of `total` bytes has this key")));
             }
         }
     }

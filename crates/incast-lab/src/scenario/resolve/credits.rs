@@ -2,22 +2,10 @@
 
 use super::refusal;
 use crate::scenario::tree::{error::Problem, place::keys};
-use incast_sim::{Fabric, check_credits, config::SwitchConfig, credit_rules};
+use incast_sim::{Fabric, check_credits, credit_rules};
 use incast_units::{Rate, Time};
 
-/// Refuses what does not go together with credits.
-pub fn alone(switch: &SwitchConfig) -> Result<(), Problem> {
-    let refuse = |what: &str| Err(Problem::new(what).at(&keys!["switch", "credits"]));
-    if switch.credits.is_some() && switch.pfc.is_some() {
-        return refuse("switches with credits have no switch.pfc: it is one or the other");
-    }
-    if switch.credits.is_some() && switch.trim.is_some() {
-        return refuse("switches with credits have no switch.trim: what waits for credits is not trimmed");
-    }
-    Ok(())
-}
-
-/// Refuses what could never be sent, or has no memory.
+/// Refuses what could never be sent, or has no buffer.
 pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
     check_credits(fabric).map_err(|error| refusal(error, &keys!["switch", "credits"]))
 }

@@ -71,7 +71,7 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
             let strict = "; with strict = false what finds no room is dropped and counted";
             let (path, strict) = match shortage {
                 Shortage::Headroom { .. } => (keys!["switch", "pfc", "headroom"].to_vec(), strict),
-                Shortage::Memory { .. } => (keys!["switch", "pfc"].to_vec(), strict),
+                Shortage::Buffer { .. } => (keys!["switch", "pfc"].to_vec(), strict),
                 Shortage::Port { .. } => (keys!["switch", "pfc"].to_vec(), ""),
                 Shortage::Order { .. } => (keys!["switch", "pfc", "xon"].to_vec(), ""),
             };

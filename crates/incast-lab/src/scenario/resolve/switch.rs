@@ -2,20 +2,20 @@
 
 use super::{
     super::document::switch::{self as described, Switch},
-    agent, buffer, credits,
+    agent, buffer,
     files::Files,
     pfc, refusal, trim,
 };
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
-    check_scheduler, check_trim,
+    check_credits_alone, check_priorities, check_scheduler, check_trim,
     config::{Ecn, LoadBalancing, RedAtRate, Size, SwitchConfig},
     topology::Topology,
 };
 use incast_units::{Rate, Time};
 
-/// Checks and converts; `path` is for comparing thresholds with the memory and for the defaults of agents, the size of
+/// Checks and converts; `path` is for comparing thresholds with the buffer and for the defaults of agents, the size of
 /// a full packet for those of trimming.
 pub fn resolve(
     switch: &Switch,
@@ -24,13 +24,8 @@ pub fn resolve(
     full_frame: u32,
     files: &mut Files,
 ) -> Result<SwitchConfig, Problem> {
-    if !(1..=8).contains(&switch.priorities) {
-        return Err(Problem::value(switch.priorities, "1 to 8").at(&keys!["switch", "priorities"]));
-    }
-    if !(1..=switch.priorities).contains(&switch.virtual_channels) {
-        let allowed = format!("1 to {}: switch.priorities are the queues of a port", switch.priorities);
-        return Err(Problem::value(switch.virtual_channels, allowed).at(&keys!["switch", "virtual_channels"]));
-    }
+    check_priorities(switch.priorities, switch.virtual_channels)
+        .map_err(|error| refusal(error, &keys!["switch"]))?;
     let agent = agent::resolve(&agent::of(switch)?, path, files)
         .map_err(|problem| problem.at(&keys!["switch", "agent"]))?;
     let pfc = pfc::resolve(&switch.pfc, switch.priorities / switch.virtual_channels)?;
@@ -55,7 +50,7 @@ pub fn resolve(
         trim,
         credits: switch.credits.0.clone(),
     };
-    credits::alone(&resolved)?;
+    check_credits_alone(&resolved).map_err(|error| refusal(error, &keys!["switch", "credits"]))?;
     check_trim(&resolved).map_err(|error| refusal(error, &keys!["switch", "trim"]))?;
     check_scheduler(&resolved).map_err(|error| refusal(error, &keys!["switch", "scheduler"]))?;
     Ok(resolved)

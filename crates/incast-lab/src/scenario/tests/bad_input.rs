@@ -91,7 +91,7 @@ fn bad_values_are_refused_where_they_are() {
         (
             "pfc = false",
             "pfc = { kind = \"dynamic\", reserve = \"1MB\" }",
-            "switch.pfc: at leaf0 its memory is 4000000 B",
+            "switch.pfc: at leaf0 its buffer is 4000000 B",
         ),
         ("pfc = false", "pfc = false\nload_balancing = \"flowlet\"", "later version"),
         ("pfc = false", "pfc = false\npriorities = 9", "1 to 8"),

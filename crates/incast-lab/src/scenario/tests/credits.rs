@@ -26,7 +26,7 @@ fn credits_have_defaults_by_formula() {
         deadlock_after: Some(Time::from_ms(1)),
     };
     assert_eq!(credits(given), Some(expected));
-    // Without a memory the lanes' own are all there is.
+    // Without a buffer the lanes' own are all there is.
     let buffer = "buffer = { total = \"4MB\", alpha = 1.0 }\n";
     let without = GOOD.replacen(buffer, "", 1).replacen("pfc = false", "credits = true", 1);
     let scenario = parse(&without).expect("valid");
@@ -46,7 +46,7 @@ fn bad_credits_are_refused() {
             "credits = { buffer = \"1KB\" }",
             "switch.credits.buffer: found 1000 B, allowed is 4224 B, one packet of 4166 B in blocks of 64",
         ),
-        ("pfc = false", "credits = { buffer = \"1MB\" }", "allowed is its memory, 4000000 B"),
+        ("pfc = false", "credits = { buffer = \"1MB\" }", "allowed is its buffer, 4000000 B"),
         ("pfc = false", "credits = { update = \"9KB\", buffer = \"8KB\" }", "switch.credits.update"),
         ("pfc = false", "credits = { frame = \"64MB\" }", "1B to 9216B"),
         ("pfc = false", "credits = { refresh = \"0us\" }", "switch.credits.refresh"),

@@ -49,7 +49,7 @@ fn one_agent_and_one_choice_of_ports() {
     let refused = super::refused(
         "buffer = { total = \"4MB\", alpha = 1.0 }",
         "load_balancing = \"iofd\"\nbuffer = { per_port_packets = 9 }",
-        "switch.buffer: found a number of packets for each port, allowed is a memory in bytes",
+        "switch.buffer: found a number of packets for each port, allowed is a buffer in bytes",
     );
     assert!(refused.line.is_some());
     refused_agent(

@@ -76,7 +76,7 @@ fn trimming_has_the_defaults_of_ndp() {
         return_to_sender: false,
     };
     assert_eq!(trim(given), Some(expected));
-    // Without a memory the limits of the queues are all there is.
+    // Without a buffer the limits of the queues are all there is.
     let buffer = "buffer = { total = \"4MB\", alpha = 1.0 }\n";
     let without = GOOD.replacen(buffer, "", 1).replacen("pfc = false", "trim = true", 1);
     let config = parse(&without).expect("valid").runs()[0].config(1).expect("a config");
