@@ -53,10 +53,10 @@ const HISTORY: u8 = 12;
 
 impl Spray {
     /// The order of this number of paths, at least one. With `penalty`, outliers are excluded for a while.
-    pub fn new(ways: u16, penalty: bool) -> Self {
-        let ways = ways.max(1);
-        let scoreboard = (penalty && ways > 1).then(|| Box::new(Scoreboard::new(ways)));
-        Self { order: (0..ways).collect(), next: 0, scoreboard, arrived: 0, heard: 0 }
+    pub fn new(paths: u16, penalty: bool) -> Self {
+        let paths = paths.max(1);
+        let scoreboard = (penalty && paths > 1).then(|| Box::new(Scoreboard::new(paths)));
+        Self { order: (0..paths).collect(), next: 0, scoreboard, arrived: 0, heard: 0 }
     }
 
     /// The path of the next packet. `random` returns uniformly distributed numbers.
@@ -73,7 +73,7 @@ impl Spray {
             self.order.swap(self.next, drawn);
             let way = self.order[self.next];
             self.next += 1;
-            if self.scoreboard.as_ref().is_none_or(|scoreboard| scoreboard.ways[usize::from(way)].out == 0) {
+            if self.scoreboard.as_ref().is_none_or(|scoreboard| scoreboard.paths[usize::from(way)].out == 0) {
                 return way;
             }
         }
@@ -118,16 +118,16 @@ struct Way {
 
 #[derive(Clone, Debug)]
 struct Scoreboard {
-    ways: Vec<Way>,
+    paths: Vec<Way>,
 }
 
 impl Scoreboard {
-    fn new(ways: u16) -> Self {
-        Self { ways: vec![Way::default(); usize::from(ways)] }
+    fn new(paths: u16) -> Self {
+        Self { paths: vec![Way::default(); usize::from(paths)] }
     }
 
     fn note(&mut self, way: u16, fate: Fate) {
-        let Some(way) = self.ways.get_mut(usize::from(way)) else { return };
+        let Some(way) = self.paths.get_mut(usize::from(way)) else { return };
         way.arrived += u32::from(fate == Fate::Arrived);
         way.trouble += fate.trouble();
         if way.arrived + way.trouble >= MOST {
@@ -136,13 +136,13 @@ impl Scoreboard {
     }
 
     /// A round begins: decides which paths are excluded from it.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn judge(&mut self) {
-        let sum = |of: fn(&Way) -> u32| self.ways.iter().map(|way| u64::from(of(way))).sum::<u64>();
+        let sum = |of: fn(&Way) -> u32| self.paths.iter().map(|way| u64::from(of(way))).sum::<u64>();
         let (arrived, trouble) = (sum(|way| way.arrived), sum(|way| way.trouble));
-        let out = self.ways.iter().filter(|way| way.out > 0).count();
-        let mut allowed = (self.ways.len() / 2).saturating_sub(out);
-        for way in &mut self.ways {
+        let out = self.paths.iter().filter(|way| way.out > 0).count();
+        let mut allowed = (self.paths.len() / 2).saturating_sub(out);
+        for way in &mut self.paths {
             if way.out > 0 {
                 way.out -= 1;
                 if way.out == 0 {
@@ -298,21 +298,21 @@ mod tests {
         /// For any fates, returned paths exist, and at least half of the paths are used.
         #[test]
         fn half_of_the_ways_always_stay(
-            ways in 1u16..40,
+            paths in 1u16..40,
             seed: u64,
             fates in proptest::collection::vec(0u8..4, 1..2_000),
         ) {
-            let (mut spray, mut random) = (Spray::new(ways, true), random(seed));
+            let (mut spray, mut random) = (Spray::new(paths, true), random(seed));
             for fate in fates {
                 let way = spray.next(&mut random);
-                prop_assert!(way < ways);
+                prop_assert!(way < paths);
                 // Probabilities depend on the path.
                 let fates = [Fate::Arrived, Fate::Arrived, Fate::Trimmed, Fate::Lost];
                 spray.on_fate(way, fates[usize::from(fate.min((way % 7) as u8))]);
                 let out = spray.scoreboard.as_ref().map_or(0, |board| {
-                    board.ways.iter().filter(|way| way.out > 0).count()
+                    board.paths.iter().filter(|way| way.out > 0).count()
                 });
-                prop_assert!(out <= usize::from(ways) / 2);
+                prop_assert!(out <= usize::from(paths) / 2);
             }
         }
     }

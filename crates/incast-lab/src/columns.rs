@@ -1,4 +1,4 @@
-//! Parquet files as tables of columns. The only module that knows the format.
+//! Parquet files as tables of columns. The only module that depends on the format.
 //!
 //! Columns are flat: integers, numbers, flags and strings, required or optional. The `parquet` crate is used without
 //! Arrow, which would more than double the time to build this program.
@@ -144,7 +144,7 @@ impl Rows<'_> {
         self.find(name).is_some()
     }
 
-    /// How many rows the file says these are.
+    /// The number of rows that the file states.
     pub fn count(&self) -> usize {
         usize::try_from(self.group.metadata().num_rows()).unwrap_or(0)
     }

@@ -489,7 +489,7 @@ fn a_ring_with_deflection_does_not_lock_up() {
             let seen = seen(&outcome);
             println!("{hosts} {longer} {channels}: {:?} in {}", seen.deflections, outcome.ended_at);
             assert_eq!((seen.overtaken, reordered(&outcome)), (0, 0));
-            // Of a ring of five no two ways are equally long.
+            // Of a ring of five no two paths are equally long.
             assert_eq!(outcome.totals.deflections > 0, longer);
         }
     }

@@ -14,7 +14,7 @@ pub fn files() -> &'static [(&'static str, &'static [u8])] {
     BUNDLED
 }
 
-/// What the head of a scenario says, before its first table.
+/// The head of a scenario, before its first table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// Name of the scenario.
@@ -39,7 +39,7 @@ impl Head {
     }
 }
 
-/// Bundled files as files, for as long as this lives: scenarios name the files beside them by path.
+/// Bundled files as files, for as long as this value exists: scenarios name files in their folder by path.
 #[derive(Debug)]
 pub struct Unpacked {
     folder: PathBuf,

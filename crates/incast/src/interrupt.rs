@@ -1,5 +1,5 @@
 //! Ctrl-C: stop after the windows that are being simulated, write the summary of what is finished, and leave. A second
-//! Ctrl-C ends the process at once; what is finished is on disk either way.
+//! Ctrl-C ends the process at once; finished runs are on disk in any case.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

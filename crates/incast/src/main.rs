@@ -26,7 +26,7 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// It asks for large pages, without which a large fabric waits for address translation (docs/performance.md).
+/// It requests large pages, without which a large fabric waits for address translation (docs/performance.md).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// Prints data. Once nobody reads, it goes nowhere.
+/// Prints data. After the reader has closed the pipe, it is discarded.
 pub fn data(text: &str) {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -19,7 +19,7 @@ pub fn data(text: &str) {
     }
 }
 
-/// Prints a line for people. If even that fails there is nobody to tell.
+/// Prints a message. A failure is ignored.
 pub fn message(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

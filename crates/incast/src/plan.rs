@@ -1,4 +1,4 @@
-//! From arguments to the runs that are wanted.
+//! From arguments to the selected runs.
 
 use crate::{arguments::Selection, output};
 use incast_lab::{
@@ -71,8 +71,8 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// The scenario's name and the one run that is wanted: the first of those that fit, and a line that says which if
-    /// there were several. `doing` says what becomes of it.
+    /// The scenario's name and the one selected run: the first of those that fit, and a line that names it if
+    /// there were several. `doing` is what is done with it.
     ///
     /// # Errors
     /// There is no such scenario, or no such run.

@@ -1,4 +1,4 @@
-//! How far the runs are: a bar on a terminal, plain lines elsewhere, nothing when told to be quiet.
+//! How far the runs are: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 
 use crate::output;
 use incast_lab::{run::Observer, scenario::Run};
@@ -128,7 +128,7 @@ impl Observer for Reporter {
     fn on_progress(&self, run: usize, progress: &Progress) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(one) = state.runs.get_mut(run) {
-            // Time says little: a run ends when its flows are done, usually long before `end`.
+            // Simulated time is a poor measure: a run ends when its flows are done, usually long before `end`.
             one.share = (progress.packet_hops as f64 / one.expected).clamp(one.share, 0.99);
             one.packet_hops = progress.packet_hops;
             one.simulated = simulated(progress);

@@ -15,7 +15,7 @@ const OPEN: &str = "explorer";
 #[cfg(not(any(target_os = "macos", windows)))]
 const OPEN: &str = "xdg-open";
 
-/// Writes the report of a results folder and says where it is.
+/// Writes the report of a results folder and prints where it is.
 pub fn report(arguments: &arguments::Report) -> End {
     match report::write(&arguments.folder) {
         Ok(path) => {

@@ -113,7 +113,7 @@ fn entry(path: &str, text: impl FnOnce() -> String) -> Option<Entry> {
     of_a_system.then(|| Entry { name: name.to_owned(), file: path.into(), head: Head::of(&text()) })
 }
 
-/// Those that are wanted: by name, all of a system, or everything.
+/// The selected ones: by name, all of a system, or everything.
 fn choose(arguments: &Reproduce, entries: Vec<Entry>) -> Result<Vec<Entry>, String> {
     if arguments.names.is_empty() {
         return Ok(entries);

@@ -12,7 +12,7 @@ use incast_lab::{
 };
 use std::{fs, path::Path};
 
-/// What a page says before and behind a table; between `BEGIN` and `CLOSE` stand the scenario's name and the options.
+/// The marks of a page before and after a table; between `BEGIN` and `CLOSE` stand the scenario's name and the options.
 const BEGIN: &str = "<!-- incast table ";
 const CLOSE: &str = "-->";
 const END: &str = "<!-- end of table -->";

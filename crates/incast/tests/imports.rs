@@ -182,6 +182,24 @@ fn folders_do_not_import_each_other_in_cycles() {
 
 /// Each use of `unsafe` has a comment above it that cites a rule of docs/unsafe.md: `// SAFETY: R4: …`, or a section
 /// `# Safety` where it is the caller who must follow one.
+/// `inline(always)` and `inline(never)` have their reason on the same line.
+#[test]
+fn forced_inlining_has_a_reason() {
+    for name in names() {
+        let mut files = BTreeMap::new();
+        let root = crates().join(&name).join("src");
+        sources(&root, &root, &mut files);
+        for (file, text) in &files {
+            for (line, text) in text.lines().enumerate() {
+                let is_forced = ["#[inline(always)]", "#[inline(never)]"]
+                    .iter()
+                    .any(|attribute| text.contains(attribute));
+                assert!(!is_forced || text.contains("] // "), "{name}/{file}:{}: {text}", line + 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn unsafe_code_cites_a_rule() {
     let mut errors = Vec::new();

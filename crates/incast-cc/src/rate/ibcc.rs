@@ -2,9 +2,9 @@
 //! notifications raise and a timer lowers.
 //!
 //! Source: InfiniBand Architecture Specification volume 1, annex A10, as the hfi1 driver of Linux (`process_becn`,
-//! `set_link_ipg`) and the manuals of OpenSM and Mellanox's CC manager have it; the text of the annex was not available. Values:
-//! E. G. Gran et al., "First Experiences with Congestion Control in InfiniBand Hardware", IPDPS 2010. The switches'
-//! half is `switch/ibcc.rs`.
+//! `set_link_ipg`) and the manuals of OpenSM and Mellanox's CC manager have it; the text of the annex was not
+//! available. Values: E. G. Gran et al., "First Experiences with Congestion Control in InfiniBand Hardware", IPDPS
+//! 2010. The switches' half is `switch/ibcc.rs`.
 //!
 //! ```text
 //!                  BECN: CCTI + CCTI_Increase, at most CCTI_Limit; the timer starts if it stood still

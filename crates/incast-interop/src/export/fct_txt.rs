@@ -1,6 +1,6 @@
 //! `fct.txt`: completion times in the format of HPCC's ns-3 simulator, for the scripts of its users.
 //!
-//! One line for each flow whose sender knows that all has arrived, in the order in which they knew:
+//! One line for each flow of which all is acknowledged, in the order of the last acknowledgements:
 //! `sip dip sport dport size start fct standalone`, addresses in hexadecimal, times in nanoseconds. Source ports start
 //! at 10000 for each pair of hosts. The destination port identifies the class: see [`port_of`].
 

@@ -85,7 +85,7 @@ pub enum WriteError {
     Files {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -42,7 +42,7 @@ pub struct Case {
     pub aim: Aim,
     /// The topology, if the folder has none of its own.
     pub topology: &'static str,
-    /// The ways of the flows.
+    /// The paths of the flows.
     pub paths: Option<&'static str>,
     /// The port whose queue is sampled.
     pub bottleneck: Option<&'static str>,

@@ -55,7 +55,7 @@ pub enum ValidationError {
     Files {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

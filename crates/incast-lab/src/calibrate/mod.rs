@@ -53,7 +53,7 @@ pub struct Fit {
     pub counts: [usize; KNOTS],
     /// Knots without a sample of their own, filled in from their neighbours.
     pub empty: Vec<RangeInclusive<usize>>,
-    /// Stretches over which f is flat, so that the share says nothing.
+    /// Stretches over which f is flat, so that the share has no meaning.
     pub flat: Vec<RangeInclusive<usize>>,
 }
 

@@ -1,8 +1,8 @@
 //! Calibration traces: open-loop traffic over one bottleneck, observed once per round trip.
 //!
-//! Flows are a few packets long and leave at once, whatever the network says: under a closed loop the load would hardly
-//! ever exceed 1, and f could not be seen there. Host links are twice as fast as the bottleneck, so that a single
-//! sender can overload it.
+//! Flows are a few packets long and leave at once, whatever feedback there is: under a closed loop the load would
+//! hardly ever exceed 1, and f could not be seen there. Host links are twice as fast as the bottleneck, so that a
+//! single sender can overload it.
 
 use incast_cc::{
     law::{Framing, Recovery},

@@ -68,7 +68,7 @@ pub struct AsymmetricLink {
     pub from: usize,
     /// The host that receives there.
     pub to: usize,
-    /// How much longer it takes than the way back.
+    /// How much longer it takes than the reverse path.
     pub extra: Time,
 }
 
@@ -87,7 +87,7 @@ pub struct SyncSettings {
     pub noise: Time,
     /// Its distribution.
     pub noise_shape: NoiseShape,
-    /// Mean propagation delay; each path's is uniform from half to one and a half of it, the same both ways.
+    /// Mean propagation delay; each path's is uniform from half to one and a half of it, the same in both directions.
     pub delay: Time,
     /// Mean share of the probes that find a queue; each path and direction has its own, around it.
     pub busy: f64,
@@ -280,14 +280,14 @@ struct Net<'a> {
     pairs: Vec<(usize, usize)>,
 }
 
-/// What the probes of a window say.
+/// The probes of a window.
 struct Measured {
     /// The pairs whose envelope is known, and its lines.
     graph: Graph,
     envelopes: Vec<Line>,
     /// The pairs of hosts behind the graph's edges.
     pairs: Vec<(usize, usize)>,
-    /// All pairs, with the two-way lines that were asked for.
+    /// All pairs, with the requested two-way lines.
     two_way: Option<(Graph, Vec<Line>, Vec<Line>)>,
     asymmetry: Option<clock::Asymmetry>,
     accepted: u64,
@@ -320,7 +320,7 @@ impl<'a> Net<'a> {
             let [there, back] = model::probes(settings, &self.clocks, *pair, window);
             if wants_two_way {
                 let exchanges = two_way::exchanges(&first_packets(&there), &first_packets(&back));
-                // At least 16 pairs each way make more than two exchanges at different times.
+                // At least 16 pairs in each direction make more than two exchanges at different times.
                 averages.push(two_way::average(&exchanges, start_ps).unwrap_or_default());
                 minima.push(two_way::fastest(&exchanges, 8, start_ps).unwrap_or_default());
             }

@@ -95,7 +95,7 @@ pub(super) fn probes(
 ) -> [Vec<CodedPair>; 2] {
     let id = ((a as u64) << 32) | b as u64;
     let mut stream = Stream::new(settings.seed, Purpose::Path as u32, id);
-    // The same both ways.
+    // The same in both directions.
     let delay_ps = settings.delay.ps() as f64 * (0.5 + stream.uniform());
     // Within 0 and 1 around the mean, and different there and back: load is seldom symmetric.
     let spread = settings.busy.min(1.0 - settings.busy);

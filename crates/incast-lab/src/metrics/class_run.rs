@@ -100,7 +100,7 @@ impl FlowStatistics {
                     bin.add(value);
                 }
                 None => {
-                    // Nothing is faster than alone, even where no route says how fast that is.
+                    // Nothing is faster than alone, even where no route gives that time.
                     let so_far = ended_at.saturating_sub(flow.start).ps() as f64;
                     let bound = flow.ideal.map_or(1.0, |ideal| so_far / ideal.ps().max(1) as f64);
                     slow.add_at_least(bound.max(1.0));
@@ -210,7 +210,7 @@ impl<'a> ClassRun<'a> {
         (span > Time::ZERO).then(|| bytes as f64 * 8000.0 / span.ps() as f64)
     }
 
-    /// Mean payload rate of the long flows over their lives.
+    /// Mean payload rate of the long flows from start to end.
     pub fn long_flow_gbps(&self) -> Option<f64> {
         mean(&self.rates_gbps(&self.long))
     }
@@ -239,7 +239,7 @@ impl<'a> ClassRun<'a> {
         (base_rtt > Time::ZERO).then(|| time.ps() as f64 / base_rtt.ps() as f64)
     }
 
-    /// Payload rates of flows over their lives.
+    /// Payload rates of flows from start to end.
     fn rates_gbps(&self, flows: &[&FlowRecord]) -> Vec<f64> {
         let rate = |flow: &&FlowRecord| {
             let life = flow.delivered.unwrap_or(self.outcome.ended_at).saturating_sub(flow.start);

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// enough that the oscillation of laws that never rest does not count against them.
 pub const HELD_ROUND_TRIPS: u64 = 30;
 
-/// What laws assign is more than this many times what flows get: nobody has heard of the others yet, and equal rates
-/// are those with which flows start.
+/// What laws assign is more than this many times what flows get: flows have no feedback on each other yet, and equal
+/// rates are those with which flows start.
 const UNHEARD: f64 = 1.5;
 
 /// Time from the start of the last of the sampled flows until Jain's index of the rates that their laws assign reaches
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(convergence(&both, &rates[..6], 0.95, Time::MAX), None);
         assert_eq!(convergence(&both[..1], &rates, 0.95, Time::MAX), None);
         assert_eq!(convergence(&both, &[], 0.95, Time::MAX), None);
-        // Fair for the time asked for is enough, whatever comes later.
+        // Fair for the required time is enough, whatever comes later.
         assert_eq!(convergence(&both, &rates, 0.95, Time::ZERO), Some(Time::from_us(10)));
         assert_eq!(convergence(&both, &rates, 0.95, Time::from_us(10)), Some(Time::from_us(30)));
         // Where sampling ends before that time, nothing is known.

@@ -99,7 +99,7 @@ impl Unit {
     }
 }
 
-/// What a metric is computed from, which tells why it may be missing.
+/// What a metric is computed from. It explains why a value may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Flows and counters, which every run has.
@@ -166,7 +166,7 @@ pub struct Metric {
     pub heading: &'static str,
     /// Title of a chart, and the first words in the book.
     pub title: &'static str,
-    /// The exact definition, where the title does not say it.
+    /// The exact definition, where the title is not enough.
     pub detail: &'static str,
     /// How it is computed and pooled.
     pub measure: Measure,

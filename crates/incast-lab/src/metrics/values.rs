@@ -107,10 +107,10 @@ impl Values {
         values
     }
 
-    /// From something that knows values by metric.
+    /// From a function that returns values by metric.
     ///
     /// # Errors
-    /// The first that it cannot tell.
+    /// The first that it does not have.
     pub fn try_from_each<E>(mut value: impl FnMut(&Metric) -> Result<Value, E>) -> Result<Self, E> {
         METRICS.iter().map(&mut value).collect::<Result<_, E>>().map(Self)
     }

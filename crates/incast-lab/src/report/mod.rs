@@ -1,4 +1,4 @@
-//! `report.html`: everything that a results folder says, in one file that needs no network.
+//! `report.html`: the content of a results folder, in one file that needs no network.
 //!
 //! - `input`: reads and checks the folder; nothing is written before all of it was read.
 //! - `chart`: one file per kind of chart, scales and axes shared; SVG in which colours are classes, so that one file is

@@ -109,7 +109,7 @@ fn by_the_rules(
     if holds {
         return (Status::Reproduced, if is_bound { "the bound holds" } else { "equal" }.into());
     }
-    // A wide interval around a value far beyond a bound says nothing for the bound.
+    // A wide interval around a value far beyond a bound is no evidence for the bound.
     if !is_bound && interval.is_some_and(|interval| interval.contains(published)) {
         return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
     }

@@ -10,7 +10,7 @@ use comfy_table::{Cell, CellAlignment, TableComponent, presets};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// The column that says whether flows are missing.
+/// The column that shows whether flows are missing.
 const COMPLETED: &Metric = metrics::metric("completed");
 
 /// Which tables there are, and what their columns stand for.
@@ -26,7 +26,7 @@ pub enum Layout {
 /// Lines of schemes, in cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The grid point or the number that all cells share; empty where there is nothing to say.
+    /// The grid point or the number that all cells share; empty if there is none.
     pub title: String,
     /// What the columns are, in up to two lines each; the first is that of the schemes.
     pub header: Vec<String>,
@@ -97,7 +97,7 @@ fn axes<'a>(points: &[&'a Map<String, Value>]) -> Vec<(&'a str, String)> {
     let short = |path: &'a str| {
         let ends = path.match_indices('.').rev().map(|(dot, _)| &path[dot + 1..]).chain([path]);
         let unique = |end: &&str| paths.iter().filter(|other| other.ends_with(*end)).count() == 1;
-        // "at" alone says too little: "ecn.at".
+        // "at" alone is ambiguous: "ecn.at".
         ends.clone().filter(|end| end.len() > 2).find(unique).unwrap_or(path).to_owned()
     };
     paths.iter().map(|path| (*path, short(path))).collect()

@@ -26,7 +26,7 @@ pub struct Footer {
     pub has_pfc: bool,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
-    /// Columns that the scenario wants, with a line for each scheme; the usual table if there are none.
+    /// Columns that the scenario lists, with a line for each scheme; the usual table if there are none.
     pub columns: Vec<Column>,
 }
 

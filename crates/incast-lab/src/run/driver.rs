@@ -39,7 +39,7 @@ use std::{
 };
 use toml::Value;
 
-/// How often an observer hears of a run.
+/// The period at which an observer is called.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// How to run.
@@ -57,7 +57,7 @@ pub struct Options {
     pub export: Export,
 }
 
-/// The runs of a scenario that are wanted.
+/// The selected runs of a scenario.
 #[derive(Debug)]
 pub struct Plan {
     /// The scenario.
@@ -65,7 +65,7 @@ pub struct Plan {
     /// The runs, grid point by grid point, scheme by scheme, seed by seed.
     pub runs: Vec<Run>,
     identity: Identity,
-    /// Every run of the scenario, wanted now or not.
+    /// Every run of the scenario, selected or not.
     all: Vec<Run>,
 }
 
@@ -131,13 +131,13 @@ pub struct Finished {
     pub report: Option<Result<PathBuf, ReportError>>,
     /// Runs that failed, with the reason.
     pub failures: Vec<(String, String)>,
-    /// It was told to stop before every run was done.
+    /// It was interrupted before every run was done.
     pub stopped: bool,
     /// Runs that are done, those found finished included.
     pub done: usize,
 }
 
-/// Runs what is wanted and not finished yet, and writes the summary of all that is.
+/// Does the selected runs that are not finished yet, and writes the summary of all that are.
 ///
 /// Runs that are simulated when `stop` becomes true are given up; what is finished stays.
 ///

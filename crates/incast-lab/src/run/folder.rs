@@ -60,7 +60,7 @@ fn make(path: &Path) -> Result<(), RunError> {
     made.map_err(|error| unusable(path, error.to_string()))
 }
 
-/// Results cannot go where they were asked to go: the input is at fault.
+/// Results cannot be written to the requested folder: an error of the input.
 fn unusable(path: &Path, reason: String) -> RunError {
     let message = format!("cannot hold results ({reason}); choose another --out");
     RunError::Occupied { folder: path.to_owned(), message }
@@ -195,7 +195,7 @@ impl Folder {
 
     /// Removes what was written of a run that did not end.
     pub fn abandon(&self, partial: &Path) {
-        // What cannot be removed now is removed by the next run: its name says that it is not finished.
+        // What cannot be removed now is removed by the next run: its name marks it as not finished.
         let _ = fs::remove_dir_all(partial);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
 
 /// How many runs may be simulated at once, each on `threads` threads.
 ///
-/// `jobs` is what was asked for, or what there are cores for when `asked` is false: then fewer are run at once rather
+/// `jobs` is the requested number, or the number of cores if `asked` is false: then fewer are run at once rather
 /// than none.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ fn largest_that_fits(run: &Run, threads: usize, available: u64) -> String {
     )
 }
 
-/// A count as people say it, rounded down to two digits.
+/// A count in words, rounded down to two digits.
 fn two_digits(count: f64) -> String {
     let mut scale = 1.0;
     while count / scale >= 100.0 {
@@ -138,7 +138,7 @@ mod tests {
         let need = runs.iter().map(|run| run.memory(1).total()).max().expect("runs");
         assert_eq!(admit(&runs, 4, true, 1, Some(need * 100)).expect("fits"), 4);
         assert_eq!(admit(&runs, 4, true, 1, None).expect("unknown memory is no reason"), 4);
-        // Two fit: fewer at once unless four were asked for.
+        // Two fit: fewer at once unless four were requested.
         assert_eq!(admit(&runs, 4, false, 1, Some(need * 5 / 2)).expect("fits"), 2);
         let message = admit(&runs, 4, true, 1, Some(need * 5 / 2)).expect_err("refused").to_string();
         assert!(message.ends_with("the largest that fits is --jobs 2"), "{message}");

@@ -1,6 +1,6 @@
 //! Runs the grid points of a scenario and writes their results.
 //!
-//! - [`only`]: which of the runs are wanted.
+//! - [`only`]: which of the runs are selected.
 //! - [`folder`]: the folder of a scenario: what is finished, what is half-written, who else writes there.
 //! - [`list`]: the flows of a run, without running it.
 //! - [`memory`]: refuses what does not fit before it starts.
@@ -60,7 +60,7 @@ pub enum RunError {
     Files {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

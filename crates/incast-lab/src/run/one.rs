@@ -51,11 +51,11 @@ pub enum Ending {
     Done(Box<RunRecord>),
     /// With an error; what the simulation found until then is in its folder.
     Failed(String),
-    /// It was told to stop; nothing of it is kept.
+    /// It was interrupted; nothing of it is kept.
     Stopped,
 }
 
-/// Simulates a run and writes its folder. `observe` says whether to go on.
+/// Simulates a run and writes its folder. `observe` returns whether to go on.
 ///
 /// # Errors
 /// The results could not be written. What the simulation does wrong, panics included, is an [`Ending`].
@@ -208,7 +208,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
     }
 }
 
-/// What `run.json` says of a run before anything is known of its end.
+/// The part of `run.json` that is known before the run ends.
 fn record(run: &Run, context: &Context<'_>) -> RunRecord {
     RunRecord {
         version: context.identity.version.clone(),

@@ -1,4 +1,4 @@
-//! `--only scheme=marimo,load=0.4`: which of a scenario's runs are wanted.
+//! `--only scheme=marimo,load=0.4`: which of a scenario's runs are selected.
 
 use super::RunError;
 use crate::scenario::{Run, tree::nearest::nearest};
@@ -45,7 +45,7 @@ impl Only {
         self
     }
 
-    /// The runs that are wanted.
+    /// The selected runs.
     ///
     /// # Errors
     /// A key or value that no run has.

@@ -2,7 +2,7 @@
 //!
 //! The file is parsed into a [`tree`] that remembers the place of every value. `--set` arguments and grid points
 //! change the tree; the config structs of [`document`] are read from it; `resolve` checks them against one another
-//! and builds what the simulator wants. A fault anywhere is a path of keys, and the tree gives it its line.
+//! and builds the simulator's configuration. A fault anywhere is a path of keys, and the tree gives it its line.
 
 pub mod document;
 mod effective;
@@ -36,7 +36,7 @@ use tree::{
     node::{self, Node},
 };
 
-/// How much of a scenario is wanted.
+/// The part of a scenario that is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// The file as it is.

@@ -44,7 +44,7 @@ impl Run {
     /// Everything that the simulator needs, with `threads` threads: the fabric and the flows are made here.
     ///
     /// # Errors
-    /// Clocks that cannot be synchronised with what their probes tell. Whatever else can be wrong with a scenario is
+    /// Clocks that cannot be synchronised by their probes. Whatever else can be wrong with a scenario is
     /// found when it is loaded.
     pub fn config(&self, threads: usize) -> Result<Config, ScenarioError> {
         let point = &*self.point;
@@ -96,7 +96,7 @@ impl Run {
         &self.point.document.measure.sizes
     }
 
-    /// What is added to all times in `fct.txt` and `pfc.txt`, if the scenario wants these files.
+    /// What is added to all times in `fct.txt` and `pfc.txt`, if the scenario asks for these files.
     pub fn fct_txt_origin(&self) -> Option<Time> {
         self.point.document.measure.fct_txt.as_ref().map(|wanted| wanted.origin)
     }
@@ -192,7 +192,7 @@ impl Run {
         self.point.document.measure.rates.as_ref().map(|rates| rates.every)
     }
 
-    /// What the scheme's law knows of the network: the numbers that its defaults are computed from.
+    /// The network as the scheme's law is given it: its defaults are computed from these numbers.
     pub fn path(&self) -> incast_cc::Path {
         self.resolved.path
     }

@@ -20,7 +20,7 @@ const ROCE_CNP: usize = 14 + 20 + 8 + 12 + 16 + 4 + FCS;
 /// recorded packet does not hold it.
 const TELEMETRY: usize = 2 + 5 * 8;
 
-/// What a frame needs to know besides its packet.
+/// What a frame is made of in addition to its packet.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameContext {
     /// Protocol of the packet's class.
@@ -115,7 +115,7 @@ fn infiniband(packet: &PacketFacts, snap: Option<u32>) -> Vec<u8> {
     };
     frame.extend([opcode, 0, 0xff, 0xff, notice]);
     frame.extend(&packet.sequence.to_be_bytes()[1..]);
-    frame.push(if packet.kind == Kind::Data && last { 0x80 } else { 0 }); // asks for an acknowledgement
+    frame.push(if packet.kind == Kind::Data && last { 0x80 } else { 0 }); // the acknowledgement request
     frame.extend(&number.to_be_bytes()[1..]);
     if matches!(packet.kind, Kind::Ack | Kind::Nack) {
         // Without credits, or of a sequence error; messages received, of which a flow is one.
@@ -278,7 +278,7 @@ fn roce(frame: &mut Vec<u8>, packet: &PacketFacts, context: &FrameContext, keep:
     let bth = frame.len();
     frame.extend([opcode, 0, 0xff, 0xff, 0]);
     frame.extend(&packet.sequence.to_be_bytes()[1..]);
-    frame.push(if packet.kind == Kind::Data && last { 0x80 } else { 0 }); // asks for an acknowledgement
+    frame.push(if packet.kind == Kind::Data && last { 0x80 } else { 0 }); // the acknowledgement request
     frame.extend(&number.to_be_bytes()[1..]);
     debug_assert_eq!(frame.len(), bth + 12);
     match packet.kind {

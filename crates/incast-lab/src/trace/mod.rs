@@ -62,7 +62,7 @@ pub enum TraceError {
     /// The simulation failed.
     #[error("{0}")]
     Failed(String),
-    /// It was told to stop.
+    /// It was interrupted.
     #[error("interrupted")]
     Stopped,
 }
@@ -94,7 +94,7 @@ pub struct Request {
 /// Where packets were watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// At each port of their way.
+    /// At each port of their path.
     Everywhere,
     /// At an egress port.
     Port(u32, u16),
@@ -147,7 +147,7 @@ impl Traced {
     }
 }
 
-/// Simulates a run and records what was asked for. `observe` says whether to go on.
+/// Simulates a run and records what is configured. `observe` returns whether to go on.
 ///
 /// A row of `flows.parquet` is known for certain only when the run is over. The first simulation records the flow that
 /// will have that row if no application opens others; if it turns out to be another one, there is a second.

@@ -87,7 +87,7 @@ pub fn write(traced: &Traced, snap: Option<u32>, out: &mut dyn Write) -> io::Res
 /// Where and when packets are seen: outgoing ones when their first bit leaves, incoming ones when their last arrives.
 fn seen(traced: &Traced) -> Vec<Seen<'_>> {
     let is_host = |node: u32| node < traced.hosts;
-    // A link that goes down takes with it what is on the way.
+    // A link that goes down loses the packets that are on it.
     let lost: BTreeSet<_> = traced
         .outcome
         .packets
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!((word(12), word(16)), (66, 1518));
     }
 
-    /// What tshark says of a capture: the fields of the packets that a filter lets through.
+    /// tshark's view of a capture: fields of the packets that a filter selects.
     fn tshark(file: &std::path::Path, filter: &str, fields: &[&str]) -> Vec<String> {
         let mut command = Command::new("tshark");
         command.arg("-n").arg("-r").arg(file).args(["-Y", filter, "-T", "fields"]);

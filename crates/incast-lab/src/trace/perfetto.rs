@@ -260,7 +260,7 @@ fn notes(packet: &PacketFacts) -> Vec<(&'static str, Note)> {
     ]
 }
 
-/// A number that names one transmission of one packet on its whole way.
+/// A number that names one transmission of one packet on its whole path.
 fn fingerprint(packet: &PacketFacts) -> u64 {
     let (kind, source, sequence, position, value) = packet.transmission();
     let words = [u64::from(kind), u64::from(source), u64::from(sequence), u64::from(position), value];
@@ -313,7 +313,7 @@ enum Note {
     Number(u64),
 }
 
-/// What an event says.
+/// The content of an event.
 #[derive(Clone)]
 struct Label {
     name: String,
@@ -396,7 +396,7 @@ impl Trace {
     fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
         let mut put = |packet: Message| out.write_all(Message::default().message(1, &packet).as_bytes());
         for (index, track) in self.tracks.iter().enumerate() {
-            // The first packet says that nothing before it is needed.
+            // The first packet carries the flag that nothing before it is needed.
             let packet = Message::default().number(10, SEQUENCE).number(13, u64::from(index == 0));
             put(packet.message(60, track))?;
         }

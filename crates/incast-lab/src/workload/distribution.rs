@@ -29,7 +29,7 @@ pub struct TableError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     points: Vec<(f64, f64)>,
-    /// The file asks for step sampling.
+    /// The file requests step sampling.
     pub step: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Table {
 const LARGEST: f64 = (1u64 << 53) as f64;
 
 impl Table {
-    /// Reads lines `size_bytes,cdf`; `#` starts a comment line, and a comment that speaks of step sampling asks for it.
+    /// Reads lines `size_bytes,cdf`; `#` starts a comment line, and a comment that mentions step sampling requests it.
     ///
     /// # Errors
     /// Anything else, sizes below 0, a column that falls, probabilities outside [0, 1] or not ending at 1.

@@ -1,4 +1,4 @@
-//! Remote procedure calls in a closed loop: clients wait for responses before they ask again.
+//! Remote procedure calls in a closed loop: clients wait for responses before they send the next request.
 //!
 //! A request is a flow of the class `<class>-request` that opens a group of its own; the server answers it with a
 //! flow of the class itself in the same group. The group's completion is the call's.
@@ -26,7 +26,7 @@ pub struct Rpc {
     pub response_class: u16,
     /// Class name, for the random streams.
     pub name: String,
-    /// Hosts that ask.
+    /// Hosts that send requests.
     pub clients: Vec<u32>,
     /// Hosts that answer.
     pub servers: Vec<u32>,
@@ -109,7 +109,7 @@ impl Application for Host {
     fn on_acked(&mut self, _now: Time, _flow: &FlowInfo, _open: &mut dyn FnMut(FlowSpec)) {}
 }
 
-/// Several applications on one host; each hears everything and answers to its own classes.
+/// Several applications on one host; each gets all events and reacts to those of its own classes.
 #[derive(Debug)]
 pub struct Several(pub Vec<Box<dyn Application>>);
 

@@ -1,7 +1,7 @@
 //! Traces: flows from a CSV or Parquet file.
 //!
 //! Columns by name, in any order: `start` (a time such as `"1.5us"`) or `start_ps`; `src` and `dst` (host names or
-//! numbers); `bytes` or `size_bytes`; optionally `class`, and `path` with `reverse_path`, the nodes of the flow's ways
+//! numbers); `bytes` or `size_bytes`; optionally `class`, and `path` with `reverse_path`, the nodes of the flow's paths
 //! there and back with blanks or semicolons between them, which switches follow with `load_balancing =
 //! "source-routed"`. Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
@@ -24,7 +24,7 @@ pub struct Row {
     pub bytes: u64,
     /// Class, if the file has that column and it is not empty.
     pub class: Option<String>,
-    /// The nodes of its data's way and of its acknowledgements', if the file has those columns and they are not empty.
+    /// The nodes of its data's path and of its acknowledgements', if the file has those columns and they are not empty.
     pub ways: Option<[String; 2]>,
 }
 
@@ -131,7 +131,7 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     Ok(rows)
 }
 
-/// Both ways of a flow, or none.
+/// Both paths of a flow, or none.
 pub(super) fn both(path: &str, reverse_path: &str) -> Result<Option<[String; 2]>, String> {
     match (path.is_empty(), reverse_path.is_empty()) {
         (true, true) => Ok(None),
@@ -140,17 +140,18 @@ pub(super) fn both(path: &str, reverse_path: &str) -> Result<Option<[String; 2]>
     }
 }
 
-/// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class, `way_of` a way by its ends and nodes.
+/// Replaces names by numbers. `host_of` finds a host by name, `class_of` a class, `path_of` a path by its ends and
+/// nodes.
 ///
 /// # Errors
-/// An unknown host, a flow from a host to itself, one of no bytes, or a way that is none; the line is the row's number,
-/// from 1.
+/// An unknown host, a flow from a host to itself, one of no bytes, or a path that does not exist; the line is the row's
+/// number, from 1.
 pub fn resolve(
     rows: &[Row],
     hosts: u32,
     host_of: &BTreeMap<&str, u32>,
     class_of: &dyn Fn(Option<&str>) -> u16,
-    way_of: &dyn Fn(u32, u32, &str) -> Result<u16, String>,
+    path_of: &dyn Fn(u32, u32, &str) -> Result<u16, String>,
 ) -> Result<Vec<FlowSpec>, TraceError> {
     let host = |name: &str| {
         host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts))
@@ -180,9 +181,9 @@ pub fn resolve(
             let pinned = match &row.ways {
                 None => None,
                 Some([there, back]) => Some(Pinned {
-                    there: way_of(source, destination, there)
+                    there: path_of(source, destination, there)
                         .map_err(|error| fail(format!("path: {error}")))?,
-                    back: way_of(destination, source, back)
+                    back: path_of(destination, source, back)
                         .map_err(|error| fail(format!("reverse_path: {error}")))?,
                 }),
             };

@@ -39,7 +39,7 @@ const LATER: [u64; LANES] = {
 };
 
 /// Two keys have the same time.
-#[inline(always)]
+#[inline(always)] // on the path of every packet
 fn is_tie(one: u64, other: u64) -> bool {
     (one ^ other) >> 32 == 0
 }
@@ -64,7 +64,7 @@ impl Keys {
     /// Adds `count` arrivals, in the lines from `first` on, each less than 2^20 ps after `start`. It always writes
     /// [`LANES`] keys, because a loop over `count` would be an unpredictable branch. The surplus keys lie beyond the
     /// end and are overwritten later or ignored.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn extend(&mut self, count: usize, first: u32, time_of: impl Fn(usize) -> Time, start: Time) {
         debug_assert!(count <= LANES, "{count} of {LANES}");
         let end = self.count + count;
@@ -121,7 +121,7 @@ impl Keys {
 
     /// Most lists are short and in random order: a sorting network sorts them branch-free. Returns whether some have
     /// the same time.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn sort_few(&mut self) -> bool {
         // Padding: later than all keys, at distinct times.
         let behind = self.list[self.count..].first_chunk_mut::<LANES>();
@@ -143,7 +143,7 @@ impl Keys {
     /// Sorts by counting: the place of each key is the number of smaller keys, by time and then by place. It is
     /// branch-free, and all keys are compared at once: times are not negative, so the sign of a difference shows which
     /// one is smaller.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn sort_some(&mut self) {
         let keys = &self.list[..self.count];
         let mut times = [i32::MAX; TWICE];
@@ -158,7 +158,7 @@ impl Keys {
     }
 
     /// Sorts lists that are too long for the other methods, by time and then by place as well.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn sort_many(&mut self) {
         let Self { count, list, sorted, long, .. } = self;
         long.clear();

@@ -215,7 +215,7 @@ pub struct Messages<'m, 'c, D: Domain> {
 impl<'c, D: Domain> Messages<'_, 'c, D> {
     /// The next message, with its entity and its attachment; it arrives now. `None` if there is no other before the
     /// next event, which the domain may have scheduled meanwhile.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     #[allow(clippy::should_implement_trait, clippy::type_complexity)]
     pub fn next(&mut self) -> Option<(u32, &'c D::Message, Option<&'c D::Attachment>)> {
         let key = *self.keys.as_slice().first()?;
@@ -231,7 +231,7 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
     }
 
     /// The context for handling the message that was taken last.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn context(&mut self) -> &mut Context<'c, D> {
         self.context
     }
@@ -239,7 +239,7 @@ impl<'c, D: Domain> Messages<'_, 'c, D> {
     /// The message after the one taken last; another event may come before it. Only for prefetching and for work that
     /// depends on the message alone: no result may depend on it, because whether there is one depends on the length of
     /// windows.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn peek(&self) -> Option<&'c D::Message> {
         let key = *self.keys.as_slice().first()?;
         // SAFETY: R5: as in `next`.
@@ -272,7 +272,7 @@ impl<D: Domain> Context<'_, D> {
     ///
     /// # Panics
     /// If `time` is in the past, or nearer than the lookahead for another domain.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn send(
         &mut self,
         domain: u32,
@@ -291,7 +291,7 @@ impl<D: Domain> Context<'_, D> {
     ///
     /// # Panics
     /// As [`Self::send`].
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn send_changed(
         &mut self,
         domain: u32,
@@ -315,7 +315,7 @@ impl<D: Domain> Context<'_, D> {
     }
 
     /// Sends a message that stays in this domain, or that is some windows ahead.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn send_far(
         &mut self,
         domain: u32,

@@ -615,7 +615,7 @@ impl<D: Domain> Shared<'_, D> {
 
     /// Runs one domain's events of a window. Returns the number of events, how many of them were messages, and when
     /// the domain must run again.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn run_domain(
         &self,
         thread: usize,

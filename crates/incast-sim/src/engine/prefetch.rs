@@ -7,7 +7,7 @@
 const LINE: usize = 64;
 
 /// Prefetches the first `lines` cache lines from `address` on; any address is allowed.
-#[inline(always)]
+#[inline(always)] // on the path of every packet
 pub fn prefetch<T>(address: *const T, lines: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..lines {
@@ -20,7 +20,7 @@ pub fn prefetch<T>(address: *const T, lines: usize) {
 }
 
 /// Prefetches the cache line at `address`, for writing; any address is allowed.
-#[inline(always)]
+#[inline(always)] // on the path of every packet
 pub fn prefetch_for_writing<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {

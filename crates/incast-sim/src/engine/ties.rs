@@ -21,7 +21,7 @@ impl<D: Domain> Shared<'_, D> {
     }
 
     /// Orders messages that arrive at the same instant, in a list that is sorted by time.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn break_ties(&self, mut keys: &mut [u64], names: &Names, window: Window) {
         while let Some(first) = keys.array_windows().position(|[one, other]| one ^ other < 1 << 32) {
             let time = keys[first] >> 32;

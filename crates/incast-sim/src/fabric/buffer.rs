@@ -71,7 +71,7 @@ impl SharedBuffer {
     }
 
     /// The limit of a port admits a packet.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn port_admits(&self, bytes: u64, port: u64, packets: u32) -> bool {
         match self.policy {
             Buffer::PerPort { bytes: limit } => port + bytes <= limit,

@@ -73,7 +73,7 @@ impl Transmitter {
         }
     }
 
-    /// Records what is sent from now on. Costs nothing elsewhere: recorded packets go the way of those that may be
+    /// Records what is sent from now on. Costs nothing elsewhere: recorded packets take the path of those that may be
     /// lost.
     pub fn watch(&mut self, trace: Box<PacketTrace>, port: u16) {
         self.ps_per_byte = 0;
@@ -168,7 +168,7 @@ impl Transmitter {
     }
 
     /// Starts to send at `now`; the link must be idle then. False if the packet will be lost on the wire.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn send(
         &mut self,
         now: Time,
@@ -198,7 +198,7 @@ impl Transmitter {
     }
 
     /// The same for a packet without INT records whose ECMP hash is replaced.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn send_with_hash(
         &mut self,
         now: Time,
@@ -217,18 +217,18 @@ impl Transmitter {
     }
 
     /// Not cold: all packets pass here on links that lose packets or round times.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn send_copy(&mut self, now: Time, packet: Packet, context: &mut impl NodeContext) -> bool {
         self.send(now, &packet, None, context)
     }
 
     /// When the transmission of a packet that starts at `now` ends, on a link of whole picoseconds per byte.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn end_by_bytes(&self, now: Time, packet: &Packet) -> Time {
         now + Time::from_ps(u64::from(u32::from(packet.wire) + GAP) * u64::from(self.ps_per_byte))
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn occupy(&mut self, packet: &Packet) {
         self.in_service = packet.wire;
         self.service_priority = packet.priority;

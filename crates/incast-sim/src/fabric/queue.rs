@@ -152,7 +152,7 @@ impl Queue {
 
 impl Entry {
     /// Stores a packet with the codepoint `mark` and its attachment.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn store(&mut self, packet: &Packet, mark: Codepoint, attachment: Option<u32>) {
         // Changes are made in place: copying a changed packet would load in one piece what was just stored in parts,
         // which stalls store forwarding.
@@ -198,7 +198,7 @@ impl Pool {
     }
 
     /// Appends a packet to a queue, with the codepoint `mark`.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn push(
         &mut self,
         queue: &mut Queue,
@@ -249,20 +249,20 @@ impl Pool {
         index as u32
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn set_free(&mut self, index: u32) {
         self.free[self.free_count] = index;
         self.free_count += 1;
     }
 
     /// Removes the head of a queue and returns a copy of it.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn pop(&mut self, queue: &mut Queue) -> Option<Packet> {
         self.remove(queue).map(|removed| *self.removed(removed))
     }
 
     /// Removes the head of a queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn remove(&mut self, queue: &mut Queue) -> Option<Removed> {
         let index = queue.head;
         if index == NONE {
@@ -280,7 +280,7 @@ impl Pool {
     }
 
     /// A packet that was just removed.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn removed(&self, removed: Removed) -> &Packet {
         &self.entries[removed.index as usize].packet
     }
@@ -297,7 +297,7 @@ impl Pool {
     }
 
     /// Replaces the ECMP hash of the packet that was just appended to a queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn set_ecmp_hash(&mut self, queue: &Queue, hash: u32) {
         self.entries[queue.tail as usize].packet.ecmp_hash = hash;
     }

@@ -39,7 +39,7 @@ impl Host<'_> {
 
     /// The switch has sent a pause frame.
     #[cold]
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_pause_frame(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(rules) = &self.settings.pfc else { return };
         let frame = PauseFrame::read(packet);
@@ -90,7 +90,7 @@ impl Host<'_> {
     // blocked; control packets of the lane, which go before data, still go.
 
     /// As `pump_if`, with credits.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn pump_credited(&mut self, idle: bool, context: &mut impl NodeContext) {
         if idle {
             self.send_credited(context);
@@ -167,7 +167,7 @@ impl Host<'_> {
     }
 
     /// The switch has sent a credit update.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_credit_update(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let Some(end) = &mut self.nic.credits else { return };
         let update = Update::read(packet);

@@ -140,7 +140,7 @@ impl<'a> Host<'a> {
     }
 
     /// A packet arrived.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub fn on_packet(
         &mut self,
         packet: &Packet,
@@ -157,7 +157,7 @@ impl<'a> Host<'a> {
 
     /// The same on a link that has failed before, or has credits.
     #[cold]
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn on_packet_checked(
         &mut self,
         packet: &Packet,
@@ -178,7 +178,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn dispatch(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, context: &mut impl NodeContext) {
         match packet.kind {
             Kind::Data => self.on_data(packet, telemetry, context),

@@ -226,7 +226,7 @@ impl Nic {
 
     /// Takes the first flow by rank whose packet may go.
     #[cold]
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn pop_shortest(&mut self) -> Option<u32> {
         let mut flows = self.shortest.iter();
         let (rank, slot, priority) =

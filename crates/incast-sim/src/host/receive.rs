@@ -23,7 +23,7 @@ use incast_units::Time;
 
 impl Host<'_> {
     /// A data packet.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub(super) fn on_data(
         &mut self,
         packet: &Packet,
@@ -71,7 +71,7 @@ impl Host<'_> {
     /// The header of a data packet that a switch has trimmed. A packet that is missing is not acknowledged; the
     /// scheduler decides what to do about it. One that has arrived before is acknowledged again, since its sender sent
     /// it again.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub(super) fn on_header(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let class = &self.settings.classes[usize::from(packet.class)];
         let known = self.receiver.records.len();
@@ -94,7 +94,7 @@ impl Host<'_> {
     }
 
     /// Acknowledges a packet now or later.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn acknowledge(
         &mut self,
         packet: &Packet,
@@ -128,7 +128,7 @@ impl Host<'_> {
     }
 
     /// A delayed acknowledgement is due.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_delayed_ack(&mut self, slot: u32, context: &mut impl NodeContext) {
         let Some(ack) = self.receiver.on_delayed_ack(context.now(), slot) else { return };
         self.send_delayed_ack(&ack, context);
@@ -136,7 +136,7 @@ impl Host<'_> {
     }
 
     /// Sends the response to a data packet that arrived at `arrived`. It echoes the telemetry.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     #[allow(clippy::too_many_arguments)]
     pub(super) fn respond(
         &mut self,
@@ -183,7 +183,7 @@ impl Host<'_> {
     }
 
     /// Reports the one-way delay of a data packet to the sender's underlay.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn report(&mut self, data: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         let class = &self.settings.classes[usize::from(data.class)];
@@ -214,7 +214,7 @@ impl Host<'_> {
     }
 
     /// Sends a response now, or after the delay of the NIC.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn push_response(
         &mut self,
         packet: &mut Packet,
@@ -280,7 +280,7 @@ impl Host<'_> {
     }
 
     /// The sender has given a flow up.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_rst(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(flow) = self.receiver.on_rst(packet) {
             self.report_end(flow, End::Abandoned, context);

@@ -37,7 +37,7 @@ impl Host<'_> {
         });
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn consult_scheduler(
         &mut self,
         packet: &Packet,
@@ -77,7 +77,7 @@ impl Host<'_> {
     }
 
     /// Reports the end of a flow to its scheduler.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn report_end(&mut self, flow: u32, end: End, context: &mut impl NodeContext) {
         if self.schedules {
             let (now, class) = (context.now(), self.receiver.records[flow as usize].class);
@@ -89,14 +89,14 @@ impl Host<'_> {
     }
 
     /// The tag of the acknowledgement of a packet.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn ack_tag(&mut self, data: &Packet) -> Option<AckTag> {
         let index = self.settings.classes[usize::from(data.class)].scheduler?;
         let scheduler = &mut self.schedulers.as_mut()?.get_mut(usize::from(index))?.0;
         scheduler.ack_tag(self.receiver.index_of(data)?)
     }
 
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub(super) fn on_scheduler_timer(&mut self, index: u32, context: &mut impl NodeContext) {
         let now = context.now();
         let index = index as usize;
@@ -120,7 +120,7 @@ impl Host<'_> {
     }
 
     /// Calls a scheduler, sends the messages that it returns, and schedules an event for its timer.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn with_scheduler(
         &mut self,
         index: usize,

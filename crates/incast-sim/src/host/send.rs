@@ -222,7 +222,7 @@ impl Host<'_> {
     // ---- Packets from receivers and switches -----------------------------------------------------------------
 
     /// An acknowledgement, positive or negative.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub(super) fn on_ack(
         &mut self,
         packet: &Packet,
@@ -247,7 +247,7 @@ impl Host<'_> {
     }
 
     /// A congestion notification.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_cnp(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         if let Some(sender) = self.senders.addressed(packet) {
             sender.on_cnp(context.now(), &packet.cnp(), self.settings);
@@ -266,7 +266,7 @@ impl Host<'_> {
     }
 
     /// A report for the underlay. Where flows share a stage, a report for one that is gone counts, too.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_report(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let now = context.now();
         let sent = packet.ack().echo(now);
@@ -281,7 +281,7 @@ impl Host<'_> {
     }
 
     /// A message of the receiver half.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub(super) fn on_credit(&mut self, packet: &Packet, context: &mut impl NodeContext) {
         let (now, settings, slot) = (context.now(), self.settings, packet.slot);
         let Some(sender) = self.senders.addressed(packet) else {

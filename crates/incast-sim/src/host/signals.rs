@@ -7,7 +7,7 @@ use crate::fabric::{
 };
 impl Host<'_> {
     /// Sender: sends the signals of a flow's law.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn send_signals(&mut self, slot: u32, context: &mut impl NodeContext) {
         let settings = self.settings;
         while let Some(sender) = self.senders.get_mut(slot)

@@ -46,7 +46,7 @@ pub struct DelayedAck {
 
 impl Receiver {
     /// A packet is to be acknowledged: at once if delaying is off, or if the sender needs the information at once.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn acknowledge(
         &mut self,
         now: Time,

@@ -127,7 +127,7 @@ impl Receiver {
         self.look_up(packet)
     }
 
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn look_up(&mut self, packet: &Packet) -> u32 {
         let index = self.table.find(packet.data().source(), packet.sequence).unwrap_or_else(|| {
             let slot = self.free.pop().unwrap_or_else(|| {
@@ -166,7 +166,7 @@ impl Receiver {
     }
 
     /// A data packet arrived.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     pub fn on_data(&mut self, now: Time, packet: &Packet, in_order_only: bool) -> Arrival {
         let flow = self.find(packet);
         let record = &mut self.records[flow as usize];
@@ -260,7 +260,7 @@ impl Receiver {
     }
 
     /// A flow has ended without being complete.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub fn is_abandoned(&self, flow: u32) -> bool {
         let record = &self.records[flow as usize];
         record.slot == DONE && record.delivered == Time::MAX

@@ -41,7 +41,7 @@ impl Scoreboard {
     }
 
     /// An acknowledgement: `position` caused it and was sent at `stamp`, everything below `cumulative` has arrived.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
         match self {
             Self::Selective(send) => send.on_ack(position, cumulative, stamp),
@@ -50,7 +50,7 @@ impl Scoreboard {
     }
 
     /// The receiver misses `expected`.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub fn on_nack(&mut self, expected: u32) -> Acked {
         match self {
             Self::Selective(send) => send.on_ack(expected, expected, 0),

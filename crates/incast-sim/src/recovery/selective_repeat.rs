@@ -70,7 +70,7 @@ impl SelectiveRepeat {
         packet as usize & (self.states.len() - 1)
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn next(&self) -> Option<(u32, bool)> {
         match self.lost.front() {
             Some(packet) => Some((*packet, true)),
@@ -79,7 +79,7 @@ impl SelectiveRepeat {
         }
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn sent(&mut self, stamp: u64) {
         if let Some(packet) = self.lost.pop_front() {
             self.sent_again(packet, stamp);
@@ -96,7 +96,7 @@ impl SelectiveRepeat {
         self.in_flight += 1;
     }
 
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn sent_again(&mut self, packet: u32, stamp: u64) {
         let place = self.place(packet);
         self.states[place] = State::Again;
@@ -128,7 +128,7 @@ impl SelectiveRepeat {
         true
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
         let mut result = Acked::default();
         let cumulative = cumulative.min(self.unsent);
@@ -155,7 +155,7 @@ impl SelectiveRepeat {
     }
 
     /// Looks for losses after an arrival of a packet sent at `stamp`.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn detect(&mut self, stamp: u64, result: &mut Acked) {
         let note = |packet: u32, result: &mut Acked| {
             if result.lost == 0 {

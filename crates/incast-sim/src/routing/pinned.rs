@@ -29,7 +29,7 @@ impl Pinned {
 impl Rule {
     /// The port that the sender chose for a packet, and the hash with which the packet goes on: its next choice is
     /// for the next switch.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn pick_pinned(&self, packet: &Packet) -> Option<(u16, u32)> {
         if let Some((base, paths)) = self.of_tree(packet.destination) {
             let (choice, hash) = step(packet, paths)?;
@@ -49,7 +49,7 @@ impl Rule {
 
 /// The choice of a packet's sender among so many next hops, and the hash for the choices after it; `None` where there
 /// are none.
-#[inline(always)]
+#[inline(always)] // on the path of every packet
 fn step(packet: &Packet, paths: u16) -> Option<(u16, u32)> {
     let path = packet.pinned_path();
     // Most switches have a power of two: a shift instead of a division. A single choice, down a tree, changes nothing

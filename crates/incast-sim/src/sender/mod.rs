@@ -211,7 +211,7 @@ impl Sender {
     /// Plans the gap after the last packet anew, with the newest window and rate: a rate limiter does not wait out a
     /// gap that it would no longer leave. Where the law does not re-time gaps, only a packet that was `sent` starts a
     /// new one.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn replan(&mut self, settings: &Settings, sent: bool) {
         if sent || settings.classes[usize::from(self.flow.class)].repaces {
             let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
@@ -253,7 +253,7 @@ impl Sender {
 
     /// An acknowledgement, positive or negative. `clock_error` is how far the host's clock is ahead at a time, in
     /// picoseconds. True if all of the flow has arrived.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -313,7 +313,7 @@ impl Sender {
     }
 
     /// Passes an acknowledgement on to the law. Out of line: a law's code is large.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn on_feedback(&mut self, feedback: &Feedback<'_>, acked: &Acked, settings: &Settings) {
         self.law.on_ack(feedback);
         self.report_loss(feedback.now, acked, settings.host.mtu);
@@ -355,7 +355,7 @@ impl Sender {
     }
 
     /// Reports the fate of packets that did not arrive whole to the choice of paths.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub fn report_fate(&mut self, first: u32, count: u32, fate: Fate) {
         if let Some(paths) = &mut self.paths {
             let end = first.saturating_add(count).min(self.recovery.scoreboard.unsent());
@@ -381,7 +381,7 @@ impl Sender {
         self.recovery.start_timer(now, may_probe, &settings.timer_limits());
     }
 
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn awaits_credit(&mut self, now: Time, settings: &Settings) -> bool {
         !self.reminded && self.waits_for_credit(now, settings.host.mtu)
     }

@@ -80,7 +80,7 @@ impl Pacer {
 
     /// Whether window and gaps allow the packet after `in_flight` others at `now`. `unsent` is the first packet that
     /// was never sent.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn decide(
         &mut self,
         now: Time,

@@ -15,7 +15,7 @@ pub struct Senders {
 
 impl Senders {
     /// The flow in a slot.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Sender> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
@@ -27,7 +27,7 @@ impl Senders {
     }
 
     /// The flow to which a packet of its receiver is addressed; `None` if it is for an earlier flow of the slot.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn addressed(&mut self, packet: &Packet) -> Option<&mut Sender> {
         self.get_mut(packet.slot).filter(|sender| sender.flow.sequence == packet.sequence)
     }

@@ -46,7 +46,7 @@ impl Tokens {
         if self.expiring.is_empty() { self.lasting > 0 } else { self.any_fresh(now) }
     }
 
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn any_fresh(&mut self, now: Time) -> bool {
         while self.expiring.front().is_some_and(|(expiry, _)| *expiry <= now) {
             self.expiring.pop_front();

@@ -19,7 +19,7 @@ pub struct NextPacket {
 
 impl Sender {
     /// The next packet, if it may go at `now`; otherwise what it waits for, which is not [`SendDecision::Ready`].
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn next_packet(&mut self, now: Time, mtu: u32) -> Result<NextPacket, SendDecision> {
         let scoreboard = &self.recovery.scoreboard;
         let Some((packet, again)) = scoreboard.next() else { return Err(SendDecision::Blocked) };
@@ -35,7 +35,7 @@ impl Sender {
     }
 
     /// Whether a packet of this flow may go to the NIC at `now`.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn decide(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> SendDecision {
         if self.held.is_none() {
             return self
@@ -47,7 +47,7 @@ impl Sender {
 
     /// The same where an underlay may hold packets. While it holds none, a packet is made when the NIC takes it, as
     /// without a stage. Otherwise what the law allows goes into the stage, which releases its packets in order.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn decide_with_stage(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> SendDecision {
         let Some(place) = self.held.as_ref().map(|held| held.stage) else { return SendDecision::Blocked };
         let stage = stages.at(place);
@@ -89,7 +89,7 @@ impl Sender {
     }
 
     /// The next packet for the NIC, of a flow with a stage; `None` if none may go.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub fn take_with_stage(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> Option<Packet> {
         if self.decide(now, settings, stages) != SendDecision::Ready {
             return None;
@@ -162,7 +162,7 @@ impl Sender {
     }
 
     /// The same where packets have priorities of their own.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn own_priority(&self, mtu: u32, stages: &mut Stages) -> u8 {
         if let Some(packet) = self.first_held(stages) {
             return packet.priority;
@@ -178,7 +178,7 @@ impl Sender {
     }
 
     /// Makes the next packet. Inlined, as it is made for every packet of data.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn emit(&mut self, next: NextPacket, now: Time, settings: &Settings) -> Packet {
         let class = &settings.classes[usize::from(self.flow.class)];
         let mtu = settings.host.mtu;
@@ -225,13 +225,13 @@ impl Sender {
     }
 
     /// The same, out of line: for packets of flows with a stage.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn emit_apart(&mut self, next: NextPacket, now: Time, settings: &Settings) -> Packet {
         self.emit(next, now, settings)
     }
 
     /// What the law sets in a packet: its priority, and its tag.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn apply_law(&self, packet: &mut Packet, again: bool, mtu: u32) {
         if self.capabilities.priorities
             && let Some(priority) = self.assigned_priority(packet.data().position(), again, mtu)

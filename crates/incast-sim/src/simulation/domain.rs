@@ -72,11 +72,11 @@ impl<'a> NodeContext for Context<'_, Domain<'a>> {
     fn now(&self) -> Time {
         Context::now(self)
     }
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn send(&mut self, peer: Peer, arrival: Time, packet: &Packet, telemetry: Option<&Telemetry>) {
         Context::send(self, peer.domain, peer.entity, arrival, packet, telemetry);
     }
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn send_with_hash(&mut self, peer: Peer, arrival: Time, packet: &Packet, hash: u32) {
         let Peer { domain, entity } = peer;
         Context::send_changed(self, domain, entity, arrival, packet, None, |packet| packet.ecmp_hash = hash);
@@ -92,16 +92,16 @@ struct ToSingle<'n, 'm, 'c, 'a>(&'n mut Messages<'m, 'c, Domain<'a>>);
 
 impl<'c, 'a> Arrivals<'c> for ToSingle<'_, '_, 'c, 'a> {
     type Context = Context<'c, Domain<'a>>;
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn next(&mut self) -> Option<(usize, &'c Packet, Option<&'c Telemetry>)> {
         let (entity, packet, telemetry) = self.0.next()?;
         Some((entity as usize, packet, telemetry))
     }
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn peek(&self) -> Option<&'c Packet> {
         self.0.peek()
     }
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn context(&mut self) -> &mut Self::Context {
         self.0.context()
     }

@@ -51,7 +51,7 @@ impl Switch<'_> {
     }
 
     /// Reports a packet that will not leave to the agent.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn report_drop(
         &mut self,
         port: usize,
@@ -114,7 +114,7 @@ impl Switch<'_> {
     // ---- Verdicts ---------------------------------------------------------------------------------------------
 
     /// Calls an agent that may choose the port, then forwards.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn redirect(
         &mut self,
         port: usize,
@@ -157,7 +157,7 @@ impl Switch<'_> {
     }
 
     /// A packet finds its port idle, and the agent of that port is called.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn pass_by_agent(
         &mut self,
         port: usize,
@@ -182,7 +182,7 @@ impl Switch<'_> {
     }
 
     /// A packet on which the agent of its port has a verdict is queued.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn queue_judged(
         &mut self,
         port: usize,

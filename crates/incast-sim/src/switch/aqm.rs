@@ -63,7 +63,7 @@ impl Aqm {
     }
 
     /// Whether a packet is marked that enters a queue of so many bytes.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn marks_entering(
         &mut self,
         port: usize,
@@ -81,12 +81,12 @@ impl Aqm {
     }
 
     /// Then: whether a packet is marked that leaves so many bytes behind in its queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn marks_leaving(&mut self, port: usize, rule: RuleIndex, packet: &Packet, left: u64) -> bool {
         packet.ecn_capable() && self.marks(port, rule, left)
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn marks(&mut self, port: usize, rule: RuleIndex, bytes: u64) -> bool {
         let Self { rules, red, .. } = self;
         rules[usize::from(rule.0)].mark(bytes, || red[port].uniform())

@@ -77,7 +77,7 @@ impl Switch<'_> {
 
     /// A frame that concerns a link, and is not routed, arrived.
     #[cold]
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn on_link_frame(&mut self, port: usize, packet: &Packet, context: &mut impl NodeContext) {
         self.counters.consumed_bytes += u64::from(packet.wire);
         match packet.kind {
@@ -188,7 +188,7 @@ impl Switch<'_> {
     }
 
     /// The other end of a port's link has room for a packet.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn has_credits<F: super::Features>(&self, port: usize, packet: &Packet) -> bool {
         match &self.flow_control {
             FlowControl::Credits(credits) if F::FLOW_CONTROL => {
@@ -199,14 +199,14 @@ impl Switch<'_> {
     }
 
     /// A packet leaves by a port.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn spend_credits(&mut self, port: usize, lane: u8, wire: u16, context: &mut impl NodeContext) {
         let FlowControl::Credits(credits) = &mut self.flow_control else { return };
         let reminder = credits.spend(port, lane, wire);
         self.after_spending(port, lane, reminder, context);
     }
 
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn after_spending(
         &mut self,
         port: usize,

@@ -128,7 +128,7 @@ impl Egress {
         }
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn index(&self, port: usize, priority: u8) -> usize {
         usize::from(priority) * self.ports.len() + port
     }
@@ -152,25 +152,25 @@ impl Egress {
     }
 
     /// One port.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn port(&self, port: usize) -> &Port {
         &self.ports[port]
     }
 
     /// One port.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn port_mut(&mut self, port: usize) -> &mut Port {
         &mut self.ports[port]
     }
 
     /// Packets and bytes in a queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn load(&self, port: usize, priority: u8) -> Load {
         self.queues[self.index(port, priority)].load()
     }
 
     /// Bytes in a queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn queue_bytes(&self, port: usize, priority: u8) -> u64 {
         self.load(port, priority).bytes()
     }
@@ -221,7 +221,7 @@ impl Egress {
     // ---- Queues -----------------------------------------------------------------------------------------------
 
     /// Appends a packet to its queue. Returns the bytes of all queues of the port with the packet in service.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a fact of the packet, and the only call is inlined"
@@ -275,7 +275,7 @@ impl Egress {
     }
 
     /// Takes the next packet of a port: the head of the queue that the scheduler picks among those of `allowed`.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn pop<F: Features>(&mut self, port: usize, allowed: u8) -> Option<Departure> {
         let priority = if F::SCHEDULER {
             let Self { ports, queues, pool, .. } = self;
@@ -292,7 +292,7 @@ impl Egress {
     }
 
     /// Takes the first packet of a queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn take(&mut self, port: usize, priority: u8) -> Option<Departure> {
         let index = self.index(port, priority);
         let Self { ports, queues, pool, .. } = self;
@@ -316,7 +316,7 @@ impl Egress {
     }
 
     /// A packet that was just taken.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn taken(&self, departure: &Departure) -> &Packet {
         self.pool.removed(departure.place)
     }
@@ -341,7 +341,7 @@ impl Egress {
     // ---- Links ------------------------------------------------------------------------------------------------
 
     /// Sends a packet on the idle link of its port. False if the packet will be lost on the wire.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn send<F: Features>(
         &mut self,
         port: usize,
@@ -373,7 +373,7 @@ impl Egress {
     }
 
     /// Sends a packet that was just taken, from its place in the pool.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn send_taken<F: Features>(
         &mut self,
         port: usize,

@@ -99,7 +99,7 @@ struct Transit<'p> {
 }
 
 impl<'p> From<&'p Packet> for Transit<'p> {
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn from(packet: &'p Packet) -> Self {
         Self { packet, hash: packet.ecmp_hash }
     }
@@ -107,13 +107,13 @@ impl<'p> From<&'p Packet> for Transit<'p> {
 
 impl Transit<'_> {
     /// The ECMP hash with which the packet goes on: its own without spraying, so that no register holds it.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn hash<F: Features>(self) -> u32 {
         if F::SPRAYING { self.hash } else { self.packet.ecmp_hash }
     }
 
     /// The packet with that hash.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn to_packet<F: Features>(self) -> Packet {
         self.packet.with_hash(self.hash::<F>())
     }
@@ -124,7 +124,7 @@ impl Switch<'_> {
 
     /// A packet arrived at `port`, and something else happens at the same instant, but later. This is rare: no need of
     /// another copy of the smaller instances.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub fn on_packet(
         &mut self,
         port: usize,
@@ -147,7 +147,7 @@ impl Switch<'_> {
     }
 
     /// Each instance is a function of its own, so that none saves registers for another.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn arrive_all<'p, F: Features>(&mut self, mut arrivals: impl Arrivals<'p>) {
         let mut ahead = self.look_ahead::<F>(arrivals.peek());
         while let Some((port, packet, telemetry)) = arrivals.next() {
@@ -159,7 +159,7 @@ impl Switch<'_> {
 
     /// The port of the packet that arrives after the present one, which is prefetched meanwhile. Only with ECMP, where
     /// it depends on that packet alone.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn look_ahead<F: Features>(&self, next: Option<&Packet>) -> u16 {
         if F::SPRAYING {
             return UNKNOWN;
@@ -169,7 +169,7 @@ impl Switch<'_> {
         port
     }
 
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn arrive<F: Features>(
         &mut self,
         port: usize,
@@ -195,7 +195,7 @@ impl Switch<'_> {
     }
 
     /// Routes a packet. The agent may choose another port; with virtual channels the port decides on the queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn forward<F: Features>(
         &mut self,
         packet: &Packet,
@@ -233,7 +233,7 @@ impl Switch<'_> {
     // ---- Egress -----------------------------------------------------------------------------------------------
 
     /// At `now`, before the event of that time, transmissions that end earlier than this have ended.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn ended_before<F: Features>(&self, now: Time) -> Time {
         if F::EVENTS { self.settings.ended_before(now) } else { now + Time::from_ps(1) }
     }
@@ -247,7 +247,7 @@ impl Switch<'_> {
 
     /// A packet is sent at once if the link is idle and nothing is queued that may go before it; otherwise it is
     /// queued.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn enqueue<F: Features>(
         &mut self,
         port: usize,
@@ -279,7 +279,7 @@ impl Switch<'_> {
 
     /// Whether the link of a port is idle, may carry the packet, and nothing that is queued goes before it. Departures
     /// that are due happen first.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn may_send_now<F: Features>(
         &mut self,
         port: usize,
@@ -305,7 +305,7 @@ impl Switch<'_> {
     }
 
     /// As [`Self::enqueue`], for packets that are not on the path of arrivals.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn enqueue_apart(
         &mut self,
         port: usize,
@@ -319,7 +319,7 @@ impl Switch<'_> {
 
     /// A packet is queued, or dropped if the buffer does not admit it. Its link is up. What is rare ends in a call: no
     /// register has to be saved for it, and nothing loaded again after it.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn queue<F: Features>(
         &mut self,
         port: usize,
@@ -347,7 +347,7 @@ impl Switch<'_> {
     }
 
     /// A packet has no room: it is queued if it has once all departures that are due have happened.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn queue_late<F: Features>(
         &mut self,
         port: usize,
@@ -369,7 +369,7 @@ impl Switch<'_> {
     }
 
     /// A packet is not admitted.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn reject<F: Features>(
         &mut self,
         port: usize,
@@ -386,14 +386,14 @@ impl Switch<'_> {
     }
 
     /// Whether a switch that trims has not reached the limit of the packet's queue. True in all other switches.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn has_place<F: Features>(&self, packet: &Packet, load: Load) -> bool {
         let Some(trimming) = self.trimming.as_ref().filter(|_| F::TRIM) else { return true };
         trimming.limit(packet.priority).admits(u64::from(packet.wire), load.packets(), load.bytes())
     }
 
     /// The buffer admits a packet to its queue.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn has_room(&self, port: usize, packet: &Packet, load: Load) -> bool {
         let waiting = self.egress.port(port).waiting_bytes;
         self.buffer.admits(u64::from(packet.wire), load.bytes(), waiting, || self.egress.packets_at(port))
@@ -401,7 +401,7 @@ impl Switch<'_> {
 
     /// Admission of a packet that flow control counts by its ingress. Pauses the ingress if it is full with this
     /// packet.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     fn admit_lossless(
         &mut self,
         port: usize,
@@ -435,7 +435,7 @@ impl Switch<'_> {
     }
 
     /// Marks a packet that the buffer has admitted, and appends it to its queue, which holds `load`.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn append<F: Features>(
         &mut self,
         port: usize,
@@ -459,7 +459,7 @@ impl Switch<'_> {
     }
 
     /// The mark of a packet that enters a queue of `queued` bytes.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn mark_entering(&mut self, port: usize, packet: &Packet, queued: u64, now: Time) -> Codepoint {
         let out = self.egress.port(port);
         let occupancy = || queued + out.link.in_service(now, packet.priority);
@@ -482,7 +482,7 @@ impl Switch<'_> {
     }
 
     /// Bytes that marking counts as queued where a queue holds `bytes`: those of all virtual channels of a priority.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn queued_bytes<F: Features>(&self, port: usize, priority: u8, bytes: u64) -> u64 {
         match &self.channels {
             Some(channels) if F::FLOW_CONTROL => {
@@ -494,7 +494,8 @@ impl Switch<'_> {
 
     // ---- Departure --------------------------------------------------------------------------------------------
 
-    /// Carries out all departures of the window. Returns when the next packet leaves. In most windows nothing is queued.
+    /// Carries out all departures of the window. Returns when the next packet leaves. In most windows nothing is
+    /// queued.
     #[inline]
     pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
         let Some(first) = self.egress.busy_from(0) else { return Time::MAX };
@@ -507,7 +508,7 @@ impl Switch<'_> {
     }
 
     /// Carries out the departures of the busy ports, of which `port` is the first.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn drain_all<F: Features>(
         &mut self,
         mut port: usize,
@@ -559,7 +560,7 @@ impl Switch<'_> {
 
     /// The link is free at `now`: the packet that the scheduler picks among the priorities `allowed` leaves its queue
     /// and the buffer.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn depart<F: Features>(&mut self, port: usize, allowed: u8, now: Time, context: &mut impl NodeContext) {
         let Some(departure) = self.egress.pop::<F>(port, allowed) else { return };
         let priority = departure.priority;
@@ -586,7 +587,7 @@ impl Switch<'_> {
     }
 
     /// A packet leaves the buffer; its queue then holds `left` bytes.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn release<F: Features>(&mut self, ingress: Ingress, wire: u64, left: u64) {
         if F::FLOW_CONTROL && self.flow_control.counts(ingress) {
             self.buffer.give_back(self.flow_control.leave(ingress, wire));
@@ -596,7 +597,7 @@ impl Switch<'_> {
     }
 
     /// Sends a packet that was not queued.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     fn transmit<F: Features>(
         &mut self,
         port: usize,

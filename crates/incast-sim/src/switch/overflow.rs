@@ -14,7 +14,7 @@ use crate::{
 
 impl Switch<'_> {
     /// A packet has no room in its queue.
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn handle_overflow(
         &mut self,
         port: usize,

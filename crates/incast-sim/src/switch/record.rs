@@ -39,7 +39,7 @@ pub struct Counters {
 
 impl Counters {
     /// Updates the longest queue. A branch: the maximum changes rarely.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(super) fn update_max_queue(&mut self, bytes: u64) {
         if bytes > self.max_queue_bytes {
             self.max_queue_bytes = bytes;
@@ -79,7 +79,7 @@ impl Switch<'_> {
 
     /// A packet is lost on the wire.
     #[cold]
-    #[inline(never)]
+    #[inline(never)] // rare: kept out of the path of packets
     pub(super) fn record_lost<F: Features>(&mut self, port: usize, transit: Transit<'_>, now: Time) {
         self.recorder.packet(now, self.node, port as u16, EventKind::Lost, &transit.to_packet::<F>());
     }

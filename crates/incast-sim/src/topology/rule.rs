@@ -113,7 +113,7 @@ impl Candidates<'_> {
 
 impl Rule {
     /// The first port and the number of ports of a switch of a tree: what most switches are.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub(crate) fn of_tree(&self, destination: Destination) -> Option<(u16, u16)> {
         let Self::Tree { lo, hi, per_group, down_base, down_width, up_base, up_width } = *self else {
             return None;
@@ -161,7 +161,7 @@ impl Rule {
     ///
     /// `hash` chooses among equal-cost ports, by its upper bits: equal values choose the same port, and evenly
     /// distributed values load all ports alike. See [`salted_hash`].
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn pick(&self, destination: Destination, hash: u32) -> Option<u16> {
         if let Some((base, width)) = self.of_tree(destination) {
             return (width != 0).then(|| base + reduce(hash, u32::from(width)) as u16);

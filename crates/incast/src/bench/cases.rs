@@ -34,7 +34,7 @@ pub struct Case {
     pub name: &'static str,
     /// What it is.
     pub describe: &'static str,
-    /// Its laws unless another is asked for.
+    /// Its laws, unless another one is given.
     pub laws: &'static [&'static str],
     fabric: Fabric,
 }

@@ -48,7 +48,7 @@ pub(super) fn entries() -> Vec<Entry> {
     laws.chain(agents).chain(underlays).collect()
 }
 
-/// For people; `key` says where the name belongs.
+/// As text; `key` is the key under which the name belongs.
 fn text(key: &str, name: &str, title: &str, source: &str, parameters: &[ParameterInfo]) -> String {
     let mut text = format!("{key}{name}  {title}\n{}", wrap(4, &format!("source: {source}")));
     for row in parameters {

@@ -32,7 +32,7 @@
 //! that sent p out of one port and q out of another. Between the two V had a marker m answered that it sent out of p's
 //! port after p, and q left V after the answer came. The answer came after m had reached the last switch. By induction
 //! over the time at which the later packet of a pair reaches the last switch, the claim holds for p and m: so p was
-//! there before m, or was lost, and q left V later still. There all ways meet: no entry, one port to the host, and one
+//! there before m, or was lost, and q left V later still. There all paths meet: no entry, one port to the host, and one
 //! queue for the packets of a priority, whatever virtual channel they came on. A marker that is repeated is one more
 //! packet behind p, so its answer implies the same. ∎
 //!

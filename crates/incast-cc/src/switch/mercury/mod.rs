@@ -97,7 +97,7 @@ impl Port {
 
     /// A packet leaves a port with a flow table. The table is dropped when the queue is short and no entry has an
     /// interval running.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn remove(&mut self, packet: &PacketView, now: Time) {
         let windows = &mut self.detail.windows;
         windows.remove(packet);
@@ -134,7 +134,7 @@ impl Port {
 
 impl Mercury {
     /// A packet enters a port with a flow table: its sender may be notified.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn add(&mut self, view: &PortView, packet: &PacketView, verdict: &mut Verdict) {
         let port = &mut self.ports[usize::from(view.port)];
         let entries = port.detail.windows.add(packet, view.priority, view.now);
@@ -174,7 +174,7 @@ impl Mercury {
     }
 
     /// Marks a packet that enters, in place of its port.
-    #[inline(never)]
+    #[inline(never)] // large: callers need not save registers for it
     fn mark(&self, view: &PortView, verdict: &mut Verdict) {
         let port = &self.ports[usize::from(view.port)];
         let marks = self.marks == Marks::Always || port.undetermined & 1 << view.priority == 0;

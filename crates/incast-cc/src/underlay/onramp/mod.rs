@@ -87,13 +87,13 @@ crate::choice! {
     }
 }
 
-/// T that follows the fabric: the way without a queue, and a queue of two base RTTs, but at least 16 packets.
+/// T that follows the fabric: the path without a queue, and a queue of two base RTTs, but at least 16 packets.
 fn scaled_threshold(path: &Path) -> Time {
     let packets = path.rate.time_of(Bytes::new(16 * u64::from(path.wire_mss)));
     Time::from_ps(path.base_rtt.ps() / 2).saturating_add(path.base_rtt.saturating_mul(2).max(packets))
 }
 
-/// Half of a timeout, so that a packet that was held for as long has the other half for its way.
+/// Half of a timeout, so that a packet that was held for as long has the other half for its path.
 fn longest_hold(path: &Path) -> Time {
     Time::from_ps(path.rto_min.ps() / 2).max(Time::from_us(1))
 }

@@ -1,6 +1,6 @@
 //! `config.txt`: `KEY value` pairs.
 //!
-//! The simulator reads word by word and ignores what it does not know. Here a key and its values are on one line, and
+//! The simulator reads word by word and ignores unknown words. Here a key and its values are on one line, and
 //! what is ignored is said.
 
 use super::units;
@@ -97,13 +97,13 @@ pub struct Config {
     pub rate_bound: bool,
     pub ack_high_prio: bool,
     pub link_down: Option<LinkDown>,
-    /// From the three maps; none where nobody reacts to marks.
+    /// From the three maps; none where no law reacts to marks.
     pub red: Vec<Red>,
     /// In bytes: the file has MiB.
     pub buffer_size: u64,
 }
 
-/// Keys that say where files are or what is recorded.
+/// Keys for the paths of files and for what is recorded.
 const NO_MODEL: &[&str] = &[
     "TOPOLOGY_FILE",
     "FLOW_FILE",

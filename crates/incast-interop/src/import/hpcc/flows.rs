@@ -12,7 +12,7 @@ pub struct Flow {
     pub source: u64,
     /// Receiver.
     pub destination: u64,
-    /// Destination port, by which analyses tell classes apart.
+    /// Destination port, by which analyses distinguish classes.
     pub port: u16,
     /// Payload bytes.
     pub bytes: u64,

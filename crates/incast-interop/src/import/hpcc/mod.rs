@@ -1,8 +1,8 @@
 //! The ns-3 simulator of HPCC (alibaba-edu/High-Precision-Congestion-Control) and what descends from it:
 //! `topology.txt`, `flow.txt` and `config.txt`.
 //!
-//! What the simulator does is the profile `hpcc-lineage`; what the files say is written out key by key, each with the
-//! key that it comes from.
+//! What the simulator does is the profile `hpcc-lineage`; the content of the files is written out key by key, each with
+//! the key that it comes from.
 
 pub mod config;
 pub mod flows;
@@ -16,7 +16,7 @@ use crate::standalone::Standalone;
 use config::Config;
 use flows::Flow;
 use incast_units::{Bytes, Rate, Time};
-use paths::Ways;
+use paths::FlowPaths;
 use std::{collections::BTreeMap, fmt::Write};
 use topology::Topology;
 
@@ -36,13 +36,13 @@ pub struct Inputs<'a> {
     pub paths: Option<&'a Text>,
 }
 
-/// What all files together say.
+/// The content of all files together.
 #[derive(Debug)]
 struct Simulation {
     topology: Topology,
     flows: Vec<Flow>,
     config: Config,
-    ways: Option<Vec<Ways>>,
+    paths: Option<Vec<FlowPaths>>,
     /// The peer's time that is our zero, in nanoseconds.
     origin: u64,
     /// T: the longest round trip without queueing, as the peer computes it.
@@ -65,7 +65,7 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
     let config = Config::parse(inputs.config, &speeds, &mut warnings)?;
     let (ours, built) = topology.convert(inputs.topology, config.error_rate_per_link)?;
     let flows = flows::parse(inputs.flows, &topology, &mut warnings)?;
-    let ways = inputs.paths.map(|text| paths::parse(text, &flows, &topology, &built)).transpose()?;
+    let paths = inputs.paths.map(|text| paths::parse(text, &flows, &topology, &built)).transpose()?;
     let first = flows.iter().map(|flow| flow.start).min().unwrap_or(0);
     if config.simulator_stop_time <= first {
         let message = format!("SIMULATOR_STOP_TIME is before the first flow starts, at {} ns", first);
@@ -79,7 +79,7 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
         topology,
         flows,
         config,
-        ways,
+        paths,
     };
     Ok(Imported {
         scenario: scenario::write(&simulation, inputs, names, &mut warnings)?,
@@ -91,12 +91,12 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
 
 /// The flows as a trace.
 fn write_flows(simulation: &Simulation, inputs: &Inputs<'_>) -> String {
-    let Simulation { topology, flows, ways, origin, .. } = simulation;
+    let Simulation { topology, flows, paths, origin, .. } = simulation;
     let class = flows::classes(flows);
     let mut text = format!(
         "# Imported from {}. Times are from {origin} ns of the peer's clock on.\nstart_ps,src,dst,bytes,class{}\n",
         inputs.flows.name(),
-        if ways.is_some() { ",path,reverse_path" } else { "" }
+        if paths.is_some() { ",path,reverse_path" } else { "" }
     );
     for (index, flow) in flows.iter().enumerate() {
         // Writing to a string does not fail.
@@ -109,8 +109,8 @@ fn write_flows(simulation: &Simulation, inputs: &Inputs<'_>) -> String {
             flow.bytes,
             class(flow.port)
         );
-        if let Some(ways) = ways.as_ref().and_then(|ways| ways.get(index)) {
-            let _ = write!(text, ",{},{}", ways.data, ways.acks);
+        if let Some(paths) = paths.as_ref().and_then(|paths| paths.get(index)) {
+            let _ = write!(text, ",{},{}", paths.data, paths.acks);
         }
         text.push('\n');
     }

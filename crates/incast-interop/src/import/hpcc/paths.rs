@@ -1,4 +1,4 @@
-//! A file of paths: the way of every flow's data and acknowledgements, so that equal-cost choices are the peer's.
+//! A file of paths: the path of every flow's data and acknowledgements, so that equal-cost choices are the peer's.
 //!
 //! The peer does not write one; such a file is made from its packet trace. It is a CSV with the columns `src`, `dst`,
 //! `data_path` and `ack_path` in any order, others are ignored; one row per flow in the order of `flow.txt`. A path is
@@ -9,9 +9,9 @@ use crate::import::text::{ImportError, Text, shown, whole};
 use incast_sim::{routing::pin, topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The way of a flow: names of nodes with blanks between them.
+/// The path of a flow: names of nodes with blanks between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ways {
+pub struct FlowPaths {
     /// Of data.
     pub data: String,
     /// Of acknowledgements.
@@ -21,16 +21,16 @@ pub struct Ways {
 /// Most nodes of a path.
 const LONGEST: usize = 64;
 
-/// Reads the file. `built` is the topology as ours, whose equal-cost ways flows can keep to.
+/// Reads the file. `built` is the topology as ours, whose equal-cost paths flows can take.
 ///
 /// # Errors
-/// The first row that does not fit its flow or the topology, or that no shortest way is.
+/// The first row that does not fit its flow or the topology, or is not a shortest path.
 pub fn parse(
     text: &Text,
     flows: &[Flow],
     topology: &Topology,
     built: &topology::Topology,
-) -> Result<Vec<Ways>, ImportError> {
+) -> Result<Vec<FlowPaths>, ImportError> {
     let ports = built.ports();
     let nodes: BTreeMap<u64, u32> = topology.nodes().zip(0..).collect();
     let mut lines = text.lines();
@@ -47,10 +47,10 @@ pub fn parse(
     let columns = [column("src")?, column("dst")?, column("data_path")?, column("ack_path")?];
     let joined: BTreeSet<[u64; 2]> =
         topology.links.iter().flat_map(|link| [link.ends, [link.ends[1], link.ends[0]]]).collect();
-    let mut ways = Vec::new();
+    let mut paths = Vec::new();
     for line in lines {
         let fail = |message: String| text.error(line.number, message);
-        let Some(flow) = flows.get(ways.len()) else {
+        let Some(flow) = flows.get(paths.len()) else {
             return Err(fail(format!("there are {} flows, this row is one more", flows.len())));
         };
         let row = line.words.join(" ");
@@ -64,11 +64,11 @@ pub fn parse(
         for (name, index, id) in [("src", 0, flow.source), ("dst", 1, flow.destination)] {
             let found = cell(index)?;
             if found.parse() != Ok(id) {
-                let message = format!("{name}: found {}, flow {} has {id}", shown(found), ways.len() + 1);
+                let message = format!("{name}: found {}, flow {} has {id}", shown(found), paths.len() + 1);
                 return Err(fail(message));
             }
         }
-        let way = |index: usize, from: u64, to: u64| {
+        let path = |index: usize, from: u64, to: u64| {
             let path = cell(index)?;
             let ids =
                 path.split('-').take(LONGEST + 1).map(|word| whole("a node", word, 0..=u64::from(u32::MAX)));
@@ -85,20 +85,20 @@ pub fn parse(
                     return Err(wrong(format!("goes from {} to {}, which no link joins", pair[0], pair[1])));
                 }
             }
-            let way: Vec<u32> = ids.iter().filter_map(|id| nodes.get(id).copied()).collect();
-            pin(built, &ports, &way)
+            let route: Vec<u32> = ids.iter().filter_map(|id| nodes.get(id).copied()).collect();
+            pin(built, &ports, &route)
                 .map_err(|error| fail(format!("the path {} cannot be taken: {error}", shown(path))))?;
             Ok(ids.iter().map(|id| topology.name(*id)).collect::<Vec<_>>().join(" "))
         };
-        ways.push(Ways {
-            data: way(2, flow.source, flow.destination)?,
-            acks: way(3, flow.destination, flow.source)?,
+        paths.push(FlowPaths {
+            data: path(2, flow.source, flow.destination)?,
+            acks: path(3, flow.destination, flow.source)?,
         });
     }
-    if ways.len() < flows.len() {
+    if paths.len() < flows.len() {
         return Err(
-            text.error(0, format!("has the paths of {} flows, there are {}", ways.len(), flows.len()))
+            text.error(0, format!("has the paths of {} flows, there are {}", paths.len(), flows.len()))
         );
     }
-    Ok(ways)
+    Ok(paths)
 }

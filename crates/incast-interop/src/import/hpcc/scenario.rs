@@ -94,8 +94,8 @@ fn switch(page: &mut Page, simulation: &Simulation) {
         (false, _) => page.text("ecn", "off", "ENABLE_QCN 0"),
     }
     page.key("priorities", 1, "data and acknowledgements share a queue");
-    if simulation.ways.is_some() {
-        page.text("load_balancing", "source-routed", "the ways of the trace");
+    if simulation.paths.is_some() {
+        page.text("load_balancing", "source-routed", "the paths of the trace");
     } else {
         page.text("load_balancing", "ecmp", "the peer hashes with another function");
     }

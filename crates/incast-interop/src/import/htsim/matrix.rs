@@ -27,7 +27,7 @@ const HEADS: [&str; 6] = ["Nodes", "Connections", "Triggers", "Failures", "trigg
 pub struct Matrix {
     /// Number of hosts.
     pub nodes: u64,
-    /// The line that says so.
+    /// The line that has it.
     pub nodes_line: usize,
     /// In the order of the file.
     pub connections: Vec<Connection>,
@@ -60,7 +60,7 @@ impl Matrix {
     /// Reads the file.
     ///
     /// # Errors
-    /// The first line that is not what it should be, or that says what incast does not do.
+    /// The first line that is not what it should be, or that asks for what incast does not have.
     pub fn parse(text: &Text) -> Result<Self, ImportError> {
         let (mut nodes, mut announced): (Count, Count) = (None, None);
         let mut connections: Vec<Connection> = Vec::new();

@@ -1,6 +1,6 @@
 //! csg-htsim (Broadcom/csg-htsim): connection matrices and the topology files of its fat-trees.
 //!
-//! These files say who sends what to whom, and over which links. Everything else is an option of a program there, and
+//! These files have the flows and the links. Everything else is an option of a program there, and
 //! here that program's value in the cases that `docs/validation.md` compares.
 
 pub mod matrix;
@@ -23,7 +23,7 @@ pub struct Inputs<'a> {
     pub law: &'a str,
 }
 
-/// Makes a scenario and a trace of the files, and a topology where a scenario's keys cannot say it.
+/// Makes a scenario and a trace of the files, and a topology where a scenario's keys cannot express it.
 ///
 /// # Errors
 /// The first fault in any of them.

@@ -1,4 +1,4 @@
-//! The scenario file of an import: the peer's defaults with what the files say.
+//! The scenario file of an import: the peer's defaults with the values of the files.
 
 use super::{
     Inputs,
@@ -13,7 +13,7 @@ use incast_units::{Bytes, Time};
 const HEADER: u64 = 64;
 /// The peer's queue in packets; the bytes are those of so many payloads, and frames have to fit into them.
 const QUEUE_PACKETS: u64 = 15;
-/// The peer's first window in packets, which are sent without being asked for.
+/// The peer's first window in packets, which are sent unscheduled.
 const WINDOW_PACKETS: u64 = 50;
 /// A peer's drop-tail queue in packets, for all laws but NDP.
 const DROP_TAIL_PACKETS: u64 = 100;
@@ -80,13 +80,13 @@ pub fn write(
     (page.finish(), file)
 }
 
-/// How the peer's packets find their ways, as `switch.load_balancing`.
+/// How the peer's packets choose their paths, as `switch.load_balancing`.
 pub const WAYS: &str = "spray-permutation";
 
-/// `host.path_penalty`: with these ways the peer leaves none out.
+/// `host.path_penalty`: with these paths the peer leaves none out.
 pub const PENALTY: bool = false;
 
-/// Bytes of the peer's queues unless a file says otherwise.
+/// Bytes of the peer's queues unless a file has another value.
 pub const QUEUE: u64 = QUEUE_PACKETS * PAYLOAD;
 
 /// `switch.trim` for the peer's composite queue of so many bytes. What is in service counts there and not here.

@@ -46,7 +46,7 @@ impl Link {
 pub enum Fabric {
     /// Equal switches with so many ports.
     FatTree(u32),
-    /// As the file says.
+    /// As in the file.
     Tiers(Tiers),
 }
 
@@ -69,7 +69,7 @@ pub struct Tiers {
     pub bundles: Vec<u64>,
     /// Switches take time, which the links' delays contain.
     pub latency: bool,
-    /// Bytes of each queue, if the file says so.
+    /// Bytes of each queue, if the file has them.
     pub queue: Option<u64>,
 }
 
@@ -282,7 +282,7 @@ impl Fabric {
         None
     }
 
-    /// Bytes of each queue, if a file says so.
+    /// Bytes of each queue, if a file has them.
     pub fn queue(&self) -> Option<u64> {
         match self {
             Self::FatTree(_) => None,

@@ -105,7 +105,7 @@ pub fn bars(chart: &Bars) -> Markup {
     figure(&chart.title, &describe.join("; "), bottom + BOTTOM, &content)
 }
 
-/// Which way a tick's text runs, so that it stays inside at both ends.
+/// The direction of a tick's text, so that it stays inside at both ends.
 fn side(at: f64) -> &'static str {
     match at {
         0.0..0.04 => "start",

@@ -12,8 +12,8 @@ use crate::{
 use incast_units::Time;
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// Schemes times classes that are drawn in detail. With more, only some of the grid points are: a page that nobody can
-/// load helps nobody.
+/// Schemes times classes that are drawn in detail. With more, only some of the grid points are: a larger page could not
+/// be loaded.
 const MOST_DETAILED: usize = 160;
 /// Points of all distributions together, and of all time series: what keeps a page below 2 MB.
 const POINTS: usize = 50_000;

@@ -72,7 +72,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// A run to ask for what all runs share.
+    /// A run with the values that all runs share.
     pub fn first(&self) -> &FinishedRun {
         // `read` refuses a summary without runs.
         &self.runs[0]
@@ -102,7 +102,7 @@ pub struct Summary {
     pub name: String,
     /// Rows of the summary.
     pub rows: Vec<Row>,
-    /// Columns that the scenario wants.
+    /// Columns that the scenario lists.
     pub columns: Vec<Column>,
     /// What the numbers are of: form, seeds, time, version.
     pub provenance: String,

@@ -30,7 +30,7 @@ pub enum ReportError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -26,7 +26,7 @@ pub fn scrolling(label: &str, table: &Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(label) { (table) } }
 }
 
-/// A title's part that says which flows.
+/// The part of a title that names the flows.
 pub fn of_class(class: &str) -> String {
     if class == ALL { "all flows".to_owned() } else { class.to_owned() }
 }

@@ -22,7 +22,7 @@ pub struct Host {
     /// So many packets at the start of each flow are acknowledged at once, whatever `ack_every` is. Linux does so with
     /// up to 16.
     pub quick_acks: u32,
-    /// How an acknowledgement of several packets tells of marks.
+    /// How an acknowledgement of several packets echoes marks.
     pub echo: Echo,
     /// Timers of hosts expire at multiples of this only, at the first one after their time: 1ms is Linux with HZ =
     /// 1000. Default: exactly.
@@ -41,7 +41,7 @@ pub struct Host {
     /// in any order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
-    /// With `load_balancing = "spray-permutation"`, senders leave out for a while ways on which outlying numbers of
+    /// With `load_balancing = "spray-permutation"`, senders leave out for a while paths on which outlying numbers of
     /// packets are trimmed or lost. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_penalty: Option<bool>,

@@ -21,7 +21,7 @@ pub trait Catalogue {
     const SCHEMA: &'static str;
     /// What it is a catalogue of.
     const DESCRIBE: &'static str;
-    /// What the reference page says instead of repeating parameters.
+    /// The text of the reference page in place of repeated parameters.
     const COMMENT: &'static str;
     /// Names that `kind` can have.
     const KINDS: &'static [&'static str];

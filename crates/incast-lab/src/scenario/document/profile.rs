@@ -30,7 +30,7 @@ pub const HPCC_LINEAGE: &str = "hpcc-lineage";
 pub const HPCC_PFC: &str = "{ kind = \"dynamic\", alpha = \"by-rate\", reserve = \"4KiB\", resume_offset = \"3KiB\", \
                             headroom = \"3 rate*delay\", frame = \"43B\", strict = false }";
 
-/// Fills in what the profile says about `[switch]` and `[wire]`; faults of it point to the line of the profile.
+/// Fills in the profile's values of `[switch]` and `[wire]`; errors in them point to the line of the profile.
 pub fn fill(root: &mut Node) {
     let Some(profile) = root.entries().iter().find(|entry| entry.key == "profile") else { return };
     if !matches!(&profile.node.value, Value::Text(name) if name == HPCC_LINEAGE) {

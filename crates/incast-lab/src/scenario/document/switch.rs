@@ -44,8 +44,8 @@ pub struct Switch {
     /// Deficit round robin does not go together with `virtual_channels`, nor with a `trim.header_weight` other than
     /// `"strict"`.
     pub scheduler: Scheduling,
-    /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their way goes
-    /// up after it has come down, so that routes with circles, those of a ring, cannot lock up. Schemes have
+    /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their path
+    /// goes up after it has come down, so that routes with circles, those of a ring, cannot lock up. Schemes have
     /// `priorities` / `virtual_channels` priorities.
     pub virtual_channels: u8,
     /// How a packet's port is chosen among equal-cost ones.

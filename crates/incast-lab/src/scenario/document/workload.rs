@@ -274,7 +274,8 @@ pub struct Spelled {
     /// A bundled distribution, or the path of a CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// With `file`: sizes between the points, or only those of the points. Default: linear unless the file says step.
+    /// With `file`: sizes between the points, or only those of the points. Default: linear, unless the file has step
+    /// sampling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpolation: Option<Interpolation>,
     /// Larger flows are cut to this size.

@@ -1,4 +1,4 @@
-//! `switch.agent` to what the simulator wants, and what it changes at senders.
+//! `switch.agent` to the simulator's configuration, and what it changes at senders.
 
 use super::{
     super::document::{
@@ -116,7 +116,7 @@ pub fn footnotes(scheme: &Scheme, agent: &AgentParameters, classes: &[ClassConfi
     notes
 }
 
-/// Something in a scheme goes by the thresholds of `switch.ecn`.
+/// Something in a scheme uses the thresholds of `switch.ecn`.
 pub fn uses_thresholds(scheme: &Resolved) -> bool {
     let agent = &scheme.switch.agent;
     let ports_mark = agent.info().is_none_or(|info| !info.marks);
@@ -129,7 +129,7 @@ pub fn decides_marks(scheme: &Resolved) -> bool {
     scheme.switch.agent.info().is_some_and(|info| info.marks)
 }
 
-/// Those of the `given` parameters of a law that say when granted windows end, where nobody grants any.
+/// Those of the `given` parameters of a law that set when granted windows end, where no switch grants any.
 pub fn ungranted(scheme: &Resolved, given: impl Fn(&str) -> bool) -> Vec<&'static str> {
     if scheme.switch.agent.effects().notifies == CnpContent::Windows {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `switch.buffer` to what the simulator wants.
+//! `switch.buffer` to the simulator's configuration.
 
 use crate::scenario::document::switch::Switch;
 use crate::scenario::tree::{error::Problem, place::keys};

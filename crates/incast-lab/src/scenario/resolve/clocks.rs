@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// Purpose of the stream of which each host draws its clock.
 const CLOCKS: u32 = 0x434c_4b53;
 
-/// Clocks may be wrong by so much: what packets carry of one-way delays has room for 2.1 s either way.
+/// The largest error of a clock: the field for one-way delays has room for 2.1 s in either direction.
 const MOST_OFF: Time = Time::from_ms(1000);
 const MOST_NOISE: Time = Time::from_ms(100);
 
@@ -58,7 +58,7 @@ fn synchronisation(clock: &Clock, seed: u64, hosts: u32) -> Option<(SyncSettings
 /// The clocks of all hosts; none if they are perfect.
 ///
 /// # Errors
-/// The probes of some host tell nothing.
+/// The probes of some host give no estimate.
 pub fn draw(clock: &Clock, seed: u64, hosts: u32) -> Result<Vec<HostClock>, String> {
     let noise = clock.noise;
     if let Some((settings, method)) = synchronisation(clock, seed, hosts) {
@@ -122,7 +122,7 @@ mod tests {
             let clocks = draw(&clock(sync), 3, 16).expect("clocks");
             clocks.iter().map(|clock| clock.offset_ps.abs()).max().unwrap_or(0)
         };
-        // Nanoseconds against the 50 us before; queues on the way blur plain averages.
+        // Nanoseconds against the 50 us before; queues on the path blur plain averages.
         assert!(worst(Sync::Huygens) < 100_000, "{} ps", worst(Sync::Huygens));
         assert!(worst(Sync::TwoWayAverage) > worst(Sync::Huygens));
     }

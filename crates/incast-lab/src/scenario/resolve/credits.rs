@@ -1,4 +1,4 @@
-//! `switch.credits` to what the simulator wants, and whether it makes sense there.
+//! `switch.credits` to the simulator's configuration, and whether it can work there.
 
 use super::refusal;
 use crate::scenario::tree::{error::Problem, place::keys};

@@ -37,7 +37,7 @@ impl Files {
         Self { base: scenario.parent().map(Path::to_owned).unwrap_or_default(), ..Self::default() }
     }
 
-    /// A distribution by its bundled name or its path, and how its file wants to be read.
+    /// A distribution by its bundled name or its path, and how its file is read.
     pub fn table(&mut self, name: &str) -> Result<(Table, Interpolation), Problem> {
         if let Some(known) = self.tables.get(name) {
             return Ok(known.clone());

@@ -1,4 +1,4 @@
-//! `[host]` to what the simulator wants.
+//! `[host]` to the simulator's configuration.
 
 use crate::scenario::document::host::Host;
 use crate::scenario::resolve::{clocks, refusal};

@@ -1,4 +1,4 @@
-//! `switch.pfc` to what the simulator wants, and whether it can be lossless there.
+//! `switch.pfc` to the simulator's configuration, and whether it can be lossless there.
 
 use super::{
     super::document::switch::{Pfc as Described, PfcCommon},
@@ -81,7 +81,7 @@ pub fn check(fabric: Fabric<'_>) -> Result<(), Problem> {
     })
 }
 
-/// Refuses what could lock up although virtual channels or deflection are wanted.
+/// Refuses what could lock up although there are virtual channels or deflection.
 pub fn check_channels(fabric: Fabric<'_>) -> Result<(), Problem> {
     incast_sim::check_channels(fabric).map_err(|error| refusal(error, &keys!["switch", "virtual_channels"]))
 }

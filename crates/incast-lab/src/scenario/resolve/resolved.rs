@@ -19,7 +19,7 @@ pub struct Resolved {
     pub wire: Wire,
     /// Order of simultaneous arrivals.
     pub ties: Ties,
-    /// What the scheme's own law knows of the network.
+    /// The network as the scheme's own law is given it.
     pub path: Path,
     /// The switch and host tables as merged.
     pub merged: (Switch, Host),

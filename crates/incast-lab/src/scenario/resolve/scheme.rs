@@ -62,7 +62,7 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let scheme = &context.document.scheme[index];
     let written = context.root.get("scheme").and_then(|schemes| schemes.items().get(index));
     let at = |problem: Problem| problem.at(&keys!["scheme", index]);
-    // Faults in a merged table are looked up in the merged table, where every value still knows its own place.
+    // Faults in a merged table are looked up in the merged table, where every value still has its own place.
     let merged = |key: &str| merge(context.root.get(key), written.and_then(|scheme| scheme.get(key)));
     let (switch_node, host_node) = (merged("switch"), merged("host"));
     let place = |problem: Problem| {
@@ -130,7 +130,8 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     })
 }
 
-/// The receivers of receiver-driven protocols: classes under one law share them where what receivers go by is the same.
+/// The receivers of receiver-driven protocols: classes under one law share them where the receivers' parameters are the
+/// same.
 fn schedulers(classes: &mut [ClassConfig], receivers: Vec<Scheduler>) -> Vec<Scheduler> {
     let mut schedulers = Vec::new();
     let mut known: Vec<(&str, Vec<(&str, Raw)>)> = Vec::new();
@@ -344,7 +345,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
     if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme)) {
         warnings.push("switch.ecn has no effect: no scheme has a law or an agent that goes by it".into());
     }
-    // What a profile fills in has the place of the profile, and nobody gave it.
+    // What a profile fills in has the place of the profile: the user did not give it.
     let of_profile = context.root.get("profile").map(|profile| profile.origin);
     let gives_ecn_at = |switch: Option<&Node>| {
         let given = switch.and_then(|switch| switch.get("ecn_at"));
@@ -536,7 +537,7 @@ fn reorders(switch: &SwitchConfig) -> Option<&'static str> {
     }
 }
 
-/// Receivers that take packets in order only, in a fabric of several ways that does not keep it.
+/// Receivers that take packets in order only, in a fabric of several paths that does not keep it.
 fn reordered(context: &Context<'_>, scheme: &Resolved) -> Option<String> {
     let by = reorders(&scheme.switch).filter(|_| context.topology.most_switches() > 1)?;
     let in_order = scheme.classes.iter().find(|class| class.recovery == Recovery::GoBackN)?;

@@ -1,4 +1,4 @@
-//! `[switch]` to what the simulator wants.
+//! `[switch]` to the simulator's configuration.
 
 use super::{
     super::document::switch::{self as described, Switch},

@@ -43,7 +43,7 @@ pub struct Traffic {
     pub busiest: f64,
     /// Links that a packet crosses on average.
     pub mean_hops: f64,
-    /// Some flows are given their ways.
+    /// Some flows have source routes.
     pub pinned: bool,
     /// Look at this before you trust the results.
     pub warnings: Vec<String>,
@@ -508,7 +508,7 @@ impl Builder<'_> {
         let class_of = |row: Option<&str>| row.and_then(|name| classes.get(name)).copied().unwrap_or(class);
         let topology = self.topology;
         let (ports, nodes) = (topology.ports(), OnceCell::new());
-        let way_of = |from: u32, to: u32, way: &str| {
+        let path_of = |from: u32, to: u32, way: &str| {
             let numbers =
                 || topology.names.iter().map(String::as_str).zip(0..).collect::<BTreeMap<&str, u32>>();
             let nodes = nodes.get_or_init(numbers);
@@ -522,7 +522,7 @@ impl Builder<'_> {
             }
             pin(topology, &ports, &way).map_err(|error| error.to_string())
         };
-        let mut flows = trace::resolve(&rows, topology.hosts, &hosts.collect(), &class_of, &way_of)
+        let mut flows = trace::resolve(&rows, topology.hosts, &hosts.collect(), &class_of, &path_of)
             .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
         self.traffic.pinned |= flows.iter().any(|flow| flow.pinned.is_some());
         let all = flows.len();

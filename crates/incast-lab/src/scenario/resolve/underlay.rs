@@ -1,4 +1,4 @@
-//! `underlay` of a scheme or a class to what the simulator wants.
+//! `underlay` of a scheme or a class to the simulator's configuration.
 
 use super::{
     super::document::{named::Underlay, scheme::Scheme},
@@ -54,7 +54,7 @@ pub fn warnings(scheme: &Resolved, described: &Scheme) -> Vec<String> {
         }
         let threshold = class.underlay.values().into_iter().find(|(key, _)| *key == "threshold");
         let threshold = threshold.and_then(|(_, raw)| <Time as Setting>::read(&raw).ok());
-        // Half of the longest way there and back: data takes more than half of it.
+        // Half of the longest round trip: data takes more than half of it.
         let alone = Time::from_ps(scheme.path.base_rtt.ps() / 2);
         if let Some(threshold) = threshold.filter(|threshold| *threshold < alone) {
             let warning = format!(

@@ -98,7 +98,7 @@ fn a_ring_needs_two_channels() {
     let good = ring(&format!("pfc = {{ xoff = \"64KB\" }}\nvirtual_channels = 2\n{iofd}"));
     let good = good.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(good.runs()[0].config(1).expect("valid").switch.virtual_channels, 2);
-    // Of five switches in a ring no two ways are equally long.
+    // Of five switches in a ring no two paths are equally long.
     let no_effect =
         |scenario: &Scenario| scenario.warnings.iter().any(|it| it.contains("iofd has no effect"));
     assert!(no_effect(&good) && !no_effect(&with(iofd).unwrap_or_else(|error| panic!("{error}"))));

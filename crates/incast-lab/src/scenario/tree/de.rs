@@ -1,4 +1,4 @@
-//! Reads config structs from a [`Node`], so that every message knows the path of keys that led to it.
+//! Reads config structs from a [`Node`], so that every message has the path of its keys.
 //!
 //! A table with a `kind` is an enum: `kind` names the variant and the other keys are its content. Where there is a
 //! variant `static`, a table without a kind is that.

@@ -80,7 +80,7 @@ pub struct Problem {
     pub allowed: Option<String>,
     /// See [`Fault::nearest`].
     pub nearest: Option<String>,
-    /// The fault is in this place whatever the path says.
+    /// The error is in this place whatever the path is.
     pub origin: Option<Origin>,
 }
 
@@ -163,7 +163,7 @@ pub fn list(names: &[&str], quoted: bool) -> String {
     }
 }
 
-/// Names that the contract promises and this version does not know yet.
+/// Names that the contract promises and this version does not have yet.
 const LATER: &[&str] = &["flowlet", "collective"];
 
 impl de::StdError for Problem {}

@@ -1,4 +1,4 @@
-//! A scenario file as a tree of values that know their places, and faults that name them.
+//! A scenario file as a tree of values with their places, and errors that name them.
 //!
 //! - [`place`]: where a value was written, and the steps of a path to it.
 //! - [`node`]: the tree. [`path`]: values by paths such as `workload.incast.fan_in`. [`de`]: structs from a tree.

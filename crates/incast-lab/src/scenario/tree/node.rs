@@ -180,7 +180,7 @@ impl Node {
         Fault { file: file.to_owned(), line, column, argument, key, what, allowed, nearest }.into()
     }
 
-    /// The path as people write it: tables of a list go by their names.
+    /// The path as people write it: tables of a list are found by their names.
     pub fn describe(&self, path: &[Step]) -> String {
         let mut text = String::new();
         let mut node = Some(self);

@@ -1,4 +1,5 @@
-//! Paths such as `workload.incast.fan_in` that address one value of a document. Tables of a list go by their names.
+//! Paths such as `workload.incast.fan_in` that address one value of a document. Tables of a list are found by their
+//! names.
 
 use super::{
     error::Problem,
@@ -46,11 +47,11 @@ pub fn split(path: &str) -> Result<Vec<String>, Problem> {
 /// Keys of tables for which the name of their `kind` may stand alone.
 const KINDS: &[&str] = &["agent", "ecn", "pfc", "underlay"];
 
-/// Puts `value` where `path` leads; tables on the way are made if they are missing, and names that stand for tables
+/// Puts `value` where `path` leads; tables on this path are made if they are missing, and names that stand for tables
 /// become these.
 ///
 /// # Errors
-/// No table of a list has the name, or something on the way is neither a table nor a list. The place is the value's.
+/// No table of a list has the name, or something on the path is neither a table nor a list. The place is the value's.
 pub fn set(root: &mut Node, path: &str, value: Node) -> Result<Vec<Step>, Problem> {
     let origin = value.origin;
     let steps = split(path).map_err(|problem| problem.from(origin))?;

@@ -1,4 +1,4 @@
-//! Names of earlier versions. A message about an old name says the new one.
+//! Names of earlier versions. A message about an old name has the new one.
 
 /// Keys and values of scenarios: the old name and the new one. An old name is recognised where the new one is allowed.
 const RENAMED: &[(&str, &str)] = &[

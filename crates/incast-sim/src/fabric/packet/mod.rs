@@ -102,32 +102,32 @@ impl Packet {
     // ---- Views -----------------------------------------------------------------------------------------------
 
     /// View of data, of trimmed data, and of messages of a sender without data.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn data(&self) -> DataView<'_> {
         DataView(self)
     }
     /// The same, to write.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn data_mut(&mut self) -> DataMut<'_> {
         DataMut(self)
     }
     /// View of an acknowledgement, positive or negative, of a SYN-ACK, and of a report for the underlay.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn ack(&self) -> AckView<'_> {
         AckView(self)
     }
     /// The same, to write.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn ack_mut(&mut self) -> AckMut<'_> {
         AckMut(self)
     }
     /// View of all other kinds.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn control(&self) -> ControlView<'_> {
         ControlView(self)
     }
     /// The same, to write.
-    #[inline(always)]
+    #[inline(always)] // on the path of every packet
     pub fn control_mut(&mut self) -> ControlMut<'_> {
         ControlMut(self)
     }
