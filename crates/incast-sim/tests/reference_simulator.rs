@@ -590,3 +590,44 @@ proptest! {
         }
     }
 }
+
+/// A pause frame arrives at an aggregation switch at the instant at which a transmission ends. With `arrivals-first` a
+/// packet that arrives then waits, whatever came before it at that instant.
+#[test]
+fn a_pause_frame_completes_no_transmission() {
+    let link = Link { rate: Rate::from_gbps(100), delay: Time::from_us(1), loss: 0.001 };
+    let wish =
+        |start, bytes| Wish { start: Time::from_ps(start), source: 2, destination: 0, bytes, class: 0 };
+    let threshold = Threshold::Static { xoff: Size::Bytes(3613), xon: Some(Size::Bytes(0)) };
+    let scheduler = Scheduler::Credit(WindowCredit { ahead: 0, priority: None });
+    let case = Case {
+        topology: Fabric(FatTree { k: 4, link }.build().expect("a topology")),
+        switch: SwitchConfig {
+            priorities: 1,
+            pfc: Some(Pfc { priorities: 183, strict: false, deadlock_after: None, ..Pfc::new(threshold) }),
+            ..SwitchConfig::plain()
+        },
+        host: HostConfig {
+            rto_min: Time::from_us(5),
+            ack_delay: Time::from_ps(1000),
+            reordering: 1,
+            schedulers: vec![scheduler],
+            ..HostConfig::plain(4096)
+        },
+        kinds: vec![Kind {
+            law: "dctcp",
+            parameters: vec![("initial_window".to_owned(), Raw::Text("28672B".to_owned()))],
+            go_back_n: false,
+            priority: 0,
+            ack_priority: None,
+            trimmable: false,
+        }],
+        flows: vec![wish(0, 69_632), wish(12_056_000, 1)],
+        failures: Vec::new(),
+        seed: 818_928_379,
+        ties: Ties::ArrivalsFirst,
+        end: Time::from_us(100),
+    };
+    let fast = Summary::of(&simulate(case.config(1)).expect("a run"));
+    compare(&fast, &reference::simulate(&case.config(1))).expect("the same");
+}

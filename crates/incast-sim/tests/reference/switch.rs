@@ -246,9 +246,9 @@ impl<'a> Switch<'a> {
         self.send(now, number, packet, agenda);
     }
 
-    /// The port may send again, if its link is idle.
+    /// The port may send again, if its link is idle. A transmission that ends now is completed by its own event.
     fn go_on(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
-        if self.ports[number].link.up {
+        if self.ports[number].link.up && !self.ports[number].link.busy(now) {
             self.on_completion(now, number, agenda);
         }
     }
