@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`rig.json`: what a rig is told of a scenario."""
+"""`rig.json`: the scenario as a rig reads it."""
 
 from errors import BadInput
 from schemes import initial_window, speaks_ecn
@@ -21,7 +21,7 @@ def rig_settings(run, rows):
         raise BadInput(f"switch.ecn: found {switch['ecn']['kind']!r}, a rig marks as \"step\" does")
     per_port = switch["buffer"].get("per_port")
     if per_port is None:
-        raise BadInput("switch.buffer: a rig's port has memory of its own: { per_port = … }")
+        raise BadInput("switch.buffer: a rig's port has a buffer of its own: { per_port = … }")
     receivers = sorted({row["dst"] for row in rows})
     if receivers != ["h0"]:
         raise BadInput(f"flows go to {', '.join(receivers)}; a rig has one congested port, that to h0")

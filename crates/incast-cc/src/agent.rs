@@ -115,7 +115,7 @@ pub struct FlowAddress {
     /// Where the source keeps the flow.
     pub slot: u32,
     /// Hash of the flow for the choice among equal-cost ports.
-    pub entropy: u32,
+    pub ecmp_hash: u32,
     /// Class of the flow.
     pub class: u8,
 }
@@ -123,7 +123,7 @@ pub struct FlowAddress {
 /// A packet as an agent sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView {
-    /// Its flow, as its data has it; of packets other than data only `sequence`, `slot`, `class` and `entropy` mean
+    /// Its flow, as its data has it; of packets other than data only `sequence`, `slot`, `class` and `ecmp_hash` mean
     /// anything, and `source` and `destination` are those of the packet.
     pub flow: FlowAddress,
     /// Its ingress port; `None` for a packet that this switch made.

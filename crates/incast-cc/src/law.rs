@@ -45,7 +45,7 @@ pub struct Transport {
     /// which receivers ignore: they notify of marks in the fabric alone.
     pub marks_at_edge: bool,
     /// A new pace changes the current gap, too; otherwise it begins with the gap after the next packet.
-    pub repaces: bool,
+    pub updates_gap: bool,
     /// What receivers acknowledge.
     pub acknowledges: Acknowledges,
     /// Which of a host's flows sends next.
@@ -72,9 +72,9 @@ impl Transport {
             ecn_capable: info.ecn_capable,
             notification_interval: None,
             marks_at_edge: false,
-            repaces: true,
+            updates_gap: true,
             acknowledges: Acknowledges::Packets,
-            order: SendOrder::Turns,
+            order: SendOrder::RoundRobin,
             trimmable: false,
             in_any_order: false,
             reminded: false,
@@ -130,9 +130,9 @@ pub enum Acknowledges {
 /// Which of a host's flows sends next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendOrder {
-    /// They take turns.
+    /// Round robin.
     #[default]
-    Turns,
+    RoundRobin,
     /// The one with the fewest bytes left to send (SRPT).
     ShortestRemaining,
 }

@@ -26,7 +26,7 @@ pub enum Fate {
 
 impl Fate {
     /// Its weight as evidence against its path.
-    const fn trouble(self) -> u32 {
+    const fn penalty_weight(self) -> u32 {
         match self {
             Self::Arrived => 0,
             Self::Trimmed => 1,
@@ -45,7 +45,7 @@ pub struct Spray {
     /// One bit for each of the last packets: whether it arrived.
     arrived: u16,
     /// Number of valid bits.
-    heard: u8,
+    outcomes: u8,
 }
 
 /// Number of packets from which the state of the whole network is estimated.
@@ -56,7 +56,7 @@ impl Spray {
     pub fn new(paths: u16, penalty: bool) -> Self {
         let paths = paths.max(1);
         let scoreboard = (penalty && paths > 1).then(|| Box::new(Scoreboard::new(paths)));
-        Self { order: (0..paths).collect(), next: 0, scoreboard, arrived: 0, heard: 0 }
+        Self { order: (0..paths).collect(), next: 0, scoreboard, arrived: 0, outcomes: 0 }
     }
 
     /// The path of the next packet. `random` returns uniformly distributed numbers.
@@ -71,28 +71,29 @@ impl Spray {
             let left = (self.order.len() - self.next) as u64;
             let drawn = self.next + ((u64::from(random()) * left) >> 32) as usize;
             self.order.swap(self.next, drawn);
-            let way = self.order[self.next];
+            let path = self.order[self.next];
             self.next += 1;
-            if self.scoreboard.as_ref().is_none_or(|scoreboard| scoreboard.paths[usize::from(way)].out == 0) {
-                return way;
+            if self.scoreboard.as_ref().is_none_or(|scoreboard| scoreboard.paths[usize::from(path)].out == 0)
+            {
+                return path;
             }
         }
     }
 
     /// Records the fate of a packet that took a path.
-    pub fn on_fate(&mut self, way: u16, fate: Fate) {
+    pub fn on_fate(&mut self, path: u16, fate: Fate) {
         self.arrived = self.arrived << 1 | u16::from(fate == Fate::Arrived);
-        self.heard = (self.heard + 1).min(HISTORY);
+        self.outcomes = (self.outcomes + 1).min(HISTORY);
         if let Some(scoreboard) = &mut self.scoreboard {
-            scoreboard.note(way, fate);
+            scoreboard.note(path, fate);
         }
     }
 
     /// Whether a header that has just been returned came from a path that is worse than the others: at least a
     /// quarter of the last packets arrived, so the network as a whole is not congested.
-    pub fn is_bad_way(&self) -> bool {
+    pub fn is_bad_path(&self) -> bool {
         let arrived = (self.arrived & ((1 << HISTORY) - 1)).count_ones();
-        arrived > 0 && 4 * arrived >= u32::from(self.heard)
+        arrived > 0 && 4 * arrived >= u32::from(self.outcomes)
     }
 }
 
@@ -107,9 +108,9 @@ const DEVIATIONS: u128 = 3;
 
 /// Statistics of a path.
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct PathRecord {
     arrived: u32,
-    trouble: u32,
+    penalty_weight: u32,
     /// Rounds of its last exclusion, reduced when it has done well since.
     penalty: u16,
     /// Remaining rounds of its exclusion.
@@ -118,59 +119,60 @@ struct Way {
 
 #[derive(Clone, Debug)]
 struct Scoreboard {
-    paths: Vec<Way>,
+    paths: Vec<PathRecord>,
 }
 
 impl Scoreboard {
     fn new(paths: u16) -> Self {
-        Self { paths: vec![Way::default(); usize::from(paths)] }
+        Self { paths: vec![PathRecord::default(); usize::from(paths)] }
     }
 
-    fn note(&mut self, way: u16, fate: Fate) {
-        let Some(way) = self.paths.get_mut(usize::from(way)) else { return };
-        way.arrived += u32::from(fate == Fate::Arrived);
-        way.trouble += fate.trouble();
-        if way.arrived + way.trouble >= MOST {
-            (way.arrived, way.trouble, way.penalty) = (way.arrived / 2, way.trouble / 2, way.penalty / 2);
+    fn note(&mut self, path: u16, fate: Fate) {
+        let Some(path) = self.paths.get_mut(usize::from(path)) else { return };
+        path.arrived += u32::from(fate == Fate::Arrived);
+        path.penalty_weight += fate.penalty_weight();
+        if path.arrived + path.penalty_weight >= MOST {
+            (path.arrived, path.penalty_weight, path.penalty) =
+                (path.arrived / 2, path.penalty_weight / 2, path.penalty / 2);
         }
     }
 
     /// A round begins: decides which paths are excluded from it.
     #[inline(never)] // rare: kept out of the path of packets
     fn judge(&mut self) {
-        let sum = |of: fn(&Way) -> u32| self.paths.iter().map(|way| u64::from(of(way))).sum::<u64>();
-        let (arrived, trouble) = (sum(|way| way.arrived), sum(|way| way.trouble));
-        let out = self.paths.iter().filter(|way| way.out > 0).count();
+        let sum = |of: fn(&PathRecord) -> u32| self.paths.iter().map(|path| u64::from(of(path))).sum::<u64>();
+        let (arrived, penalty_weight) = (sum(|path| path.arrived), sum(|path| path.penalty_weight));
+        let out = self.paths.iter().filter(|path| path.out > 0).count();
         let mut allowed = (self.paths.len() / 2).saturating_sub(out);
-        for way in &mut self.paths {
-            if way.out > 0 {
-                way.out -= 1;
-                if way.out == 0 {
+        for path in &mut self.paths {
+            if path.out > 0 {
+                path.out -= 1;
+                if path.out == 0 {
                     // The path may have been repaired: its history is cleared, and a few packets suffice to judge
                     // it again.
-                    (way.arrived, way.trouble) = (0, 0);
+                    (path.arrived, path.penalty_weight) = (0, 0);
                 }
-            } else if allowed > 0 && way.is_outlier(arrived, trouble) {
-                way.penalty = (2 * way.penalty).clamp(SHORTEST, LONGEST);
-                way.out = way.penalty;
+            } else if allowed > 0 && path.is_outlier(arrived, penalty_weight) {
+                path.penalty = (2 * path.penalty).clamp(SHORTEST, LONGEST);
+                path.out = path.penalty;
                 allowed -= 1;
             }
         }
     }
 }
 
-impl Way {
+impl PathRecord {
     /// Trouble per arrival above 30%, above 1.25 times that of all paths together, and statistically significant.
     fn is_outlier(&self, all_arrived: u64, all_trouble: u64) -> bool {
-        let (arrived, trouble) = (u64::from(self.arrived), u64::from(self.trouble));
-        if 100 * trouble <= 30 * arrived {
+        let (arrived, penalty_weight) = (u64::from(self.arrived), u64::from(self.penalty_weight));
+        if 100 * penalty_weight <= 30 * arrived {
             return false;
         }
-        let (all, own) = (all_arrived + all_trouble, arrived + trouble);
+        let (all, own) = (all_arrived + all_trouble, arrived + penalty_weight);
         // Trouble expected of `own` packets is own x all_trouble / all. This is the excess over it, times `all`.
-        let excess = u128::from((trouble * all).saturating_sub(own * all_trouble));
+        let excess = u128::from((penalty_weight * all).saturating_sub(own * all_trouble));
         let variance = u128::from(own) * u128::from(all_trouble) * u128::from(all_arrived);
-        4 * trouble * all_arrived > 5 * all_trouble * arrived
+        4 * penalty_weight * all_arrived > 5 * all_trouble * arrived
             && excess * excess > DEVIATIONS * DEVIATIONS * variance
     }
 }
@@ -212,8 +214,8 @@ mod tests {
         let (mut spray, mut random) = (Spray::new(4, false), random(2));
         let mut counts = [[0u32; 4]; 4];
         for _ in 0..10_000 {
-            for (place, way) in round(&mut spray, &mut random, 4).into_iter().enumerate() {
-                counts[place][usize::from(way)] += 1;
+            for (place, path) in round(&mut spray, &mut random, 4).into_iter().enumerate() {
+                counts[place][usize::from(path)] += 1;
             }
         }
         assert!(counts.iter().flatten().all(|count| count.abs_diff(2_500) < 200), "{counts:?}");
@@ -225,11 +227,11 @@ mod tests {
         let (mut spray, mut random) = (Spray::new(8, penalty), random(3));
         let mut taken = Vec::new();
         for _ in 0..3_000 {
-            let way = spray.next(&mut random);
-            spray.on_fate(way, if way == bad { fate } else { Fate::Arrived });
-            taken.push(way);
+            let path = spray.next(&mut random);
+            spray.on_fate(path, if path == bad { fate } else { Fate::Arrived });
+            taken.push(path);
         }
-        taken[2_000..].iter().filter(|way| **way == bad).count()
+        taken[2_000..].iter().filter(|path| **path == bad).count()
     }
 
     #[test]
@@ -246,14 +248,14 @@ mod tests {
     fn a_way_that_was_mended_is_taken_again() {
         let (mut spray, mut random) = (Spray::new(8, true), random(4));
         for _ in 0..1_000 {
-            let way = spray.next(&mut random);
-            spray.on_fate(way, if way == 2 { Fate::Lost } else { Fate::Arrived });
+            let path = spray.next(&mut random);
+            spray.on_fate(path, if path == 2 { Fate::Lost } else { Fate::Arrived });
         }
         let mut taken = 0;
         for packet in 0..4_000 {
-            let way = spray.next(&mut random);
-            spray.on_fate(way, Fate::Arrived);
-            taken += usize::from(packet >= 3_200 && way == 2);
+            let path = spray.next(&mut random);
+            spray.on_fate(path, Fate::Arrived);
+            taken += usize::from(packet >= 3_200 && path == 2);
         }
         assert!((98..=102).contains(&taken), "{taken} of 800");
     }
@@ -263,19 +265,19 @@ mod tests {
         let (mut spray, mut random) = (Spray::new(8, true), random(5));
         let mut counts = [0; 8];
         for packet in 0..4_000 {
-            let way = spray.next(&mut random);
-            counts[usize::from(way)] += 1;
+            let path = spray.next(&mut random);
+            counts[usize::from(path)] += 1;
             // Half of a round, the other half in the next one.
             spray.on_fate(
-                way,
-                if (packet / 8 + usize::from(way)) % 2 == 0 { Fate::Trimmed } else { Fate::Arrived },
+                path,
+                if (packet / 8 + usize::from(path)) % 2 == 0 { Fate::Trimmed } else { Fate::Arrived },
             );
         }
         assert!(counts.iter().all(|count| *count == 500), "{counts:?}");
         // Nor where nothing arrives at all.
         (0..1_000).for_each(|_| {
-            let way = spray.next(&mut random);
-            spray.on_fate(way, Fate::Bounced);
+            let path = spray.next(&mut random);
+            spray.on_fate(path, Fate::Bounced);
         });
         assert_eq!(round(&mut spray, &mut random, 8).len(), 8);
     }
@@ -283,15 +285,15 @@ mod tests {
     #[test]
     fn a_single_header_that_comes_back_speaks_against_its_way_alone() {
         let mut spray = Spray::new(4, true);
-        assert!(!spray.is_bad_way());
+        assert!(!spray.is_bad_path());
         spray.on_fate(0, Fate::Bounced);
-        assert!(!spray.is_bad_way(), "nothing has arrived");
-        (0..3).for_each(|way| spray.on_fate(way, Fate::Arrived));
-        assert!(spray.is_bad_way());
+        assert!(!spray.is_bad_path(), "nothing has arrived");
+        (0..3).for_each(|path| spray.on_fate(path, Fate::Arrived));
+        assert!(spray.is_bad_path());
         (0..9).for_each(|_| spray.on_fate(1, Fate::Trimmed));
-        assert!(spray.is_bad_way(), "3 of 12");
+        assert!(spray.is_bad_path(), "3 of 12");
         spray.on_fate(1, Fate::Trimmed);
-        assert!(!spray.is_bad_way(), "2 of 12");
+        assert!(!spray.is_bad_path(), "2 of 12");
     }
 
     proptest! {
@@ -304,13 +306,13 @@ mod tests {
         ) {
             let (mut spray, mut random) = (Spray::new(paths, true), random(seed));
             for fate in fates {
-                let way = spray.next(&mut random);
-                prop_assert!(way < paths);
+                let path = spray.next(&mut random);
+                prop_assert!(path < paths);
                 // Probabilities depend on the path.
                 let fates = [Fate::Arrived, Fate::Arrived, Fate::Trimmed, Fate::Lost];
-                spray.on_fate(way, fates[usize::from(fate.min((way % 7) as u8))]);
+                spray.on_fate(path, fates[usize::from(fate.min((path % 7) as u8))]);
                 let out = spray.scoreboard.as_ref().map_or(0, |board| {
-                    board.paths.iter().filter(|way| way.out > 0).count()
+                    board.paths.iter().filter(|path| path.out > 0).count()
                 });
                 prop_assert!(out <= usize::from(paths) / 2);
             }

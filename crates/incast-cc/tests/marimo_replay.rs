@@ -6,7 +6,7 @@
 
 use incast_cc::window::marimo::core::{
     Config, Connection, LoadTable, Shared,
-    vectors::{self, Decided, Event, Says},
+    vectors::{self, Decided, Event, LineContent},
 };
 
 const RECORDED: &str = include_str!("../../../deploy/core/test/marimo-kernel.txt");
@@ -30,21 +30,21 @@ fn replay(recording: &str) -> Result<Replayed, String> {
     let mut replayed = Replayed::default();
     for line in vectors::lines(recording) {
         let line = line.map_err(|error| error.to_string())?;
-        let (event, decided) = match line.says {
-            Says::Config(config) => {
+        let (event, decided) = match line.content {
+            LineContent::Config(config) => {
                 settings = config;
                 continue;
             }
-            Says::Table(knots) => {
+            LineContent::Table(knots) => {
                 let table = LoadTable::new("recorded", knots).expect("a sound table");
                 shared = Some(Shared::new(settings, &table).expect("a sound configuration"));
                 continue;
             }
-            Says::Event { event, decided } => (event, decided),
+            LineContent::Event { event, decided } => (event, decided),
         };
         let shared = shared.as_ref().expect("a table comes first");
         let state = connection.get_or_insert_with(|| Connection::new(shared));
-        event.tell(state, shared);
+        event.apply(state, shared);
         match event {
             Event::New => replayed.connections += 1,
             Event::Ack(ack) => replayed.marked += usize::from(ack.marked > 0),

@@ -180,8 +180,6 @@ fn folders_do_not_import_each_other_in_cycles() {
     assert!(errors.is_empty(), "import cycles between folders:\n{}", errors.join("\n"));
 }
 
-/// Each use of `unsafe` has a comment above it that cites a rule of docs/unsafe.md: `// SAFETY: R4: …`, or a section
-/// `# Safety` where it is the caller who must follow one.
 /// `inline(always)` and `inline(never)` have their reason on the same line.
 #[test]
 fn forced_inlining_has_a_reason() {
@@ -200,6 +198,8 @@ fn forced_inlining_has_a_reason() {
     }
 }
 
+/// Each use of `unsafe` has a comment above it that cites a rule of docs/unsafe.md: `// SAFETY: R4: …`, or a section
+/// `# Safety` where it is the caller who must follow one.
 #[test]
 fn unsafe_code_cites_a_rule() {
     let mut errors = Vec::new();

@@ -287,18 +287,18 @@ mod tests {
     fn by_loops(graph: &Graph, differences: &[f64]) -> Vec<f64> {
         let edges = graph.edges();
         // Signed edges of the way from node 0 to each node.
-        let mut ways = vec![vec![0.0; edges.len()]; graph.nodes()];
+        let mut paths = vec![vec![0.0; edges.len()]; graph.nodes()];
         for (node, index) in &graph.tree {
             let (parent, sign) =
                 if edges[*index].b == *node { (edges[*index].a, 1.0) } else { (edges[*index].b, -1.0) };
-            ways[*node] = ways[parent].clone();
-            ways[*node][*index] = sign;
+            paths[*node] = paths[parent].clone();
+            paths[*node][*index] = sign;
         }
         let outside = (0..edges.len()).filter(|index| graph.tree.iter().all(|(_, other)| other != index));
         let loops: Vec<Vec<f64>> = outside
             .map(|index| {
                 let mut row: Vec<f64> =
-                    ways[edges[index].a].iter().zip(&ways[edges[index].b]).map(|(a, b)| a - b).collect();
+                    paths[edges[index].a].iter().zip(&paths[edges[index].b]).map(|(a, b)| a - b).collect();
                 row[index] += 1.0;
                 row
             })

@@ -638,7 +638,7 @@ impl SenderLaw for Dcqcn {
         let notifies = parameters.notification == Notification::Cnp;
         Transport {
             notification_interval: notifies.then_some(parameters.cnp_interval),
-            repaces: parameters.update_gap,
+            updates_gap: parameters.update_gap,
             ..Transport::of(&Self::INFO)
         }
     }

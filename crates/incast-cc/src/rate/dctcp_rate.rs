@@ -209,7 +209,7 @@ impl SenderLaw for DctcpRate {
         constants.parameters.values()
     }
     fn transport(constants: &Arc<Constants>) -> Transport {
-        Transport { repaces: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }
+        Transport { updates_gap: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, _now: Time, _random: u32) -> Self {
         Self {
@@ -322,7 +322,7 @@ mod tests {
         let lineage = DctcpRate::resolve(&path(), &given(&[("profile", "hpcc-lineage")])).expect("allowed");
         assert_eq!(lineage.parameters.additive_increase, Rate::from_bps(615_000_000));
         assert_eq!(lineage.parameters.min_rate, Rate::from_gbps(1));
-        assert!(DctcpRate::transport(&scaled).repaces && !DctcpRate::transport(&lineage).repaces);
+        assert!(DctcpRate::transport(&scaled).updates_gap && !DctcpRate::transport(&lineage).updates_gap);
         let refused =
             DctcpRate::resolve(&path(), &given(&[("profile", "paper")])).expect_err("no such profile");
         assert!(refused.to_string().contains("\"scaled\" \"hpcc-lineage\""));

@@ -252,7 +252,7 @@ impl SenderLaw for Ibcc {
         let parameters = &constants.parameters;
         Transport {
             notification_interval: (parameters.becn == Becn::Cnp).then_some(parameters.cnp_interval),
-            repaces: false,
+            updates_gap: false,
             ..Transport::of(&Self::INFO)
         }
     }

@@ -422,7 +422,7 @@ impl SenderLaw for Timely {
         constants.parameters.values()
     }
     fn transport(constants: &Arc<Constants>) -> Transport {
-        Transport { repaces: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }
+        Transport { updates_gap: constants.parameters.update_gap, ..Transport::of(&Self::INFO) }
     }
     fn start(constants: &Arc<Constants>, _path: &Path, now: Time, _random: u32) -> Self {
         Self {
@@ -668,7 +668,7 @@ mod tests {
         assert_eq!((values.additive_increase, values.min_rate), (share(1000), share(100)));
         assert_eq!((values.low_threshold, values.high_threshold), (Time::from_us(50), Time::from_us(500)));
         assert_eq!((values.min_rtt, values.window), (Time::from_us(20), Bytes::new(153_000)));
-        assert!(!Timely::transport(&lineage).repaces);
+        assert!(!Timely::transport(&lineage).updates_gap);
         // The sixth increase in a row is the first of 500 Mbit/s, below the low threshold too.
         let mut law = Timely { rate: 50.0 * GBPS, ..Timely::start(&lineage, &path, Time::ZERO, 0) };
         updates(&mut law, &[20.0; 6]);

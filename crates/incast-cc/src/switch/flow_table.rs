@@ -8,7 +8,7 @@ use incast_units::Time;
 
 /// The destination of a notification for an entry: the flow of its last data packet, and that packet's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct NotificationTarget {
     /// The flow.
     pub flow: FlowAddress,
     /// The priority.
@@ -42,15 +42,15 @@ impl Entry {
 pub struct Table {
     entries: Vec<Entry>,
     /// One for each entry, if they are kept.
-    told: Vec<Option<Told>>,
-    keeps_told: bool,
+    targets: Vec<Option<NotificationTarget>>,
+    keeps_targets: bool,
     /// Number of registers, if the table models these: keys are not compared, and flows with one hash are one flow.
     registers: Option<usize>,
     generation: u32,
     /// Entries of this generation.
     used: usize,
     /// Buffer for rebuilding, kept to avoid allocation.
-    spare: (Vec<Entry>, Vec<Option<Told>>),
+    spare: (Vec<Entry>, Vec<Option<NotificationTarget>>),
 }
 
 /// 2^64 over the golden ratio (Knuth, TAOCP 3, section 6.4: multiplicative hashing).
@@ -62,13 +62,13 @@ fn hash(key: u64) -> u64 {
 const LEAST: usize = 16;
 
 impl Table {
-    /// An exact table; memory is allocated with the first entry. `keeps_told`: it keeps the destination of
+    /// An exact table; memory is allocated with the first entry. `keeps_targets`: it keeps the destination of
     /// notifications.
-    pub fn exact(keeps_told: bool) -> Self {
+    pub fn exact(keeps_targets: bool) -> Self {
         Self {
             entries: Vec::new(),
-            told: Vec::new(),
-            keeps_told,
+            targets: Vec::new(),
+            keeps_targets,
             registers: None,
             generation: 1,
             used: 0,
@@ -77,8 +77,8 @@ impl Table {
     }
 
     /// A table of registers, in which flows with one hash are one. Memory is allocated with the first entry, too.
-    pub fn merging(registers: usize, keeps_told: bool) -> Self {
-        Self { registers: Some(registers.max(1)), ..Self::exact(keeps_told) }
+    pub fn merging(registers: usize, keeps_targets: bool) -> Self {
+        Self { registers: Some(registers.max(1)), ..Self::exact(keeps_targets) }
     }
 
     /// The first slot to probe for a key.
@@ -135,8 +135,8 @@ impl Table {
                     let index = idle.unwrap_or(index);
                     let generation = self.generation;
                     self.entries[index] = Entry { key, generation, ..Entry::default() };
-                    if self.keeps_told {
-                        self.told[index] = None;
+                    if self.keeps_targets {
+                        self.targets[index] = None;
                     }
                     return index;
                 }
@@ -154,11 +154,11 @@ impl Table {
         let length = (self.entries.len() << usize::from(doubles)).max(LEAST);
         let length = self.registers.unwrap_or(length);
         std::mem::swap(&mut self.entries, &mut self.spare.0);
-        std::mem::swap(&mut self.told, &mut self.spare.1);
+        std::mem::swap(&mut self.targets, &mut self.spare.1);
         self.entries.clear();
         self.entries.resize(length, Entry::default());
-        self.told.clear();
-        self.told.resize(if self.keeps_told { length } else { 0 }, None);
+        self.targets.clear();
+        self.targets.resize(if self.keeps_targets { length } else { 0 }, None);
         let old = std::mem::take(&mut self.spare);
         let generation = std::mem::replace(&mut self.generation, 1);
         self.used = 0;
@@ -166,8 +166,8 @@ impl Table {
             if entry.generation == generation && !entry.is_idle(now) {
                 let made = self.find_or_make(entry.key, now);
                 self.entries[made] = Entry { generation: 1, ..*entry };
-                if self.keeps_told {
-                    self.told[made] = old.1[index];
+                if self.keeps_targets {
+                    self.targets[made] = old.1[index];
                 }
             }
         }
@@ -198,15 +198,15 @@ impl Table {
 
     /// Stores the destination of notifications, if these are kept.
     #[inline]
-    pub fn tell(&mut self, index: usize, told: Told) {
-        if self.keeps_told {
-            self.told[index] = Some(told);
+    pub fn set_target(&mut self, index: usize, targets: NotificationTarget) {
+        if self.keeps_targets {
+            self.targets[index] = Some(targets);
         }
     }
 
     /// The destination of notifications for an entry.
-    pub fn told(&self, index: usize) -> Option<Told> {
-        self.told.get(index).copied().flatten()
+    pub fn targets(&self, index: usize) -> Option<NotificationTarget> {
+        self.targets.get(index).copied().flatten()
     }
 
     /// Entries with queued bytes, in table order.

@@ -207,7 +207,7 @@ struct Queue {
     before: f64,
     table: Table,
     /// Start of the allocation, in [0, 1): drawn with the first packet of a period.
-    lot: f64,
+    offset: f64,
 }
 
 impl Queue {
@@ -223,7 +223,7 @@ impl Queue {
         if theirs > 0 && (!parameters.only_above_reference || self.before > 0.0) && queue > 0 {
             let each = self.p * all as f64 / theirs as f64;
             // One draw for all flows keeps the sum within one of `p n` and gives each flow its share on average.
-            let mut due = self.lot;
+            let mut due = self.offset;
             for entry in entries.iter().filter(congested) {
                 due += (each * f64::from(entry.packets)).min(1.0);
                 if due >= 1.0 {
@@ -304,7 +304,7 @@ impl SwitchAgent for Pacc {
             p: constants.parameters.min_probability,
             before: -1.0,
             table: Table::default(),
-            lot: 0.0,
+            offset: 0.0,
         };
         Self {
             parameters: Arc::clone(&constants.parameters),
@@ -332,7 +332,7 @@ impl SwitchAgent for Pacc {
         }
         let queue = &mut self.queues[usize::from(port.port) * self.priorities + usize::from(port.priority)];
         if queue.table.entries.is_empty() {
-            queue.lot = port.uniform();
+            queue.offset = port.uniform();
         }
         queue.table.count(&packet.flow);
     }

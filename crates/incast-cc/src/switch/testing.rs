@@ -63,7 +63,7 @@ pub(super) struct Given<A> {
 
 /// The address of a flow by its source.
 pub(super) fn flow(source: u32) -> FlowAddress {
-    FlowAddress { source, destination: 99, sequence: 0, slot: 0, entropy: source, class: 0 }
+    FlowAddress { source, destination: 99, sequence: 0, slot: 0, ecmp_hash: source, class: 0 }
 }
 
 impl<A: SwitchAgent> Given<A> {

@@ -8,7 +8,7 @@ use crate::{
 
 /// How many runs may be simulated at once, each on `threads` threads.
 ///
-/// `jobs` is the requested number, or the number of cores if `asked` is false: then fewer are run at once rather
+/// `jobs` is the requested number, or the number of cores if `is_requested` is false: then fewer are run at once rather
 /// than none.
 ///
 /// # Errors
@@ -16,7 +16,7 @@ use crate::{
 pub fn admit(
     runs: &[Run],
     jobs: usize,
-    asked: bool,
+    is_requested: bool,
     threads: usize,
     available: Option<u64>,
 ) -> Result<usize, RunError> {
@@ -42,7 +42,7 @@ pub fn admit(
             bytes(available)
         )));
     }
-    if fits < jobs && asked {
+    if fits < jobs && is_requested {
         return Err(RunError::Memory(format!(
             "{jobs} runs at once need about {} of memory and {} are available; the largest that fits is --jobs {fits}",
             bytes(sizes.iter().take(jobs).sum()),

@@ -25,7 +25,7 @@ pub struct Row {
     /// Class, if the file has that column and it is not empty.
     pub class: Option<String>,
     /// The nodes of its data's path and of its acknowledgements', if the file has those columns and they are not empty.
-    pub ways: Option<[String; 2]>,
+    pub paths: Option<[String; 2]>,
 }
 
 /// What is wrong with a trace, and where.
@@ -121,7 +121,7 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
                     fail(line, format!("found bytes {size:?}, allowed is a whole number from 1 on"))
                 })?,
             class: class.map(field).filter(|class| !class.is_empty()).map(str::to_owned),
-            ways: both(path.map_or("", field), reverse_path.map_or("", field))
+            paths: both(path.map_or("", field), reverse_path.map_or("", field))
                 .map_err(|message| fail(line, message))?,
         });
         if rows.len() > LIMIT {
@@ -178,7 +178,7 @@ pub fn resolve(
             if !(1..=MOST_BYTES).contains(&row.bytes) {
                 return Err(fail(format!("found {} bytes, allowed is 1 to {MOST_BYTES}", row.bytes)));
             }
-            let pinned = match &row.ways {
+            let pinned = match &row.paths {
                 None => None,
                 Some([there, back]) => Some(Pinned {
                     there: path_of(source, destination, there)
@@ -239,8 +239,8 @@ mod tests {
         let header = "start,src,dst,bytes,reverse_path,path\n";
         let rows = read_csv(format!("{header}0s,h0,h1,5,h1 s h0,h0 s h1\n0s,h0,h1,5,,\n").as_bytes())
             .expect("valid");
-        assert_eq!(rows[0].ways, Some(["h0 s h1".into(), "h1 s h0".into()]));
-        assert_eq!(rows[1].ways, None);
+        assert_eq!(rows[0].paths, Some(["h0 s h1".into(), "h1 s h0".into()]));
+        assert_eq!(rows[1].paths, None);
         assert_eq!(
             read_csv(format!("{header}0s,h0,h1,5,,h0 s h1\n").as_bytes()).expect_err("one way").line,
             2
@@ -265,7 +265,7 @@ mod tests {
                 destination: "h1".into(),
                 bytes: 20_000,
                 class: Some("a".into()),
-                ways: None,
+                paths: None,
             }
         );
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
@@ -294,7 +294,7 @@ mod tests {
             destination: destination.into(),
             bytes,
             class: None,
-            ways: None,
+            paths: None,
         };
         for bad in [row("h0", "h9", 1), row("h0", "h0", 1), row("h0", "h1", 0), row("2", "h1", 1)] {
             assert!(resolve(&[bad], 2, &names, &|_| 0, &no_way).is_err());

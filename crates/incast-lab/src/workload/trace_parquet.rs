@@ -84,7 +84,7 @@ fn rows_of(group: &Rows<'_>, rows: &mut Vec<Row>) -> Result<(), Failure> {
             destination: at(&destinations).ok_or_else(empty)?,
             bytes: sizes.get(index).copied().flatten().ok_or_else(empty)?,
             class: at(&classes),
-            ways: both(&path, &reverse_path)
+            paths: both(&path, &reverse_path)
                 .map_err(|message| fail(line, format!("row {line}: {message}")))?,
         });
     }
@@ -128,7 +128,7 @@ mod tests {
                 destination: "4".into(),
                 bytes: 1000,
                 class: Some("web".into()),
-                ways: None,
+                paths: None,
             }])
         );
     }

@@ -32,10 +32,10 @@ pub trait NodeContext {
 pub trait Arrivals<'p> {
     /// See [`Self::context`].
     type Context: NodeContext;
-    /// The next one, with its port and what it carries; it is its time then.
+    /// The next packet, its port and its INT records. The context's time becomes its arrival time.
     fn next(&mut self) -> Option<(usize, &'p Packet, Option<&'p Telemetry>)>;
-    /// The packet that will probably be next. Only for asking for memory beforehand and for what depends on the packet
-    /// alone: nothing simulated may depend on it.
+    /// The packet that will probably be next. Only for prefetching and for values that follow from the packet alone. No
+    /// result may depend on it.
     fn peek(&self) -> Option<&'p Packet>;
     /// What the node may do about it.
     fn context(&mut self) -> &mut Self::Context;
@@ -73,7 +73,7 @@ pub mod class {
 
 /// Payloads of pause events.
 pub mod pause {
-    /// A notice takes effect.
+    /// A received pause frame takes effect.
     pub const EFFECT: u32 = 0;
     /// A pause expires, unless it was refreshed.
     pub const EXPIRY: u32 = 1;

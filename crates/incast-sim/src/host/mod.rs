@@ -221,7 +221,8 @@ impl<'a> Host<'a> {
         clock::error(self.clock.as_deref(), time)
     }
 
-    /// This host will be needed soon: prefetches its flows and, when those are `near`, what they point to.
+    /// Prefetches in two steps, before the host runs: first (`near` false) its flows, then (`near` true) what they point
+    /// to.
     #[inline]
     pub fn prefetch(&self, near: bool) {
         self.receiver.prefetch(near);

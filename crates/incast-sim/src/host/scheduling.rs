@@ -230,7 +230,7 @@ mod tests {
             ecn_capable: false,
             notification_interval: None,
             marks_at_edge: false,
-            repaces: true,
+            updates_gap: true,
             format: Format::of(Framing::Tcp),
             trimmable: false,
             path,

@@ -213,7 +213,7 @@ impl Sender {
     /// new one.
     #[inline(never)] // rare: kept out of the path of packets
     fn replan(&mut self, settings: &Settings, sent: bool) {
-        if sent || settings.classes[usize::from(self.flow.class)].repaces {
+        if sent || settings.classes[usize::from(self.flow.class)].updates_gap {
             let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
             self.pacer.plan(settings.host.mtu, rtt, settings.wire.rounding);
         }

@@ -86,9 +86,9 @@ impl Paths {
         }
     }
 
-    /// See [`Spray::is_bad_way`].
+    /// See [`Spray::is_bad_path`].
     pub fn is_bad_path(&self) -> bool {
-        self.spray.is_bad_way()
+        self.spray.is_bad_path()
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Class {
     /// notification.
     pub marks_at_edge: bool,
     /// A new pace also changes the current gap.
-    pub repaces: bool,
+    pub updates_gap: bool,
     /// Sizes on the wire.
     pub format: Format,
     /// Switches that trim may cut off the payload of its data.

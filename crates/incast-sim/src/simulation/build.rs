@@ -98,7 +98,7 @@ impl Plan {
                 ecn_capable: transport.ecn_capable,
                 notification_interval: transport.notification_interval,
                 marks_at_edge: transport.marks_at_edge,
-                repaces: transport.repaces,
+                updates_gap: transport.updates_gap,
                 format: class.format,
                 trimmable: class.trimmable,
                 path: Path {

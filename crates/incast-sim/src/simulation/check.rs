@@ -71,10 +71,10 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
     for class in &config.classes {
         let priorities = [Some(class.priority), class.ack_priority, Some(class.notification_priority)];
-        if class.scheduler.is_some_and(|index| usize::from(index) >= host.schedulers.len()) {
+        if let Some(index) = class.scheduler.filter(|index| usize::from(*index) >= host.schedulers.len()) {
             return Err(ConfigError::value(
                 format!("the scheduler of class {}", class.name),
-                class.scheduler.unwrap_or(0),
+                index,
                 "the index of a scheduler",
             ));
         }

@@ -37,7 +37,7 @@ impl Switch<'_> {
 
     /// The agent's verdict on a packet that is about to be queued.
     #[inline]
-    pub(super) fn ask_on_enqueue(
+    pub(super) fn agent_on_enqueue(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -67,7 +67,7 @@ impl Switch<'_> {
     }
 
     /// Reports queues that are paused or resume to the agent, one bit for each priority.
-    pub(super) fn ask_on_edges(
+    pub(super) fn agent_on_edges(
         &mut self,
         port: usize,
         priorities: u8,
@@ -124,7 +124,7 @@ impl Switch<'_> {
         context: &mut impl NodeContext,
     ) {
         let mut packet = *packet;
-        let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
+        let verdict = self.agent_on_enqueue(port, &packet, ingress, context);
         self.apply_verdict(port, &mut packet, context.now(), &verdict, context);
         match verdict.forward {
             Forward::Rerouting(Diversion::Answer) => {
@@ -168,13 +168,11 @@ impl Switch<'_> {
     ) {
         let now = context.now();
         let mut packet = *packet;
-        let verdict = self.ask_on_enqueue(port, &packet, ingress, context);
+        let verdict = self.agent_on_enqueue(port, &packet, ingress, context);
         debug_assert!(verdict.forward == Forward::Routed, "an agent that acts by port deflects");
         self.apply_verdict(port, &mut packet, now, &verdict, context);
         // The link may be busy with a notification that took the same port, as it may after routes have changed.
-        if self.egress.port(port).link.free_at() < self.settings.ended_before(now)
-            && self.has_credits::<All>(port, &packet)
-        {
+        if self.is_idle(port, now) && self.has_credits::<All>(port, &packet) {
             self.transmit::<All>(port, now, (&packet).into(), telemetry, ingress, context);
         } else {
             self.queue::<All>(port, (&packet).into(), telemetry, ingress, context);
@@ -183,7 +181,7 @@ impl Switch<'_> {
 
     /// A packet on which the agent of its port has a verdict is queued.
     #[inline(never)] // rare: kept out of the path of packets
-    pub(super) fn queue_judged(
+    pub(super) fn queue_with_verdict(
         &mut self,
         port: usize,
         packet: &Packet,
@@ -267,7 +265,7 @@ impl Switch<'_> {
         let class = &self.settings.classes[usize::from(flow.class)];
         let mut packet = Packet::new(Kind::Cnp, flow.destination, flow.source, flow.sequence, flow.slot);
         packet.set_cnp(cnp);
-        packet.ecmp_hash = flow.entropy;
+        packet.ecmp_hash = flow.ecmp_hash;
         packet.wire = class.format.notification as u16;
         packet.priority = class.notification_priority;
         packet.class = flow.class;
@@ -277,7 +275,7 @@ impl Switch<'_> {
 
     // ---- Actions ----------------------------------------------------------------------------------------------
 
-    /// Carries out the actions of the agent.
+    /// Runs the actions of the agent.
     #[inline]
     fn run_actions(&mut self, context: &mut impl NodeContext) {
         if self.hold.is_some() {
@@ -333,7 +331,7 @@ impl Switch<'_> {
         let mut packet = Packet::new(Kind::Marker, flow.source, flow.destination, flow.sequence, flow.slot);
         packet.control_mut().set_value(name);
         packet.control_mut().set_pair(self.node, 0);
-        (packet.ecmp_hash, packet.class) = (flow.entropy, flow.class);
+        (packet.ecmp_hash, packet.class) = (flow.ecmp_hash, flow.class);
         packet.wire = bytes;
         packet.priority = priority;
         self.choose_channel(usize::from(port), &mut packet, Ingress { port: ingress, priority });

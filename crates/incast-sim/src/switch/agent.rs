@@ -287,7 +287,7 @@ impl ReroutingView for &AgentContext<'_> {
         self.channels.map_or(priority, |channels| channels.queue(ingress, usize::from(port)))
     }
     fn routed_port(&self, flow: &FlowAddress) -> Option<u16> {
-        self.router.of_flow(flow.destination, flow.entropy)
+        self.router.of_flow(flow.destination, flow.ecmp_hash)
     }
     fn is_up(&self, port: u16) -> bool {
         self.egress.port(usize::from(port)).link.is_up()
@@ -319,7 +319,7 @@ pub(super) fn flow_of(packet: &Packet) -> FlowAddress {
         destination: packet.destination,
         sequence: packet.sequence,
         slot: packet.slot,
-        entropy: packet.ecmp_hash,
+        ecmp_hash: packet.ecmp_hash,
         class: packet.class,
     }
 }

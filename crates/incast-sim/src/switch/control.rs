@@ -1,4 +1,4 @@
-//! What changes around a switch: pause frames, credits, and links that go down and up.
+//! Pause frames, credits and link changes of a switch.
 
 use super::{All, LINK_UP, NEW_EPOCH, Switch};
 use crate::{
@@ -15,6 +15,16 @@ use incast_units::Time;
 
 impl Switch<'_> {
     // ---- What flow control advertises -------------------------------------------------------------------------
+
+    /// Sends a frame of flow control now, or when the link of the port is idle.
+    pub(super) fn send_frame_when_idle(&mut self, port: usize, context: &mut impl NodeContext) {
+        if self.is_idle(port, context.now()) {
+            self.send_frame(port, context);
+        } else {
+            self.egress.port_mut(port).frame_waits = true;
+            self.plan_departure(port, context);
+        }
+    }
 
     /// Puts a frame of flow control on the idle link of a port, if there is something to advertise.
     pub(super) fn send_frame(&mut self, port: usize, context: &mut impl NodeContext) {
@@ -134,12 +144,7 @@ impl Switch<'_> {
             }
             _ => {
                 if pfc.must_refresh(port, now) && self.egress.port(port).link.is_up() {
-                    if self.is_idle(port, now) {
-                        self.send_frame(port, context);
-                    } else {
-                        self.egress.port_mut(port).frame_waits = true;
-                        self.plan_departure(port, context);
-                    }
+                    self.send_frame_when_idle(port, context);
                 }
             }
         }
@@ -151,7 +156,7 @@ impl Switch<'_> {
         self.report_edges(port, paused, EventKind::Pause, context);
     }
 
-    /// Allows it again.
+    /// Allows a port to send the priorities of `mask` again.
     fn resume(&mut self, port: usize, mask: u8, context: &mut impl NodeContext) {
         let now = context.now();
         if self.egress.is_lazy() {
@@ -172,7 +177,7 @@ impl Switch<'_> {
 
     fn report_edges(&mut self, port: usize, priorities: u8, kind: EventKind, context: &mut impl NodeContext) {
         if !self.agent.is_none() {
-            self.ask_on_edges(port, priorities, kind == EventKind::Pause, context);
+            self.agent_on_edges(port, priorities, kind == EventKind::Pause, context);
         }
         self.recorder.edges(context.now(), self.node, port as u16, priorities, kind);
     }

@@ -395,7 +395,7 @@ impl Egress {
         self.ports[port].permission.pause(now, mask, &mut self.pauses[port])
     }
 
-    /// Allows them again; returns those that were forbidden before.
+    /// Allows a port to send the priorities of `mask` again; returns those that were forbidden before.
     pub fn resume(&mut self, port: usize, mask: u8, now: Time) -> u8 {
         self.ports[port].permission.resume(now, mask, &mut self.pauses[port])
     }
@@ -478,7 +478,8 @@ impl Egress {
         prefetch(self.queues.as_ptr().wrapping_add(self.index(port, priority)), 1);
     }
 
-    /// Prefetches the ports where packets wait; when those are `near`, the packets.
+    /// Prefetches in two steps: first (`near` false) the ports with queued packets, then (`near` true, once these are
+    /// cached) the packets.
     #[inline]
     pub fn prefetch_waiting(&self, near: bool) {
         if !near {

@@ -37,7 +37,7 @@ impl Features for Forwarding {
     const SCHEDULER: bool = false;
 }
 
-/// Forwards by any load balancing, and may trim.
+/// Forwards by any load balancing and any scheduler, and may trim.
 #[derive(Debug)]
 pub(super) struct Trimming;
 
@@ -51,7 +51,7 @@ impl Features for Trimming {
     const SCHEDULER: bool = true;
 }
 
-/// Forwards by ECMP, with flow control; departures may be events.
+/// Forwards by ECMP; there may be flow control, and departures may be events.
 #[derive(Debug)]
 pub(super) struct Lossless;
 

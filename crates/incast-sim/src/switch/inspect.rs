@@ -179,7 +179,8 @@ impl Switch<'_> {
 
     // ---- Prefetching ------------------------------------------------------------------------------------------
 
-    /// This switch runs soon: prefetches its busy ports, and when those are `near`, the packets queued there.
+    /// Prefetches in two steps, before the switch runs: first (`near` false) its busy ports, then (`near` true) the
+    /// packets queued there.
     #[inline]
     pub fn prefetch(&self, near: bool) {
         self.egress.prefetch_waiting(near);

@@ -93,8 +93,9 @@ const UNKNOWN: u16 = u16::MAX;
 #[derive(Clone, Copy)]
 struct Transit<'p> {
     packet: &'p Packet,
-    /// The ECMP hash with which it goes on; written where the packet is stored or sent, to save a copy. Where an agent
-    /// may read the packet it is a copy that has this hash. Without spraying it is not read: see [`Self::hash`].
+    /// The ECMP hash that the packet has from here on. Kept apart so that the packet is copied only when it is stored
+    /// or sent; where an agent may read the packet, it is a copy that has this hash. Read it through [`Self::hash`]:
+    /// without spraying it is unused.
     hash: u32,
 }
 
@@ -106,7 +107,7 @@ impl<'p> From<&'p Packet> for Transit<'p> {
 }
 
 impl Transit<'_> {
-    /// The ECMP hash with which the packet goes on: its own without spraying, so that no register holds it.
+    /// The packet's ECMP hash from here on. Without spraying that is its own, so that no register holds a second one.
     #[inline(always)] // on the path of every packet
     fn hash<F: Features>(self) -> u32 {
         if F::SPRAYING { self.hash } else { self.packet.ecmp_hash }
@@ -268,9 +269,9 @@ impl Switch<'_> {
         if F::AGENT && self.agent.is_by_port() {
             let queued = self.egress.queue_bytes(port, packet.priority);
             if !self.agent.skips(port, queued) {
-                let verdict = self.ask_on_enqueue(port, packet, ingress, context);
+                let verdict = self.agent_on_enqueue(port, packet, ingress, context);
                 if !verdict.is_nothing() {
-                    return self.queue_judged(port, packet, telemetry, ingress, &verdict, context);
+                    return self.queue_with_verdict(port, packet, telemetry, ingress, &verdict, context);
                 }
             }
         }
@@ -317,8 +318,8 @@ impl Switch<'_> {
         self.enqueue::<All>(port, packet.into(), telemetry, ingress, context);
     }
 
-    /// A packet is queued, or dropped if the buffer does not admit it. Its link is up. What is rare ends in a call: no
-    /// register has to be saved for it, and nothing loaded again after it.
+    /// Queues a packet. It is lost if its link is down, and dropped or trimmed if the buffer does not admit it. Rare
+    /// cases are calls at the end of the function, which keeps registers free.
     #[inline(always)] // on the path of every packet
     fn queue<F: Features>(
         &mut self,
@@ -494,7 +495,7 @@ impl Switch<'_> {
 
     // ---- Departure --------------------------------------------------------------------------------------------
 
-    /// Carries out all departures of the window. Returns when the next packet leaves. In most windows nothing is
+    /// Runs all departures of the window. Returns when the next packet leaves. In most windows nothing is
     /// queued.
     #[inline]
     pub fn finish_window(&mut self, limit: Time, context: &mut impl NodeContext) -> Time {
@@ -507,7 +508,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Carries out the departures of the busy ports, of which `port` is the first.
+    /// Runs the departures of the busy ports, of which `port` is the first.
     #[inline(never)] // large: callers need not save registers for it
     fn drain_all<F: Features>(
         &mut self,
@@ -527,20 +528,20 @@ impl Switch<'_> {
         }
     }
 
-    /// Carries out the departures of all ports that are due now.
+    /// Runs the departures of all ports that are due now.
     fn catch_up(&mut self, context: &mut impl NodeContext) {
         if let Some(first) = self.egress.busy_from(0) {
             self.drain_all::<All>(first, self.settings.ended_before(context.now()), context);
         }
     }
 
-    /// Carries out the departures of a port before `limit`. Returns when the next one is, if something may leave.
+    /// Runs the departures of a port before `limit`. Returns when the next one is, if something may leave.
     ///
     /// *Lazy departures.* An event for each departure would double the events of a loaded fabric. Where a switch has
-    /// its domain to itself and nothing watches departures, only three things can depend on whether one has happened:
-    /// the next packet for the same port, a packet that finds no room in the shared buffer, and the end of the window,
-    /// by which what left must be on its link. Each of these catches up first, so that the results are those of one
-    /// event for each departure.
+    /// its domain to itself and nothing watches departures, those that are due are carried out before anything that
+    /// depends on them: the next packet for the same port, a packet without room, a full ingress, a pause or a resume, a
+    /// link change, a sample, the agent's timer, and the end of the window, by which what left must be on its link. The
+    /// results are those of one event for each departure.
     #[inline]
     fn drain<F: Features>(&mut self, port: usize, limit: Time, context: &mut impl NodeContext) -> Time {
         loop {
@@ -636,17 +637,12 @@ impl Switch<'_> {
     /// Sends the frame of flow control that is due at a port now, or when the link is free.
     fn announce(&mut self, port: usize, context: &mut impl NodeContext) {
         let due = self.flow_control.due(port, context.now());
-        let is_idle = self.is_idle(port, context.now());
         let out = self.egress.port_mut(port);
         match due {
             _ if !out.link.is_up() => out.frame_waits = false,
             Due::No => out.frame_waits = false,
             Due::IfWaiting => {}
-            Due::Now if is_idle => self.send_frame(port, context),
-            Due::Now => {
-                out.frame_waits = true;
-                self.plan_departure(port, context);
-            }
+            Due::Now => self.send_frame_when_idle(port, context),
         }
     }
 

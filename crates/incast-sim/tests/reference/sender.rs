@@ -122,7 +122,7 @@ impl<'a> Sender<'a> {
             self.limited_until = self.recovery.unsent();
             return Turn::Blocked;
         }
-        let next_send = if self.class.law.transport().repaces { self.next_send() } else { self.planned };
+        let next_send = if self.class.law.transport().updates_gap { self.next_send() } else { self.planned };
         if next_send > now { Turn::At(next_send) } else { Turn::Now }
     }
 

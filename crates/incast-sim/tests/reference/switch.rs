@@ -26,11 +26,11 @@ struct Port {
     link: Link,
     /// What the neighbour asks for.
     pauses: Pauses,
-    /// The priorities that the neighbour ought to pause, and those that it was told to.
-    wanted: u8,
-    told: u8,
+    /// The priorities that the neighbour ought to pause, and those that it was advertised to.
+    requested: u8,
+    advertised: u8,
     /// A pause frame waits for the link.
-    notice: bool,
+    frame_waits: bool,
     /// By priority.
     queues: Vec<VecDeque<Packet>>,
 }
@@ -118,9 +118,9 @@ impl<'a> Switch<'a> {
                         port as u32,
                         rules.as_ref().map_or(0, |rules| rules.pfc.response_delay.ps()),
                     ),
-                    wanted: 0,
-                    told: 0,
-                    notice: false,
+                    requested: 0,
+                    advertised: 0,
+                    frame_waits: false,
                     queues: queues(),
                 })
                 .collect(),
@@ -169,7 +169,7 @@ impl<'a> Switch<'a> {
         if self.config.switch.pfc.is_some() {
             let it = &mut self.ports[port];
             it.pauses.fail(now, &mut self.events);
-            (it.told, it.notice) = (0, false);
+            (it.advertised, it.frame_waits) = (0, false);
             if up {
                 self.tell(now, port, agenda);
             }
@@ -197,7 +197,7 @@ impl<'a> Switch<'a> {
     fn consider(&mut self, now: Ps, packet: &Packet, agenda: &mut Agenda) {
         let Some((_, xoff, _)) = self.limits_of(packet) else { return };
         if self.held(packet.ingress, packet.priority) >= xoff {
-            self.ports[packet.ingress].wanted |= 1 << packet.priority;
+            self.ports[packet.ingress].requested |= 1 << packet.priority;
             self.tell(now, packet.ingress, agenda);
         }
     }
@@ -206,8 +206,10 @@ impl<'a> Switch<'a> {
     fn reconsider(&mut self, now: Ps, packet: &Packet, agenda: &mut Agenda) {
         let Some((_, _, xon)) = self.limits_of(packet) else { return };
         let bit = 1 << packet.priority;
-        if self.ports[packet.ingress].wanted & bit != 0 && self.held(packet.ingress, packet.priority) <= xon {
-            self.ports[packet.ingress].wanted &= !bit;
+        if self.ports[packet.ingress].requested & bit != 0
+            && self.held(packet.ingress, packet.priority) <= xon
+        {
+            self.ports[packet.ingress].requested &= !bit;
             self.tell(now, packet.ingress, agenda);
         }
     }
@@ -215,16 +217,16 @@ impl<'a> Switch<'a> {
     /// Sends a pause frame, or lets it wait for the link.
     fn tell(&mut self, now: Ps, number: usize, agenda: &mut Agenda) {
         let port = &mut self.ports[number];
-        port.notice = false;
-        if port.wanted == port.told || !port.link.up {
+        port.frame_waits = false;
+        if port.requested == port.advertised || !port.link.up {
             return;
         }
         if port.link.busy(now) {
-            port.notice = true;
+            port.frame_waits = true;
             return;
         }
-        let about = port.wanted ^ port.told;
-        port.told = port.wanted;
+        let about = port.requested ^ port.advertised;
+        port.advertised = port.requested;
         let wire = self.config.switch.pfc.as_ref().map_or(0, |pfc| u32::from(pfc.frame));
         self.created += u64::from(wire);
         let packet = Packet {
@@ -241,7 +243,7 @@ impl<'a> Switch<'a> {
             ecn_capable: false,
             marked: false,
             ingress: 0,
-            content: Content::Pause { about, paused: port.wanted & about },
+            content: Content::Pause { about, paused: port.requested & about },
         };
         self.send(now, number, packet, agenda);
     }
@@ -435,7 +437,7 @@ impl<'a> Switch<'a> {
             return;
         }
         self.ports[number].link.complete();
-        if self.ports[number].notice {
+        if self.ports[number].frame_waits {
             self.tell(now, number, agenda);
             return;
         }

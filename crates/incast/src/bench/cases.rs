@@ -59,7 +59,7 @@ enum Fabric {
 pub const CASES: &[Case] = &[
     Case {
         name: "perm-128",
-        describe: "fat-tree k=8, 128 hosts, 100 Gbps, 1 us links, permutation of 2 MB flows, MTU 4096, ECMP; with NDP trimming and permuted paths",
+        describe: "fat-tree k=8, 128 hosts, 100 Gbps, 1 us links, permutation of 2 MB flows, MTU 4096, ECMP; with NDP trimming and spray-permutation",
         laws: &["dctcp", "ndp"],
         fabric: Fabric::FatTree { k: 8, size: "2MB" },
     },
@@ -77,7 +77,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "incast-432",
-        describe: "fat-tree k=12, 432 hosts, 100 Gbps, 1 us links, 100 senders of 450 KB to host 0, MTU 4096, trimming, permuted paths",
+        describe: "fat-tree k=12, 432 hosts, 100 Gbps, 1 us links, 100 senders of 450 KB to host 0, MTU 4096, trimming, spray-permutation",
         laws: &["ndp"],
         fabric: Fabric::Incast432,
     },
@@ -122,7 +122,7 @@ load = 0.3
 fn fat_tree(k: u32, is_ndp: bool, workload: &str) -> String {
     let (switch, host) = if is_ndp {
         let trim = htsim::trim(htsim::QUEUE);
-        let switch = format!("trim = {trim}\nload_balancing = \"{}\"\npriorities = 2\n", htsim::WAYS);
+        let switch = format!("trim = {trim}\nload_balancing = \"{}\"\npriorities = 2\n", htsim::SPRAY);
         (switch, format!("path_penalty = {}\n", htsim::PENALTY))
     } else {
         let switch = "buffer = { total = \"64MB\", alpha = 1.0 }\necn = { kind = \"step\", at = \"0.2bdp\" }\nload_balancing = \"ecmp\"\n";

@@ -4,7 +4,7 @@ use super::*;
 use crate::settings::Settings;
 use incast_cc::window::marimo::core::{
     Config, LoadTable, Shared, WINDOW_MAX,
-    vectors::{self, Event, Says},
+    vectors::{self, Event, LineContent},
 };
 use num_rational::Ratio;
 use proptest::prelude::*;
@@ -530,18 +530,18 @@ fn the_golden_vectors_as_events_of_quic() {
     let (mut compared, mut marked) = (0, 0);
     for line in vectors::lines(VECTORS) {
         let line = line.expect("sound vectors");
-        match line.says {
-            Says::Config(new) => config = new,
-            Says::Table(knots) => {
+        match line.content {
+            LineContent::Config(new) => config = new,
+            LineContent::Table(knots) => {
                 // Tables that no endpoint would take are left out.
                 table = LoadTable::new("vectors", knots).ok();
                 path = None;
             }
-            Says::Event { event: Event::New, .. } => {
+            LineContent::Event { event: Event::New, .. } => {
                 base = None;
                 path = table.as_ref().and_then(|table| Some(with_core(Shared::new(config, table)?)));
             }
-            Says::Event { event, decided } => {
+            LineContent::Event { event, decided } => {
                 let Some(playing) = &mut path else { continue };
                 if !play(playing, event, &mut base, UNIT) {
                     path = None;

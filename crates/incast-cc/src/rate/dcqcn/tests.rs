@@ -280,7 +280,7 @@ fn the_lineage_takes_marked_acknowledgements_for_notifications() {
     assert_eq!((values.additive_increase, values.hyper_increase), (mbps(20), mbps(200)));
     assert_eq!((values.min_rate, values.window), (mbps(1000), Bytes::new(153_000)));
     assert_eq!(
-        (Dcqcn::transport(&lineage).notification_interval, Dcqcn::transport(&lineage).repaces),
+        (Dcqcn::transport(&lineage).notification_interval, Dcqcn::transport(&lineage).updates_gap),
         (None, false)
     );
 

@@ -353,7 +353,7 @@ impl SenderLaw for Dasr {
                 _ => of_dcqcn.notification_interval,
             },
             marks_at_edge: parameters.fallback == Fallback::Fabric,
-            repaces: of_dcqcn.repaces,
+            updates_gap: of_dcqcn.updates_gap,
             incast_degree: parameters.look_ahead,
             ..Transport::of(&Self::INFO)
         }

@@ -38,12 +38,12 @@ struct Flow {
     /// It counts.
     active: bool,
     /// When its last packet arrived.
-    heard: Time,
+    last_arrival: Time,
     /// It has an entry among those who may fall silent.
     watched: bool,
     /// It was counted in a group.
     grouped: bool,
-    told: Option<Share>,
+    advertised: Option<Share>,
 }
 
 /// Whoever has one share: a host, or a flow. Those without active flows are not kept.
@@ -219,7 +219,7 @@ impl Receiver {
         let flow = &self.flows[place];
         let part = self.part(flow).min(flow.limit).max(1e-9);
         let least = self.packet.mul_f64(LEAST_PACKETS / part);
-        flow.heard.saturating_add(self.parameters().idle_after.max(least))
+        flow.last_arrival.saturating_add(self.parameters().idle_after.max(least))
     }
 
     /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
@@ -230,21 +230,21 @@ impl Receiver {
         }
         self.settle();
         self.changed = false;
-        let mut told = 0;
+        let mut advertised = 0;
         for place in 0..self.flows.len() {
             let flow = self.flows[place];
             if !flow.active || self.parameters().advertise == Advertise::Acks {
                 continue;
             }
             let share = self.share_at(place);
-            if flow.told != Some(share) {
-                self.flows[place].told = Some(share);
+            if flow.advertised != Some(share) {
+                self.flows[place].advertised = Some(share);
                 send(flow.handle, share);
-                told += 1;
+                advertised += 1;
             }
         }
-        if told > 0 || self.limited > 0 {
-            let busy = self.frame.saturating_mul(ADVERTISED * told);
+        if advertised > 0 || self.limited > 0 {
+            let busy = self.frame.saturating_mul(ADVERTISED * advertised);
             self.next_advertisement = now.saturating_add(self.parameters().advertise_interval.max(busy));
         }
     }
@@ -293,10 +293,10 @@ impl ReceiverScheduler for Receiver {
             weight: 1,
             limit: 1.0,
             active: false,
-            heard: new.now,
+            last_arrival: new.now,
             watched: false,
             grouped: false,
-            told: None,
+            advertised: None,
         };
         let place = self.flows.insert(new.flow, flow);
         self.set_active(place, true);
@@ -333,7 +333,7 @@ impl ReceiverScheduler for Receiver {
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Share)) {
         let Some(place) = self.place(arrival.flow) else { return };
-        self.flows[place].heard = arrival.now;
+        self.flows[place].last_arrival = arrival.now;
         self.set_active(place, true);
         self.advertise(arrival.now, send);
     }
@@ -377,10 +377,10 @@ impl ReceiverScheduler for Receiver {
     fn next_timer(&self) -> Time {
         let deadline = self.idle_deadlines.peek().map_or(Time::MAX, |Reverse((time, _))| *time);
         let group = self.groups.iter().map(|group| group.until).min().unwrap_or(Time::MAX);
-        let tells =
+        let advertises =
             self.changed && self.parameters().advertise == Advertise::Changes && !self.parties.is_empty();
-        let telling = if tells { self.next_advertisement } else { Time::MAX };
-        deadline.min(group).min(telling)
+        let advertisement = if advertises { self.next_advertisement } else { Time::MAX };
+        deadline.min(group).min(advertisement)
     }
 
     fn ack_tag(&mut self, flow: u32) -> Option<AckTag> {
@@ -388,7 +388,7 @@ impl ReceiverScheduler for Receiver {
         // One that counts no longer is about to.
         self.set_active(place, true);
         let share = self.share_at(place);
-        self.flows[place].told = Some(share);
+        self.flows[place].advertised = Some(share);
         Some(share.tag())
     }
     fn tags_acks(&self) -> bool {

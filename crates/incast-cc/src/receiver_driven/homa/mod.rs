@@ -47,7 +47,7 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// What the priority of unscheduled data goes by.
+    /// What decides the priority of unscheduled data.
     pub enum By {
         /// The message's size.
         Size = "size",
@@ -146,7 +146,7 @@ crate::parameters!(Parameters {
         source: "SIGCOMM 2018, section 3.4, figure 4"
     },
     unscheduled_by: By {
-        doc: "What the priority of unscheduled data goes by.",
+        doc: "What decides the priority of unscheduled data.",
         default: "\"size\"",
         value: |_| By::Size,
         source: "SIGCOMM 2018, section 3.4; \"remaining\" is the authors' simulator"

@@ -26,7 +26,7 @@ struct Message {
     /// Priority of its last grant.
     level: u8,
     /// A RESEND was sent for it.
-    asked: bool,
+    requested: bool,
     /// If nothing arrives until then, a RESEND is sent.
     deadline: Time,
     /// It has an entry among the timers.
@@ -170,10 +170,10 @@ impl Receiver {
     }
 
     /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
-    fn ask_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
+    fn request_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
         let parameters = &self.constants.parameters;
         let message = &mut self.messages[place];
-        message.asked = true;
+        message.requested = true;
         message.deadline = now.saturating_add(parameters.resend_interval);
         let (flow, priority) = (message.flow, Some(message.level));
         if message.granted > self.unscheduled_bytes.min(message.bytes) {
@@ -229,7 +229,7 @@ impl ReceiverScheduler for Receiver {
             arrived: Arrived::default(),
             granted: new.bytes.min(self.unscheduled_bytes),
             level: self.constants.lowest(),
-            asked: false,
+            requested: false,
             deadline: new.now.saturating_add(self.constants.parameters.resend_timeout),
             timed: false,
         };
@@ -250,7 +250,9 @@ impl ReceiverScheduler for Receiver {
                 message.deadline = now.saturating_add(self.constants.parameters.resend_timeout);
             }
             // All unscheduled data is lost, as nothing of it came in a timeout of the sender.
-            Signal::Request if message.received() == 0 && !message.asked => self.ask_again(place, now, send),
+            Signal::Request if message.received() == 0 && !message.requested => {
+                self.request_again(place, now, send)
+            }
             Signal::Request => {}
         }
     }
@@ -283,7 +285,7 @@ impl ReceiverScheduler for Receiver {
             let Some(place) = self.place(flow) else { continue };
             self.messages[place].timed = false;
             if self.messages[place].is_waited_for() && self.messages[place].deadline <= now {
-                self.ask_again(place, now, send);
+                self.request_again(place, now, send);
             }
             self.watch(place);
         }

@@ -99,7 +99,7 @@ impl SenderLaw for Ndp {
     fn transport(_parameters: &Parameters) -> Transport {
         Transport {
             acknowledges: Acknowledges::Packets,
-            order: SendOrder::Turns,
+            order: SendOrder::RoundRobin,
             trimmable: true,
             in_any_order: true,
             reminded: true,

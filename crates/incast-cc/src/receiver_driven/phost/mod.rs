@@ -236,7 +236,7 @@ impl SenderLaw for Phost {
             acknowledges: Acknowledges::Flows,
             order: match constants.parameters.scheduling {
                 Scheduling::Srpt => SendOrder::ShortestRemaining,
-                Scheduling::RoundRobin => SendOrder::Turns,
+                Scheduling::RoundRobin => SendOrder::RoundRobin,
             },
             trimmable: false,
             in_any_order: true,

@@ -343,7 +343,7 @@ impl SenderLaw for Polo {
     fn transport(_parameters: &Parameters) -> Transport {
         Transport {
             acknowledges: Acknowledges::Flows,
-            order: SendOrder::Turns,
+            order: SendOrder::RoundRobin,
             trimmable: false,
             in_any_order: true,
             reminded: false,

@@ -45,7 +45,7 @@ struct Budget {
     /// Data of any flow that had arrived when that was counted last.
     counted: u64,
     /// When data of any flow last arrived or was requested.
-    heard: Time,
+    last_arrival: Time,
 }
 
 impl Budget {
@@ -60,7 +60,7 @@ impl Budget {
             arrivals,
             idle: 0,
             counted: arrivals,
-            heard: Time::ZERO,
+            last_arrival: Time::ZERO,
         }
     }
 
@@ -108,7 +108,7 @@ struct Flow {
     /// An inactive flow has been activated in its place before its end.
     succeeded: bool,
     /// When data last arrived or was requested.
-    heard: Time,
+    last_arrival: Time,
     /// Its own D, where flows have one.
     budget: Budget,
 }
@@ -157,15 +157,15 @@ impl Flow {
     /// Takes a packet that is awaited for lost; true if it had been requested.
     fn lose(&mut self, packet: u32) -> bool {
         let Some(state) = self.state(packet) else { return false };
-        let asked = match state {
+        let requested = match state {
             State::Unscheduled => false,
             State::Driven | State::Again => true,
             State::Missing | State::Arrived => return false,
         };
         *state = State::Missing;
         self.missing.push_back(packet);
-        self.awaited -= u32::from(asked);
-        asked
+        self.awaited -= u32::from(requested);
+        requested
     }
 }
 
@@ -241,7 +241,7 @@ impl Receiver {
         self.rules.driving == Driving::Window
     }
 
-    /// The D that a flow goes by.
+    /// The D that applies to a flow.
     fn budget(&mut self, place: usize) -> &mut Budget {
         if self.by_flow() { &mut self.flows[place].budget } else { &mut self.budget }
     }
@@ -251,7 +251,7 @@ impl Receiver {
     /// A flow gets driving packets from now on.
     fn activate(&mut self, place: usize, now: Time) {
         let flow = &mut self.flows[place];
-        (flow.active, flow.heard) = (true, now);
+        (flow.active, flow.last_arrival) = (true, now);
         self.active.insert(flow.number, place as u32);
         self.stand_in_line(place);
     }
@@ -327,7 +327,7 @@ impl Receiver {
     /// Sends a loss packet if there is one to be sent, else a driving packet.
     fn drive(&mut self, place: usize, now: Time, send: Send<'_>) {
         let flow = &mut self.flows[place];
-        flow.heard = now;
+        flow.last_arrival = now;
         let wanted = flow.next_missing();
         if let Some(packet) = wanted {
             flow.missing.pop_front();
@@ -345,7 +345,7 @@ impl Receiver {
         send(flow.handle, wanted.map_or(Message::Drive, lost));
         let budget = self.budget(place);
         budget.awaited += 1;
-        budget.heard = now;
+        budget.last_arrival = now;
         self.stand_in_line(place);
     }
 
@@ -459,7 +459,7 @@ impl Receiver {
             budget.counted = arrivals;
         }
         (budget.first, budget.marks, budget.arrivals) = (false, 0, arrivals);
-        let repair = repairs && budget.idle >= 2 && budget.heard.saturating_add(silence) <= now;
+        let repair = repairs && budget.idle >= 2 && budget.last_arrival.saturating_add(silence) <= now;
         if repair {
             budget.idle = 0;
             self.repair(place, now, send);
@@ -508,7 +508,7 @@ impl Receiver {
         for packet in flow.base..flow.next() {
             flow.lose(packet);
         }
-        (flow.awaited, flow.wasted, flow.heard) = (0, 0, now);
+        (flow.awaited, flow.wasted, flow.last_arrival) = (0, 0, now);
         let budget = self.budget(place);
         budget.awaited = budget.awaited.saturating_sub(released);
         self.stand_in_line(place);
@@ -522,15 +522,15 @@ impl Receiver {
         if !self.rules.recovery1 {
             return 0;
         }
-        let (mut found, mut asked) = (0, 0);
+        let (mut found, mut requested) = (0, 0);
         for packet in gap {
             if matches!(flow.state(packet), Some(State::Unscheduled | State::Driven)) {
                 found += 1;
-                asked += u32::from(flow.lose(packet));
+                requested += u32::from(flow.lose(packet));
             }
         }
         let budget = self.budget(place);
-        budget.awaited = budget.awaited.saturating_sub(asked);
+        budget.awaited = budget.awaited.saturating_sub(requested);
         found
     }
 }
@@ -564,7 +564,7 @@ impl ReceiverScheduler for Receiver {
             active: false,
             in_turn: false,
             succeeded: false,
-            heard: new.now,
+            last_arrival: new.now,
             budget: Budget::new(self.arrivals),
         };
         let place = self.flows.insert(new.flow, flow);
@@ -592,18 +592,18 @@ impl ReceiverScheduler for Receiver {
             // Not received: a header without its payload.
             return;
         }
-        (flow.heard, flow.remaining) = (now, arrival.remaining);
+        (flow.last_arrival, flow.remaining) = (now, arrival.remaining);
         let packet = (arrival.position / flow.mss) as u32;
         let before = flow.arrive(packet);
-        let asked = matches!(before, Some(State::Driven | State::Again));
-        flow.awaited -= u32::from(asked);
+        let requested = matches!(before, Some(State::Driven | State::Again));
+        flow.awaited -= u32::from(requested);
         self.arrivals += 1;
         let counts = before != Some(State::Again) || self.rules.count_retransmissions;
         self.marked |= arrival.marked;
         let most = self.most;
         let budget = self.budget(place);
-        budget.awaited = budget.awaited.saturating_sub(asked.into());
-        budget.heard = now;
+        budget.awaited = budget.awaited.saturating_sub(requested.into());
+        budget.last_arrival = now;
         if arrival.marked {
             budget.marks += u32::from(counts);
         } else if budget.first {
@@ -637,7 +637,7 @@ impl ReceiverScheduler for Receiver {
         if self.by_flow() || is_owner || self.rules.epoch == EpochOf::Each {
             self.end_epoch(place, now, send);
         }
-        let silent = self.flows[place].heard.saturating_add(self.rules.rto) <= now;
+        let silent = self.flows[place].last_arrival.saturating_add(self.rules.rto) <= now;
         if silent && self.rules.recovery3 {
             self.presume_lost(place, now);
             self.restart(place, now, send);

@@ -102,7 +102,7 @@ crate::parameters!(Parameters {
         source: "\"only a few\" in the poster"
     },
     loop_free_alternates: bool {
-        doc: "Also deflect to longer ways, if they do not come back (RFC 5286, loop-free alternates).",
+        doc: "Also deflect to non-minimal paths, if they do not come back (RFC 5286, loop-free alternates).",
         default: "false",
         value: |_| false,
         source: "ours"
@@ -124,7 +124,7 @@ crate::parameters!(Parameters {
         source: "ours: all flows of a queue would leave together"
     },
     idle: Time {
-        doc: "An entry that was not used for so long is given back, and one of a longer way if its usual \
+        doc: "An entry that was not used for so long is given back, and one of a non-minimal path if its usual \
             port is `deflect_below`.",
         default: "10 base RTT",
         value: |path| path.base_rtt * 10,
@@ -151,7 +151,7 @@ crate::parameters!(Parameters {
         doc: "With `order = \"local\"`: and when none has come for so long.",
         default: "0",
         value: |_| Time::ZERO,
-        source: "the longest difference between two ways would be usual"
+        source: "the longest difference between two paths would be usual"
     },
 });
 

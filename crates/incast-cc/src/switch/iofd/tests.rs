@@ -88,7 +88,7 @@ impl ReroutingView for &Ports {
 
 fn packet(sequence: u32) -> PacketView {
     PacketView {
-        flow: FlowAddress { source: 7, destination: 9, sequence, slot: 0, entropy: 0, class: 0 },
+        flow: FlowAddress { source: 7, destination: 9, sequence, slot: 0, ecmp_hash: 0, class: 0 },
         ingress: Some(0),
         bytes: 1_000,
         ecn_capable: true,

@@ -239,7 +239,7 @@ impl SwitchAgent for Mercury {
     }
     fn install(constants: &Arc<Constants>, site: &Site<'_>) -> Self {
         let parameters = &constants.parameters;
-        let keeps_told = parameters.cnp_trigger == Trigger::Periodic;
+        let keeps_targets = parameters.cnp_trigger == Trigger::Periodic;
         let tells_apart = parameters.window_sharing == Sharing::Split || parameters.notify == Notify::Each;
         let registers = parameters.table_entries as usize;
         let ports = site.ports.iter().map(|setup| Port {
@@ -256,10 +256,10 @@ impl SwitchAgent for Mercury {
                 windows: Windows {
                     sum: 0,
                     pairs: match registers {
-                        0 => Table::exact(keeps_told),
-                        _ => Table::merging(registers, keeps_told),
+                        0 => Table::exact(keeps_targets),
+                        _ => Table::merging(registers, keeps_targets),
                     },
-                    queue_pairs: tells_apart.then(|| Table::exact(keeps_told)),
+                    queue_pairs: tells_apart.then(|| Table::exact(keeps_targets)),
                     quiet_until: Time::ZERO,
                     bdp: match parameters.capacity {
                         Capacity::Egress => setup.rate,
@@ -384,11 +384,12 @@ impl SwitchAgent for Mercury {
                 Some(table) if parameters.notify == Notify::Each => table,
                 _ => &windows.pairs,
             };
-            for told in table.waiting().filter_map(|waiting| table.told(waiting)) {
-                let key = u64::from(told.flow.source) << 32 | u64::from(told.flow.destination);
-                if let (true, Some(pair)) = (congested & 1 << told.priority != 0, windows.pairs.find(key)) {
+            for targets in table.waiting().filter_map(|waiting| table.targets(waiting)) {
+                let key = u64::from(targets.flow.source) << 32 | u64::from(targets.flow.destination);
+                if let (true, Some(pair)) = (congested & 1 << targets.priority != 0, windows.pairs.find(key))
+                {
                     let cnp = Cnp::granting(windows.grant(windows.pairs.entry(pair), parameters));
-                    send(Notification { flow: told.flow, cnp });
+                    send(Notification { flow: targets.flow, cnp });
                 }
             }
         }

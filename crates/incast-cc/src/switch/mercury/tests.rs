@@ -60,7 +60,7 @@ impl SwitchView for Queues {
 
 fn packet(source: u32, sequence: u32, bytes: u32) -> PacketView {
     PacketView {
-        flow: FlowAddress { source, destination: 9, sequence, slot: 0, entropy: 0, class: 0 },
+        flow: FlowAddress { source, destination: 9, sequence, slot: 0, ecmp_hash: 0, class: 0 },
         ingress: Some(1),
         bytes,
         ecn_capable: true,

@@ -4,7 +4,7 @@
 use super::readings::{Parameters, Sharing};
 use crate::{
     agent::{FlowAddress, PacketView},
-    switch::flow_table::{Entry, Table, Told},
+    switch::flow_table::{Entry, NotificationTarget, Table},
 };
 use incast_units::Time;
 
@@ -51,11 +51,11 @@ impl Windows {
         if !packet.is_data {
             return (index, None);
         }
-        let told = Told { flow: packet.flow, priority };
-        self.pairs.tell(index, told);
+        let targets = NotificationTarget { flow: packet.flow, priority };
+        self.pairs.set_target(index, targets);
         let Some(table) = &mut self.queue_pairs else { return (index, None) };
         let own = table.find_or_make(queue_pair(&packet.flow), now);
-        table.tell(own, told);
+        table.set_target(own, targets);
         let entry = table.at(own);
         self.pairs.at(index).members += u32::from(entry.data == 0);
         entry.data += bytes;

@@ -81,7 +81,7 @@ pub fn write(
 }
 
 /// How the peer's packets choose their paths, as `switch.load_balancing`.
-pub const WAYS: &str = "spray-permutation";
+pub const SPRAY: &str = "spray-permutation";
 
 /// `host.path_penalty`: with these paths the peer leaves none out.
 pub const PENALTY: bool = false;
@@ -114,7 +114,7 @@ fn trimming(page: &mut Page, queue: Option<u64>) {
         None => format!("-q {QUEUE_PACKETS}"),
     };
     page.key("trim", trim(bytes), &format!("{from}: {bytes} bytes with the packet in service"));
-    page.text("load_balancing", WAYS, "-strat perm");
+    page.text("load_balancing", SPRAY, "-strat perm");
     page.key("priorities", 2, "headers and control packets, data");
 }
 

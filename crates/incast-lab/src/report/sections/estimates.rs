@@ -1,4 +1,4 @@
-//! What laws believed of their path over time, beside what came to the longest queue.
+//! The laws' estimates of their paths over time, beside the arrivals at the longest queue.
 
 use super::over_time::over_time;
 use crate::report::chart::{Curve, Unit};
@@ -20,8 +20,8 @@ pub fn section(results: &Results, curves: &PointCurves) -> Markup {
             section.estimates {
                 h2 { "Estimates over time" }
                 p.note {
-                    "What each flow's law believes of its path, in the law's own terms, thin; thick, where the port was sampled too, what came to "
-                    "the sampled port with the longest queue over what its link carries (sent plus growth of the queue, without what was dropped)."
+                    "Thin: the estimate of each flow's law, in that law's unit. Thick, if the port was sampled: arrivals at the sampled port with the "
+                    "longest queue over the rate of its link (bytes sent plus growth of the queue, without drops)."
                 }
                 div.charts {
                     @for (series, scheme) in estimating {

@@ -24,7 +24,7 @@ pub fn section(results: &Results) -> Markup {
                     @if run.record.changes.is_empty() { dd.soft { "changes nothing but the law" } }
                 }
             }
-            p.note { "Everything else is the same for all: fabric, memory, hosts, and every flow's time, size and ends." }
+            p.note { "Everything else is the same for all: fabric, buffers, hosts, and every flow's time, size and ends." }
             @if !workloads.is_empty() {
                 h3 { "Traffic" }
                 ul { @for line in &workloads { li { (line) } } }

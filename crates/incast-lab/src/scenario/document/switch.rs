@@ -45,7 +45,7 @@ pub struct Switch {
     /// `"strict"`.
     pub scheduler: Scheduling,
     /// Virtual channels of each priority, which `pfc` pauses apart: packets change to the next one where their path
-    /// goes up after it has come down, so that routes with circles, those of a ring, cannot lock up. Schemes have
+    /// goes up after it has come down, so that routes with cycles, those of a ring, cannot lock up. Schemes have
     /// `priorities` / `virtual_channels` priorities.
     pub virtual_channels: u8,
     /// How a packet's port is chosen among equal-cost ones.
@@ -196,7 +196,7 @@ macro_rules! pfc {
             /// A pause is refreshed in these intervals. Default: half of `pause_time`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub refresh: Option<Time>,
-            /// Ports that all wait for each other in a circle for so long end the run as a deadlock.
+            /// Ports that all wait for each other in a cycle for this long end the run as a deadlock.
             #[serde(default = "deadlock_after")]
             pub deadlock_after: Time,
             /// Refuse what could lose packets. With `false`, packets that find no headroom are dropped and counted.

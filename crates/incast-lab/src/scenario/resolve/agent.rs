@@ -154,14 +154,14 @@ pub fn idle(topology: &Topology, scheme: &Resolved) -> Vec<String> {
     warnings
 }
 
-/// What an agent does in vain.
+/// What has no effect of what an agent does.
 pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let Resolved { name, switch, classes, merged: (table, _), .. } = scheme;
     let Some(info) = switch.agent.info() else { return Vec::new() };
     let (agent, effects) = (format!("switch.agent {:?}", info.name), switch.agent.effects());
     let mut warnings = Vec::new();
     if effects.reads_thresholds && table.ecn == Ecn::Off {
-        warnings.push(format!("{agent} goes by the thresholds of switch.ecn, which is off"));
+        warnings.push(format!("{agent} uses the thresholds of switch.ecn, which is off"));
     }
     if effects.reads_pauses && switch.pfc.is_none() && switch.credits.is_none() {
         warnings.push(format!(
@@ -170,16 +170,16 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     }
     let marks = if info.marks { effects.marks } else { table.ecn != Ecn::Off };
     for class in classes {
-        let (law, heeds) = (class.law.info(), class.law.capabilities().cnp);
+        let (law, uses) = (class.law.info(), class.law.capabilities().cnp);
         let ecn_capable = class.law.transport().ecn_capable;
         let notified = effects.notifies != CnpContent::Nothing;
-        let (hears, sees) = (notified && heeds >= effects.notifies, marks && ecn_capable);
-        if notified && !hears {
-            let then = if sees { "" } else { ", so its flows do not react to it" };
-            warnings.push(format!("{} goes by no notification of {agent}{then}", law.name));
-        } else if !hears && effects.marks && !ecn_capable {
+        let (uses_notifications, sees_marks) = (notified && uses >= effects.notifies, marks && ecn_capable);
+        if notified && !uses_notifications {
+            let then = if sees_marks { "" } else { ", so its flows do not react to it" };
+            warnings.push(format!("{} uses no notifications of {agent}{then}", law.name));
+        } else if !uses_notifications && effects.marks && !ecn_capable {
             warnings.push(format!("{} does not use ECN, so its flows do not react to {agent}", law.name));
-        } else if !marks && ecn_capable && heeds < CnpContent::Congestion {
+        } else if !marks && ecn_capable && uses < CnpContent::Congestion {
             warnings.push(format!("{} uses ECN, but with {agent} no packet is marked", law.name));
         } else if effects.undetermined && class.law.transport().marks_at_edge {
             let takes = "takes UE for a mark of the port to its receiver";

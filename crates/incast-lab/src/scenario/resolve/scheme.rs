@@ -343,7 +343,7 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
     }
     if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme)) {
-        warnings.push("switch.ecn has no effect: no scheme has a law or an agent that goes by it".into());
+        warnings.push("switch.ecn has no effect: no scheme has a law or an agent that uses it".into());
     }
     // What a profile fills in has the place of the profile: the user did not give it.
     let of_profile = context.root.get("profile").map(|profile| profile.origin);
@@ -456,8 +456,8 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
 fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
     let name = &scheme.name;
     let mut warnings = Vec::new();
-    let patient = |class: &ClassConfig| class.law.transport().acknowledges == Acknowledges::Flows;
-    if !scheme.classes.is_empty() && scheme.classes.iter().all(patient) {
+    let acknowledges_flows = |class: &ClassConfig| class.law.transport().acknowledges == Acknowledges::Flows;
+    if !scheme.classes.is_empty() && scheme.classes.iter().all(acknowledges_flows) {
         let host = &scheme.merged.1;
         let given = [
             ("host.recovery", host.recovery.is_some()),
@@ -465,7 +465,7 @@ fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
             ("host.ack_delay", host.ack_delay.is_some() && host.ack_every > 1),
         ];
         for (key, _) in given.iter().filter(|(_, given)| *given) {
-            warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and ask for what is missing"));
+            warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and request what is missing"));
         }
     }
     for class in scheme.classes.iter().filter(|class| class.law.capabilities().priorities) {

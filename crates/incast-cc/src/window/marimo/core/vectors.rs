@@ -38,12 +38,12 @@ pub struct Line<'a> {
     /// As it stands.
     pub text: &'a str,
     /// Its content.
-    pub says: Says,
+    pub content: LineContent,
 }
 
 /// The content of a line.
 #[derive(Clone, Copy, Debug)]
-pub enum Says {
+pub enum LineContent {
     /// The configuration from here on.
     Config(Config),
     /// The table f from here on: loads in Q16, unchecked.
@@ -85,7 +85,7 @@ pub enum Event {
 
 impl Event {
     /// Tells a connection.
-    pub fn tell(&self, connection: &mut Connection, shared: &Shared) {
+    pub fn apply(&self, connection: &mut Connection, shared: &Shared) {
         match *self {
             Self::New => *connection = Connection::new(shared),
             Self::Ack(ack) => connection.on_ack(shared, &ack),
@@ -125,22 +125,23 @@ pub fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>, LineError>> {
     let mut last = Decided::default();
     text.lines().enumerate().map(move |(index, text)| {
         let number = index + 1;
-        let says = read(text, &mut last).map_err(|fault| LineError { number, fault })?;
-        Ok(Line { number, text, says })
+        let content = read(text, &mut last).map_err(|fault| LineError { number, fault })?;
+        Ok(Line { number, text, content })
     })
 }
 
-fn read(line: &str, last: &mut Decided) -> Result<Says, Fault> {
-    let (told, decided) = line.split_once('=').map_or((line, None), |(told, decided)| (told, Some(decided)));
-    let told = told.trim_end();
-    let (kind, given) = told.split_once(' ').unwrap_or((told, ""));
+fn read(line: &str, last: &mut Decided) -> Result<LineContent, Fault> {
+    let (input, decided) =
+        line.split_once('=').map_or((line, None), |(input, decided)| (input, Some(decided)));
+    let input = input.trim_end();
+    let (kind, given) = input.split_once(' ').unwrap_or((input, ""));
     let given = numbers(given)?;
     let event = match (kind, given.as_slice()) {
-        ("c", fields) => return Ok(Says::Config(Config::from_fields(fields)?)),
+        ("c", fields) => return Ok(LineContent::Config(Config::from_fields(fields)?)),
         ("t", knots) if knots.len() == KNOTS => {
             let mut table = [0; KNOTS];
             table.copy_from_slice(knots);
-            return Ok(Says::Table(table));
+            return Ok(LineContent::Table(table));
         }
         ("n", []) => Event::New,
         ("a", &[packets, marked, acked, position, next, limited]) => {
@@ -152,7 +153,7 @@ fn read(line: &str, last: &mut Decided) -> Result<Says, Fault> {
         _ => return Err(Fault::Kind { kind: kind.to_owned(), count: given.len() }),
     };
     let decided = decided.map(|decided| read_decided(decided, last)).transpose()?;
-    Ok(Says::Event { event, decided })
+    Ok(LineContent::Event { event, decided })
 }
 
 /// A dot stands for the number of the line before.
@@ -186,15 +187,15 @@ mod tests {
         let mut compared = 0;
         for line in lines(VECTORS) {
             let line = line.expect("sound vectors");
-            match line.says {
-                Says::Config(config) => settings = config,
-                Says::Table(knots) => {
+            match line.content {
+                LineContent::Config(config) => settings = config,
+                LineContent::Table(knots) => {
                     shared = Some(Shared::new(settings, &LoadTable::unchecked(knots)).expect("sound"));
                 }
-                Says::Event { event, decided } => {
+                LineContent::Event { event, decided } => {
                     let shared = shared.as_ref().expect("a table first");
                     let state = connection.get_or_insert_with(|| Connection::new(shared));
-                    event.tell(state, shared);
+                    event.apply(state, shared);
                     let inner = state.0;
                     let found = Decided {
                         window: inner.window,
