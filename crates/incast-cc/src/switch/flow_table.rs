@@ -39,7 +39,7 @@ impl Entry {
 
 /// Entries by key.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct PacketCounts {
     entries: Vec<Entry>,
     /// One for each entry, if they are kept.
     targets: Vec<Option<NotificationTarget>>,
@@ -61,7 +61,7 @@ fn hash(key: u64) -> u64 {
 /// Entries of a small table.
 const LEAST: usize = 16;
 
-impl Table {
+impl PacketCounts {
     /// An exact table; memory is allocated with the first entry. `keeps_targets`: it keeps the destination of
     /// notifications.
     pub fn exact(keeps_targets: bool) -> Self {
@@ -256,7 +256,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(operations in prop::collection::vec(operation(), 1..600)) {
-            let mut table = Table::exact(false);
+            let mut table = PacketCounts::exact(false);
             let mut model: BTreeMap<u64, (u64, Time)> = BTreeMap::new();
             let mut now = Time::from_ps(1);
             for operation in operations {
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn what_is_idle_makes_room_without_more_memory() {
-        let mut table = Table::exact(false);
+        let mut table = PacketCounts::exact(false);
         for key in 0..10_000u64 {
             let index = table.find_or_make(key, Time::from_ps(key));
             table.at(index).data = 1;
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn generations_may_run_out() {
-        let mut table = Table::exact(false);
+        let mut table = PacketCounts::exact(false);
         let index = table.find_or_make(7, Time::ZERO);
         table.at(index).data = 5;
         table.generation = u32::MAX;
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn one_hash_is_one_flow_where_registers_are_few() {
-        let mut table = Table::merging(2, false);
+        let mut table = PacketCounts::merging(2, false);
         for key in 0..50u64 {
             let index = table.find_or_make(key, Time::ZERO);
             table.at(index).data += 10;

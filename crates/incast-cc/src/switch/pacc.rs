@@ -143,13 +143,13 @@ struct Entry {
 
 /// Packets by flow, in the order of their first ones. Memory is kept from period to period.
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct QueuedBytes {
     entries: Vec<Entry>,
     /// Open addressing: index into `entries` plus 1, or 0. As long as a power of two, and more than half empty.
     places: Vec<u32>,
 }
 
-impl Table {
+impl QueuedBytes {
     fn place(&self, flow: &FlowAddress) -> usize {
         let mask = self.places.len() - 1;
         // Fibonacci hashing of the flow's id.
@@ -205,7 +205,7 @@ struct Queue {
     p: f64,
     /// The error of the period before.
     before: f64,
-    table: Table,
+    table: QueuedBytes,
     /// Start of the allocation, in [0, 1): drawn with the first packet of a period.
     offset: f64,
 }
@@ -303,7 +303,7 @@ impl SwitchAgent for Pacc {
         let queue = Queue {
             p: constants.parameters.min_probability,
             before: -1.0,
-            table: Table::default(),
+            table: QueuedBytes::default(),
             offset: 0.0,
         };
         Self {
@@ -523,7 +523,7 @@ mod tests {
 
     #[test]
     fn the_table_counts_like_a_map() {
-        let (mut table, mut map) = (Table::default(), std::collections::BTreeMap::new());
+        let (mut table, mut map) = (QueuedBytes::default(), std::collections::BTreeMap::new());
         for round in 0..3u32 {
             for step in 0..5_000u32 {
                 let source = step.wrapping_mul(2_654_435_761) % (40 << (3 * round));

@@ -4,7 +4,7 @@ use crate::{
     engine::random::{Stream, mix},
     fabric::packet::Packet,
     routing::config::LoadBalancing,
-    topology::{Rule, Table, salted_hash},
+    topology::{RoutingTable, Rule, salted_hash},
 };
 
 /// Purposes of the random streams.
@@ -32,7 +32,7 @@ impl Router {
     pub fn new(mut rules: Vec<Rule>, load_balancing: LoadBalancing, seed: u64, node: u32) -> Self {
         rules.reverse();
         Self {
-            rule: rules.pop().unwrap_or_else(|| Rule::Table(Table::default())),
+            rule: rules.pop().unwrap_or_else(|| Rule::Table(RoutingTable::default())),
             later: rules,
             load_balancing,
             salt: salt(seed, node),

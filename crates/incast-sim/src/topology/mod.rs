@@ -39,7 +39,7 @@ pub use file::File;
 pub use leaf_spine::LeafSpine;
 pub use ports::{PortEnd, Ports};
 pub use ring::Ring;
-pub use rule::{Destination, Rule, Table, salted_hash};
+pub use rule::{Destination, RoutingTable, Rule, salted_hash};
 pub use single_switch::SingleSwitch;
 pub use tables::{TooManySets, tables};
 

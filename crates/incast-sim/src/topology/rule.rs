@@ -62,12 +62,12 @@ pub enum Rule {
         left_start: u32,
     },
     /// Any fabric: a table.
-    Table(Table),
+    Table(RoutingTable),
 }
 
 /// A dense table of one switch.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Table {
+pub struct RoutingTable {
     /// For each host, the index of its set of ports.
     pub set_of: Vec<u16>,
     /// For each set, where it starts and ends in `ports`; an empty set has no route.
@@ -203,7 +203,7 @@ pub const fn salted_hash(flow_hash: u32, salt: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-impl Table {
+impl RoutingTable {
     /// The ports to host `destination`, ascending.
     #[inline]
     pub fn of(&self, destination: Destination) -> &[u16] {
@@ -221,7 +221,7 @@ impl Table {
         }
     }
 
-    /// The set that is one port alone, in a table of [`Table::of_single_ports`].
+    /// The set that is one port alone, in a table of [`RoutingTable::of_single_ports`].
     pub(crate) const fn single(port: u16) -> u16 {
         port + 1
     }
@@ -362,7 +362,7 @@ mod tests {
 
         #[test]
         fn assigned_routes_are_found(routes in proptest::collection::vec((0u32..8, proptest::collection::btree_set(0u16..6, 0..6)), 0..40)) {
-            let mut table = Table::of_single_ports(8, 6);
+            let mut table = RoutingTable::of_single_ports(8, 6);
             for (host, set) in &routes {
                 let set: Vec<u16> = set.iter().copied().collect();
                 prop_assert!(table.assign(*host, &set));

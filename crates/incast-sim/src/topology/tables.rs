@@ -1,6 +1,6 @@
 //! Shortest-path tables of any graph: for files, and for fabrics with links that are down.
 
-use super::{Table, Topology};
+use super::{RoutingTable, Topology};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -36,7 +36,7 @@ impl Graph {
 
 /// The table under construction of one switch.
 struct Draft {
-    table: Table,
+    table: RoutingTable,
     /// Sets of several ports that exist.
     known: BTreeMap<Vec<u16>, u16>,
 }
@@ -51,7 +51,7 @@ struct Draft {
 ///
 /// # Errors
 /// A switch needs too many different sets of ports.
-pub fn tables(topology: &Topology, down: &dyn Fn(usize) -> bool) -> Result<Vec<Table>, TooManySets> {
+pub fn tables(topology: &Topology, down: &dyn Fn(usize) -> bool) -> Result<Vec<RoutingTable>, TooManySets> {
     tables_within(topology, down, MOST_SETS)
 }
 
@@ -59,7 +59,7 @@ fn tables_within(
     topology: &Topology,
     down: &dyn Fn(usize) -> bool,
     most: usize,
-) -> Result<Vec<Table>, TooManySets> {
+) -> Result<Vec<RoutingTable>, TooManySets> {
     let (hosts, switches) = (topology.hosts, topology.switches() as usize);
     let ports = topology.ports();
     let mut graph = Graph { start: vec![0], edges: Vec::new() };
@@ -72,7 +72,7 @@ fn tables_within(
             }
         }
         graph.start.push(graph.edges.len());
-        let table = Table::of_single_ports(hosts as usize, ends.len());
+        let table = RoutingTable::of_single_ports(hosts as usize, ends.len());
         drafts.push(Draft { table, known: BTreeMap::new() });
     }
 
@@ -89,7 +89,7 @@ fn tables_within(
     for (edge, members) in behind.iter().enumerate().filter(|(_, members)| !members.is_empty()) {
         for &host in members {
             let port = ports.of(host)[0].peer_port;
-            drafts[edge].table.set_of[host as usize] = Table::single(port);
+            drafts[edge].table.set_of[host as usize] = RoutingTable::single(port);
         }
         distance.fill(FAR);
         distance[edge] = 0;
@@ -128,7 +128,7 @@ impl Draft {
     /// The index of a set that is not empty; `None` where it would be one too many.
     fn index_of(&mut self, set: &[u16], most: usize) -> Option<u16> {
         if let &[port] = set {
-            return Some(Table::single(port));
+            return Some(RoutingTable::single(port));
         }
         if let Some(&index) = self.known.get(set) {
             return Some(index);
@@ -147,7 +147,7 @@ mod tests {
     /// Sets of at least two of 17 ports: there are more of them than indices.
     #[test]
     fn a_table_is_full_at_its_last_index_and_says_so() {
-        let mut draft = Draft { table: Table::of_single_ports(1, 17), known: BTreeMap::new() };
+        let mut draft = Draft { table: RoutingTable::of_single_ports(1, 17), known: BTreeMap::new() };
         let sets = (1u32..1 << 17).filter(|bits| bits.count_ones() > 1);
         let of = |bits: u32| -> Vec<u16> { (0..17).filter(|port| bits & 1 << port != 0).collect() };
         let mut last = 17;

@@ -61,7 +61,7 @@ use crate::{
 };
 use incast_units::{Bytes, Time};
 use std::{collections::VecDeque, sync::Arc};
-use table::{Table, Visit};
+use table::{DetourTable, Visit};
 
 /// Bytes of a marker: the shortest frame.
 const MARKER: u16 = 64;
@@ -192,7 +192,7 @@ struct Moves {
 #[derive(Clone, Debug)]
 pub struct Iofd {
     parameters: Arc<Parameters>,
-    table: Table<Entry>,
+    table: DetourTable<Entry>,
     /// By port.
     moves: Vec<Moves>,
     actions: VecDeque<Action>,
@@ -406,7 +406,7 @@ impl SwitchAgent for Iofd {
     }
     fn install(parameters: &Arc<Parameters>, site: &Site<'_>) -> Self {
         Self {
-            table: Table::new(parameters.table_entries as u16),
+            table: DetourTable::new(parameters.table_entries as u16),
             parameters: Arc::clone(parameters),
             moves: vec![Moves::default(); site.ports.len()],
             actions: VecDeque::new(),

@@ -30,7 +30,7 @@ const NONE: u16 = u16::MAX;
 
 /// Entries in slots that do not change, found through an index with open addressing and linear probing.
 #[derive(Clone, Debug)]
-pub struct Table<E> {
+pub struct DetourTable<E> {
     /// Slots, or [`NONE`]; at least twice as many as entries. Allocated with the first entry.
     index: Vec<u16>,
     places: Vec<Option<(Visit, E)>>,
@@ -39,7 +39,7 @@ pub struct Table<E> {
     used: usize,
 }
 
-impl<E> Table<E> {
+impl<E> DetourTable<E> {
     /// A table of at most this many entries, fewer than 65,536.
     pub fn new(most: u16) -> Self {
         Self { index: Vec::new(), places: Vec::new(), free: Vec::new(), most, used: 0 }
@@ -172,7 +172,7 @@ mod tests {
             most in 1u16..12,
             steps in proptest::collection::vec((0u32..25, any::<bool>()), 0..400),
         ) {
-            let mut table = Table::new(most);
+            let mut table = DetourTable::new(most);
             let mut model: BTreeMap<u32, (u16, usize)> = BTreeMap::new();
             for (step, (number, inserts)) in steps.into_iter().enumerate() {
                 if inserts {

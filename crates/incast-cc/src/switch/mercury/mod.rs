@@ -23,7 +23,7 @@ mod detection;
 mod readings;
 mod windows;
 
-use super::flow_table::Table;
+use super::flow_table::PacketCounts;
 use crate::{
     Cnp, Path,
     feedback::CnpContent,
@@ -256,10 +256,10 @@ impl SwitchAgent for Mercury {
                 windows: Windows {
                     sum: 0,
                     pairs: match registers {
-                        0 => Table::exact(keeps_targets),
-                        _ => Table::merging(registers, keeps_targets),
+                        0 => PacketCounts::exact(keeps_targets),
+                        _ => PacketCounts::merging(registers, keeps_targets),
                     },
-                    queue_pairs: tells_apart.then(|| Table::exact(keeps_targets)),
+                    queue_pairs: tells_apart.then(|| PacketCounts::exact(keeps_targets)),
                     quiet_until: Time::ZERO,
                     bdp: match parameters.capacity {
                         Capacity::Egress => setup.rate,

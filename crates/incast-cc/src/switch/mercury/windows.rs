@@ -4,7 +4,7 @@
 use super::readings::{Parameters, Sharing};
 use crate::{
     agent::{FlowAddress, PacketView},
-    switch::flow_table::{Entry, NotificationTarget, Table},
+    switch::flow_table::{Entry, NotificationTarget, PacketCounts},
 };
 use incast_units::Time;
 
@@ -32,9 +32,9 @@ pub struct Windows {
     /// Bytes of the flow table.
     pub sum: u64,
     /// Sources and destinations.
-    pub pairs: Table,
+    pub pairs: PacketCounts,
     /// Queue pairs, where they are distinguished.
-    pub queue_pairs: Option<Table>,
+    pub queue_pairs: Option<PacketCounts>,
     /// The longest notification interval of any entry.
     pub quiet_until: Time,
     /// C baseRTT of windows, in bytes.
