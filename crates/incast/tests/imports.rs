@@ -6,18 +6,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Names of the crates, by folder.
+/// Folders of the crates.
 fn names() -> Vec<String> {
-    let entries = fs::read_dir(crates()).expect("a folder").map(|entry| entry.expect("an entry"));
-    let mut names: Vec<_> = entries
-        .filter(|entry| entry.path().join("src").is_dir())
-        .map(|entry| entry.file_name().into_string().expect("a name"))
-        .collect();
+    let mut names = Vec::new();
+    for place in ["crates", "deploy", "deploy/linux", "rigs"] {
+        for entry in fs::read_dir(root().join(place)).expect("a folder") {
+            let entry = entry.expect("an entry");
+            if entry.path().join("Cargo.toml").is_file() && entry.path().join("src").is_dir() {
+                names.push(format!("{place}/{}", entry.file_name().to_str().expect("a name")));
+            }
+        }
+    }
     names.sort();
+    assert!(names.len() >= 9, "{names:?}");
     names
 }
 
@@ -169,7 +174,7 @@ fn folders_do_not_import_each_other_in_cycles() {
     let mut errors = Vec::new();
     for name in names() {
         let mut files = BTreeMap::new();
-        let root = crates().join(&name).join("src");
+        let root = root().join(&name).join("src");
         sources(&root, &root, &mut files);
         let edges = edges(&files);
         let in_cycles = edges.iter().filter(|((from, to), _)| reach(&edges, to).contains(from));
@@ -185,7 +190,7 @@ fn folders_do_not_import_each_other_in_cycles() {
 fn forced_inlining_has_a_reason() {
     for name in names() {
         let mut files = BTreeMap::new();
-        let root = crates().join(&name).join("src");
+        let root = root().join(&name).join("src");
         sources(&root, &root, &mut files);
         for (file, text) in &files {
             for (line, text) in text.lines().enumerate() {
@@ -203,9 +208,10 @@ fn forced_inlining_has_a_reason() {
 #[test]
 fn unsafe_code_cites_a_rule() {
     let mut errors = Vec::new();
-    for name in names() {
+    // What is deployed calls the kernel by libc; docs/unsafe.md is about the simulator.
+    for name in names().into_iter().filter(|name| name.starts_with("crates/")) {
         let mut files = BTreeMap::new();
-        let root = crates().join(&name);
+        let root = root().join(&name);
         sources(&root, &root, &mut files);
         for (file, text) in files {
             let lines: Vec<_> = text.lines().collect();
