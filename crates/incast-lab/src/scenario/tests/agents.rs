@@ -115,13 +115,13 @@ fn what_an_agent_does_in_vain_is_a_warning() {
         all.filter_map(|warning| warning.strip_prefix("scheme cubic: ").map(str::to_owned)).collect()
     };
     let thresholds =
-        |kind: &str| format!("switch.agent {kind:?} goes by the thresholds of switch.ecn, which is off");
+        |kind: &str| format!("switch.agent {kind:?} uses the thresholds of switch.ecn, which is off");
     let pauses = |kind: &str| {
         format!(
             "without switch.pfc or switch.credits nothing is paused, and what switch.agent {kind:?} does about pauses has no effect"
         )
     };
-    let unread = "goes by no notification of switch.agent \"mercury\"";
+    let unread = "uses no notifications of switch.agent \"mercury\"";
     let (mercury, tcd) = ("\"mercury\"", "\"tcd\"");
     for (law, agent, ecn, pfc, expected) in [
         ("dcqcn", mercury, true, true, vec![]),
@@ -169,7 +169,7 @@ fn what_an_agent_does_in_vain_is_a_warning() {
             true,
             true,
             vec![
-                "timely goes by no notification of switch.agent \"pacc\", so its flows do not react to it"
+                "timely uses no notifications of switch.agent \"pacc\", so its flows do not react to it"
                     .to_owned(),
             ],
         ),
