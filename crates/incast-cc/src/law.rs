@@ -27,7 +27,11 @@ pub enum Framing {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Recovery {
-    /// Only what was lost is sent again.
+    /// TCP's RACK-TLP (RFC 8985): only what was lost is sent again, and a packet is lost when one that was sent later
+    /// has arrived and it is overdue.
+    RackTlp,
+    /// Only what was lost is sent again, and a packet is lost when one that was sent a number of packets later has
+    /// arrived.
     SelectiveRepeat,
     /// Everything from the first loss on is sent again.
     GoBackN,

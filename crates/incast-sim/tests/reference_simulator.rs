@@ -46,7 +46,7 @@ struct Wish {
 struct Kind {
     law: &'static str,
     parameters: Vec<(String, Raw)>,
-    go_back_n: bool,
+    recovery: Recovery,
     priority: u8,
     ack_priority: Option<u8>,
     trimmable: bool,
@@ -139,7 +139,7 @@ impl Case {
             law,
             law_at: Vec::new(),
             format: Format::of(framing),
-            recovery: if kind.go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat },
+            recovery: kind.recovery,
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
             notification_priority: 0,
@@ -407,15 +407,19 @@ fn kind() -> impl Strategy<Value = Kind> {
         1 => Just(("constant-rate", vec![])),
         2 => (0u64..50_000).prop_map(|bytes| ("credit", vec![("unscheduled", format!("{bytes}B"))])),
     ];
-    let go_back_n = prop_oneof![2 => Just(false), 1 => Just(true)];
-    (law, go_back_n, 0u8..8, proptest::option::of(0u8..8), any::<bool>()).prop_map(
-        |((law, parameters), go_back_n, priority, ack_priority, trimmable)| Kind {
+    let recovery = prop_oneof![
+        2 => Just(Recovery::RackTlp),
+        1 => Just(Recovery::SelectiveRepeat),
+        1 => Just(Recovery::GoBackN)
+    ];
+    (law, recovery, 0u8..8, proptest::option::of(0u8..8), any::<bool>()).prop_map(
+        |((law, parameters), recovery, priority, ack_priority, trimmable)| Kind {
             law,
             parameters: parameters
                 .into_iter()
                 .map(|(key, value)| (key.to_owned(), Raw::Text(value)))
                 .collect(),
-            go_back_n,
+            recovery,
             priority,
             ack_priority,
             trimmable,
@@ -551,7 +555,7 @@ fn a_link_is_busy_until_the_end_of_its_transmission_has_come() {
         kinds: vec![Kind {
             law: "dctcp",
             parameters: vec![("initial_window".to_owned(), Raw::Text("1B".to_owned()))],
-            go_back_n: false,
+            recovery: Recovery::SelectiveRepeat,
             priority: 0,
             ack_priority: None,
             trimmable: false,
@@ -617,7 +621,7 @@ fn a_pause_frame_completes_no_transmission() {
         kinds: vec![Kind {
             law: "dctcp",
             parameters: vec![("initial_window".to_owned(), Raw::Text("28672B".to_owned()))],
-            go_back_n: false,
+            recovery: Recovery::SelectiveRepeat,
             priority: 0,
             ack_priority: None,
             trimmable: false,

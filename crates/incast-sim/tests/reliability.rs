@@ -10,13 +10,13 @@ use incast_cc::{
 };
 use incast_sim::{
     Config,
-    config::Buffer,
+    config::{Buffer, Ecn, Size},
     outcome::EventKind,
     topology::{Dumbbell, SingleSwitch, Topology, file::parse},
 };
 use incast_units::Time;
 
-const RECOVERIES: [Recovery; 2] = [Recovery::SelectiveRepeat, Recovery::GoBackN];
+const RECOVERIES: [Recovery; 3] = [Recovery::RackTlp, Recovery::SelectiveRepeat, Recovery::GoBackN];
 
 fn with(topology: &Topology, law: &str, recovery: Recovery) -> Config {
     let mut config = config(topology.clone(), law, &[]);
@@ -136,18 +136,45 @@ fn go_back_n_starts_again_at_the_gap() {
 }
 
 #[test]
-fn the_first_timeout_saves_a_lone_packet() {
-    let outcome = common::run(lose_one(0, 1));
-    delivered(&outcome);
-    let flow = &outcome.flows[0];
-    assert_eq!((flow.timeouts, outcome.totals.lost), (1, 1));
-    let ideal = flow.ideal.expect("it has a route");
-    assert_eq!(flow.delivered, Some(Time::from_ms(5) + ideal));
+fn the_first_expiry_saves_a_lone_packet() {
+    // Without an RTT sample the tail loss probe comes at the time of the timeout (RFC 8985, section 7.2).
+    for (recovery, timeouts) in
+        [(Recovery::RackTlp, 0), (Recovery::SelectiveRepeat, 1), (Recovery::GoBackN, 1)]
+    {
+        let mut config = lose_one(0, 1);
+        config.classes[0].recovery = recovery;
+        let outcome = common::run(config);
+        delivered(&outcome);
+        let flow = &outcome.flows[0];
+        assert_eq!((flow.timeouts, outcome.totals.lost), (timeouts, 1));
+        let ideal = flow.ideal.expect("it has a route");
+        assert_eq!(flow.delivered, Some(Time::from_ms(5) + ideal));
+    }
+}
+
+/// A law that has cut its window below what is in flight leaves no room for a probe, which goes all the same.
+#[test]
+fn the_window_does_not_stop_a_probe() {
+    for recovery in [Recovery::RackTlp, Recovery::SelectiveRepeat] {
+        // The last two packets of a window are lost, and marks have cut the window meanwhile.
+        let topology = SingleSwitch { hosts: 9, link: link(100, Time::from_us(1)) }.build();
+        let mut config = with(&topology.expect("a good topology"), "dctcp", recovery);
+        config.switch.buffer = Buffer::PerPort { bytes: 100_000 };
+        config.switch.ecn = Ecn::Step { at: Size::Bytes(10_000) };
+        config.host.rto_min = Time::from_ms(10);
+        config.flows = (1..9).map(|source| flow(source, 0, 200_000)).collect();
+        let outcome = common::run(config);
+        delivered(&outcome);
+        assert!(outcome.totals.drops > 20, "{recovery:?}: {} drops", outcome.totals.drops);
+        let timeouts: u32 = outcome.flows.iter().map(|flow| flow.timeouts).sum();
+        assert_eq!(timeouts, 0, "{recovery:?}");
+    }
 }
 
 #[test]
 fn timeouts_double() {
     let mut config = unlimited(near_and_far());
+    config.classes[0].recovery = Recovery::SelectiveRepeat;
     config.host.rto_min = Time::from_ms(1);
     let event = |ms, up| link_event(&config.topology, Time::from_ms(ms), "far-s", up);
     config.link_events = vec![event(0, false), event(100, true)];

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{flow, link, text};
+use incast_cc::law::Recovery;
 use incast_sim::{
     Config, FlowSpec, Outcome,
     config::{Buffer, Limit, LoadBalancing, Trim, Victim},
@@ -82,6 +83,7 @@ fn failing(penalty: bool, seed: u64) -> Outcome {
     config.topology.cables[cable].link.loss = 0.3;
     config.host.path_penalty = penalty;
     config.host.reordering = 30;
+    config.classes[0].recovery = Recovery::SelectiveRepeat;
     config.seed = seed;
     config.flows = (0..4).map(|host| flow(host, host + 4, 4_000_000)).collect();
     let outcome = common::run(config);

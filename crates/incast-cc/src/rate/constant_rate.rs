@@ -31,7 +31,7 @@ impl SenderLaw for ConstantRate {
         title: "constant rate",
         source: "none: for tests and background load",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };

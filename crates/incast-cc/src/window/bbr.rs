@@ -480,7 +480,7 @@ impl SenderLaw for Bbr {
         title: "BBR",
         source: "Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };

@@ -710,7 +710,7 @@ impl SenderLaw for Bbr3 {
         title: "BBRv3",
         source: "Cardwell et al., draft-ietf-ccwg-bbr-05",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };

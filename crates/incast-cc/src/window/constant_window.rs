@@ -31,7 +31,7 @@ impl SenderLaw for ConstantWindow {
         title: "constant window",
         source: "none: for tests and measurements",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };

@@ -322,7 +322,7 @@ impl SenderLaw for Cubic {
         title: "CUBIC",
         source: "RFC 9438; RFC 9406",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };

@@ -20,6 +20,7 @@
 //!   like one of standard TCP (RFC 8257, section 3.5). So it lowers the window to half of what it was before the mark.
 //! - A reduction never raises the window, which RFC 5681's lower bound of 2 MSS could do after a timeout.
 
+use super::prr::Reduction;
 use crate::law::{Framing, LawCapabilities, LawInfo, Recovery, SenderLaw};
 use crate::{
     Feedback, Loss, Path,
@@ -58,6 +59,13 @@ crate::parameters!(Parameters {
         default: "false",
         value: |_| false,
         source: "Linux tcp_dctcp has true; RFC 8257 counts bytes"
+    },
+    cwr: bool {
+        doc: "What a mark takes of the window is taken over a round trip, by proportional rate reduction, in \
+            which the window does not grow (the state CWR). Otherwise at once.",
+        default: "false",
+        value: |_| false,
+        source: "Linux has true (tcp_enter_cwr); RFC 8257 reduces the window at once"
     },
     min_window: Bytes {
         doc: "What marks and losses leave at least. Below one MSS the host paces single packets.",
@@ -101,6 +109,10 @@ pub struct Dctcp {
     gain: f64,
     min_window: f64,
     whole_packets: bool,
+    /// Marks reduce the window over a round trip.
+    cwr: bool,
+    /// Such a reduction, until `reduction_end` is acknowledged.
+    reduction: Option<Box<Reduction>>,
     mss: f64,
 }
 
@@ -165,6 +177,16 @@ impl Dctcp {
         self.reduction_end = next;
     }
 
+    /// An acknowledgement in CWR, which ends when all that was sent before it is acknowledged.
+    #[cold]
+    fn go_on_reducing(&mut self, feedback: &Feedback<'_>) {
+        if feedback.acked >= self.reduction_end {
+            self.reduction = None;
+        } else if let Some(reduction) = &mut self.reduction {
+            reduction.on_ack(feedback.acked_bytes, feedback.in_flight);
+        }
+    }
+
     /// FlightSize as RFC 5681 defines it (sent, not cumulatively acknowledged), but no more than `window`: after a
     /// reduction, what is in flight was sent under a larger window.
     fn flight(&self, next: u64, window: f64) -> f64 {
@@ -179,7 +201,7 @@ impl SenderLaw for Dctcp {
         title: "DCTCP",
         source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };
@@ -208,6 +230,8 @@ impl SenderLaw for Dctcp {
             gain: parameters.gain,
             min_window: parameters.min_window.get() as f64,
             whole_packets: parameters.whole_packets,
+            cwr: parameters.cwr,
+            reduction: None,
             mss: path.mss.into(),
         }
     }
@@ -216,6 +240,9 @@ impl SenderLaw for Dctcp {
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         self.acked = self.acked.max(feedback.acked);
         self.observe(feedback);
+        if self.reduction.is_some() {
+            self.go_on_reducing(feedback);
+        }
         if feedback.marked > 0 {
             // Once per window. An acknowledgement with a mark does not grow the window either (RFC 3168, section
             // 6.1.2).
@@ -228,8 +255,15 @@ impl SenderLaw for Dctcp {
                 };
                 let window = left.max(self.min_window).min(self.window);
                 self.reduce(Cause::Mark, window, window, feedback.next);
+                if self.cwr {
+                    let flight = feedback.in_flight + feedback.acked_bytes;
+                    let reduction =
+                        Reduction::new(window as u64, flight, feedback.in_flight, self.mss as u64);
+                    self.reduction = Some(Box::new(reduction));
+                }
             }
-        } else if (self.cause != Cause::Loss || self.acked >= self.reduction_end)
+        } else if self.reduction.is_none()
+            && (self.cause != Cause::Loss || self.acked >= self.reduction_end)
             && feedback.window_limited(self.window)
         {
             self.grow(feedback.acked_bytes as f64);
@@ -246,6 +280,8 @@ impl SenderLaw for Dctcp {
         }
         let window = after_loss(self.flight(loss.next, self.before), self.min_window);
         self.reduce(Cause::Loss, window, window, loss.next);
+        // Recovery takes its place.
+        self.reduction = None;
     }
 
     fn on_timeout(&mut self, _now: Time, next: u64) {
@@ -257,11 +293,18 @@ impl SenderLaw for Dctcp {
             after_loss(self.flight(next, self.window), self.min_window)
         };
         self.reduce(Cause::Timeout, threshold, self.mss, next);
+        self.reduction = None;
+    }
+
+    fn on_sent(&mut self, _now: Time, bytes: u32) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(bytes.into());
+        }
     }
 
     #[inline]
     fn window(&self) -> u64 {
-        self.window as u64
+        self.reduction.as_ref().map_or(self.window as u64, |reduction| reduction.window())
     }
 
     fn estimate(&self) -> Option<f32> {
@@ -481,6 +524,6 @@ mod tests {
 
     #[test]
     fn state_is_small() {
-        assert!(size_of::<Dctcp>() <= 112, "{}", size_of::<Dctcp>());
+        assert!(size_of::<Dctcp>() <= 120, "{}", size_of::<Dctcp>());
     }
 }

@@ -293,7 +293,7 @@ impl SenderLaw for Marimo {
         title: "Marimo",
         source: "Marimo: Load-Aware Congestion Control for Lossy Datacenter Networks",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: true,
         parameters: Parameters::TABLE,
     };

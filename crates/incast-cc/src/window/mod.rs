@@ -1,6 +1,7 @@
 //! Laws that set a congestion window: at most so many bytes of the flow are in flight.
 
 mod delivery_rate;
+pub mod prr;
 mod windowed;
 
 modules!(window);

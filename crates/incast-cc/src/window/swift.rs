@@ -301,7 +301,7 @@ impl SenderLaw for Swift {
         title: "Swift",
         source: "Kumar et al., SIGCOMM 2020; values from htsim where the paper prints none",
         framing: Framing::Tcp,
-        recovery: Recovery::SelectiveRepeat,
+        recovery: Recovery::RackTlp,
         ecn_capable: false,
         parameters: Parameters::TABLE,
     };

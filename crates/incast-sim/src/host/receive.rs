@@ -21,6 +21,35 @@ use incast_cc::{
 };
 use incast_units::Time;
 
+/// The content of an acknowledgement, positive or negative.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Response {
+    /// ACK or NACK.
+    pub kind: Kind,
+    /// All packets below have arrived.
+    pub expected: u32,
+    /// Packets that it reports on, and marked ones.
+    pub report: (u32, u32),
+    /// The packet had arrived before.
+    pub is_duplicate: bool,
+    /// When the packet arrived.
+    pub arrived: Time,
+}
+
+impl Response {
+    /// The acknowledgement of a packet that has arrived now.
+    #[inline(always)] // on the path of every packet
+    fn to(arrival: &Arrival, now: Time) -> Self {
+        Self {
+            kind: Kind::Ack,
+            expected: arrival.expected,
+            report: arrival.report,
+            is_duplicate: arrival.received == Received::Duplicate,
+            arrived: now,
+        }
+    }
+}
+
 impl Host<'_> {
     /// A data packet.
     #[inline(never)] // large: callers need not save registers for it
@@ -45,7 +74,8 @@ impl Host<'_> {
         }
         if arrival.received == Received::Refused {
             if let Some(report) = self.receiver.refuse(&arrival) {
-                self.respond(Kind::Nack, packet, telemetry, arrival.expected, report, now, context);
+                let nack = Response { kind: Kind::Nack, report, ..Response::to(&arrival, now) };
+                self.respond(&nack, packet, telemetry, context);
             }
         } else if !self.schedules || self.needs_ack(packet, &arrival) {
             self.acknowledge(packet, &arrival, telemetry, context);
@@ -84,8 +114,7 @@ impl Host<'_> {
         }
         let is_duplicate = arrival.received == Received::Duplicate;
         if is_duplicate && (!self.schedules || self.needs_ack(packet, &arrival)) {
-            let now = context.now();
-            self.respond(Kind::Ack, packet, None, arrival.expected, arrival.report, now, context);
+            self.respond(&Response::to(&arrival, context.now()), packet, None, context);
         }
         if self.schedules {
             self.consult_scheduler(packet, &arrival, context);
@@ -119,12 +148,14 @@ impl Host<'_> {
                 return;
             }
         };
-        self.respond(Kind::Ack, packet, telemetry, arrival.expected, report, now, context);
+        self.respond(&Response { report, ..Response::to(arrival, now) }, packet, telemetry, context);
     }
 
     #[cold]
     fn send_delayed_ack(&mut self, ack: &DelayedAck, context: &mut impl NodeContext) {
-        self.respond(Kind::Ack, &ack.data, None, ack.expected, ack.report, ack.arrived, context);
+        let DelayedAck { expected, report, arrived, .. } = *ack;
+        let response = Response { kind: Kind::Ack, expected, report, is_duplicate: false, arrived };
+        self.respond(&response, &ack.data, None, context);
     }
 
     /// A delayed acknowledgement is due.
@@ -135,19 +166,16 @@ impl Host<'_> {
         self.pump(context);
     }
 
-    /// Sends the response to a data packet that arrived at `arrived`. It echoes the telemetry.
+    /// Sends the response to a data packet. It echoes the telemetry.
     #[inline(always)] // on the path of every packet
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn respond(
         &mut self,
-        kind: Kind,
+        answer: &Response,
         data: &Packet,
         telemetry: Option<&Telemetry>,
-        expected: u32,
-        report: (u32, u32),
-        arrived: Time,
         context: &mut impl NodeContext,
     ) {
+        let &Response { kind, expected, report, is_duplicate, arrived } = answer;
         let class = &self.settings.classes[usize::from(data.class)];
         let mut response = Packet::new(kind, self.node, data.data().source(), data.sequence, data.slot);
         response.ecmp_hash = data.reverse_hash();
@@ -162,6 +190,7 @@ impl Host<'_> {
         ack.set_one_way_delay_ns(delay);
         ack.set_path(view.links(), Time::ZERO);
         ack.set_report(report.0, report.1);
+        ack.set_duplicate(is_duplicate);
         response.wire = class.format.control() as u16;
         response.priority = class.ack_priority;
         response.class = data.class;

@@ -1,6 +1,6 @@
 //! Signals: packets of the sender half of a receiver-driven flow apart from data.
 
-use super::Host;
+use super::{Host, receive::Response};
 use crate::fabric::{
     node::NodeContext,
     packet::{Kind, Packet},
@@ -47,7 +47,9 @@ impl Host<'_> {
                 scheduler.next_timer()
             });
         } else {
-            self.respond(Kind::Ack, packet, None, packet.data().packets(), (1, 0), now, context);
+            let (expected, report) = (packet.data().packets(), (1, 0));
+            let answer = Response { kind: Kind::Ack, expected, report, is_duplicate: false, arrived: now };
+            self.respond(&answer, packet, None, context);
         }
         self.pump(context);
     }

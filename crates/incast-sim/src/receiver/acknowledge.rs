@@ -3,6 +3,7 @@
 use super::{Arrival, Receiver};
 use crate::{
     fabric::packet::Packet,
+    recovery::Received,
     settings::{
         Class,
         host::{Echo, HostConfig},
@@ -57,6 +58,7 @@ impl Receiver {
         let at_once = host.ack_every <= 1
             || arrival.report.0 >= host.ack_every
             || arrival.out_of_order
+            || arrival.received == Received::Duplicate
             || arrival.completes
             || arrival.mark_changes
             || data.is_last()

@@ -11,4 +11,6 @@ pub struct Acked {
     pub lost: u32,
     /// The first of those.
     pub first_lost: u32,
+    /// Recovery begins with them: the first one is sent again whatever the window is (RFC 6675, section 5, step 4.3).
+    pub starts_recovery: bool,
 }

@@ -39,7 +39,7 @@ impl GoBackN {
         let packets = cumulative.saturating_sub(self.acked);
         self.acked = self.acked.max(cumulative);
         self.next = self.next.max(self.acked);
-        Acked { packets, last: packets > 0 && self.acked == self.total, lost: 0, first_lost: 0 }
+        Acked { packets, last: packets > 0 && self.acked == self.total, ..Acked::default() }
     }
 
     pub(super) fn on_nack(&mut self, expected: u32) -> Acked {

@@ -6,6 +6,7 @@
 
 mod acked;
 mod go_back_n;
+mod rack;
 mod reassembly;
 mod rtt;
 mod scoreboard;
@@ -16,6 +17,7 @@ pub use self::{
     reassembly::{Reassembly, Received},
     rtt::RoundTrip,
     scoreboard::Scoreboard,
+    selective_repeat::Ack,
 };
 use incast_units::Time;
 
@@ -46,14 +48,32 @@ pub struct LossRecovery {
     deadline: Time,
     /// Time of the pending timer event. It may be before the deadline: an event that comes early is set again.
     event: Time,
+    /// What the deadline is for.
+    purpose: Purpose,
+    /// When a retransmission timeout is due, whatever the deadline is for.
+    timeout: Time,
     /// Expiries in a row.
     backoff: u8,
-    /// A tail-loss probe is out.
+    /// A tail-loss probe is out. With RACK-TLP the scoreboard has its episode.
     probed: bool,
+    /// The next packet may go whatever the window is: a probe (RFC 8985, section 7.3), or the first retransmission
+    /// after a timeout (RFC 6298, section 5.4).
+    pub ignores_window: bool,
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Payload bytes sent more than once.
     pub retransmitted_bytes: u64,
+}
+
+/// What the timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A retransmission timeout.
+    Timeout,
+    /// A tail loss probe.
+    Probe,
+    /// A packet that may only be late is taken as lost (RFC 8985, section 6.2, step 5).
+    Reordering,
 }
 
 /// What a timer event means.
@@ -75,29 +95,62 @@ impl LossRecovery {
             rtt: RoundTrip::default(),
             deadline: Time::MAX,
             event: Time::MAX,
+            purpose: Purpose::Timeout,
+            timeout: Time::MAX,
             backoff: 0,
             probed: false,
+            ignores_window: false,
             timeouts: 0,
             retransmitted_bytes: 0,
         }
     }
 
-    /// Sets the timer: for the tail-loss probe if that comes first and the flow `may_probe`, else for the
+    /// Sets the timer: for what comes first of a late packet, a tail loss probe if the flow `may_probe`, and the
     /// retransmission timeout.
     #[inline]
     pub fn start_timer(&mut self, now: Time, may_probe: bool, limits: &TimerLimits) {
-        let timeout = self.rtt.timeout(limits.rto_min, limits.base_rtt, self.backoff);
-        let wait = match self.rtt.probe_timeout(limits.ack_delay) {
-            Some(probe) if may_probe && self.can_probe() => probe.min(timeout),
-            _ => timeout,
+        self.timeout = now.saturating_add(self.rtt.timeout(limits.rto_min, limits.base_rtt, self.backoff));
+        (self.purpose, self.deadline) = match self.scoreboard.late_until() {
+            Some(time) if time < self.timeout => (Purpose::Reordering, time),
+            _ => match self.probe_time(now, may_probe, limits) {
+                Some(time) => (Purpose::Probe, time.min(self.timeout)),
+                None => (Purpose::Timeout, self.timeout),
+            },
         };
-        self.deadline = now.saturating_add(wait);
+    }
+
+    /// When a probe is due if nothing more arrives.
+    #[inline]
+    fn probe_time(&self, now: Time, may_probe: bool, limits: &TimerLimits) -> Option<Time> {
+        if !may_probe || !self.can_probe() {
+            return None;
+        }
+        if !self.scoreboard.is_by_time() {
+            return Some(now.saturating_add(self.rtt.probe_timeout(limits.ack_delay)?));
+        }
+        // The acknowledgement of a single packet may be delayed.
+        let delay = if self.scoreboard.in_flight() == 1 { limits.ack_delay } else { Time::ZERO };
+        Some(now.saturating_add(self.rtt.probe_timeout(delay).unwrap_or(FIRST_TIMEOUT)))
+    }
+
+    /// A new packet was sent while others were in flight: the probe is due that much later (RFC 8985, section 7.2).
+    #[inline]
+    pub fn on_sent(&mut self, now: Time) {
+        if self.purpose == Purpose::Probe && self.scoreboard.is_by_time() {
+            let wait = self.rtt.probe_timeout(Time::ZERO).unwrap_or(FIRST_TIMEOUT);
+            self.deadline = now.saturating_add(wait).min(self.timeout);
+        }
+    }
+
+    /// What the timer is set for.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
     /// Sets the timer for the answer to a SYN.
     pub fn start_syn_timer(&mut self, now: Time) {
         let timeout = FIRST_TIMEOUT.saturating_mul(1 << self.backoff.min(MOST_SYN_BACKOFF));
-        self.deadline = now.saturating_add(timeout);
+        (self.purpose, self.deadline) = (Purpose::Timeout, now.saturating_add(timeout));
     }
 
     /// Stops the timer.
@@ -129,22 +182,27 @@ impl LossRecovery {
         TimerEvent::Expired
     }
 
-    /// A tail-loss probe comes before the retransmission timeout, once, where the scoreboard has one (RFC 8985, section
+    /// A tail loss probe comes before the retransmission timeout, once, where the scoreboard has one (RFC 8985, section
     /// 7).
     #[inline]
     fn can_probe(&self) -> bool {
-        !self.probed && self.backoff == 0 && self.scoreboard.has_probe()
+        self.scoreboard.may_probe() && (self.scoreboard.is_by_time() || !self.probed && self.backoff == 0)
     }
 
-    /// The timer that has expired was set for a tail-loss probe.
+    /// The timer that has expired was set for a tail loss probe.
     pub fn is_probe_due(&self, may_probe: bool) -> bool {
-        may_probe && self.can_probe() && self.rtt.probe_timeout(Time::ZERO).is_some()
+        if self.scoreboard.is_by_time() {
+            self.purpose == Purpose::Probe && may_probe
+        } else {
+            may_probe && self.can_probe() && self.rtt.probe_timeout(Time::ZERO).is_some()
+        }
     }
 
-    /// Sends the last packet in flight again. False if nothing is in flight.
+    /// Sends a probe, whatever the window is. False if nothing is in flight.
     pub fn probe(&mut self) -> bool {
         let sends = self.scoreboard.probe();
         self.probed |= sends;
+        self.ignores_window |= sends;
         sends
     }
 
@@ -159,11 +217,19 @@ impl LossRecovery {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The timer expired: everything in flight is presumed lost.
-    pub fn on_timeout(&mut self) {
+    /// The timer expired: what is in flight is presumed lost.
+    pub fn on_timeout(&mut self, now: Time) {
         self.count_timeout();
         self.probed = false;
-        self.scoreboard.on_timeout();
+        self.scoreboard.on_timeout(now, self.rtt.smoothed());
+        self.ignores_window = self.scoreboard.is_by_time();
+    }
+
+    /// A packet that may only have been late is still missing.
+    pub fn on_late(&mut self, now: Time) -> Acked {
+        let found = self.scoreboard.on_late(now, self.rtt.smoothed());
+        self.ignores_window |= found.starts_recovery;
+        found
     }
 
     /// Packets have newly arrived.

@@ -113,10 +113,14 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::Scoreboard;
+    use crate::recovery::{Ack, Scoreboard};
     use incast_cc::law::Recovery;
+    use incast_units::Time;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    /// The smoothed RTT that the sender assumes.
+    const RTT: Time = Time::from_ps(10);
 
     /// What the network does to a packet or its acknowledgement.
     #[derive(Clone, Copy, Debug)]
@@ -161,8 +165,11 @@ mod tests {
                     flight.push((clock + 9, packet, clock as u64, Fate::Deliver));
                 }
             }
+            if send.late_until().is_some_and(|time| time.ps() <= clock as u64) {
+                send.on_late(Time::from_ps(clock as u64), RTT);
+            }
             if flight.is_empty() {
-                send.on_timeout();
+                send.on_timeout(Time::from_ps(clock as u64), RTT);
             }
             let (due, later): (Vec<_>, Vec<_>) = flight.into_iter().partition(|packet| packet.0 <= clock);
             flight = later;
@@ -178,11 +185,16 @@ mod tests {
                     continue;
                 }
                 let before = send.acked();
-                let result = if received == Received::Refused {
-                    send.on_nack(receive.expected())
-                } else {
-                    send.on_ack(packet, receive.expected(), stamp)
+                let ack = Ack {
+                    position: packet,
+                    cumulative: receive.expected(),
+                    stamp,
+                    is_duplicate: received == Received::Duplicate,
+                    now: clock as u64,
+                    smoothed_rtt: RTT.ps(),
                 };
+                let result =
+                    if received == Received::Refused { send.on_nack(&ack) } else { send.on_ack(&ack) };
                 assert!(
                     send.acked() >= before && send.in_flight() <= send.unsent() - send.acked(),
                     "{result:?}"
@@ -198,13 +210,12 @@ mod tests {
             packets in 1u32..200,
             window in 1u32..40,
             fates in proptest::collection::vec(fate(), 0..400),
-            go_back_n: bool,
+            recovery in prop_oneof![Just(Recovery::RackTlp), Just(Recovery::SelectiveRepeat), Just(Recovery::GoBackN)],
         ) {
-            let recovery = if go_back_n { Recovery::GoBackN } else { Recovery::SelectiveRepeat };
             let taken = transfer(recovery, packets, window, &fates);
             prop_assert_eq!(taken.len() as u32, packets);
             prop_assert_eq!(taken.iter().copied().collect::<BTreeSet<_>>().len() as u32, packets);
-            if go_back_n {
+            if recovery == Recovery::GoBackN {
                 prop_assert!(taken.is_sorted());
             }
         }
@@ -214,6 +225,8 @@ mod tests {
     fn one_loss_costs_one_retransmission() {
         let mut fates = vec![Fate::Deliver; 10];
         fates[4] = Fate::Lose;
-        assert_eq!(transfer(Recovery::SelectiveRepeat, 20, 10, &fates).len(), 20);
+        for recovery in [Recovery::RackTlp, Recovery::SelectiveRepeat] {
+            assert_eq!(transfer(recovery, 20, 10, &fates).len(), 20);
+        }
     }
 }

@@ -1,7 +1,12 @@
 //! Scoreboard: which packets of a flow have arrived, are in flight or lost (the name is that of RFC 6675).
 
-use super::{acked::Acked, go_back_n::GoBackN, selective_repeat::SelectiveRepeat};
+use super::{
+    acked::Acked,
+    go_back_n::GoBackN,
+    selective_repeat::{Ack, SelectiveRepeat},
+};
 use incast_cc::law::Recovery;
+use incast_units::Time;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -14,10 +19,11 @@ pub enum Scoreboard {
 
 impl Scoreboard {
     /// A flow of `packets` packets. With selective repeat a packet is lost when one sent `reordering` packets later
-    /// has arrived.
+    /// has arrived; for RACK-TLP this is DupThresh.
     pub fn new(recovery: Recovery, packets: u32, reordering: u32) -> Self {
         match recovery {
-            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering)),
+            Recovery::RackTlp => Self::Selective(SelectiveRepeat::new(packets, reordering, true)),
+            Recovery::SelectiveRepeat => Self::Selective(SelectiveRepeat::new(packets, reordering, false)),
             Recovery::GoBackN => Self::GoBackN(GoBackN::new(packets)),
         }
     }
@@ -40,28 +46,46 @@ impl Scoreboard {
         }
     }
 
-    /// An acknowledgement: `position` caused it and was sent at `stamp`, everything below `cumulative` has arrived.
+    /// An acknowledgement.
     #[inline(always)] // on the path of every packet
-    pub fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
+    pub fn on_ack(&mut self, ack: &Ack) -> Acked {
         match self {
-            Self::Selective(send) => send.on_ack(position, cumulative, stamp),
-            Self::GoBackN(send) => send.on_ack(cumulative),
+            Self::Selective(send) => send.on_ack(ack),
+            Self::GoBackN(send) => send.on_ack(ack.cumulative),
         }
     }
 
-    /// The receiver misses `expected`.
+    /// A negative acknowledgement: the receiver misses the packet after the cumulative ones.
     #[inline(never)] // rare: kept out of the path of packets
-    pub fn on_nack(&mut self, expected: u32) -> Acked {
+    pub fn on_nack(&mut self, nack: &Ack) -> Acked {
         match self {
-            Self::Selective(send) => send.on_ack(expected, expected, 0),
-            Self::GoBackN(send) => send.on_nack(expected),
+            Self::Selective(send) => send.on_ack(nack),
+            Self::GoBackN(send) => send.on_nack(nack.cumulative),
         }
     }
 
-    /// The retransmission timer expired: everything in flight is presumed lost.
-    pub fn on_timeout(&mut self) {
+    /// When a packet that may only be late is taken as lost.
+    #[inline]
+    pub fn late_until(&self) -> Option<Time> {
         match self {
-            Self::Selective(send) => send.on_timeout(),
+            Self::Selective(send) => send.late_until(),
+            Self::GoBackN(_) => None,
+        }
+    }
+
+    /// That time has come: takes packets that are still missing as lost.
+    #[cold]
+    pub fn on_late(&mut self, now: Time, smoothed_rtt: Time) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_late(now.ps(), smoothed_rtt.ps()),
+            Self::GoBackN(_) => Acked::default(),
+        }
+    }
+
+    /// The retransmission timer expired: what is in flight is presumed lost.
+    pub fn on_timeout(&mut self, now: Time, smoothed_rtt: Time) {
+        match self {
+            Self::Selective(send) => send.on_timeout(now.ps(), smoothed_rtt.ps()),
             Self::GoBackN(send) => send.on_timeout(),
         }
     }
@@ -78,13 +102,22 @@ impl Scoreboard {
         }
     }
 
-    /// It can send a tail-loss probe: selective repeat.
+    /// It can send a tail loss probe now: selective repeat.
     #[inline]
-    pub fn has_probe(&self) -> bool {
-        matches!(self, Self::Selective(_))
+    pub fn may_probe(&self) -> bool {
+        match self {
+            Self::Selective(send) => send.may_probe(),
+            Self::GoBackN(_) => false,
+        }
     }
 
-    /// Sends the last packet in flight again, as a tail-loss probe. False if there is none.
+    /// Losses are found by RACK-TLP.
+    #[inline]
+    pub fn is_by_time(&self) -> bool {
+        matches!(self, Self::Selective(send) if send.is_by_time())
+    }
+
+    /// Sends a tail loss probe. False if nothing is in flight.
     pub fn probe(&mut self) -> bool {
         match self {
             Self::Selective(send) => send.probe(),

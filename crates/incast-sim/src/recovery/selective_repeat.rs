@@ -1,12 +1,37 @@
 //! Selective repeat: the sender's half.
 //!
-//! Loss detection is that of forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996): a packet is lost when one
-//! that was sent `reordering` packets later has arrived. A packet sent again is lost again when `reordering` packets
-//! sent after it have arrived, which needs the time it was sent (the idea of RACK, RFC 8985). Each packet is examined
-//! once, so that an acknowledgement costs the same however large the window is.
+//! It has one of two ways to find losses:
+//! - RACK-TLP (RFC 8985), by time: see [`super::rack`].
+//! - Forward acknowledgement (Mathis and Mahdavi, SIGCOMM 1996), by distance: a packet is lost when one that was sent
+//!   `reordering` packets later has arrived. A packet sent again is lost again when `reordering` packets sent after it
+//!   have arrived; of several packets sent again only the oldest is examined.
+//!
+//! Packets are examined in the order in which they were sent, so that an acknowledgement costs the same however large
+//! the window is.
 
-use super::acked::Acked;
+use super::{
+    acked::Acked,
+    rack::{Rack, Transmission},
+};
+use incast_units::Time;
 use std::collections::VecDeque;
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// The packet that caused it.
+    pub position: u32,
+    /// All packets below have arrived.
+    pub cumulative: u32,
+    /// When the packet that caused it was sent, in picoseconds.
+    pub stamp: u64,
+    /// That packet had arrived before.
+    pub is_duplicate: bool,
+    /// When the acknowledgement arrived, in picoseconds.
+    pub now: u64,
+    /// The smoothed RTT, in picoseconds.
+    pub smoothed_rtt: u64,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -17,6 +42,13 @@ enum State {
     Again,
     Arrived,
     Lost,
+}
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    sent: Transmission,
+    state: State,
 }
 
 /// A packet that was sent again.
@@ -40,17 +72,19 @@ pub struct SelectiveRepeat {
     highest: u32,
     /// Every packet below was examined for its first loss.
     examined: u32,
-    /// States of packets `acked..unsent`, in a ring.
-    states: Vec<State>,
+    /// Packets `acked..unsent`, in a ring.
+    entries: Vec<Entry>,
     /// Lost packets in the order of detection; entries that arrived meanwhile are skipped.
     lost: VecDeque<u32>,
     /// Packets sent again and not known to have arrived, in the order of sending.
     again: VecDeque<Again>,
+    /// Losses are found by time.
+    rack: Option<Rack>,
 }
 
 impl SelectiveRepeat {
-    /// A flow of `packets` packets.
-    pub fn new(packets: u32, reordering: u32) -> Self {
+    /// A flow of `packets` packets. `by_time` is RACK-TLP, for which `reordering` is DupThresh.
+    pub fn new(packets: u32, reordering: u32, by_time: bool) -> Self {
         Self {
             total: packets,
             reordering: reordering.max(1),
@@ -59,15 +93,21 @@ impl SelectiveRepeat {
             in_flight: 0,
             highest: 0,
             examined: 0,
-            states: Vec::new(),
+            entries: Vec::new(),
             lost: VecDeque::new(),
             again: VecDeque::new(),
+            rack: by_time.then(Rack::new),
         }
     }
 
     #[inline]
     fn place(&self, packet: u32) -> usize {
-        packet as usize & (self.states.len() - 1)
+        packet as usize & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    fn entry(&self, packet: u32) -> Entry {
+        self.entries[self.place(packet)]
     }
 
     #[inline(always)] // on the path of every packet
@@ -84,11 +124,12 @@ impl SelectiveRepeat {
         if let Some(packet) = self.lost.pop_front() {
             self.sent_again(packet, stamp);
         } else if self.unsent < self.total {
-            if (self.unsent - self.acked) as usize >= self.states.len() {
+            if (self.unsent - self.acked) as usize >= self.entries.len() {
                 self.grow();
             }
             let place = self.place(self.unsent);
-            self.states[place] = State::InFlight;
+            self.entries[place] =
+                Entry { sent: Transmission { stamp, again: false }, state: State::InFlight };
             self.unsent += 1;
         } else {
             return;
@@ -99,77 +140,88 @@ impl SelectiveRepeat {
     #[inline(never)] // rare: kept out of the path of packets
     fn sent_again(&mut self, packet: u32, stamp: u64) {
         let place = self.place(packet);
-        self.states[place] = State::Again;
+        self.entries[place] = Entry { sent: Transmission { stamp, again: true }, state: State::Again };
         self.again.push_back(Again { packet, stamp, later: 0 });
         self.forget_arrived();
     }
 
     #[cold]
     fn grow(&mut self) {
-        let larger = (self.states.len() * 2).max(16);
-        let mut states = vec![State::InFlight; larger];
+        let larger = (self.entries.len() * 2).max(16);
+        let none = Entry { sent: Transmission::default(), state: State::Arrived };
+        let mut entries = vec![none; larger];
         for packet in self.acked..self.unsent {
-            states[packet as usize & (larger - 1)] = self.states[self.place(packet)];
+            entries[packet as usize & (larger - 1)] = self.entries[self.place(packet)];
         }
-        self.states = states;
+        self.entries = entries;
     }
 
     /// Records that a packet has arrived; true if that is new.
     #[inline]
-    fn arrive(&mut self, packet: u32) -> bool {
+    fn arrive(&mut self, packet: u32, ack: &Ack) -> bool {
         let place = self.place(packet);
-        match self.states[place] {
+        let Entry { sent, state } = self.entries[place];
+        match state {
             State::Arrived => return false,
             State::InFlight | State::Again => self.in_flight -= 1,
             // It stays in the list of lost packets until it is skipped there.
             State::Lost => {}
         }
-        self.states[place] = State::Arrived;
+        self.entries[place].state = State::Arrived;
+        if let Some(rack) = &mut self.rack {
+            rack.on_delivered(packet, sent, self.highest, ack.now, ack.stamp);
+        }
         true
     }
 
     #[inline(always)] // on the path of every packet
-    pub(super) fn on_ack(&mut self, position: u32, cumulative: u32, stamp: u64) -> Acked {
+    pub(super) fn on_ack(&mut self, ack: &Ack) -> Acked {
+        if self.rack.is_some() {
+            return self.on_ack_by_time(ack);
+        }
         let mut result = Acked::default();
-        let cumulative = cumulative.min(self.unsent);
-        let last = self.total - 1;
-        while self.acked < cumulative {
-            let is_new = self.arrive(self.acked);
-            result.packets += u32::from(is_new);
-            result.last |= is_new && self.acked == last;
-            self.acked += 1;
-        }
-        if position >= self.acked && position < self.unsent {
-            let is_new = self.arrive(position);
-            result.packets += u32::from(is_new);
-            result.last |= is_new && position == last;
-        }
-        self.highest =
-            self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
-        self.examined = self.examined.max(self.acked);
+        self.take(ack, &mut result);
         let is_behind = self.examined < self.highest.saturating_sub(self.reordering);
         if is_behind || !self.lost.is_empty() || !self.again.is_empty() {
-            self.detect(stamp, &mut result);
+            self.detect(ack.stamp, &mut result);
         }
         result
     }
 
-    /// Looks for losses after an arrival of a packet sent at `stamp`.
+    /// Records what has arrived by an acknowledgement.
+    #[inline(always)] // on the path of every packet
+    fn take(&mut self, ack: &Ack, result: &mut Acked) {
+        let cumulative = ack.cumulative.min(self.unsent);
+        let last = self.total - 1;
+        while self.acked < cumulative {
+            let is_new = self.arrive(self.acked, ack);
+            result.packets += u32::from(is_new);
+            result.last |= is_new && self.acked == last;
+            if let Some(rack) = &mut self.rack {
+                rack.sacked -= u32::from(!is_new);
+            }
+            self.acked += 1;
+        }
+        let position = ack.position;
+        if position >= self.acked && position < self.unsent {
+            let is_new = self.arrive(position, ack);
+            result.packets += u32::from(is_new);
+            result.last |= is_new && position == last;
+            if let Some(rack) = &mut self.rack {
+                rack.sacked += u32::from(is_new);
+            }
+        }
+        self.highest =
+            self.highest.max(self.acked).max(if position < self.unsent { position + 1 } else { 0 });
+        self.examined = self.examined.max(self.acked);
+    }
+
+    /// Looks for losses by distance, after an arrival of a packet sent at `stamp`.
     #[inline(never)] // large: callers need not save registers for it
     fn detect(&mut self, stamp: u64, result: &mut Acked) {
-        let note = |packet: u32, result: &mut Acked| {
-            if result.lost == 0 {
-                result.first_lost = packet;
-            }
-            result.lost += 1;
-        };
         while self.examined < self.highest.saturating_sub(self.reordering) {
-            let place = self.place(self.examined);
-            if self.states[place] == State::InFlight {
-                self.states[place] = State::Lost;
-                self.in_flight -= 1;
-                self.lost.push_back(self.examined);
-                note(self.examined, result);
+            if self.entry(self.examined).state == State::InFlight {
+                self.lose(self.examined, result);
             }
             self.examined += 1;
         }
@@ -181,13 +233,127 @@ impl SelectiveRepeat {
             if oldest.later >= self.reordering {
                 let packet = oldest.packet;
                 self.again.pop_front();
-                let place = self.place(packet);
-                self.states[place] = State::Lost;
-                self.in_flight -= 1;
-                self.lost.push_back(packet);
-                note(packet, result);
+                self.lose(packet, result);
                 self.forget_arrived();
             }
+        }
+    }
+
+    /// A packet in flight is lost.
+    fn lose(&mut self, packet: u32, result: &mut Acked) {
+        let place = self.place(packet);
+        self.entries[place].state = State::Lost;
+        self.in_flight -= 1;
+        self.lost.push_back(packet);
+        if result.lost == 0 {
+            result.first_lost = packet;
+        }
+        result.lost += 1;
+    }
+
+    // ---- By time ---------------------------------------------------------------------------------------------
+
+    /// An acknowledgement, with RACK-TLP.
+    #[inline(always)] // on the path of every packet
+    fn on_ack_by_time(&mut self, ack: &Ack) -> Acked {
+        let mut result = Acked::default();
+        if let Some(rack) = &mut self.rack {
+            rack.on_ack(ack.now, ack.stamp);
+        }
+        self.take(ack, &mut result);
+        let Some(rack) = &mut self.rack else { return result };
+        rack.adapt(self.acked, self.unsent, ack.is_duplicate);
+        // While all arrives in order, everything in flight was sent later than what has arrived.
+        let is_behind = self.examined < self.unsent
+            && rack.is_older(
+                self.examined,
+                self.entries[self.examined as usize & (self.entries.len() - 1)].sent,
+            );
+        if result.packets > 0 && (is_behind || !self.lost.is_empty() || !self.again.is_empty()) {
+            self.detect_by_time(ack.now, ack.smoothed_rtt, &mut result);
+        } else if result.packets > 0 {
+            rack.stop_waiting();
+        }
+        self.end_probe(ack, &mut result);
+        result
+    }
+
+    /// Looks for losses by time, at `now` (RFC 8985, section 6.2, step 5).
+    #[inline(never)] // large: callers need not save registers for it
+    fn detect_by_time(&mut self, now: u64, smoothed_rtt: u64, result: &mut Acked) {
+        let Some(mut rack) = self.rack.take() else { return };
+        let window = rack.window(smoothed_rtt, self.reordering);
+        rack.stop_waiting();
+        let mut waits = false;
+        for packet in self.examined..self.unsent {
+            let Entry { sent, state } = self.entry(packet);
+            if state == State::InFlight {
+                if !rack.is_older(packet, sent) {
+                    break;
+                }
+                let lost_at = rack.lost_at(sent, window);
+                if lost_at > now {
+                    rack.wait_until(lost_at);
+                    waits = true;
+                    continue;
+                }
+                self.lose(packet, result);
+            }
+            if !waits {
+                self.examined = packet + 1;
+            }
+        }
+        self.forget_arrived();
+        let mut place = 0;
+        while let Some(again) = self.again.get(place) {
+            let packet = again.packet;
+            if !self.is_in_flight(packet) {
+                self.again.remove(place);
+                continue;
+            }
+            let sent = self.entry(packet).sent;
+            if !rack.is_older(packet, sent) {
+                break;
+            }
+            let lost_at = rack.lost_at(sent, window);
+            if lost_at > now {
+                rack.wait_until(lost_at);
+                place += 1;
+            } else {
+                self.again.remove(place);
+                self.lose(packet, result);
+            }
+        }
+        self.forget_arrived();
+        if result.lost > 0 {
+            result.starts_recovery = rack.enter_recovery(self.unsent);
+        }
+        self.rack = Some(rack);
+    }
+
+    /// When a packet that may only be late is taken as lost.
+    #[inline]
+    pub(super) fn late_until(&self) -> Option<Time> {
+        self.rack.as_ref()?.due()
+    }
+
+    /// That time has come: takes packets that are still missing as lost.
+    pub(super) fn on_late(&mut self, now: u64, smoothed_rtt: u64) -> Acked {
+        let mut result = Acked::default();
+        self.detect_by_time(now, smoothed_rtt, &mut result);
+        result
+    }
+
+    /// Ends the episode of a probe. What it has repaired is reported as a loss, but not sent again.
+    #[inline]
+    fn end_probe(&mut self, ack: &Ack, result: &mut Acked) {
+        let Some(rack) = &mut self.rack else { return };
+        let duplicate = ack.is_duplicate.then_some(ack.position);
+        if let Some(repaired) = rack.ends_episode(self.acked, duplicate) {
+            if result.lost == 0 {
+                result.first_lost = repaired;
+            }
+            result.lost += 1;
         }
     }
 
@@ -202,25 +368,50 @@ impl SelectiveRepeat {
     }
 
     fn has_arrived(&self, packet: u32) -> bool {
-        packet < self.acked || self.states[self.place(packet)] == State::Arrived
+        packet < self.acked || self.entry(packet).state == State::Arrived
     }
 
     fn is_in_flight(&self, packet: u32) -> bool {
-        packet >= self.acked && matches!(self.states[self.place(packet)], State::InFlight | State::Again)
+        packet >= self.acked && matches!(self.entry(packet).state, State::InFlight | State::Again)
     }
 
-    pub(super) fn on_timeout(&mut self) {
+    /// The retransmission timer has expired: everything in flight is lost. By time, only the first packet and those
+    /// that have been missing for an RTT and the reordering window (RFC 8985, section 6.3).
+    pub(super) fn on_timeout(&mut self, now: u64, smoothed_rtt: u64) {
+        let keeps = |packet: u32| match &self.rack {
+            Some(rack) if packet != self.acked => {
+                let window = rack.window(smoothed_rtt, self.reordering);
+                self.is_in_flight(packet) && rack.lost_at(self.entry(packet).sent, window) > now
+            }
+            _ => false,
+        };
+        let kept: Vec<u32> = (self.acked..self.unsent).filter(|packet| keeps(*packet)).collect();
         self.lost.clear();
-        self.again.clear();
+        self.again.retain(|again| kept.binary_search(&again.packet).is_ok());
         for packet in self.acked..self.unsent {
             let place = self.place(packet);
-            if self.states[place] != State::Arrived {
-                self.states[place] = State::Lost;
+            if self.entries[place].state != State::Arrived && kept.binary_search(&packet).is_err() {
+                self.entries[place].state = State::Lost;
                 self.lost.push_back(packet);
             }
         }
-        self.in_flight = 0;
-        self.examined = self.unsent;
+        self.in_flight = kept.len() as u32;
+        self.examined = kept.first().copied().unwrap_or(self.unsent);
+        if let Some(rack) = &mut self.rack {
+            rack.on_timeout(self.unsent);
+        }
+    }
+
+    /// A probe may be planned.
+    #[inline]
+    pub(super) fn may_probe(&self) -> bool {
+        self.rack.as_ref().is_none_or(|rack| rack.may_probe())
+    }
+
+    /// Losses are found by time.
+    #[inline]
+    pub(super) fn is_by_time(&self) -> bool {
+        self.rack.is_some()
     }
 
     /// See [`super::Scoreboard::on_resend`].
@@ -232,10 +423,10 @@ impl SelectiveRepeat {
         // Each goes to the front, so the first one last.
         for packet in wanted.rev() {
             let place = self.place(packet);
-            match self.states[place] {
+            match self.entries[place].state {
                 State::Arrived => continue,
                 State::InFlight | State::Again => {
-                    self.states[place] = State::Lost;
+                    self.entries[place].state = State::Lost;
                     self.in_flight -= 1;
                     result.lost += 1;
                     result.first_lost = packet;
@@ -248,19 +439,26 @@ impl SelectiveRepeat {
         result
     }
 
-    /// Sends the last packet in flight again, to provoke an acknowledgement (RFC 8985, section 7). False if there is
-    /// none.
+    /// Sends a packet to provoke an acknowledgement (RFC 8985, section 7.3): the last one in flight again, or by time a
+    /// new one if there is one. False if nothing is in flight.
     pub(super) fn probe(&mut self) -> bool {
         if self.in_flight == 0 {
             return false;
+        }
+        let sends_new = self.unsent < self.total;
+        if let Some(rack) = &mut self.rack {
+            rack.on_probe(self.unsent + u32::from(sends_new), !sends_new);
+            if sends_new {
+                return true;
+            }
         }
         // The highest packet in flight; packets above it have arrived or are lost.
         let Some(packet) = (self.acked..self.unsent).rev().find(|packet| self.is_in_flight(*packet)) else {
             return false;
         };
-        // The law does not see this loss: the window has room for exactly this one.
+        // The law does not see this loss.
         let place = self.place(packet);
-        self.states[place] = State::Lost;
+        self.entries[place].state = State::Lost;
         self.in_flight -= 1;
         self.lost.push_front(packet);
         self.again.retain(|again| again.packet != packet);
@@ -293,24 +491,28 @@ impl SelectiveRepeat {
 mod tests {
     use super::*;
 
+    fn ack(position: u32, cumulative: u32, stamp: u64) -> Ack {
+        Ack { position, cumulative, stamp, ..Ack::default() }
+    }
+
     #[test]
     fn the_last_packet_is_new_once() {
-        let mut send = SelectiveRepeat::new(4, 3);
+        let mut send = SelectiveRepeat::new(4, 3, false);
         (0..4).for_each(|stamp| send.sent(stamp));
-        assert_eq!(send.on_ack(3, 0, 3), Acked { packets: 1, last: true, lost: 1, first_lost: 0 });
+        assert_eq!(send.on_ack(&ack(3, 0, 3)), Acked { packets: 1, last: true, lost: 1, ..Acked::default() });
         // A copy of it brings an acknowledgement that covers more.
-        assert_eq!(send.on_ack(3, 2, 3), Acked { packets: 2, ..Acked::default() });
-        assert_eq!(send.on_ack(2, 4, 2), Acked { packets: 1, ..Acked::default() });
+        assert_eq!(send.on_ack(&ack(3, 2, 3)), Acked { packets: 2, ..Acked::default() });
+        assert_eq!(send.on_ack(&ack(2, 4, 2)), Acked { packets: 1, ..Acked::default() });
         assert!(send.is_done());
     }
 
     #[test]
     fn what_the_receiver_asks_for_goes_first() {
-        let mut send = SelectiveRepeat::new(20, 3);
+        let mut send = SelectiveRepeat::new(20, 3, false);
         (0..12).for_each(|stamp| send.sent(stamp));
         // 2 has arrived, 0 is acknowledged; 1 and 3 to 8 are lost by the arrival of 11.
-        assert_eq!(send.on_ack(2, 1, 2).lost, 0);
-        assert_eq!(send.on_ack(11, 1, 11).lost, 7);
+        assert_eq!(send.on_ack(&ack(2, 1, 2)).lost, 0);
+        assert_eq!(send.on_ack(&ack(11, 1, 11)).lost, 7);
         let order = |send: &SelectiveRepeat| send.lost.iter().copied().collect::<Vec<_>>();
         assert_eq!((order(&send), send.in_flight()), (vec![1, 3, 4, 5, 6, 7, 8], 2));
         // Of 7 to 13 some are lost, 9 and 10 in flight, one has arrived, and two were never sent.
@@ -326,17 +528,17 @@ mod tests {
 
     #[test]
     fn a_probe_is_lost_by_what_was_sent_after_it() {
-        let mut send = SelectiveRepeat::new(10, 3);
+        let mut send = SelectiveRepeat::new(10, 3, false);
         (0..4).for_each(|stamp| send.sent(stamp));
-        send.on_ack(2, 0, 2);
-        send.on_ack(3, 0, 3);
+        send.on_ack(&ack(2, 0, 2));
+        send.on_ack(&ack(3, 0, 3));
         // Packet 0 is lost, 1 is the highest in flight; the probe goes first.
         assert!(send.probe());
         assert_eq!(send.next(), Some((1, true)));
         (4..8).for_each(|stamp| send.sent(stamp));
         // Three packets after the first copy of packet 1, but only one after the probe.
-        assert_eq!(send.on_ack(4, 0, 6), Acked { packets: 1, ..Acked::default() });
-        assert_eq!(send.on_ack(5, 0, 7), Acked { packets: 1, ..Acked::default() });
-        assert_eq!(send.on_ack(5, 0, 8).lost, 1);
+        assert_eq!(send.on_ack(&ack(4, 0, 6)), Acked { packets: 1, ..Acked::default() });
+        assert_eq!(send.on_ack(&ack(5, 0, 7)), Acked { packets: 1, ..Acked::default() });
+        assert_eq!(send.on_ack(&ack(5, 0, 8)).lost, 1);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     application::FlowSpec,
     fabric::packet::{Kind, Packet, Telemetry},
     probe::RateSample,
-    recovery::{Acked, LossRecovery, Scoreboard, TimerEvent},
+    recovery::{Ack, Acked, LossRecovery, Purpose, Scoreboard, TimerEvent},
     settings::{Class, Settings},
 };
 use incast_cc::{
@@ -32,6 +32,7 @@ use incast_cc::{
     registry::Law,
     spray::Fate,
     underlay::Reports,
+    window::prr::Reduction,
 };
 use incast_units::{Rate, Time};
 
@@ -59,6 +60,8 @@ pub struct Sender {
     pub recovery: LossRecovery,
     /// Window and pace as the law last set them.
     pacer: Pacer,
+    /// A reduction of the window that takes place, and the packets that end it when all below have arrived.
+    reduction: Option<Box<(Reduction, u32)>>,
     /// The law.
     pub law: Law,
     /// Which methods of the law do something.
@@ -139,6 +142,7 @@ impl Sender {
             recovery: LossRecovery::new(Scoreboard::new(class.recovery, flow.packets, reordering)),
             pacer: Pacer::default(),
             grants: Grants::new(law.unscheduled(), class.uses_tokens, class.priority),
+            reduction: None,
             law,
             capabilities,
             law_event: Time::MAX,
@@ -195,7 +199,11 @@ impl Sender {
     /// The same. After a packet was `sent`, the gap after it is planned in any case.
     #[inline]
     fn update(&mut self, settings: &Settings, sent: bool) {
-        if self.pacer.set(self.law.window(), self.law.pacing_rate(), settings.host.mtu) {
+        let window = match &self.reduction {
+            Some(reduction) => reduction.0.window(),
+            None => self.law.window(),
+        };
+        if self.pacer.set(window, self.law.pacing_rate(), settings.host.mtu) {
             self.replan(settings, sent);
         }
     }
@@ -267,12 +275,21 @@ impl Sender {
         let (before, sent) = (self.recovery.scoreboard.acked(), ack.echo(now));
         let handed_over = self.handed_over(sent, stages);
         let nothing_to_send = self.recovery.scoreboard.next().is_none();
-        let acked = match packet.kind {
-            Kind::Nack => self.recovery.scoreboard.on_nack(ack.cumulative()),
-            _ => self.recovery.scoreboard.on_ack(ack.position(), ack.cumulative(), handed_over.ps()),
-        };
         let rtt = now - if self.rtt_with_hold { handed_over } else { sent };
         self.recovery.rtt.sample(rtt);
+        let arrived = Ack {
+            position: ack.position(),
+            cumulative: ack.cumulative(),
+            stamp: handed_over.ps(),
+            is_duplicate: ack.is_duplicate(),
+            now: now.ps(),
+            smoothed_rtt: self.recovery.rtt.smoothed().ps(),
+        };
+        let acked = match packet.kind {
+            Kind::Nack => self.recovery.scoreboard.on_nack(&arrived),
+            _ => self.recovery.scoreboard.on_ack(&arrived),
+        };
+        self.recovery.ignores_window |= acked.starts_recovery;
         let one_way_delay = || i64::from(ack.one_way_delay_ns()) * 1000 - clock_error(sent);
         if self.capabilities.acknowledgements {
             let (packets, marked) = ack.report();
@@ -316,7 +333,13 @@ impl Sender {
     #[inline(never)] // large: callers need not save registers for it
     fn on_feedback(&mut self, feedback: &Feedback<'_>, acked: &Acked, settings: &Settings) {
         self.law.on_ack(feedback);
-        self.report_loss(feedback.now, acked, settings.host.mtu);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.0.on_ack(feedback.acked_bytes, feedback.in_flight);
+            if self.recovery.scoreboard.acked() >= reduction.1 {
+                self.reduction = None;
+            }
+        }
+        self.report_loss(feedback.now, acked, settings);
         self.refresh(settings);
     }
 
@@ -335,8 +358,9 @@ impl Sender {
 
     /// Reports packets that were found lost to the law.
     #[inline]
-    fn report_loss(&mut self, now: Time, found: &Acked, mtu: u32) {
+    fn report_loss(&mut self, now: Time, found: &Acked, settings: &Settings) {
         if found.lost > 0 {
+            let mtu = settings.host.mtu;
             self.law.on_loss(&Loss {
                 now,
                 lost_bytes: u64::from(found.lost) * u64::from(mtu),
@@ -344,13 +368,25 @@ impl Sender {
                 next: self.flow.position(self.recovery.scoreboard.unsent(), mtu),
                 in_flight: self.in_flight(mtu),
             });
+            if settings.host.prr && self.reduction.is_none() && self.law.pacing_rate().is_none() {
+                self.reduce_gradually(mtu);
+            }
         }
+    }
+
+    /// Recovery begins: the window that the law has set takes effect over a round trip.
+    #[cold]
+    fn reduce_gradually(&mut self, mtu: u32) {
+        let scoreboard = &self.recovery.scoreboard;
+        let flight = u64::from(scoreboard.unsent() - scoreboard.acked()) * u64::from(mtu);
+        let reduction = Reduction::new(self.law.window(), flight, self.in_flight(mtu), mtu.into());
+        self.reduction = Some(Box::new((reduction, scoreboard.unsent())));
     }
 
     /// The receiver requests packets again.
     pub fn on_resend(&mut self, now: Time, first: u32, count: u32, settings: &Settings) {
         let found = self.recovery.scoreboard.on_resend(first, count);
-        self.report_loss(now, &found, settings.host.mtu);
+        self.report_loss(now, &found, settings);
         self.refresh(settings);
     }
 
@@ -421,6 +457,12 @@ impl Sender {
     /// credit. True for a timeout.
     fn on_expiry(&mut self, now: Time, settings: &Settings) -> bool {
         let mtu = settings.host.mtu;
+        if self.recovery.purpose() == Purpose::Reordering {
+            let found = self.recovery.on_late(now);
+            self.report_loss(now, &found, settings);
+            self.refresh(settings);
+            return false;
+        }
         let is_probe = self.recovery.is_probe_due(self.may_probe());
         if is_probe && self.recovery.probe() {
             return false;
@@ -433,7 +475,8 @@ impl Sender {
             self.refresh(settings);
             true
         } else if self.recovery.scoreboard.in_flight() > 0 || self.recovery.scoreboard.next().is_none() {
-            self.recovery.on_timeout();
+            self.recovery.on_timeout(now);
+            self.reduction = None;
             self.law.on_timeout(now, next);
             // The first of the lost packets needs no token of the receiver.
             self.grants.add_token(now, Time::MAX, None);

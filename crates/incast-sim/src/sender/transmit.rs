@@ -28,7 +28,8 @@ impl Sender {
             return Err(SendDecision::Blocked);
         }
         let scoreboard = &self.recovery.scoreboard;
-        match self.pacer.decide(now, scoreboard.in_flight(), || scoreboard.unsent(), mtu) {
+        let in_flight = if self.recovery.ignores_window { 0 } else { scoreboard.in_flight() };
+        match self.pacer.decide(now, in_flight, || scoreboard.unsent(), mtu) {
             SendDecision::Ready => Ok(NextPacket { packet, again, on_token }),
             wait => Err(wait),
         }
@@ -210,9 +211,15 @@ impl Sender {
         }
         let is_first = self.recovery.scoreboard.in_flight() == 0;
         self.recovery.scoreboard.sent(now.ps());
+        self.recovery.ignores_window = false;
+        if let Some(reduction) = &mut self.reduction {
+            reduction.0.on_sent(payload.into());
+        }
         if is_first {
             // RFC 6298, section 5.1.
             self.start_timer(now, settings);
+        } else if !again {
+            self.recovery.on_sent(now);
         }
         self.pacer.on_sent(now, u32::from(packet.wire) + settings.wire.gap);
         if self.capabilities.acknowledgements {

@@ -32,8 +32,11 @@ pub struct HostConfig {
     /// Acknowledgements and other control packets go before data; otherwise they take turns with it.
     pub control_first: bool,
     /// A packet is lost when one sent this many packets later has arrived (DupThresh of RFC 6675, applied to the
-    /// highest arrival).
+    /// highest arrival). With RACK-TLP it is DupThresh of RFC 8985.
     pub reordering: u32,
+    /// In loss recovery, windows that laws have cut take effect by proportional rate reduction (RFC 6937). Not with
+    /// laws that pace.
+    pub prr: bool,
     /// Receiver-driven schedulers; each host has a copy of each. Classes name one by its index.
     pub schedulers: Vec<Scheduler>,
     /// A sender gives a flow up when its retransmission timer has expired so often in a row; `None` for never.
@@ -60,6 +63,7 @@ impl HostConfig {
             notification_delay: Time::ZERO,
             control_first: true,
             reordering: 3,
+            prr: false,
             schedulers: Vec::new(),
             give_up_after: None,
             path_penalty: true,

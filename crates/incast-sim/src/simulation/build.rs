@@ -80,10 +80,12 @@ impl Plan {
             Class {
                 law: class.law.clone(),
                 law_at: class.law_at.clone(),
-                // Where only whole flows are acknowledged, the receiver requests missing packets by number.
-                recovery: match transport.acknowledges {
-                    Acknowledges::Packets => class.recovery,
-                    Acknowledges::Flows => Recovery::SelectiveRepeat,
+                // Where only whole flows are acknowledged, the receiver requests missing packets by number. Where
+                // packets arrive in any order, RACK-TLP would take late ones as lost.
+                recovery: match (transport.acknowledges, class.recovery) {
+                    (Acknowledges::Flows, _) => Recovery::SelectiveRepeat,
+                    (_, Recovery::RackTlp) if transport.in_any_order => Recovery::SelectiveRepeat,
+                    (Acknowledges::Packets, own) => own,
                 },
                 priority: queue(class.priority),
                 ack_priority: queue(class.ack_priority.unwrap_or(class.priority)),

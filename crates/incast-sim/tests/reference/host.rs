@@ -88,6 +88,14 @@ impl Inbox {
     }
 }
 
+/// What is said of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    New,
+    Duplicate,
+    Negative,
+}
+
 /// See the module.
 pub struct Host<'a> {
     config: &'a Config,
@@ -255,7 +263,8 @@ impl<'a> Host<'a> {
             .or_insert_with(|| Inbox { index: count, ..Inbox::default() });
         inbox.marked += u32::from(packet.marked);
         if inbox.delivered.is_some() {
-            self.answer(now, packet, position, packets, (1, u32::from(packet.marked)), false);
+            let report = (1, u32::from(packet.marked));
+            self.answer(now, packet, position, packets, report, Reply::Duplicate);
             return;
         }
         let interval = self.config.classes[usize::from(packet.class)].law.transport().notification_interval;
@@ -268,7 +277,8 @@ impl<'a> Host<'a> {
             // Trimmed: it is acknowledged only if it is here already.
             if inbox.has(position) {
                 let expected = inbox.expected;
-                self.answer(now, packet, position, expected, (1, u32::from(packet.marked)), false);
+                let report = (1, u32::from(packet.marked));
+                self.answer(now, packet, position, expected, report, Reply::Duplicate);
             }
             return;
         }
@@ -280,11 +290,12 @@ impl<'a> Host<'a> {
         if in_order_only && position > inbox.expected {
             let (report, expected) = (std::mem::take(&mut inbox.unreported), inbox.expected);
             if !std::mem::replace(&mut inbox.nacked, true) {
-                self.answer(now, packet, position, expected, report, true);
+                self.answer(now, packet, position, expected, report, Reply::Negative);
             }
             return;
         }
-        if !inbox.has(position) {
+        let duplicate = inbox.has(position);
+        if !duplicate {
             inbox.take(position);
             let Content::Data { payload, .. } = packet.content else { return };
             inbox.bytes += u64::from(payload);
@@ -296,9 +307,10 @@ impl<'a> Host<'a> {
         }
         let gap = expected != position + 1 || inbox.highest != expected;
         let full = inbox.unreported.0 >= host.ack_every;
-        if full || gap || mark_changes || last || expected == packets {
+        if full || gap || mark_changes || last || duplicate || expected == packets {
             let report = std::mem::take(&mut inbox.unreported);
-            self.answer(now, packet, position, expected, report, false);
+            let reply = if duplicate { Reply::Duplicate } else { Reply::New };
+            self.answer(now, packet, position, expected, report, reply);
             return;
         }
         inbox.latest = Some((packet.clone(), now));
@@ -319,7 +331,7 @@ impl<'a> Host<'a> {
         if let (true, Some((packet, arrived))) = (report.0 > 0, inbox.latest.take())
             && let Content::Data { position, .. } = packet.content
         {
-            self.answer(arrived, &packet, position, expected, report, false);
+            self.answer(arrived, &packet, position, expected, report, Reply::New);
         }
     }
 
@@ -330,16 +342,25 @@ impl<'a> Host<'a> {
         position: u32,
         expected: u32,
         report: (u32, u32),
-        negative: bool,
+        reply: Reply,
     ) {
         let packets = report.0.min(255);
         let marked = report.1.min(255);
         let delay_ns = (arrived - data.stamp) / 1000;
         let (hops, endpoint_ns) = (data.links as u8 - 1, 0);
-        self.push_control(
-            data,
-            Content::Ack { position, expected, packets, marked, delay_ns, negative, hops, endpoint_ns },
-        );
+        let (negative, duplicate) = (reply == Reply::Negative, reply == Reply::Duplicate);
+        let ack = Content::Ack {
+            position,
+            expected,
+            packets,
+            marked,
+            delay_ns,
+            negative,
+            duplicate,
+            hops,
+            endpoint_ns,
+        };
+        self.push_control(data, ack);
     }
 
     fn push_control(&mut self, about: &Packet, content: Content) {
@@ -434,6 +455,16 @@ impl<'a> Host<'a> {
         agenda.add(flow.deadline(now), self.node, 0, what);
     }
 
+    /// A new packet was sent while others were in flight: the probe is planned anew.
+    fn plan_probe(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
+        let Some(flow) = self.flows.get_mut(&sequence) else { return };
+        if let Some(deadline) = flow.replan(now) {
+            flow.retransmission += 1;
+            let what = What::Retransmission { slot: flow.slot, sequence, generation: flow.retransmission };
+            agenda.add(deadline, self.node, 0, what);
+        }
+    }
+
     fn on_deadline(&mut self, now: Ps, sequence: u32, generation: u64, agenda: &mut Agenda) {
         let Some(flow) = self.flows.get_mut(&sequence).filter(|flow| flow.retransmission == generation)
         else {
@@ -501,9 +532,14 @@ impl<'a> Host<'a> {
             let Some(flow) = self.flows.get_mut(&sequence) else { continue };
             flow.in_line = false;
             let was_idle = flow.recovery.in_flight() == 0;
+            let again = flow.recovery.next().is_some_and(|(_, again)| again);
             let packet = if flow.turn(now) == Turn::Now { flow.emit(now) } else { None };
-            if was_idle && packet.is_some() {
-                self.set_deadline(now, sequence, agenda);
+            if packet.is_some() {
+                if was_idle {
+                    self.set_deadline(now, sequence, agenda);
+                } else if !again {
+                    self.plan_probe(now, sequence, agenda);
+                }
             }
             self.offer(now, sequence, agenda);
             if let Some(packet) = packet {

@@ -10,6 +10,7 @@ mod dwrr;
 mod host;
 mod link;
 mod pause;
+mod rack;
 mod recovery;
 mod routes;
 mod sender;
@@ -105,6 +106,8 @@ pub enum Content {
         marked: u32,
         delay_ns: u64,
         negative: bool,
+        /// The packet had arrived before.
+        duplicate: bool,
         hops: u8,
         /// From the arrival of the data until this leaves.
         endpoint_ns: u64,

@@ -1,5 +1,7 @@
 //! Loss recovery of a sender, with the fate of every packet in a map.
 
+use super::{Ps, rack::RackTlp};
+use incast_cc::law;
 use std::collections::BTreeMap;
 
 /// What is known of a packet that was sent.
@@ -20,11 +22,31 @@ pub struct News {
     pub arrived: Vec<u32>,
     /// Presumed lost, in the order in which they will be sent again.
     pub lost: Vec<u32>,
+    /// A probe has repaired its loss.
+    pub repaired: Option<u32>,
+    /// Recovery begins.
+    pub starts: bool,
 }
 
-/// Either kind of recovery.
+/// What an answer says.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The receiver refuses what is out of order.
+    pub negative: bool,
+    /// The packet that caused it, and when that was sent.
+    pub position: u32,
+    pub stamp: Ps,
+    /// All below have arrived.
+    pub expected: u32,
+    /// The packet had arrived before.
+    pub duplicate: bool,
+}
+
+/// Each kind of recovery.
 #[derive(Debug)]
 pub enum Recovery {
+    /// See [`RackTlp`].
+    Rack(RackTlp),
     /// See [`Selective`].
     Selective(Selective),
     /// See [`GoBackN`].
@@ -137,7 +159,7 @@ impl GoBackN {
         let arrived: Vec<u32> = (self.acked..expected.min(self.unsent)).collect();
         self.acked += arrived.len() as u32;
         self.next = self.next.max(self.acked);
-        News { arrived, lost: Vec::new() }
+        News { arrived, ..News::default() }
     }
 
     fn on_nack(&mut self, expected: u32) -> News {
@@ -153,11 +175,11 @@ impl GoBackN {
 
 impl Recovery {
     /// A flow of so many packets.
-    pub fn new(go_back_n: bool, total: u32, reordering: u32) -> Self {
-        if go_back_n {
-            Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0 })
-        } else {
-            Self::Selective(Selective {
+    pub fn new(kind: law::Recovery, total: u32, reordering: u32) -> Self {
+        match kind {
+            law::Recovery::RackTlp => Self::Rack(RackTlp::new(total, reordering)),
+            law::Recovery::GoBackN => Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0 }),
+            law::Recovery::SelectiveRepeat => Self::Selective(Selective {
                 total,
                 reordering: reordering.max(1),
                 fates: BTreeMap::new(),
@@ -165,13 +187,14 @@ impl Recovery {
                 unsent: 0,
                 lost: Vec::new(),
                 again: Vec::new(),
-            })
+            }),
         }
     }
 
     /// The next packet, and whether it was sent before.
     pub fn next(&self) -> Option<(u32, bool)> {
         match self {
+            Self::Rack(send) => send.next(),
             Self::Selective(send) => match send.lost.first() {
                 Some(packet) => Some((*packet, true)),
                 None => (send.unsent < send.total).then_some((send.unsent, false)),
@@ -183,6 +206,7 @@ impl Recovery {
     /// It was sent.
     pub fn sent(&mut self, stamp: u64) {
         match self {
+            Self::Rack(send) => send.sent(stamp),
             Self::Selective(send) => send.sent(stamp),
             Self::GoBackN(send) => {
                 send.next += 1;
@@ -192,8 +216,10 @@ impl Recovery {
     }
 
     /// An answer came.
-    pub fn on_answer(&mut self, negative: bool, position: u32, expected: u32, stamp: u64) -> News {
+    pub fn on_answer(&mut self, now: Ps, srtt: Ps, answer: &Answer) -> News {
+        let &Answer { negative, position, expected, stamp, duplicate } = answer;
         match self {
+            Self::Rack(send) => send.on_ack(now, srtt, position, expected, stamp, duplicate),
             Self::Selective(send) => send.on_ack(position, expected, stamp),
             Self::GoBackN(send) if negative => send.on_nack(expected),
             Self::GoBackN(send) => send.on_ack(expected),
@@ -201,8 +227,9 @@ impl Recovery {
     }
 
     /// Everything in flight is presumed lost.
-    pub fn on_timeout(&mut self) {
+    pub fn on_timeout(&mut self, now: Ps, srtt: Ps) {
         match self {
+            Self::Rack(send) => send.on_timeout(now, srtt),
             Self::Selective(send) => send.on_timeout(),
             Self::GoBackN(send) => send.next = send.acked,
         }
@@ -213,9 +240,15 @@ impl Recovery {
         matches!(self, Self::Selective(_))
     }
 
-    /// The last packet in flight is to be sent again. False if there is none.
+    /// RACK-TLP, if it is that.
+    pub fn rack(&mut self) -> Option<&mut RackTlp> {
+        if let Self::Rack(rack) = self { Some(rack) } else { None }
+    }
+
+    /// A probe is to be sent. False if nothing is in flight.
     pub fn probe(&mut self) -> bool {
         match self {
+            Self::Rack(send) => send.probe(),
             Self::Selective(send) => send.probe(),
             Self::GoBackN(_) => false,
         }
@@ -224,6 +257,7 @@ impl Recovery {
     /// Packets in flight.
     pub fn in_flight(&self) -> u32 {
         match self {
+            Self::Rack(send) => send.in_flight(),
             Self::Selective(send) => send.flying().count() as u32,
             Self::GoBackN(send) => send.next - send.acked,
         }
@@ -232,6 +266,7 @@ impl Recovery {
     /// All below have arrived.
     pub fn acked(&self) -> u32 {
         match self {
+            Self::Rack(send) => send.acked(),
             Self::Selective(send) => send.acked,
             Self::GoBackN(send) => send.acked,
         }
@@ -240,6 +275,7 @@ impl Recovery {
     /// The first packet never sent.
     pub fn unsent(&self) -> u32 {
         match self {
+            Self::Rack(send) => send.unsent(),
             Self::Selective(send) => send.unsent,
             Self::GoBackN(send) => send.unsent,
         }
@@ -248,6 +284,7 @@ impl Recovery {
     /// All have arrived.
     pub fn is_done(&self) -> bool {
         match self {
+            Self::Rack(send) => send.is_done(),
             Self::Selective(send) => send.acked == send.total,
             Self::GoBackN(send) => send.acked == send.total,
         }

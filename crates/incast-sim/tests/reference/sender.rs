@@ -3,7 +3,7 @@
 use super::{
     Content, Flow, Packet, Ps, host,
     link::GAP,
-    recovery::{News, Recovery},
+    recovery::{Answer, News, Recovery},
 };
 use incast_cc::{Feedback, Loss, registry::Law};
 use incast_sim::{
@@ -17,6 +17,14 @@ pub enum Turn {
     Now,
     At(Ps),
     Blocked,
+}
+
+/// What the timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Timeout,
+    Probe,
+    Reordering,
 }
 
 /// See the module.
@@ -52,6 +60,11 @@ pub struct Sender<'a> {
     planned: Ps,
     backoff: u32,
     probed: bool,
+    /// What the timer is for, and when a timeout is due in any case.
+    purpose: Purpose,
+    timeout: Ps,
+    /// The next packet may go whatever the window is.
+    ignores_window: bool,
     timeouts: u32,
     retransmitted_bytes: u64,
 }
@@ -65,7 +78,6 @@ impl<'a> Sender<'a> {
         let stream = mix(0x464c_4f57 << 32 | u64::from(spec.source));
         let random = mix(config.seed ^ stream ^ u64::from(sequence)) as u32;
         let law = class.law.start(&path, spec.start, random);
-        let go_back_n = class.recovery == incast_cc::law::Recovery::GoBackN;
         Self {
             config,
             class,
@@ -76,7 +88,7 @@ impl<'a> Sender<'a> {
             base_rtt,
             credit: law.unscheduled(),
             law,
-            recovery: Recovery::new(go_back_n, packets, config.host.reordering),
+            recovery: Recovery::new(class.recovery, packets, config.host.reordering),
             in_line: false,
             retransmission: 0,
             release: 0,
@@ -87,6 +99,9 @@ impl<'a> Sender<'a> {
             planned: 0,
             backoff: 0,
             probed: false,
+            purpose: Purpose::Timeout,
+            timeout: 0,
+            ignores_window: false,
             timeouts: 0,
             retransmitted_bytes: 0,
         }
@@ -117,8 +132,9 @@ impl<'a> Sender<'a> {
         }
         // One packet may always be in flight, unless the window is zero.
         let window = self.law.window();
-        let fits = u128::from(self.in_flight()) + u128::from(self.mtu()) <= u128::from(window);
-        if !fits && (self.in_flight() > 0 || window == 0) {
+        let in_flight = if self.ignores_window { 0 } else { self.in_flight() };
+        let fits = u128::from(in_flight) + u128::from(self.mtu()) <= u128::from(window);
+        if !fits && (in_flight > 0 || window == 0) {
             self.limited_until = self.recovery.unsent();
             return Turn::Blocked;
         }
@@ -150,6 +166,7 @@ impl<'a> Sender<'a> {
             self.retransmitted_bytes += u64::from(payload);
         }
         self.recovery.sent(now);
+        self.ignores_window = false;
         self.law.on_sent(Time::from_ps(now), payload);
         self.last_sent = Some((now, wire));
         self.planned = self.next_send();
@@ -178,14 +195,22 @@ impl<'a> Sender<'a> {
 
     /// An answer came; true if it brought news, so that the retransmission timer starts anew.
     pub fn on_answer(&mut self, now: Ps, answer: &Packet) -> bool {
-        let Content::Ack { position, expected, packets, marked, delay_ns, negative, hops, endpoint_ns } =
-            answer.content
+        let Content::Ack {
+            position,
+            expected,
+            packets,
+            marked,
+            delay_ns,
+            negative,
+            duplicate,
+            hops,
+            endpoint_ns,
+        } = answer.content
         else {
             return false;
         };
         let acked_before = self.recovery.acked();
         let nothing_to_send = self.recovery.next().is_none();
-        let News { arrived, lost } = self.recovery.on_answer(negative, position, expected, answer.stamp);
         let rtt = now - answer.stamp;
         self.rtt = Some(match self.rtt {
             None => (rtt, rtt / 2),
@@ -193,6 +218,8 @@ impl<'a> Sender<'a> {
                 (smoothed - smoothed / 8 + rtt / 8, variation - variation / 4 + smoothed.abs_diff(rtt) / 4)
             }
         });
+        let said = Answer { negative, position, stamp: answer.stamp, expected, duplicate };
+        let News { arrived, lost, repaired, starts } = self.recovery.on_answer(now, self.srtt(), &said);
         let (next, in_flight) = (self.position(self.recovery.unsent()), self.in_flight());
         self.law.on_ack(&Feedback {
             now: Time::from_ps(now),
@@ -210,23 +237,33 @@ impl<'a> Sender<'a> {
             one_way_delay: Some(delay_ns as i64 * 1000),
             ..Feedback::default()
         });
-        if let Some(first) = lost.first() {
-            self.law.on_loss(&Loss {
-                now: Time::from_ps(now),
-                lost_bytes: lost.len() as u64 * self.mtu(),
-                position: self.position(*first),
-                next,
-                in_flight,
-            });
-        }
+        self.ignores_window |= starts;
+        self.report_loss(now, &lost, repaired);
         if !arrived.is_empty() {
             (self.backoff, self.probed) = (0, false);
         }
         !arrived.is_empty()
     }
 
+    fn srtt(&self) -> Ps {
+        self.rtt.map_or(0, |(smoothed, _)| smoothed)
+    }
+
+    fn report_loss(&mut self, now: Ps, lost: &[u32], repaired: Option<u32>) {
+        let all: Vec<u32> = lost.iter().copied().chain(repaired).collect();
+        let Some(first) = all.first() else { return };
+        let loss = Loss {
+            now: Time::from_ps(now),
+            lost_bytes: all.len() as u64 * self.mtu(),
+            position: self.position(*first),
+            next: self.position(self.recovery.unsent()),
+            in_flight: self.in_flight(),
+        };
+        self.law.on_loss(&loss);
+    }
+
     /// When to act if nothing is heard from `now` on.
-    pub fn deadline(&self, now: Ps) -> Ps {
+    pub fn deadline(&mut self, now: Ps) -> Ps {
         let host = &self.config.host;
         let timeout = match self.rtt {
             None => 3 * self.base_rtt,
@@ -234,12 +271,39 @@ impl<'a> Sender<'a> {
         };
         let timeout = timeout.max(host.rto_min.ps()) << self.backoff.min(10);
         let ack_delay = if host.ack_every > 1 { host.ack_delay.ps() } else { 0 };
+        self.timeout = now + timeout;
+        if self.recovery.rack().is_some() {
+            return self.rack_deadline(now, ack_delay);
+        }
         match self.rtt {
             Some((smoothed, _)) if self.recovery.has_probe() && !self.probed && self.backoff == 0 => {
                 now + timeout.min(2 * smoothed + ack_delay)
             }
             _ => now + timeout,
         }
+    }
+
+    /// RFC 8985: a late packet, a probe, or the timeout.
+    fn rack_deadline(&mut self, now: Ps, ack_delay: Ps) -> Ps {
+        let (timeout, srtt, alone) = (self.timeout, self.srtt(), self.recovery.in_flight() == 1);
+        let Some(rack) = self.recovery.rack() else { return timeout };
+        let late = rack.reordering_timer.filter(|late| *late < timeout);
+        let pto = if srtt == 0 { 1_000_000_000_000 } else { 2 * srtt + if alone { ack_delay } else { 0 } };
+        let (purpose, deadline) = match late {
+            Some(late) => (Purpose::Reordering, late),
+            None if rack.may_probe() => (Purpose::Probe, timeout.min(now + pto)),
+            None => (Purpose::Timeout, timeout),
+        };
+        self.purpose = purpose;
+        deadline
+    }
+
+    /// A new packet was sent: when to act now, if that has changed.
+    pub fn replan(&mut self, now: Ps) -> Option<Ps> {
+        let host = &self.config.host;
+        let ack_delay = if host.ack_every > 1 { host.ack_delay.ps() } else { 0 };
+        let by_time = self.recovery.rack().is_some() && self.purpose == Purpose::Probe;
+        by_time.then(|| self.rack_deadline(now, ack_delay))
     }
 
     /// The flow has only credit to wait for.
@@ -249,7 +313,17 @@ impl<'a> Sender<'a> {
 
     /// Nothing was heard; true if what is in flight is given up.
     pub fn on_deadline(&mut self, now: Ps) -> bool {
-        let may_probe = self.rtt.is_some() && self.recovery.has_probe() && !self.probed && self.backoff == 0;
+        let srtt = self.srtt();
+        if let (Purpose::Reordering, Some(rack)) = (self.purpose, self.recovery.rack()) {
+            let (lost, starts) = rack.detect(now, srtt);
+            self.ignores_window |= starts;
+            self.report_loss(now, &lost, None);
+            return false;
+        }
+        let may_probe = match self.recovery.rack() {
+            Some(_) => self.purpose == Purpose::Probe,
+            None => self.rtt.is_some() && self.recovery.has_probe() && !self.probed && self.backoff == 0,
+        };
         if self.recovery.in_flight() == 0 {
             let lacks_credit = self.lacks_credit();
             if may_probe {
@@ -265,14 +339,15 @@ impl<'a> Sender<'a> {
             return false;
         }
         if may_probe && self.recovery.probe() {
-            self.probed = true;
+            (self.probed, self.ignores_window) = (true, true);
             return false;
         }
         self.timeouts += 1;
         self.backoff += 1;
         self.probed = false;
         let next = self.position(self.recovery.unsent());
-        self.recovery.on_timeout();
+        self.recovery.on_timeout(now, srtt);
+        self.ignores_window = self.recovery.rack().is_some();
         self.law.on_timeout(Time::from_ps(now), next);
         true
     }

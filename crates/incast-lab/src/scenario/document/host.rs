@@ -36,16 +36,21 @@ pub struct Host {
     pub notification_delay: Time,
     /// In NICs, acknowledgements and other control packets go before data. Otherwise they take turns with it.
     pub control_first: bool,
-    /// A packet is lost when one sent so many packets later has arrived. Default: 3 (RFC 6675), and with spraying
+    /// A packet is lost when one sent so many packets later has arrived; with RACK-TLP, so many arrivals out of order
+    /// end the wait for late packets until reordering has been seen (DupThresh). Default: 3 (RFC 6675), and with spraying
     /// (`"spray"`, `"spray-permutation"`) one bandwidth-delay product of packets, as all that is in flight may arrive
     /// in any order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering: Option<u32>,
+    /// In loss recovery, the window that a law has cut takes effect over a round trip, by proportional rate reduction
+    /// (RFC 6937). Not with laws that pace.
+    pub prr: bool,
     /// With `load_balancing = "spray-permutation"`, senders leave out for a while paths on which outlying numbers of
     /// packets are trimmed or lost. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_penalty: Option<bool>,
-    /// Loss recovery. Default: that of each law's transport.
+    /// Loss recovery. Default: that of each law's transport, which is RACK-TLP (RFC 8985) for TCP. Receiver-driven
+    /// protocols whose packets arrive in any order keep selective repeat with `"rack-tlp"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
     /// Sizes of frames. Default: those of each law's transport.
@@ -70,6 +75,7 @@ impl Default for Host {
             notification_delay: Time::ZERO,
             control_first: true,
             reordering: None,
+            prr: false,
             path_penalty: None,
             recovery: None,
             frames: None,

@@ -35,6 +35,7 @@ pub fn resolve(
         notification_delay: host.notification_delay,
         control_first: host.control_first,
         reordering: host.reordering.unwrap_or_else(|| default_reordering(balancing, network)),
+        prr: host.prr,
         schedulers: Vec::new(),
         give_up_after: None,
         path_penalty: host.path_penalty.unwrap_or(true),

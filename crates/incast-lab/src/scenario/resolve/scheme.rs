@@ -456,17 +456,29 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
 fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
     let name = &scheme.name;
     let mut warnings = Vec::new();
-    let acknowledges_flows = |class: &ClassConfig| class.law.transport().acknowledges == Acknowledges::Flows;
-    if !scheme.classes.is_empty() && scheme.classes.iter().all(acknowledges_flows) {
-        let host = &scheme.merged.1;
+    let host = &scheme.merged.1;
+    let by_flows = !scheme.classes.is_empty()
+        && scheme.classes.iter().all(|class| class.law.transport().acknowledges == Acknowledges::Flows);
+    if by_flows {
         let given = [
             ("host.recovery", host.recovery.is_some()),
+            ("host.prr", host.prr),
             ("host.ack_every", host.ack_every > 1),
             ("host.ack_delay", host.ack_delay.is_some() && host.ack_every > 1),
         ];
         for (key, _) in given.iter().filter(|(_, given)| *given) {
             warnings.push(format!("scheme {name}: {key} has no effect, as its receivers acknowledge whole flows and request what is missing"));
         }
+    }
+    let in_any_order = |class: &ClassConfig| class.law.transport().in_any_order;
+    if !by_flows && host.recovery == Some(Recovery::RackTlp) && scheme.classes.iter().all(in_any_order) {
+        warnings.push(format!(
+            "scheme {name}: host.recovery = \"rack-tlp\" has no effect, as its packets may arrive in any order"
+        ));
+    }
+    let paces = |class: &ClassConfig| class.law.start(&scheme.path, Time::ZERO, 0).pacing_rate().is_some();
+    if !by_flows && host.prr && scheme.classes.iter().all(paces) {
+        warnings.push(format!("scheme {name}: host.prr has no effect, as its laws pace"));
     }
     for class in scheme.classes.iter().filter(|class| class.law.capabilities().priorities) {
         let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);

@@ -1,6 +1,6 @@
 //! View of acknowledgements.
 
-use super::{Packet, TIME_BITS, TIME_MASK};
+use super::{DUPLICATE, Packet, TIME_BITS, TIME_MASK};
 use incast_cc::message::AckTag;
 use incast_units::Time;
 
@@ -41,6 +41,11 @@ impl AckView<'_> {
     #[inline]
     pub fn tag(self) -> Option<AckTag> {
         AckTag::new(self.0.upper_bits())
+    }
+    /// The packet that caused it had arrived before (D-SACK, RFC 2883).
+    #[inline]
+    pub fn is_duplicate(self) -> bool {
+        self.0.flags & DUPLICATE != 0
     }
     /// Packets reported on, and how many of them were marked.
     #[inline]
@@ -98,6 +103,11 @@ impl AckMut<'_> {
     #[inline]
     pub fn set_endpoint_delay(&mut self, delay: Time) {
         self.set_path(i32::from(AckView(self.0).hops()) + 1, delay);
+    }
+    /// The packet that caused it had arrived before.
+    #[inline]
+    pub fn set_duplicate(&mut self, is_duplicate: bool) {
+        self.0.flags |= if is_duplicate { DUPLICATE } else { 0 };
     }
     /// Packets reported on, and how many of them were marked: at most 255.
     #[inline]

@@ -63,6 +63,8 @@ pub struct Packet {
 const ECN_CAPABLE: u8 = 1;
 const MARKED: u8 = 2;
 const LAST: u8 = 4;
+/// Of an acknowledgement, which is never the last packet of a flow.
+const DUPLICATE: u8 = 4;
 const UNDETERMINED: u8 = 8;
 const DEFLECTION: u8 = 16;
 
