@@ -30,7 +30,13 @@ pub fn check(arguments: &arguments::Check) -> End {
 fn describe(plan: &Plan) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "# effective values\n{}", plan.scenario.effective_toml().trim_end());
-    let _ = writeln!(text, "\n# {} runs", plan.runs.len());
+    let seeds = (plan.scenario.seeds.len(), plan.scenario.seed_budget);
+    let more = if seeds.1 > seeds.0 {
+        format!("; up to {} seeds where claims are inconclusive with {}", seeds.1, seeds.0)
+    } else {
+        String::new()
+    };
+    let _ = writeln!(text, "\n# {} runs{more}", plan.runs.len());
     for run in &plan.runs {
         let hops = run.expected_packet_hops();
         let _ = writeln!(

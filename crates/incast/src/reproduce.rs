@@ -191,11 +191,15 @@ fn overview(plans: &[(String, Plan)], finished: &[Finished]) -> String {
     let mut text = String::from("claims\n");
     for ((name, _), one) in plans.iter().zip(finished) {
         let count = |status| one.claims.iter().filter(|claim| claim.status == status).count();
-        let counts = [Status::Reproduced, Status::SameDirection, Status::NotReproduced]
-            .map(|status| format!("{} {status}", count(status)));
+        let counts = Status::ALL.map(|status| format!("{} {status}", count(status)));
+        let trivial = one.claims.iter().filter(|claim| claim.trivial).count();
         text.push_str(&format!(
             "  {name}: {}\n",
-            if one.claims.is_empty() { "none".into() } else { counts.join(", ") }
+            match (one.claims.is_empty(), trivial) {
+                (true, _) => "none".into(),
+                (false, 0) => counts.join(", "),
+                (false, trivial) => format!("{} ({trivial} trivial)", counts.join(", ")),
+            }
         ));
     }
     text

@@ -85,7 +85,7 @@ pub fn run_all(
             output::message(&format!(
                 "interrupted: {} of {} runs of {} are done; the same command with --resume continues",
                 finished.done,
-                plan.runs.len(),
+                finished.planned,
                 plan.scenario.name
             ));
             failed |= stopped;

@@ -1,4 +1,15 @@
 //! The rules by which a claim gets its status.
+//!
+//! In this order:
+//! 1. *not reproduced*: what we measured lies on the other side: of 1 for a ratio that says more or less, otherwise of
+//!    the bound.
+//! 2. *inconclusive*: our confidence interval contains the published number and the opposite of the claim, or its
+//!    half-width exceeds the published effect (the distance of a ratio from 1; otherwise the number itself).
+//! 3. *reproduced*: within 15% of the number, or the number lies in an interval whose half-width is at most 15% of it.
+//!    A bound holds, without tolerance. A range is one claim: inside, or within 15% of its nearer end.
+//! 4. *same direction*: the rest on the right side. For numbers that are no ratios: the schemes that were published
+//!    with this metric stand in the published order, or a curve rises and falls where the published one does.
+//! 5. *not reproduced*: what is left.
 
 use super::{
     claim_target::{Relation, Target, is_ratio, measured},
@@ -6,23 +17,32 @@ use super::{
 };
 use crate::{metrics::statistics::Interval, text::number};
 use serde::Serialize;
-use std::fmt::{self, Write};
+use std::fmt;
 
-/// How far off still counts as the published value.
+/// How far off still counts as the published value, and how wide an interval may be that speaks for it.
 const TOLERANCE: f64 = 0.15;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
-    /// Within 15% of the value, or inside our confidence interval.
+    /// Our number is the published one.
     #[serde(rename = "reproduced")]
     Reproduced,
     /// The ordering or sign of the effect holds.
     #[serde(rename = "same direction")]
     SameDirection,
+    /// Our seeds do not tell.
+    #[serde(rename = "inconclusive")]
+    Inconclusive,
     /// Neither.
     #[serde(rename = "not reproduced")]
     NotReproduced,
+}
+
+impl Status {
+    /// All, from the best one on.
+    pub const ALL: [Self; 4] =
+        [Self::Reproduced, Self::SameDirection, Self::Inconclusive, Self::NotReproduced];
 }
 
 impl fmt::Display for Status {
@@ -30,12 +50,13 @@ impl fmt::Display for Status {
         f.write_str(match self {
             Self::Reproduced => "reproduced",
             Self::SameDirection => "same direction",
+            Self::Inconclusive => "inconclusive",
             Self::NotReproduced => "not reproduced",
         })
     }
 }
 
-/// The status, and why; what our confidence interval leaves open is said, but changes no status.
+/// The status, and why.
 pub fn status(
     target: &Target<'_>,
     value: f64,
@@ -43,87 +64,32 @@ pub fn status(
     all: &[Target<'_>],
     rows: &[Row],
 ) -> (Status, String) {
-    let (status, mut why) = if target.claim.ours {
-        by_our_bound(target, value, interval)
-    } else {
-        by_the_rules(target, value, interval, all, rows)
-    };
-    if let Some(interval) = interval {
-        // Of seeds that all measure the same, the interval is a point, and nothing is open.
-        let includes = |limit: f64| interval.0 < limit && limit < interval.1;
-        let is_bound = target.relation != Relation::Equal;
-        let of_the_bound = (is_bound && includes(target.value)).then_some("the bound");
-        let directed = status == Status::SameDirection && is_ratio(target.claim);
-        let of_one = (directed && includes(1.0)).then_some("1");
-        let open: Vec<&str> = of_the_bound.into_iter().chain(of_one).collect();
-        if !open.is_empty() {
-            let (low, high) = (number(interval.0), number(interval.1));
-            let _ = write!(why, "; our interval, {low} to {high}, includes {}", open.join(" and "));
-        }
-    }
-    (status, why)
-}
-
-/// What became of a bound that is ours. No tolerance: we chose it, and might have chosen it wider. A ratio is compared
-/// with it all over our interval, and is in the same direction where it is on the side of 1 that the bound names, if it
-/// names one.
-fn by_our_bound(target: &Target<'_>, value: f64, interval: Option<Interval>) -> (Status, String) {
-    let bound = target.value;
-    let most = target.relation == Relation::AtMost;
-    let keeps = |value: f64| if most { value <= bound } else { value >= bound };
-    let is_ratio = is_ratio(target.claim);
-    let surely = !is_ratio || interval.is_none_or(|interval| keeps(interval.0) && keeps(interval.1));
-    let percent = format!("{:+.1}%", (value - bound) / bound.abs() * 100.0);
-    let so_far = match (keeps(value), surely) {
-        (true, true) => return (Status::Reproduced, "the bound holds".into()),
-        (true, false) => "the bound holds, but not all over our interval".to_owned(),
-        (false, _) => percent,
-    };
-    let names_a_side = is_ratio && if most { bound <= 1.0 } else { bound >= 1.0 };
-    if !names_a_side {
-        return (Status::NotReproduced, so_far);
-    }
-    if if most { value < 1.0 } else { value > 1.0 } {
-        return (Status::SameDirection, format!("{so_far}; the ratio is on the same side of 1"));
-    }
-    let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
-    (Status::NotReproduced, format!("{so_far}; {side}"))
-}
-
-fn by_the_rules(
-    target: &Target<'_>,
-    value: f64,
-    interval: Option<Interval>,
-    all: &[Target<'_>],
-    rows: &[Row],
-) -> (Status, String) {
-    let published = target.value;
-    let deviation = if published == 0.0 { f64::INFINITY } else { (value - published) / published.abs() };
-    let percent = format!("{:+.0}%", deviation * 100.0);
-    let holds = match target.relation {
-        Relation::Equal => value == published,
-        Relation::AtMost => value <= published,
-        Relation::AtLeast => value >= published,
-    };
-    let is_bound = target.relation != Relation::Equal;
-    if holds {
-        return (Status::Reproduced, if is_bound { "the bound holds" } else { "equal" }.into());
-    }
-    // A wide interval around a value far beyond a bound is no evidence for the bound.
-    if !is_bound && interval.is_some_and(|interval| interval.contains(published)) {
-        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
-    }
-    // A ratio has a sign of its own, which comes before the band: "at least 1.126 times" is not reproduced by 0.97.
-    // Where other ratios lie does not mend a wrong one. A bound of 1 is nothing but the sign.
-    let has_sign = is_ratio(target.claim) && (is_bound || published != 1.0);
-    if has_sign && (value - 1.0) * (published - 1.0) <= 0.0 {
-        let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
+    let percent = format!("{:+.0}%", deviation(target, value) * 100.0);
+    if let Some(side) = other_side(target, value) {
         return (Status::NotReproduced, format!("{percent}; {side}"));
     }
-    if deviation.abs() <= TOLERANCE {
+    if let Some(why) = interval.and_then(|interval| leaves_open(target, interval)) {
+        return (Status::Inconclusive, why);
+    }
+    let is_bound = matches!(target.relation, Relation::AtMost | Relation::AtLeast);
+    if target.holds(value) {
+        let why = match target.relation {
+            Relation::Equal => "equal",
+            Relation::Within => "inside the range",
+            Relation::AtMost | Relation::AtLeast => "the bound holds",
+        };
+        return (Status::Reproduced, why.into());
+    }
+    if !is_bound && deviation(target, value).abs() <= TOLERANCE {
         return (Status::Reproduced, format!("{percent}, within 15%"));
     }
-    if has_sign {
+    let narrow = |interval: Interval| {
+        interval.contains(target.value) && half_width(interval) <= TOLERANCE * target.value.abs()
+    };
+    if target.relation == Relation::Equal && interval.is_some_and(narrow) {
+        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
+    }
+    if names_a_side(target) {
         return (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"));
     }
     match ordering(target, value, all, rows) {
@@ -131,6 +97,99 @@ fn by_the_rules(
         Some((false, with)) => (Status::NotReproduced, format!("{percent}; {with} not as published")),
         None => (Status::NotReproduced, percent),
     }
+}
+
+/// How far a value is from the published one, or from the nearer end of a range, as a part of that.
+fn deviation(target: &Target<'_>, value: f64) -> f64 {
+    let nearest = target.nearest(value);
+    if value == nearest {
+        0.0
+    } else if nearest == 0.0 {
+        f64::INFINITY.copysign(value)
+    } else {
+        (value - nearest) / nearest.abs()
+    }
+}
+
+fn half_width(interval: Interval) -> f64 {
+    (interval.1 - interval.0) / 2.0
+}
+
+/// The claim is a ratio that says more, or less.
+fn names_a_side(target: &Target<'_>) -> bool {
+    is_ratio(target.claim)
+        && match target.relation {
+            Relation::Equal => target.value != 1.0,
+            Relation::AtMost => target.value < 1.0,
+            Relation::AtLeast => target.value > 1.0,
+            Relation::Within => (target.value - 1.0) * (target.end - 1.0) > 0.0,
+        }
+}
+
+/// What is wrong with a value on the other side of what the claim says; `None` on the right side.
+fn other_side(target: &Target<'_>, value: f64) -> Option<&'static str> {
+    if names_a_side(target) {
+        let is_right = (value - 1.0) * (target.value - 1.0) > 0.0;
+        let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
+        return (!is_right).then_some(side);
+    }
+    match target.relation {
+        Relation::Equal => None,
+        Relation::Within if is_ratio(target.claim) => {
+            (!target.holds(value)).then_some("the ratio is outside the range")
+        }
+        Relation::Within => None,
+        Relation::AtMost | Relation::AtLeast => (!target.holds(value)).then_some("beyond the bound"),
+    }
+}
+
+/// What our interval leaves open, if that is whether the claim holds at all.
+fn leaves_open(target: &Target<'_>, interval: Interval) -> Option<String> {
+    let Interval(low, high) = interval;
+    let describe = |what: &str| format!("our interval, {} to {}, {what}", number(low), number(high));
+    let contains = match target.relation {
+        Relation::Equal => interval.contains(target.value),
+        Relation::AtMost => low <= target.value,
+        Relation::AtLeast => high >= target.value,
+        Relation::Within => low <= target.end && high >= target.value,
+    };
+    // A number that is no ratio has the sign of what was published as its only side.
+    let opposes = |value: f64| {
+        other_side(target, value).is_some() || !is_ratio(target.claim) && target.value > 0.0 && value <= 0.0
+    };
+    if contains && (opposes(low) || opposes(high)) {
+        return Some(describe("contains the published number and the opposite of the claim"));
+    }
+    let effect = if names_a_side(target) {
+        (target.value - 1.0).abs().min((target.end - 1.0).abs())
+    } else if is_ratio(target.claim) || target.relation != Relation::Equal {
+        return None;
+    } else {
+        target.value.abs()
+    };
+    (half_width(interval) > effect).then(|| describe("is wider than the published effect"))
+}
+
+/// Every scheme that was measured meets the bound: it says nothing about this one.
+pub fn is_trivial(target: &Target<'_>, rows: &[Row]) -> bool {
+    if !matches!(target.relation, Relation::AtMost | Relation::AtLeast) {
+        return false;
+    }
+    let bases = target.claim.ratio_to.as_ref().map_or(&[][..], |bases| bases.names());
+    let mut schemes: Vec<&String> = Vec::new();
+    for row in rows.iter().filter(|row| row.grid == *target.grid) {
+        if !schemes.contains(&&row.scheme) && !bases.contains(&row.scheme) {
+            schemes.push(&row.scheme);
+        }
+    }
+    let values: Vec<f64> = schemes
+        .iter()
+        .filter_map(|scheme| {
+            let claim = crate::scenario::Claim { scheme: (*scheme).clone(), ..target.claim.clone() };
+            measured(&Target { claim: &claim, ..*target }, rows).0
+        })
+        .collect();
+    values.len() > 1 && values.iter().all(|value| target.holds(*value))
 }
 
 /// Whether the value stands to the other published values of the same metric as it does in print: to other schemes at

@@ -21,8 +21,27 @@ pub struct Target<'a> {
     pub base: Option<&'a str>,
     /// How the number is to be compared.
     pub relation: Relation,
-    /// The number.
+    /// The number; of a range its lower end.
     pub value: f64,
+    /// The number; of a range its upper end.
+    pub end: f64,
+}
+
+impl Target<'_> {
+    /// A number is the published one, keeps the bound, or lies in the range.
+    pub fn holds(&self, number: f64) -> bool {
+        match self.relation {
+            Relation::Equal => number == self.value,
+            Relation::AtMost => number <= self.value,
+            Relation::AtLeast => number >= self.value,
+            Relation::Within => self.value <= number && number <= self.end,
+        }
+    }
+
+    /// The published number that is nearest to one of ours.
+    pub fn nearest(&self, number: f64) -> f64 {
+        if self.relation == Relation::Within { number.clamp(self.value, self.end) } else { self.value }
+    }
 }
 
 /// How a published number is to be compared.
@@ -34,6 +53,8 @@ pub enum Relation {
     AtMost,
     /// It is a lower bound.
     AtLeast,
+    /// There are two, the ends of a range.
+    Within,
 }
 
 /// Of the targets of one claim that are alternatives, only the one that reaches most stays: of claims of "up to" the
@@ -61,11 +82,12 @@ pub fn targets<'a>(claim: &'a Claim, grid: &'a Map<String, Value>) -> Vec<Target
     if !is_at(&claim.grid, grid) {
         return Vec::new();
     }
-    let target = |relation, value| Target { claim, grid, base: None, relation, value };
+    let target = |relation, value| Target { claim, grid, base: None, relation, value, end: value };
     let mut all = Vec::new();
     all.extend(claim.value.map(|value| target(Relation::Equal, value)));
     all.extend(claim.at_most.map(|value| target(Relation::AtMost, value)));
     all.extend(claim.at_least.map(|value| target(Relation::AtLeast, value)));
+    all.extend(claim.range.map(|(value, end)| Target { end, ..target(Relation::Within, value) }));
     if let Some(x) = axis(claim, grid) {
         let points = claim.points.iter().flatten();
         all.extend(

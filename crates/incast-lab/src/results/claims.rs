@@ -1,18 +1,9 @@
-//! Published numbers beside ours, with a status by fixed rules.
-//!
-//! - *reproduced*: within 15% of the published value, or the value lies inside our confidence interval. A bound
-//!   (`at_most`, `at_least`) is reproduced when it holds, or is missed by no more than 15%. A ratio on the other side
-//!   of 1 than the published one is not within its 15%, and a ratio's bound of 1 holds or does not.
-//!   A bound of ours (`ours`), where the paper prints no number, holds or does not; that of a ratio holds only if it
-//!   does all over our confidence interval.
-//! - *same direction*: the effect has the published sign (a ratio is on the same side of 1), or the schemes that were
-//!   published with this metric stand in the published order, or a curve rises and falls where the published one does.
-//! - *not reproduced*: the rest, and whatever could not be measured because flows did not finish.
+//! Published numbers beside ours, with a status by [fixed rules](Status).
 
 pub use super::claim_status::Status;
 
 use super::{
-    claim_status::status,
+    claim_status::{is_trivial, status},
     claim_target::{Relation, Target, furthest, is_ratio, measured, targets},
     row::{ALL, Row},
 };
@@ -38,13 +29,19 @@ pub struct Judgement {
     pub is_ratio: bool,
     /// The grid point.
     pub grid: Map<String, Value>,
-    /// The published value or bound.
+    /// The published value or bound, or the lower end of a range.
     pub published: f64,
+    /// The upper end of a range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_to: Option<f64>,
     /// `""`, `"at most"`, `"at least"` or `"up to"`.
     pub relation: &'static str,
-    /// The paper prints no number: the bound is ours.
+    /// The paper prints no number: the bound or the range is ours.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ours: bool,
+    /// Every scheme meets the bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trivial: bool,
     /// What we measured.
     pub measured: Option<f64>,
     /// Our confidence interval over seeds.
@@ -59,10 +56,16 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The published number, given as text, with what it is: `at least 0.85 (ours)`.
-    pub fn described(&self, number: &str) -> String {
+    /// The published number, with what it is: `at least 0.85 (ours)`. `text` formats numbers.
+    pub fn described(&self, text: impl Fn(f64) -> String) -> String {
         let ours = if self.ours { " (ours)" } else { "" };
-        format!("{} {number}{ours}", self.relation).trim().to_owned()
+        let to = self.published_to.map_or(String::new(), |end| format!(" to {}", text(end)));
+        format!("{} {}{to}{ours}", self.relation, text(self.published)).trim().to_owned()
+    }
+
+    /// The status, and whether the bound is trivial.
+    pub fn outcome(&self) -> String {
+        format!("{}{}", self.status, if self.trivial { ", trivial" } else { "" })
     }
 }
 
@@ -82,13 +85,17 @@ pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
 
 fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement {
     let (value, interval) = measured(target, rows);
-    let (status, why) = match value {
+    let trivial = value.is_some() && is_trivial(target, rows);
+    let (status, mut why) = match value {
         None => {
             let basis = find(&target.claim.metric).map_or(Basis::Run, |metric| metric.basis);
             (Status::NotReproduced, basis.missing().to_owned())
         }
         Some(value) => status(target, value, interval, all, rows),
     };
+    if trivial {
+        why.push_str("; every scheme meets it");
+    }
     let claim = target.claim;
     let ratio = match (target.base, claim.ratio_to.as_ref().map_or(0, |bases| bases.names().len())) {
         (None, _) => String::new(),
@@ -107,13 +114,15 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         is_ratio: is_ratio(claim),
         grid: target.grid.clone(),
         published: target.value,
+        published_to: (target.relation == Relation::Within).then_some(target.end),
         relation: match target.relation {
             Relation::Equal if claim.up_to => "up to",
-            Relation::Equal => "",
+            Relation::Equal | Relation::Within => "",
             Relation::AtMost => "at most",
             Relation::AtLeast => "at least",
         },
         ours: claim.ours,
+        trivial,
         measured: value,
         interval,
         status,

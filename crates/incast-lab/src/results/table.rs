@@ -159,10 +159,10 @@ fn footer_text(text: &mut String, footer: &Footer) {
             table.add_row(vec![
                 Cell::new(&claim.claim),
                 Cell::new(grid_point(&claim.grid)),
-                right(claim.described(&number(claim.published))),
+                right(claim.described(number)),
                 right(claim.measured.map_or_else(|| "–".to_owned(), number)),
                 right(interval.unwrap_or_else(|| "–".to_owned())),
-                Cell::new(claim.status.to_string()),
+                Cell::new(claim.outcome()),
                 Cell::new(&claim.why),
             ]);
         }

@@ -13,7 +13,7 @@ use crate::{
     report::{self, ReportError},
     results::{
         RunRecord,
-        claims::{self, Judgement},
+        claims::{self, Judgement, Status},
         csv,
         host::{Host, available_memory, cores},
         parquet,
@@ -65,8 +65,10 @@ pub struct Plan {
     /// The runs, grid point by grid point, scheme by scheme, seed by seed.
     pub runs: Vec<Run>,
     identity: Identity,
-    /// Every run of the scenario, selected or not.
+    /// Every run of the scenario, selected or not, with all seeds that may be added.
     all: Vec<Run>,
+    /// The selected ones of seeds that are added where claims are inconclusive: seed by seed.
+    further: Vec<Run>,
 }
 
 /// What made the results: the release, and a hash of its sources.
@@ -83,13 +85,40 @@ impl Plan {
     pub fn new(mut scenario: Scenario, seeds: Option<usize>, only: &Only) -> Result<Self, RunError> {
         // Not the seeds of --seeds: results of more seeds are results of the same scenario.
         let identity = Identity { version: version(), scenario_hash: fingerprint(&scenario) };
-        if let Some(seeds) = seeds {
-            let next = scenario.seeds.iter().max().map_or(1, |largest| largest.saturating_add(1));
-            scenario.seeds = scenario.seeds.iter().copied().chain(next..).take(seeds).collect();
-        }
+        let next = scenario.seeds.iter().max().map_or(1, |largest| largest.saturating_add(1));
+        let continued = |count| scenario.seeds.iter().copied().chain(next..).take(count).collect::<Vec<_>>();
+        let listed = seeds.map_or_else(|| scenario.seeds.clone(), continued);
+        scenario.seeds = continued(if seeds.is_some() { listed.len() } else { scenario.seed_budget });
         let all = scenario.runs();
-        let runs = only.select(scenario.runs())?;
-        Ok(Self { scenario, runs, identity, all })
+        let (runs, further) = scenario.runs().into_iter().partition(|run| listed.contains(&run.seed));
+        let runs = only.select(runs)?;
+        // With `--only seed=…` there are none.
+        let mut further = only.select(further).unwrap_or_default();
+        let place = |run: &Run| scenario.seeds.iter().position(|seed| *seed == run.seed);
+        further.sort_by_key(place);
+        scenario.seeds = listed;
+        Ok(Self { scenario, runs, identity, all, further })
+    }
+
+    /// Runs of more seeds at the grid points where claims are inconclusive: as many seeds again as `planned` has.
+    fn further(&self, claims: &[Judgement], planned: &[&Run]) -> Vec<&Run> {
+        let open: Vec<_> = claims.iter().filter(|claim| claim.status == Status::Inconclusive).collect();
+        // Growth is from another grid point.
+        let anywhere = self.scenario.claims.iter().any(|claim| !claim.ratio_at.is_empty());
+        let is_open = |run: &Run| {
+            let grid = key(run, Vec::new(), &[]).grid;
+            !open.is_empty() && (anywhere || open.iter().any(|claim| claim.grid == grid))
+        };
+        let mut seeds: Vec<u64> = planned.iter().map(|run| run.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let mut added: Vec<u64> = Vec::new();
+        for run in &self.further {
+            if !seeds.contains(&run.seed) && !added.contains(&run.seed) && added.len() < seeds.len() {
+                added.push(run.seed);
+            }
+        }
+        self.further.iter().filter(|run| added.contains(&run.seed) && is_open(run)).collect()
     }
 
     /// Names of the workloads of long flows.
@@ -135,6 +164,8 @@ pub struct Finished {
     pub stopped: bool,
     /// Runs that are done, those found finished included.
     pub done: usize,
+    /// Runs that were to be done, those of added seeds included.
+    pub planned: usize,
 }
 
 /// Does the selected runs that are not finished yet, and writes the summary of all that are.
@@ -154,8 +185,6 @@ pub fn execute(
     // Too large is too large for a folder that exists too: check before anything is written.
     let jobs = memory::admit(&plan.runs, jobs, options.jobs.is_some(), threads, available_memory())?;
     let folder = Folder::open(&options.out, &plan.scenario.name, options.existing, &plan.identity)?;
-    let to_do: Vec<&Run> = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_none()).collect();
-    observer.on_start(&to_do, plan.runs.len() - to_do.len());
     let host = Host::here();
     let long = plan.long_classes();
     let context = Context {
@@ -166,9 +195,21 @@ pub fn execute(
         threads,
         export: options.export,
     };
-    let failures = run_all(&to_do, jobs, &context, observer, stop);
-    let rows = summarise(plan, &folder, &long)?;
-    let done = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
+    let mut planned: Vec<&Run> = plan.runs.iter().collect();
+    let mut failures = Vec::new();
+    let rows = loop {
+        let to_do: Vec<&Run> =
+            planned.iter().copied().filter(|run| folder.finished(&run.folder).is_none()).collect();
+        observer.on_start(&to_do, planned.len() - to_do.len());
+        failures.extend(run_all(&to_do, jobs, &context, observer, stop));
+        let rows = summarise(plan, &folder, &long)?;
+        let further = plan.further(&claims::judge(&plan.scenario.claims, &rows), &planned);
+        if further.is_empty() || !failures.is_empty() || stop.load(Ordering::Relaxed) {
+            break rows;
+        }
+        planned.extend(further);
+    };
+    let done = planned.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
     let json = to_json(&rows)?;
     let footer = footer(plan, &rows);
     let table = table::render(&title(plan), &rows, &footer);
@@ -183,10 +224,11 @@ pub fn execute(
             .map_err(RunError::files(&csv_path))?;
         report = Some(report::write(folder.path()));
     }
-    let stopped = stop.load(Ordering::Relaxed) && done + failures.len() < plan.runs.len();
+    let planned = planned.len();
+    let stopped = stop.load(Ordering::Relaxed) && done + failures.len() < planned;
     let claims = footer.claims;
     let folder = folder.path().to_owned();
-    Ok(Finished { folder, rows, json, table, claims, report, failures, stopped, done })
+    Ok(Finished { folder, rows, json, table, claims, report, failures, stopped, done, planned })
 }
 
 /// Runs everything on `jobs` threads; returns the failures in the order of the runs.

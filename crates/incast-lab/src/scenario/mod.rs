@@ -63,6 +63,8 @@ pub struct Scenario {
     pub drain: Time,
     /// One run for each.
     pub seeds: Vec<u64>,
+    /// At most so many seeds, where some are added.
+    pub seed_budget: usize,
     /// The form that it has: short only where the file defines one.
     pub form: Form,
     /// Published numbers.
@@ -157,6 +159,10 @@ impl Scenario {
             duration: document.duration,
             warmup: document.warmup,
             drain: document.drain,
+            seed_budget: match (has_form, document.seed_budget) {
+                (Form::Full, Some(budget)) => budget as usize,
+                _ => document.seeds.len(),
+            },
             seeds: document.seeds,
             form: has_form,
             claims: document.paper.claim,

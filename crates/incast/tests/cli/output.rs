@@ -211,3 +211,23 @@ fn quiet_is_quiet_and_progress_is_lines() {
     let loud = incast(&["run", "--force", "--out", text(&out), &small]);
     assert!(stderr(&loud).contains("4/4 runs"), "{}", stderr(&loud));
 }
+
+#[test]
+fn seeds_are_added_where_a_claim_is_inconclusive() {
+    let out = folder("budget");
+    let count = |name: &str| {
+        let of = |path: &std::path::PathBuf| path.to_string_lossy().contains(name);
+        runs(&out.join("budget")).iter().filter(|path| of(path)).count()
+    };
+    let file = scenario("budget");
+    assert!(succeed(&["run", "--seeds", "2", "--out", text(&out), &file]).contains("inconclusive"));
+    assert_eq!((count("load-0.1"), count("load-0.5")), (4, 4), "--seeds is exact");
+    let table = succeed(&["run", "--resume", "--out", text(&out), &file]);
+    let added = count("load-0.5+dctcp");
+    assert!((3..=7).contains(&added) && count("load-0.5+cubic") == added, "{added}");
+    assert_eq!(count("load-0.1"), 4, "nothing is open there");
+    assert!(added == 7 || !table.contains("inconclusive"), "{table}");
+    assert!(succeed(&["check", &file]).contains("# 8 runs; up to 7 seeds where claims are inconclusive"));
+    let budget = incast(&["check", &file, "--set", "seed_budget=1"]);
+    assert_eq!(budget.status.code(), Some(2));
+}

@@ -19,8 +19,6 @@ pub struct Deviation {
     pub claim: String,
     /// `""`, `"at most"` or `"at least"`.
     pub relation: &'static str,
-    /// The bound is ours: no tolerance.
-    pub ours: bool,
     /// Measured over published.
     pub ratio: f64,
     /// The same of the confidence interval.
@@ -70,13 +68,11 @@ pub fn deviations(title: &str, claims: &[Deviation]) -> Markup {
     figure(title, &describe.join("; "), bottom + BOTTOM, &content)
 }
 
-/// What counts as reproduced: a bound holds however far it is kept.
+/// What counts as reproduced: a bound has no tolerance, and holds however far it is kept.
 fn band(claim: &Deviation, axis: &Axis) -> (f64, f64) {
     match claim.relation {
-        "at most" if claim.ours => (0.0, 1.0),
-        "at least" if claim.ours => (1.0, f64::MAX),
-        "at most" => (0.0, BAND.1),
-        "at least" => (BAND.0, f64::MAX),
+        "at most" => (0.0, 1.0),
+        "at least" => (1.0, f64::MAX),
         _ => {
             debug_assert!(axis.at(BAND.0) < axis.at(BAND.1));
             BAND
@@ -93,7 +89,6 @@ mod tests {
         let claim = |relation, ratio| Deviation {
             claim: "fct_us.p99: marimo".into(),
             relation,
-            ours: false,
             ratio,
             interval: Some(Interval(-1.0, 9.0)),
             status: Status::Reproduced,

@@ -33,6 +33,7 @@ pub fn status_class(status: Status) -> &'static str {
     match status {
         Status::Reproduced => "reproduced",
         Status::SameDirection => "direction",
+        Status::Inconclusive => "open",
         Status::NotReproduced => "missed",
     }
 }

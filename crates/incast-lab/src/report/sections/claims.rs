@@ -44,10 +44,11 @@ pub fn section(results: &Results) -> Markup {
             p {
                 span class="status reproduced" { "reproduced" } " " (count(Status::Reproduced)) ", "
                 span class="status direction" { "same direction" } " " (count(Status::SameDirection)) ", "
+                span class="status open" { "inconclusive" } " " (count(Status::Inconclusive)) ", "
                 span class="status missed" { "not reproduced" } " " (count(Status::NotReproduced)) "."
             }
             p.note {
-                "Reproduced: within 15% of the published value (the band), or the value lies inside our confidence interval; the band does not reach across a ratio of 1, and bounds of ours have none. Same direction: the sign or the order of the effect holds."
+                "In this order. Not reproduced: measured on the other side of 1 (ratios) or beyond the bound. Inconclusive: our confidence interval contains the published number and the opposite of the claim, or is wider than the effect. Reproduced: within 15% of the published number (the band); bounds have no tolerance. Same direction: the sign or the order of the effect holds."
             }
             div.charts {
                 @for (index, some) in drawn.chunks(PER_CHART).enumerate() {
@@ -72,7 +73,7 @@ fn row(claim: &Judgement, several_points: bool) -> Markup {
                 @if let Some(note) = &claim.note { " " span.soft { "(" (note) ")" } }
             }
             @if several_points { td { (grid_point(&claim.grid)) } }
-            td.number { (claim.described(&unit.text(claim.published))) }
+            td.number { (claim.described(|value| unit.text(value))) }
             td.number { (claim.measured.map_or_else(|| "–".to_owned(), |value| unit.text(value))) }
             td.number {
                 @match claim.interval {
@@ -80,7 +81,7 @@ fn row(claim: &Judgement, several_points: bool) -> Markup {
                     None => "–",
                 }
             }
-            td { span class=(format!("status {}", status_class(claim.status))) { (claim.status) } }
+            td { span class=(format!("status {}", status_class(claim.status))) { (claim.outcome()) } }
             td { (claim.why) }
         }
     }
@@ -89,18 +90,17 @@ fn row(claim: &Judgement, several_points: bool) -> Markup {
 /// The claim as a ratio; none where there is nothing to divide.
 fn deviation(claim: &Judgement) -> Option<Deviation> {
     let measured = claim.measured?;
-    let ratio = measured / claim.published;
+    let published = claim.published_to.map_or(claim.published, |end| measured.clamp(claim.published, end));
+    let ratio = measured / published;
     if !ratio.is_finite() || ratio <= 0.0 {
         return None;
     }
     let at = if claim.grid.is_empty() { String::new() } else { format!(" at {}", short_point(claim)) };
-    let interval =
-        claim.interval.map(|Interval(low, high)| Interval(low / claim.published, high / claim.published));
+    let interval = claim.interval.map(|Interval(low, high)| Interval(low / published, high / published));
     let unit = unit(claim);
     Some(Deviation {
         claim: format!("{}{at}", claim.claim),
         relation: claim.relation,
-        ours: claim.ours,
         ratio,
         interval,
         status: claim.status,
@@ -108,8 +108,8 @@ fn deviation(claim: &Judgement) -> Option<Deviation> {
             "{}{at}: measured {}, published {}: {}, {}",
             claim.claim,
             unit.text(measured),
-            claim.described(&unit.text(claim.published)),
-            claim.status,
+            claim.described(|value| unit.text(value)),
+            claim.outcome(),
             claim.why
         ),
     })

@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for Bases {
     }
 }
 
-/// A published number: exactly one of `value`, `at_most`, `at_least` and `points`.
+/// A published number: exactly one of `value`, `at_most`, `at_least`, `range` and `points`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -102,12 +102,14 @@ pub struct Claim {
     /// A lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
+    /// A range that was published: its ends, the lower one first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
     /// The number was published as "up to": it is compared with the largest measured one of all grid points that `grid`
     /// leaves open, and of all schemes of a list in `ratio_to`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub up_to: bool,
-    /// The paper prints no number: the bound is ours. It is judged without tolerance, and a ratio's also by our
-    /// confidence interval.
+    /// The paper prints no number: the bound or the range is ours.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ours: bool,
     /// A curve: value of the grid's axis, and number.

@@ -48,6 +48,10 @@ pub struct Document {
     /// One run for each seed.
     #[serde(default = "default_seeds")]
     pub seeds: Vec<u64>,
+    /// Where the seeds leave open whether a published number holds, their number is doubled at that grid point, until
+    /// none is open or there are so many. Not with `--short` nor with `--seeds`. Default: no seeds are added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_budget: Option<u32>,
     /// The fabric.
     pub topology: TopologyConfig,
     /// What lies between frames, and how times are rounded.

@@ -52,6 +52,7 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
             ("value", claim.value.is_some()),
             ("at_most", claim.at_most.is_some()),
             ("at_least", claim.at_least.is_some()),
+            ("range", claim.range.is_some()),
             ("points", claim.points.is_some()),
         ];
         if forms.iter().filter(|(_, given)| *given).count() != 1 {
@@ -73,8 +74,12 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
             let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
             return at("up_to", problem);
         }
-        if claim.ours && claim.at_most.is_none() && claim.at_least.is_none() {
-            let problem = Problem::new("only a bound, `at_most` or `at_least`, can be ours".to_owned());
+        if let Some((low, high)) = claim.range.filter(|(low, high)| !(low < high)) {
+            return at("range", Problem::value(format!("[{low}, {high}]"), "the lower end first"));
+        }
+        if claim.ours && claim.at_most.is_none() && claim.at_least.is_none() && claim.range.is_none() {
+            let what = "only a bound, `at_most` or `at_least`, or a `range` can be ours";
+            let problem = Problem::new(what.to_owned());
             return at("ours", problem);
         }
         let ratios = [

@@ -126,6 +126,11 @@ fn basics(document: &Document) -> Result<(), Problem> {
             return Err(Problem::new(format!("the seed {seed} is given twice")).at(&keys!["seeds", index]));
         }
     }
+    let seeds = document.seeds.len();
+    if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000) {
+        let allowed = format!("{seeds}, the number of seeds, to 10000");
+        return Err(Problem::value(budget, allowed).under("seed_budget"));
+    }
     if document.scheme.is_empty() {
         return Err(Problem::new("there is no [[scheme]]: at least one is needed"));
     }
