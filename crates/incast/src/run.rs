@@ -84,9 +84,7 @@ pub fn run_all(
         if stop.load(Ordering::Relaxed) {
             output::message(&format!(
                 "interrupted: {} of {} runs of {} are done; the same command with --resume continues",
-                finished.done,
-                finished.planned,
-                plan.scenario.name
+                finished.done, finished.planned, plan.scenario.name
             ));
             failed |= stopped;
             all.push(finished);

@@ -9,7 +9,8 @@ use crate::scenario::tree::{
 };
 
 /// Keys that a grid cannot vary.
-const FIXED: &[&str] = &["name", "describe", "source", "seeds", "seed_budget", "grid", "zip", "short", "table", "paper"];
+const FIXED: &[&str] =
+    &["name", "describe", "source", "seeds", "seed_budget", "grid", "zip", "short", "table", "paper"];
 
 /// More runs than anyone waits for.
 const MOST_POINTS: usize = 100_000;

@@ -48,6 +48,9 @@ pub struct LossRecovery {
     deadline: Time,
     /// Time of the pending timer event. It may be before the deadline: an event that comes early is set again.
     event: Time,
+    /// The deadline that the pending event is for: where timers have ticks, the event comes later than that. No event
+    /// is needed for a later one.
+    planned: Time,
     /// What the deadline is for.
     purpose: Purpose,
     /// When a retransmission timeout is due, whatever the deadline is for.
@@ -95,6 +98,7 @@ impl LossRecovery {
             rtt: RoundTrip::default(),
             deadline: Time::MAX,
             event: Time::MAX,
+            planned: Time::MAX,
             purpose: Purpose::Timeout,
             timeout: Time::MAX,
             backoff: 0,
@@ -111,7 +115,7 @@ impl LossRecovery {
     pub fn start_timer(&mut self, now: Time, may_probe: bool, limits: &TimerLimits) {
         self.timeout = now.saturating_add(self.rtt.timeout(limits.rto_min, limits.base_rtt, self.backoff));
         (self.purpose, self.deadline) = match self.scoreboard.late_until() {
-            Some(time) if time < self.timeout => (Purpose::Reordering, time),
+            Some(time) if time < self.timeout => (Purpose::Reordering, time.max(now)),
             _ => match self.probe_time(now, may_probe, limits) {
                 Some(time) => (Purpose::Probe, time.min(self.timeout)),
                 None => (Purpose::Timeout, self.timeout),
@@ -162,8 +166,8 @@ impl LossRecovery {
     /// The time of a timer event that is needed because none is pending before the deadline.
     #[inline]
     pub fn needs_event(&mut self) -> Option<Time> {
-        (self.deadline < self.event).then(|| {
-            self.event = self.deadline;
+        (self.deadline < self.planned).then(|| {
+            (self.event, self.planned) = (self.deadline, self.deadline);
             self.deadline
         })
     }
@@ -173,10 +177,10 @@ impl LossRecovery {
         if self.event != now {
             return TimerEvent::Stale;
         }
-        self.event = Time::MAX;
+        (self.event, self.planned) = (Time::MAX, Time::MAX);
         let due = round(self.deadline);
         if due > now {
-            self.event = due;
+            (self.event, self.planned) = (due, self.deadline);
             return TimerEvent::Early(due);
         }
         TimerEvent::Expired
@@ -248,5 +252,32 @@ impl LossRecovery {
     /// The timer has expired so often in a row that the flow is given up.
     pub fn gives_up(&self, limit: Option<u8>) -> bool {
         limit.is_some_and(|limit| self.backoff >= limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incast_cc::law::Recovery;
+
+    #[test]
+    fn a_tick_after_the_deadline_needs_no_event_at_the_deadline() {
+        let limits =
+            TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), ack_delay: Time::ZERO };
+        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3));
+        let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
+        recovery.start_timer(Time::ZERO, false, &limits);
+        assert_eq!(recovery.needs_event(), Some(Time::from_ms(1)));
+        // The deadline moves to 1.4 ms, which is between two ticks.
+        recovery.start_timer(Time::from_us(400), false, &limits);
+        assert_eq!(recovery.needs_event(), None);
+        let event = recovery.on_timer_event(Time::from_ms(1), to_ticks);
+        assert_eq!(event, TimerEvent::Early(Time::from_ms(2)));
+        // At 1.5 ms the deadline has passed, and its event is pending.
+        assert_eq!(recovery.needs_event(), None);
+        assert_eq!(recovery.on_timer_event(Time::from_ms(2), to_ticks), TimerEvent::Expired);
+        // An earlier deadline than the pending event's needs one of its own.
+        recovery.start_timer(Time::from_ms(2), false, &limits);
+        assert_eq!(recovery.needs_event(), Some(Time::from_ms(3)));
     }
 }

@@ -10,6 +10,7 @@ mod import;
 #[cfg(unix)]
 mod interruption;
 mod lossless;
+mod mutations;
 mod output;
 mod report;
 mod table;

@@ -101,7 +101,10 @@ fn reproducing_judges_every_claim() {
             claim["claim"].is_string() && claim["published"].is_number() && claim["measured"].is_number()
         );
         let status = claim["status"].as_str().expect("a status");
-        assert!(["reproduced", "same direction", "inconclusive", "not reproduced"].contains(&status), "{status}");
+        assert!(
+            ["reproduced", "same direction", "inconclusive", "not reproduced"].contains(&status),
+            "{status}"
+        );
         assert!(claim["why"].as_str().is_some_and(|why| !why.is_empty()));
     }
     for name in ["report", "small"] {

@@ -127,7 +127,8 @@ fn basics(document: &Document) -> Result<(), Problem> {
         }
     }
     let seeds = document.seeds.len();
-    if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000) {
+    if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000)
+    {
         let allowed = format!("{seeds}, the number of seeds, to 10000");
         return Err(Problem::value(budget, allowed).under("seed_budget"));
     }

@@ -65,5 +65,5 @@ fn only_a_bound_can_be_ours() {
     };
     assert!(claim("at_least = 1").is_ok());
     let error = claim("value = 1").expect_err("no bound").to_string();
-    assert!(error.contains("only a bound, `at_most` or `at_least`, can be ours"), "{error}");
+    assert!(error.contains("only a bound, `at_most` or `at_least`, or a `range` can be ours"), "{error}");
 }
