@@ -22,6 +22,9 @@ use std::{fs::File, io, path::Path, sync::Arc};
 const CHUNK: usize = 1 << 16;
 /// Rows of a row group: readers hold some columns of one group in memory.
 const GROUP: usize = 1 << 20;
+/// Rows for each byte of a file. Columns whose values are all the same, or rise by the same, take next to no room; a
+/// file that claims more than this is not what it says, and would take the memory of what it claims.
+const MOST_ROWS_PER_BYTE: u64 = 1000;
 
 /// Writes the values of rows to a column.
 type Put<'a, T> = dyn Fn(&[T], &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> + 'a;
@@ -125,12 +128,22 @@ pub struct Rows<'a> {
 /// Hands the rows of a file to `each`, a group of them at a time.
 ///
 /// # Errors
-/// Those of the file system, a file that is not Parquet, and those of `each`.
+/// Those of the file system, a file that is not Parquet or claims more rows than it can have, and those of `each`.
 pub fn each_group<E: From<io::Error>>(
     path: &Path,
     mut each: impl FnMut(&Rows<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let reader = SerializedFileReader::new(File::open(path)?).map_err(io::Error::other)?;
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let reader = SerializedFileReader::new(file).map_err(io::Error::other)?;
+    let groups = reader.metadata().row_groups();
+    let rows = groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
+    let rows = rows.fold(0, u64::saturating_add);
+    if rows > bytes.saturating_mul(MOST_ROWS_PER_BYTE) {
+        let why =
+            format!("found {rows} rows in {bytes} bytes, expected at most {MOST_ROWS_PER_BYTE} in each");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+    }
     for index in 0..reader.num_row_groups() {
         let group = reader.get_row_group(index).map_err(io::Error::other)?;
         each(&Rows { group: &*group })?;
@@ -244,6 +257,10 @@ impl Rows<'_> {
             if rows == 0 {
                 return Ok(cells);
             }
+            if cells.len() + rows > self.count() {
+                let why = format!("a column has more than the {} rows of its group", self.count());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
             let mut values = values.drain(..).map(&value);
             if optional {
                 for level in &levels {
@@ -269,6 +286,20 @@ fn unusable(name: &str, why: String) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_file_has_few_rows() {
+        let path = std::env::temp_dir().join(format!("incast-rows-{}.parquet", std::process::id()));
+        for (rows, is_read) in [(200_000usize, true), (5_000_000, false)] {
+            write(&path, &vec![0u64; rows], &[u64s("same", |row: &u64| *row)]).expect("written");
+            let bytes = std::fs::metadata(&path).expect("a file").len() as usize;
+            assert_eq!(rows <= bytes * 1000, is_read, "{rows} rows in {bytes} bytes");
+            let read =
+                each_group(&path, |group| group.u64s("same").map(|cells| assert_eq!(cells[0], Some(0))));
+            assert_eq!(read.is_ok(), is_read, "{read:?}");
+        }
+        std::fs::remove_file(&path).expect("removed");
+    }
 
     #[test]
     fn what_is_written_is_read() {

@@ -52,7 +52,8 @@ pub trait Generate: Debug + Send + Sync {
     fn starts(&self) -> (u64, u64);
 }
 
-/// Request ids of groups that are known beforehand lie above all those that hosts give out.
+/// Request ids of groups that are known beforehand lie above all those that hosts give out: a host has a number below
+/// 2^20, and gives out 2^32 of them. All are below 2^53, so that tools that read them as floating point keep them apart.
 pub fn request_id(class: u16, group: u64) -> u64 {
-    1 << 62 | u64::from(class) << 40 | (group & ((1 << 40) - 1))
+    1 << 52 | u64::from(class & 0xfff) << 40 | (group & ((1 << 40) - 1))
 }
