@@ -18,6 +18,7 @@
 //!                        the table is cleared
 //! ```
 
+use crate::periodic::LEAST_PERIOD;
 use crate::agent::{
     AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
     Verdict,
@@ -55,8 +56,8 @@ crate::parameters!(Parameters {
         doc: "T: the flow table is cleared and notifications are sent so often, from the first packet on.",
         default: "8 base RTT",
         value: |path| path.base_rtt.saturating_mul(8),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        allowed: "at least 10ns",
+        check: |t| *t >= LEAST_PERIOD,
         source: "J. Cloud Computing 2024 (80us), at a base RTT of 10us (ours)"
     },
     reference: Bytes {

@@ -24,6 +24,7 @@
 //! - All queues start as never resumed; in the simulator they start as resumed at time 0.
 //! - The default of `interval` is a bound of ours: the paper's formula was not available.
 
+use crate::periodic::LEAST_PERIOD;
 use crate::{
     Path,
     feedback::CnpContent,
@@ -42,8 +43,8 @@ crate::parameters!(Parameters {
             checked as often.",
         default: "9 tau + 128 wire MTU / rate; tau = base RTT / 4 + 16 wire MTU / rate",
         value: usual_interval,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        allowed: "at least 10ns",
+        check: |t| *t >= LEAST_PERIOD,
         source: "ours: longest time between a resume and the next pause; the authors' simulator has 40us, \
             and 97us with links of 5us, which is what the formula gives there"
     },

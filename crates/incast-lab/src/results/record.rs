@@ -115,6 +115,25 @@ impl RunRecord {
     /// # Errors
     /// Those of the file system, and a file of another form.
     pub fn read(path: &Path) -> io::Result<Self> {
-        serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
+        serde_json::from_slice(&read_file(path)?).map_err(io::Error::from)
     }
+}
+
+/// The largest file of results that is read as a whole: a summary of a million rows is smaller.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// Reads a regular file of results. What is none, such as a device or a pipe, might never end.
+///
+/// # Errors
+/// Those of the file system, another kind of file, and one that is too large.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    if !metadata.is_file() {
+        return Err(wrong("not a regular file".into()));
+    }
+    if metadata.len() > MOST_BYTES {
+        return Err(wrong(format!("found {} bytes, allowed are {MOST_BYTES}", metadata.len())));
+    }
+    fs::read(path)
 }

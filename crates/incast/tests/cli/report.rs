@@ -39,6 +39,13 @@ fn results_that_are_missing_or_damaged_are_refused() {
     };
     assert!(refused(&out.join("nothing")).contains("cannot be read"));
     assert!(refused(&out).contains("no summary.json"));
+    #[cfg(unix)]
+    {
+        let endless = out.join("endless");
+        fs::create_dir(&endless).expect("a folder");
+        std::os::unix::fs::symlink("/dev/zero", endless.join("summary.json")).expect("a link");
+        assert!(refused(&endless).contains("not a regular file"));
+    }
     succeed(&["run", "--quiet", "--out", text(&out), &scenario("small")]);
     let results = out.join("small");
     fs::remove_file(results.join("report.html")).expect("removed");

@@ -1,5 +1,6 @@
 //! What the paper leaves open: parameters, readings and their names (`docs/mercury.md`).
 
+use crate::periodic::LEAST_PERIOD;
 use crate::parameters::{Raw, Setting};
 use incast_units::{Bytes, Time};
 
@@ -145,8 +146,8 @@ crate::parameters!(Parameters {
         doc: "T: time after which the state of an Undetermined port is looked at again.",
         default: "5/6 base RTT",
         value: |path| path.base_rtt.mul_f64(5.0 / 6.0),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        allowed: "at least 10ns",
+        check: |t| *t >= LEAST_PERIOD,
         source: "the paper: 10us, at a base RTT of 12us"
     },
     base_rtt: Time {

@@ -4,7 +4,7 @@ use super::ReportError;
 use crate::{
     results::{
         claims::{self, Judgement},
-        record::{RunRecord, Status},
+        record::{RunRecord, Status, read_file},
         row::{ALL, Row, Seed},
     },
     scenario::{Claim, Column},
@@ -198,7 +198,7 @@ fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> 
 
 fn read_summary(folder: &Path) -> Result<Vec<Row>, ReportError> {
     let path = folder.join("summary.json");
-    match fs::read(&path) {
+    match read_file(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map_err(|error| ReportError::unreadable(&path, format!("not a summary of incast: {error}"))),
         Err(error) if folder.is_dir() && !path.exists() => {
@@ -218,7 +218,7 @@ fn read_summary(folder: &Path) -> Result<Vec<Row>, ReportError> {
             };
             Err(ReportError::unreadable(folder, format!("no summary.json ({}); {hint}", error.kind())))
         }
-        Err(error) => Err(ReportError::unreadable(folder, format!("cannot be read: {error}"))),
+        Err(error) => Err(ReportError::unreadable(&path, format!("cannot be read: {error}"))),
     }
 }
 
