@@ -9,7 +9,7 @@ use incast_sim::{
     config::{Buffer, Limit, LoadBalancing, Trim, Victim},
     topology::{FatTree, LeafSpine, Topology},
 };
-use incast_units::Time;
+use incast_units::{Rate, Time};
 
 fn tree() -> Topology {
     FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology")
@@ -173,4 +173,27 @@ fn links_that_go_down_leave_ways_that_lead_on() {
     let outcome = common::run(config);
     common::delivered(&outcome);
     assert!(outcome.totals.lost > 0);
+}
+
+/// With one slow path of four, what counts is the time on the best one, whichever the flow's hash would choose.
+#[test]
+fn the_ideal_time_is_that_of_the_best_path() {
+    for balancing in [LoadBalancing::Spray, LoadBalancing::SprayPermutation] {
+        let mut config = permuted(leaves(4), "200KB");
+        config.switch.load_balancing = balancing;
+        let whole = {
+            let mut config = permuted(leaves(4), "200KB");
+            config.flows = vec![flow(0, 4, 1_000_000)];
+            common::run(config).flows[0].ideal
+        };
+        let cable = config.topology.find_cable("leaf0-spine2").expect("a cable");
+        config.topology.cables[cable].link.rate = Rate::from_gbps(10);
+        config.flows = (0..4).flat_map(|host| [flow(host, host + 4, 1_000_000); 4]).collect();
+        let outcome = common::run(config);
+        common::delivered(&outcome);
+        for flow in &outcome.flows {
+            assert_eq!(flow.ideal, whole, "{balancing:?}");
+            assert!(Some(common::took(flow)) >= flow.ideal);
+        }
+    }
 }

@@ -171,6 +171,10 @@ fn flows(
     let mut received: Vec<_> = hosts(nodes).flat_map(|host| host.received().iter().copied()).collect();
     received.sort_unstable_by_key(|arrived| (arrived.source, arrived.sequence));
     let mut records = Vec::new();
+    // Where all links between switches are alike, so are all paths between two hosts.
+    let inner = topology.cables.iter().filter(|cable| cable.a.min(cable.b) >= topology.hosts);
+    let mut kinds = inner.map(|cable| (cable.link.rate, cable.link.delay));
+    let paths_differ = kinds.next().is_some_and(|first| kinds.any(|other| other != first));
     for host in hosts(nodes) {
         let mut sent = host.sent(ended_at);
         sent.sort_unstable_by_key(|sent| sent.sequence);
@@ -184,7 +188,7 @@ fn flows(
                 bytes: sent.spec.bytes,
                 start: sent.spec.start,
                 acked: sent.acked,
-                ideal: ideal_time(topology, plan, settings, &sent),
+                ideal: ideal_time(topology, plan, settings, &sent, paths_differ),
                 retransmitted_bytes: sent.retransmitted_bytes,
                 timeouts: sent.timeouts,
                 held: sent.held,
@@ -213,9 +217,32 @@ fn flows(
     records
 }
 
-/// Duration of a flow alone, on its path of the first routing epoch.
-fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &SentFlow) -> Option<Time> {
+/// Duration of a flow alone, on its path of the first routing epoch; on the best one if its packets are sprayed over
+/// several.
+fn ideal_time(
+    topology: &Topology,
+    plan: &Plan,
+    settings: &Settings,
+    sent: &SentFlow,
+    paths_differ: bool,
+) -> Option<Time> {
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
+    let (ports, rules) = (&plan.ports, &topology.rules);
+    let format = settings.classes[usize::from(class)].format;
+    let mtu = u64::from(settings.host.mtu);
+    let rest = (bytes % mtu) as u32;
+    let packets = Packets {
+        full: format.data(settings.host.mtu) + settings.wire.gap,
+        count: bytes / mtu,
+        last: (rest > 0).then(|| format.data(rest) + settings.wire.gap),
+    };
+    let on = |links: &[Link]| ideal::completion(links, packets, settings.wire.rounding);
+    let is_sprayed =
+        matches!(settings.load_balancing, LoadBalancing::Spray | LoadBalancing::SprayPermutation);
+    if is_sprayed && paths_differ {
+        let paths = ideal::distinct_paths(topology, ports, rules, source, destination);
+        return paths.iter().map(|links| on(links)).min();
+    }
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
     packet.ecmp_hash = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
     let mut choose = |rule: &Rule, node| match settings.load_balancing {
@@ -228,18 +255,8 @@ fn ideal_time(topology: &Topology, plan: &Plan, settings: &Settings, sent: &Sent
             Some(port)
         }
     };
-    let (ports, rules) = (&plan.ports, &topology.rules);
     let hops = ideal::path_by(topology, ports, rules, &mut choose, source, destination)?;
-    let links: Vec<Link> = hops.iter().map(|hop| hop.link).collect();
-    let format = settings.classes[usize::from(class)].format;
-    let mtu = u64::from(settings.host.mtu);
-    let rest = (bytes % mtu) as u32;
-    let packets = Packets {
-        full: format.data(settings.host.mtu) + settings.wire.gap,
-        count: bytes / mtu,
-        last: (rest > 0).then(|| format.data(rest) + settings.wire.gap),
-    };
-    Some(ideal::completion(&links, packets, settings.wire.rounding))
+    Some(on(&hops.iter().map(|hop| hop.link).collect::<Vec<_>>()))
 }
 
 fn totals(nodes: &[&Node<'_>], ended_at: Time, bytes_in_flight: u64) -> Totals {

@@ -5,6 +5,7 @@
 
 use crate::topology::{Link, Node, Ports, Rule, Topology, salted_hash};
 use incast_units::{Bytes, Rate, Rounding, Serializer, Time};
+use std::collections::BTreeMap;
 
 /// A link of a path, at its sending end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +85,72 @@ pub fn path_by(
         node = end.peer;
     }
     Some(hops)
+}
+
+/// The links of all equal-cost paths between two hosts. Paths whose links are alike, rate by rate and delay by delay,
+/// are one.
+pub fn distinct_paths(
+    topology: &Topology,
+    ports: &Ports,
+    rules: &[Rule],
+    src: Node,
+    dst: Node,
+) -> Vec<Vec<Link>> {
+    let mut known = BTreeMap::new();
+    let depth = topology.nodes() as usize;
+    paths_from(&|node| onward(topology, ports, rules, src, dst, node), src, dst, depth, &mut known)
+}
+
+/// The links by which packets to `dst` may leave a node, and where they lead.
+fn onward(
+    topology: &Topology,
+    ports: &Ports,
+    rules: &[Rule],
+    src: Node,
+    dst: Node,
+    node: Node,
+) -> Vec<(Link, Node)> {
+    let to = |port| {
+        let end = ports.end(node, port)?;
+        Some((topology.cables.get(end.cable as usize)?.link, end.peer))
+    };
+    if node == src {
+        return to(0).into_iter().collect();
+    }
+    let rule = node.checked_sub(topology.hosts).and_then(|switch| rules.get(switch as usize));
+    rule.map_or_else(Vec::new, |rule| rule.alternatives(dst).filter_map(to).collect())
+}
+
+/// The paths from a node on; `known` has those of nodes that were met before.
+fn paths_from(
+    onward: &dyn Fn(Node) -> Vec<(Link, Node)>,
+    node: Node,
+    dst: Node,
+    depth: usize,
+    known: &mut BTreeMap<Node, Vec<Vec<Link>>>,
+) -> Vec<Vec<Link>> {
+    if node == dst {
+        return vec![Vec::new()];
+    }
+    if let Some(paths) = known.get(&node) {
+        return paths.clone();
+    }
+    let alike = |a: &[Link], b: &[Link]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a.rate, a.delay) == (b.rate, b.delay))
+    };
+    let mut paths: Vec<Vec<Link>> = Vec::new();
+    if depth > 0 {
+        for (link, next) in onward(node) {
+            for rest in paths_from(onward, next, dst, depth - 1, known) {
+                let path: Vec<Link> = std::iter::once(link).chain(rest).collect();
+                if !paths.iter().any(|other| alike(other, &path)) {
+                    paths.push(path);
+                }
+            }
+        }
+    }
+    known.insert(node, paths.clone());
+    paths
 }
 
 /// The time from the first bit at the sending NIC to the last bit of the last packet at the receiver, in an idle
