@@ -37,7 +37,8 @@ pub struct Table {
 const LARGEST: f64 = (1u64 << 53) as f64;
 
 impl Table {
-    /// Reads lines `size_bytes,cdf`; `#` starts a comment line, and a comment that mentions step sampling requests it.
+    /// Reads a header, `size_bytes,cdf`, and lines with these two; `#` starts a comment line, and a comment that
+    /// mentions step sampling requests it.
     ///
     /// # Errors
     /// Anything else, sizes below 0, a column that falls, probabilities outside [0, 1] or not ending at 1.
@@ -55,11 +56,18 @@ impl Table {
                     || comment.replace(' ', "").contains("interpolation:step");
                 continue;
             }
-            if line.is_empty() || (std::mem::take(&mut header) && line.replace(' ', "") == "size_bytes,cdf") {
+            if line.is_empty() {
+                continue;
+            }
+            let shown: String = line.chars().take(40).collect();
+            if std::mem::take(&mut header) {
+                // Without it, a table of probabilities and sizes, or of sizes in packets, would be taken for one of ours.
+                if line.replace(' ', "") != "size_bytes,cdf" {
+                    return fail(number, format!("found {shown:?}, allowed is the header size_bytes,cdf"));
+                }
                 continue;
             }
             last_line = number;
-            let shown: String = line.chars().take(40).collect();
             let Some((size, probability)) = line.split_once(',') else {
                 return fail(number, format!("found {shown:?}, allowed is size_bytes,cdf"));
             };
@@ -275,14 +283,17 @@ mod tests {
         for (text, line) in [
             ("size_bytes,cdf\n10,0.5\n5,1.0\n", 3),
             ("size_bytes,cdf\n10,0.5\n20,0.4\n30,1\n", 3),
-            ("# x\n10,0.5\n20,0.9\n", 3),
-            ("-10,0.5\n20,1\n", 1),
-            ("10,NaN\n20,1\n", 1),
-            ("inf,0.5\n", 1),
-            ("10,1.5\n", 1),
-            ("10;1\n", 1),
+            ("# x\nsize_bytes,cdf\n10,0.5\n20,0.9\n", 4),
+            ("size_bytes,cdf\n-10,0.5\n20,1\n", 2),
+            ("size_bytes,cdf\n10,NaN\n20,1\n", 2),
+            ("size_bytes,cdf\ninf,0.5\n", 2),
+            ("size_bytes,cdf\n10,1.5\n", 2),
+            ("size_bytes,cdf\n10;1\n", 2),
             ("\u{0}\u{1}\u{2}PNG\n", 1),
-            ("0,1\n", 1),
+            ("size_bytes,cdf\n0,1\n", 2),
+            // Without a header, and with another one.
+            ("10,0.5\n20,1\n", 1),
+            ("cdf,size_bytes\n0.5,10\n1,20\n", 1),
             ("", 0),
         ] {
             assert_eq!(table(text).expect_err(text).line, line, "{text}");
