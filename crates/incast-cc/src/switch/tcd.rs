@@ -340,7 +340,7 @@ mod tests {
         );
         let text = |text: &str| Raw::Text(text.to_owned());
         let zero = Tcd::resolve(&path, &[("interval".to_owned(), text("0us"))]).expect_err("refused");
-        assert!(zero.to_string().contains("above 0"));
+        assert!(zero.to_string().contains("at least 10ns"));
     }
 
     fn setting() -> Setting {

@@ -458,7 +458,7 @@ fn mistakes_are_refused() {
         Mercury::resolve(&path(), &given).expect_err("refused").to_string()
     };
     assert!(refused("threshold", "kmax").contains("or \"kmin\""));
-    assert!(refused("state_timer", "0us").contains("above 0"));
+    assert!(refused("state_timer", "0us").contains("at least 10ns"));
     assert!(refused("cnp_trigger", "timer").contains("\"enqueue\" \"periodic\""));
     assert!(refused("thr", "5KB").contains("unknown parameter"));
     let defaults = Mercury::resolve(&path(), &[]).expect("defaults").parameters.clone();
