@@ -15,6 +15,9 @@ pub fn check_mtu(bytes: u64) -> Result<u32, ConfigError> {
     }
 }
 
+/// Receivers that repeat requests so often send them faster than a link carries them.
+const LEAST_TIMEOUT: Time = Time::from_ns(100);
+
 /// Refuses settings of hosts that are out of range.
 ///
 /// # Errors
@@ -24,8 +27,8 @@ pub fn check_host(host: &HostConfig) -> Result<(), ConfigError> {
         Err(ConfigError::value(format!("host.{key}"), found, allowed))
     };
     check_mtu(host.mtu.into())?;
-    if host.rto_min == Time::ZERO {
-        return refuse("rto_min", host.rto_min.to_string(), "a time above 0");
+    if host.rto_min < LEAST_TIMEOUT {
+        return refuse("rto_min", host.rto_min.to_string(), "at least 100ns");
     }
     if !(1..=255).contains(&host.ack_every) {
         return refuse("ack_every", host.ack_every.to_string(), "1 to 255 packets");
