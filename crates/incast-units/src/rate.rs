@@ -166,7 +166,12 @@ impl Serializer {
             return start + Time::from_ns(ns as u64);
         }
         let owed = if continues { self.owed } else { 0 };
-        let exact = u128::from(bytes) * u128::from(PS_BITS) - u128::from(owed);
+        let bits = u128::from(bytes) * u128::from(PS_BITS);
+        let Some(exact) = bits.checked_sub(owed.into()) else {
+            // A few bytes beyond 8 Tbps: they end within the picosecond that was counted before.
+            self.owed = owed - bits as u64;
+            return start;
+        };
         let whole = exact.div_ceil(u128::from(self.rate));
         self.owed = (whole * u128::from(self.rate) - exact) as u64;
         start + Time::from_ps(whole as u64)
@@ -177,6 +182,20 @@ impl Serializer {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn several_packets_fit_into_a_picosecond() {
+        let mut link = Serializer::new(Rate::from_gbps(100_000), Rounding::Exact);
+        // 8 bytes take 0.64 ps, so that n of them end at the next whole picosecond after 0.64 n.
+        let mut now = Time::ZERO;
+        let ends: Vec<u64> = (0..6)
+            .map(|packet| {
+                now = link.end(now, 8, packet > 0);
+                now.ps()
+            })
+            .collect();
+        assert_eq!(ends, [1, 2, 2, 3, 4, 4]);
+    }
 
     #[test]
     fn reads_what_people_write() {
