@@ -162,17 +162,17 @@ impl Scoreboard {
 }
 
 impl PathRecord {
-    /// Trouble per arrival above 30%, above 1.25 times that of all paths together, and statistically significant.
-    fn is_outlier(&self, all_arrived: u64, all_trouble: u64) -> bool {
+    /// Weight of penalties per arrival above 30%, above 1.25 times that of all paths together, and statistically significant.
+    fn is_outlier(&self, all_arrived: u64, all_weight: u64) -> bool {
         let (arrived, penalty_weight) = (u64::from(self.arrived), u64::from(self.penalty_weight));
         if 100 * penalty_weight <= 30 * arrived {
             return false;
         }
-        let (all, own) = (all_arrived + all_trouble, arrived + penalty_weight);
-        // Trouble expected of `own` packets is own x all_trouble / all. This is the excess over it, times `all`.
-        let excess = u128::from((penalty_weight * all).saturating_sub(own * all_trouble));
-        let variance = u128::from(own) * u128::from(all_trouble) * u128::from(all_arrived);
-        4 * penalty_weight * all_arrived > 5 * all_trouble * arrived
+        let (all, own) = (all_arrived + all_weight, arrived + penalty_weight);
+        // Weight expected of `own` packets is own x all_weight / all. This is the excess over it, times `all`.
+        let excess = u128::from((penalty_weight * all).saturating_sub(own * all_weight));
+        let variance = u128::from(own) * u128::from(all_weight) * u128::from(all_arrived);
+        4 * penalty_weight * all_arrived > 5 * all_weight * arrived
             && excess * excess > DEVIATIONS * DEVIATIONS * variance
     }
 }

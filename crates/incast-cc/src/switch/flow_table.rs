@@ -198,14 +198,14 @@ impl PacketCounts {
 
     /// Stores the destination of notifications, if these are kept.
     #[inline]
-    pub fn set_target(&mut self, index: usize, targets: NotificationTarget) {
+    pub fn set_target(&mut self, index: usize, target: NotificationTarget) {
         if self.keeps_targets {
-            self.targets[index] = Some(targets);
+            self.targets[index] = Some(target);
         }
     }
 
     /// The destination of notifications for an entry.
-    pub fn targets(&self, index: usize) -> Option<NotificationTarget> {
+    pub fn target(&self, index: usize) -> Option<NotificationTarget> {
         self.targets.get(index).copied().flatten()
     }
 

@@ -26,7 +26,7 @@ struct Port {
     link: Link,
     /// What the neighbour asks for.
     pauses: Pauses,
-    /// The priorities that the neighbour ought to pause, and those that it was advertised to.
+    /// The priorities that the neighbour ought to pause, and those that a frame has requested it to pause.
     requested: u8,
     advertised: u8,
     /// A pause frame waits for the link.

@@ -384,12 +384,11 @@ impl SwitchAgent for Mercury {
                 Some(table) if parameters.notify == Notify::Each => table,
                 _ => &windows.pairs,
             };
-            for targets in table.waiting().filter_map(|waiting| table.targets(waiting)) {
-                let key = u64::from(targets.flow.source) << 32 | u64::from(targets.flow.destination);
-                if let (true, Some(pair)) = (congested & 1 << targets.priority != 0, windows.pairs.find(key))
-                {
+            for target in table.waiting().filter_map(|waiting| table.target(waiting)) {
+                let key = u64::from(target.flow.source) << 32 | u64::from(target.flow.destination);
+                if let (true, Some(pair)) = (congested & 1 << target.priority != 0, windows.pairs.find(key)) {
                     let cnp = Cnp::granting(windows.grant(windows.pairs.entry(pair), parameters));
-                    send(Notification { flow: targets.flow, cnp });
+                    send(Notification { flow: target.flow, cnp });
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What the paper leaves open: parameters, readings and their names (`docs/mercury.md`).
 
-use crate::periodic::LEAST_PERIOD;
 use crate::parameters::{Raw, Setting};
+use crate::periodic::LEAST_PERIOD;
 use incast_units::{Bytes, Time};
 
 crate::choice! {

@@ -51,11 +51,11 @@ impl Windows {
         if !packet.is_data {
             return (index, None);
         }
-        let targets = NotificationTarget { flow: packet.flow, priority };
-        self.pairs.set_target(index, targets);
+        let target = NotificationTarget { flow: packet.flow, priority };
+        self.pairs.set_target(index, target);
         let Some(table) = &mut self.queue_pairs else { return (index, None) };
         let own = table.find_or_make(queue_pair(&packet.flow), now);
-        table.set_target(own, targets);
+        table.set_target(own, target);
         let entry = table.at(own);
         self.pairs.at(index).members += u32::from(entry.data == 0);
         entry.data += bytes;
