@@ -18,11 +18,11 @@
 //!                        the table is cleared
 //! ```
 
-use crate::periodic::LEAST_PERIOD;
 use crate::agent::{
     AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
     Verdict,
 };
+use crate::periodic::LEAST_PERIOD;
 use crate::{
     Cnp, Path,
     feedback::CnpContent,
