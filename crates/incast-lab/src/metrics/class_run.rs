@@ -1,7 +1,7 @@
 //! What the entries of the table are computed from.
 
 use super::{
-    Number,
+    Number, backlog,
     convergence::{HELD_ROUND_TRIPS, convergence},
     rates::{Extent, Sampling, extents},
     requests::Request,
@@ -155,7 +155,8 @@ pub struct ClassRun<'a> {
     /// Sum of the rates that were measured of the same flows.
     pub measured_gbps: Extent,
     outcome: &'a Outcome,
-    counted_from: Time,
+    period: Range<Time>,
+    flows: Vec<&'a FlowRecord>,
     counted: Vec<&'a FlowRecord>,
     long: Vec<&'a FlowRecord>,
 }
@@ -190,8 +191,9 @@ impl<'a> ClassRun<'a> {
             assigned_gbps,
             measured_gbps,
             outcome,
-            counted_from: counted.start,
+            period: counted.clone(),
             counted: counting,
+            flows: only(&|flow| !is_long(flow.class)),
             long: only(&|flow| is_long(flow.class)),
         }
     }
@@ -205,9 +207,14 @@ impl<'a> ClassRun<'a> {
     pub fn goodput_gbps(&self) -> Option<f64> {
         let ended_at = self.outcome.ended_at;
         let last = self.counted.iter().map(|flow| flow.delivered.unwrap_or(ended_at)).max()?;
-        let span = last.saturating_sub(self.counted_from);
+        let span = last.saturating_sub(self.period.start);
         let bytes: u64 = self.counted.iter().map(|flow| delivered_bytes(flow)).sum();
         (span > Time::ZERO).then(|| bytes as f64 * 8000.0 / span.ps() as f64)
+    }
+
+    /// Growth of the backlog, without long flows.
+    pub fn backlog_growth(&self) -> Option<f64> {
+        backlog::growth(self.flows.iter().copied(), self.period.end, self.outcome.ended_at)
     }
 
     /// Mean payload rate of the long flows from start to end.

@@ -7,9 +7,10 @@
 //! - [`class_run`]: what an entry is computed from: the flows of a class in one run, or in all runs of a grid point.
 //! - [`values`]: the numbers of a row, measured from one run or pooled over seeds.
 //! - [`statistics`]: percentiles, means and confidence intervals that never leave out an unfinished flow.
-//! - [`convergence`], [`rates`], [`requests`]: computations that several entries share.
+//! - [`backlog`], [`convergence`], [`rates`], [`requests`]: computations that entries share.
 //! - [`page`]: the table as a page of the book.
 
+pub mod backlog;
 pub mod class_run;
 pub mod convergence;
 pub mod page;

@@ -55,6 +55,18 @@ pub const METRICS: &[Metric] = &[
         ..class("goodput_gbps", Unit::Gbps, "goodput", "goodput", Measure::Mean(|run| run.goodput_gbps()))
     },
     Metric {
+        detail: "payload that waits in the fourth quarter of the arrivals, on average, less that of the third, over the \
+                 payload offered in a quarter. Above 0.05 the row has no statistics of times: they would only tell how \
+                 long the run was. `null` if fewer than 30 flows start in one of the quarters",
+        ..class(
+            "backlog_growth",
+            Unit::Number,
+            "backlog growth",
+            "growth of the backlog in the second half of the arrivals",
+            Measure::Mean(|run| run.backlog_growth()),
+        )
+    },
+    Metric {
         detail: "mean over all flows of `long` workloads, counted or not: payload that arrived over the life of the flow",
         ..class(
             "long_flow_gbps",

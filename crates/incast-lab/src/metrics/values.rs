@@ -2,6 +2,7 @@
 
 use super::{
     ClassRun, FlowStatistics, METRICS, Measure, Metric, Scope,
+    backlog::MOST_GROWTH,
     class_run::mean,
     statistics::{Interval, Statistic, confidence},
 };
@@ -75,6 +76,7 @@ impl Values {
                 Measure::Derived(of) => of(values).into(),
             }
         })
+        .without_times_above_capacity()
     }
 
     /// Of several runs: `flows` are those of all of them.
@@ -95,6 +97,7 @@ impl Values {
                 Measure::Derived(of) => of(values).into(),
             }
         })
+        .without_times_above_capacity()
     }
 
     /// Asks for each metric in turn, with those before it at hand.
@@ -131,6 +134,23 @@ impl Values {
             Number::Count(count) => Some(count),
             Number::Real(_) => None,
         }
+    }
+
+    /// The load is more than the fabric carries: the backlog grows.
+    pub fn is_above_capacity(&self) -> bool {
+        self.number("backlog_growth").is_some_and(|growth| growth > MOST_GROWTH)
+    }
+
+    /// Leaves out the statistics of times of a row whose backlog grows, as they depend on the length of the run.
+    fn without_times_above_capacity(mut self) -> Self {
+        if self.is_above_capacity() {
+            for (metric, value) in METRICS.iter().zip(&mut self.0) {
+                if matches!(metric.measure, Measure::Statistic(_)) {
+                    *value = Value::default();
+                }
+            }
+        }
+        self
     }
 
     /// Replaces the value of a metric.

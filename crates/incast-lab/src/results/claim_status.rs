@@ -3,7 +3,7 @@
 //! In this order:
 //! 1. *not reproduced*: what we measured lies on the other side: of 1 for a ratio that says more or less, otherwise of
 //!    the bound.
-//! 2. *inconclusive*: our confidence interval contains the published number and the opposite of the claim, or its
+//! 2. *inconclusive*: our confidence interval contains the published number, and also the opposite of the claim, or its
 //!    half-width exceeds the published effect (the distance of a ratio from 1; otherwise the number itself).
 //! 3. *reproduced*: within 15% of the number, or the number lies in an interval whose half-width is at most 15% of it.
 //!    A bound holds, without tolerance. A range is one claim: inside, or within 15% of its nearer end.
@@ -157,7 +157,10 @@ fn leaves_open(target: &Target<'_>, interval: Interval) -> Option<String> {
     let opposes = |value: f64| {
         other_side(target, value).is_some() || !is_ratio(target.claim) && target.value > 0.0 && value <= 0.0
     };
-    if contains && (opposes(low) || opposes(high)) {
+    if !contains {
+        return None;
+    }
+    if opposes(low) || opposes(high) {
         return Some(describe("contains the published number and the opposite of the claim"));
     }
     let effect = if names_a_side(target) {
@@ -167,7 +170,8 @@ fn leaves_open(target: &Target<'_>, interval: Interval) -> Option<String> {
     } else {
         target.value.abs()
     };
-    (half_width(interval) > effect).then(|| describe("is wider than the published effect"))
+    (half_width(interval) > effect)
+        .then(|| describe("contains the published number and is wider than its effect"))
 }
 
 /// Every scheme that was measured meets the bound: it says nothing about this one.

@@ -180,6 +180,18 @@ pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Inter
     (pooled, confidence(&by_seed))
 }
 
+/// A scheme of the claim whose row has no statistics of times, as its backlog grows.
+pub fn above_capacity<'a>(target: &Target<'_>, rows: &'a [Row]) -> Option<&'a str> {
+    let claim = target.claim;
+    let concerns = |row: &&Row| {
+        row.is_pooled()
+            && row.class == claim.class
+            && (row.scheme == claim.scheme || target.base == Some(row.scheme.as_str()))
+            && (row.grid == *target.grid || !claim.ratio_at.is_empty() && growth_from(target, &row.grid))
+    };
+    rows.iter().filter(concerns).find(|row| row.is_above_capacity()).map(|row| row.scheme.as_str())
+}
+
 /// The number compares two measurements.
 pub fn is_ratio(claim: &Claim) -> bool {
     claim.ratio_to.is_some() || claim.ratio_to_metric.is_some() || !claim.ratio_at.is_empty()

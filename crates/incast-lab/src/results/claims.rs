@@ -4,7 +4,7 @@ pub use super::claim_status::Status;
 
 use super::{
     claim_status::{is_trivial, status},
-    claim_target::{Relation, Target, furthest, is_ratio, measured, targets},
+    claim_target::{Relation, Target, above_capacity, furthest, is_ratio, measured, targets},
     row::{ALL, Row},
 };
 use crate::{
@@ -87,10 +87,15 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
     let (value, interval) = measured(target, rows);
     let trivial = value.is_some() && is_trivial(target, rows);
     let (status, mut why) = match value {
-        None => {
-            let basis = find(&target.claim.metric).map_or(Basis::Run, |metric| metric.basis);
-            (Status::NotReproduced, basis.missing().to_owned())
-        }
+        None => match above_capacity(target, rows) {
+            Some(scheme) => {
+                (Status::Inconclusive, format!("load above capacity: the backlog of {scheme} grows"))
+            }
+            None => {
+                let basis = find(&target.claim.metric).map_or(Basis::Run, |metric| metric.basis);
+                (Status::NotReproduced, basis.missing().to_owned())
+            }
+        },
         Some(value) => status(target, value, interval, all, rows),
     };
     if trivial {

@@ -51,6 +51,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// The same row with slowdowns by flow size, which a row whose backlog grows does not have.
+    pub fn with_sizes(self, by_size: Vec<SizeBin>) -> Self {
+        Self { by_size: if self.is_above_capacity() { Vec::new() } else { by_size }, ..self }
+    }
+
+    /// The backlog grows: the row has no statistics of times.
+    pub fn is_above_capacity(&self) -> bool {
+        self.values.is_above_capacity()
+    }
+
     /// The number of a metric.
     pub fn number(&self, metric: &str) -> Option<f64> {
         self.values.number(metric)
@@ -112,6 +122,7 @@ impl Serialize for Row {
         row.serialize_entry("seed", &self.seed)?;
         row.serialize_entry("grid", &self.grid)?;
         row.serialize_entry("runs", &self.runs)?;
+        row.serialize_entry("above_capacity", &self.is_above_capacity())?;
         let values: Vec<(&Metric, Value)> = self.values.iter().collect();
         for members in values.chunk_by(|a, b| a.0.group().0.is_some() && a.0.group().0 == b.0.group().0) {
             let (metric, value) = members[0];

@@ -101,7 +101,8 @@ pub fn measure(key: &Key, seed: u64, outcome: &Outcome) -> (Vec<Request>, Vec<Ro
         let is_long = |class| key.is_long(class);
         let run = ClassRun::new(outcome, &flows, counted, &key.counted, is_long, key.sampled_every);
         let values = Values::of_run(&run, matches!(of, Of::All));
-        Row { by_size: run.statistics.by_size, ..key.row(name, Seed::One(seed), 1, values) }
+        let row = key.row(name, Seed::One(seed), 1, values);
+        row.with_sizes(run.statistics.by_size)
     });
     let rows = rows.collect();
     (requests, rows)
@@ -131,7 +132,7 @@ pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], runs: &[RunFlows<'_>]) -> Vec<R
         );
         let values = Values::pooled(&statistics, &single);
         let row = key.row(name, Seed::Pooled(ALL.to_owned()), single.len(), values);
-        Row { by_size: statistics.by_size, ci95: Some(intervals(&single)), ..row }
+        Row { ci95: Some(intervals(&single)), ..row.with_sizes(statistics.by_size) }
     });
     pooled.collect()
 }

@@ -130,6 +130,7 @@ fn measured(row: &Row, metric: &Metric, with_interval: bool) -> String {
         (None, Some(bound), _) => format!("≥{}", number(bound)),
         // A rate has no bound: the class has no such flows.
         (None, None, _) if metric.unit == Unit::Gbps => String::new(),
+        (None, None, _) if row.is_above_capacity() => "above capacity".to_owned(),
         (None, None, _) => "–".to_owned(),
     }
 }

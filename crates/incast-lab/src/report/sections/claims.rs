@@ -48,7 +48,7 @@ pub fn section(results: &Results) -> Markup {
                 span class="status missed" { "not reproduced" } " " (count(Status::NotReproduced)) "."
             }
             p.note {
-                "In this order. Not reproduced: measured on the other side of 1 (ratios) or beyond the bound. Inconclusive: our confidence interval contains the published number and the opposite of the claim, or is wider than the effect. Reproduced: within 15% of the published number (the band); bounds have no tolerance. Same direction: the sign or the order of the effect holds."
+                "In this order. Not reproduced: measured on the other side of 1 (ratios) or beyond the bound. Inconclusive: our confidence interval contains the published number, and also the opposite of the claim or more than the effect to either side. Reproduced: within 15% of the published number (the band); bounds have no tolerance. Same direction: the sign or the order of the effect holds."
             }
             div.charts {
                 @for (index, some) in drawn.chunks(PER_CHART).enumerate() {
