@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn samples_follow_the_curve() {
         // Kolmogorov and Smirnov: 20,000 draws stay within 1.63/sqrt(n) with 99% probability.
-        for name in ["websearch", "fb_hadoop_fine", "google_rpc2008"] {
+        for name in ["websearch", "fb_hadoop_fine", "homa_w3"] {
             let table = table(builtin::text(name).expect("bundled")).expect("valid");
             let curve = table.clone();
             let distribution =
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_spread_has_the_curve_s_mean_and_quantiles() {
-        for name in ["homa_w1", "homa_w3", "homa_w5", "datamining_vl2", "websearch"] {
+        for name in ["homa_w1", "homa_w3", "homa_w5", "datamining_pfabric", "websearch"] {
             let table = table(builtin::text(name).expect("bundled")).expect("valid");
             let interpolation = if table.step { Interpolation::Step } else { Interpolation::Linear };
             let median = if table.step { table.invert_step(0.5) } else { table.invert_lines(0.5) };

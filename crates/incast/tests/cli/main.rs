@@ -9,6 +9,7 @@ mod flows;
 mod import;
 #[cfg(unix)]
 mod interruption;
+mod licences;
 mod lossless;
 mod mutations;
 mod output;
