@@ -1,7 +1,8 @@
 //! Compiles the laws that exist as C: the same files that a kernel module and a NIC are built from.
 
 fn main() {
-    let core = "../../deploy/core";
+    // A link to deploy/core, so that the files are in the crate when it is packaged.
+    let core = "core";
     for file in ["marimo.c", "marimo.h", "onramp.c", "onramp.h"] {
         println!("cargo:rerun-if-changed={core}/{file}");
     }

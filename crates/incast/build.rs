@@ -6,11 +6,18 @@ use std::{
 };
 
 fn main() -> io::Result<()> {
-    let root = Path::new("../../scenarios");
-    println!("cargo::rerun-if-changed={}", root.display());
+    let root = Path::new("scenarios");
+    // What the link leads to, where it is one.
+    println!("cargo::rerun-if-changed={}", fs::canonicalize(root)?.display());
     let mut files = Vec::new();
     collect(root, &mut files)?;
     files.sort();
+    // A program without scenarios would look as if it worked.
+    if files.is_empty() {
+        return Err(io::Error::other(
+            "found no scenarios in crates/incast/scenarios, a link to ../../scenarios",
+        ));
+    }
     let mut text =
         String::from("/// Path and content of each bundled file.\nconst BUNDLED: &[(&str, &[u8])] = &[\n");
     for file in files {

@@ -9,7 +9,7 @@ use incast_cc::window::marimo::core::{
     vectors::{self, Decided, Event, LineContent},
 };
 
-const RECORDED: &str = include_str!("../../../deploy/core/test/marimo-kernel.txt");
+const RECORDED: &str = include_str!("../core/test/marimo-kernel.txt");
 
 /// What a recording had in it.
 #[derive(Debug, Default)]

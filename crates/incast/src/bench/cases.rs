@@ -148,7 +148,7 @@ mtu = "4096B"
 }
 
 /// The connection matrix of htsim's reference case.
-const INCAST_432: &str = include_str!("../../../../validation/htsim/incast_432n_100c_450KB.cm");
+const INCAST_432: &str = include_str!("incast_432n_100c_450KB.cm");
 
 /// One group with the senders of the matrix, which are the same for every seed.
 fn incast_432() -> String {

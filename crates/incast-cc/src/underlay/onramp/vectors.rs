@@ -2,7 +2,7 @@
 
 use super::decision::{Config, Decision};
 
-const VECTORS: &str = include_str!("../../../../../deploy/core/test/onramp.txt");
+const VECTORS: &str = include_str!("../../../core/test/onramp.txt");
 
 fn config(fields: &[u32]) -> Config {
     let byte = |index: usize| u8::try_from(fields[index]).expect("a byte");

@@ -56,7 +56,7 @@ const EMPTY: Config = Config {
 };
 
 /// Part of the binary, so that it works from any directory.
-const CALIBRATED: &str = include_str!("../../../../../../deploy/core/marimo-f.table");
+const CALIBRATED: &str = include_str!("../../../../core/marimo-f.table");
 
 const FORMAT: &str = "marimo-f 1";
 

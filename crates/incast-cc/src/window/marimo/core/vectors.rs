@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::window::marimo::core::LoadTable;
 
-    const VECTORS: &str = include_str!("../../../../../../deploy/core/test/marimo.txt");
+    const VECTORS: &str = include_str!("../../../../core/test/marimo.txt");
 
     /// The golden vectors of `deploy/core`, through this crate.
     #[test]
