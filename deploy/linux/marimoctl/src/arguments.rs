@@ -25,6 +25,12 @@ pub enum Command {
     Top(Top),
     /// Replaces f, while connections are open.
     SetTable(SetTable),
+    /// New connections over routes, or all of the host, use Marimo.
+    Enable(Enable),
+    /// New connections use Marimo no more: undoes every `enable`.
+    Rollback(Rollback),
+    /// Status in the text format of Prometheus.
+    Metrics(Metrics),
 }
 
 /// `marimoctl load`.
@@ -96,10 +102,47 @@ pub struct Top {
 #[derive(Args)]
 pub struct SetTable {
     /// f, as `incast calibrate marimo` writes it
-    pub file: PathBuf,
+    #[arg(required_unless_present = "previous")]
+    pub file: Option<PathBuf>,
+    /// The table that the last set-table replaced
+    #[arg(long, conflicts_with = "file")]
+    pub previous: bool,
     /// Where to [default: wherever it is loaded]
     #[arg(long)]
     pub form: Option<Form>,
+}
+
+/// `marimoctl enable`.
+#[derive(Args)]
+pub struct Enable {
+    /// Routes as `ip route show` names them: 10.0.0.0/8, default; begin with few
+    #[arg(value_name = "ROUTE", required_unless_present = "default")]
+    pub routes: Vec<String>,
+    /// Also connections whose route names no congestion control
+    #[arg(long)]
+    pub default: bool,
+    /// Table of the routes
+    #[arg(long, default_value = "main")]
+    pub table: String,
+    /// Which form [default: bpf_marimo if it is loaded, else marimo, the module's]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// `marimoctl rollback`.
+#[derive(Args)]
+pub struct Rollback {
+    /// Default of new connections, if it is Marimo now
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub to: String,
+}
+
+/// `marimoctl metrics`.
+#[derive(Args)]
+pub struct Metrics {
+    /// Write to this file, whole or not at all, for node_exporter's textfile collector
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ mod failure;
 mod layout;
 mod load;
 mod lock;
+mod metrics;
 mod module;
+mod routes;
 mod set_table;
 mod status;
 mod table;
@@ -29,6 +31,9 @@ fn main() -> ExitCode {
         Command::Status(arguments) => ("status", status::status(&arguments)),
         Command::Top(arguments) => ("top", top::top(&arguments)),
         Command::SetTable(arguments) => ("set-table", set_table::set_table(&arguments)),
+        Command::Enable(arguments) => ("enable", routes::enable(&arguments)),
+        Command::Rollback(arguments) => ("rollback", routes::rollback(&arguments)),
+        Command::Metrics(arguments) => ("metrics", metrics::metrics(&arguments)),
     };
     let (message, code) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,

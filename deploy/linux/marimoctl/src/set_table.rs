@@ -3,24 +3,26 @@
 use crate::{
     arguments::{self, Form},
     bpf::Loaded,
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, While},
     layout::{Knots, NAME},
     lock, module, table,
 };
+use incast_cc::window::marimo::core::LoadTable;
+use std::{fs, path::PathBuf};
+
+/// Where the tables are kept that were replaced, by the form's name.
+const KEPT: &str = "/var/lib/marimo";
 
 /// Replaces f wherever Marimo is loaded. The file is checked against every configuration in force before the first
 /// table is written.
 pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
-    let name = arguments.file.display().to_string();
-    let f = table::read(&arguments.file)?;
+    // A file is read before anything is asked of the machine.
+    let given = arguments.file.as_deref().map(table::read).transpose()?;
     crate::load::root()?;
     let _lock = lock::hold()?;
     let wanted = |form| arguments.form.is_none_or(|only| only == form);
     let bpf = if wanted(Form::Bpf) { Loaded::open() } else { None };
     let in_module = wanted(Form::Module) && module::loaded();
-    if let Some(bpf) = &bpf {
-        table::check(&name, &f, bpf.settings()?.config)?;
-    }
     if bpf.is_none() && !in_module {
         return Err(Failure::failed(match arguments.form {
             Some(Form::Module) => format!("{} is not loaded", module::NAME),
@@ -28,20 +30,46 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
             None => format!("neither {NAME} nor {} is loaded", module::NAME),
         }));
     }
-    // The module checks for itself and keeps the old table on error, so that it goes first.
-    if in_module {
-        module::set_table(&name, &f)?;
-        println!("{}: table {:08x}", module::NAME, checksum(&f));
+    let next = |form: &str| match (&given, &arguments.file) {
+        (Some(f), Some(file)) => Ok((file.display().to_string(), f.clone())),
+        _ => table::read(&kept(form)).map(|f| (kept(form).display().to_string(), f)),
+    };
+    let for_module = in_module.then(|| next(module::NAME)).transpose()?;
+    let for_bpf = bpf.as_ref().map(|_| next(NAME)).transpose()?;
+    if let (Some(bpf), Some((name, f))) = (&bpf, &for_bpf) {
+        table::check(name, f, bpf.settings()?.config)?;
     }
-    if let Some(bpf) = &bpf {
+    // The module checks for itself and keeps the old table on error, so that it goes first.
+    if let Some((name, f)) = &for_module {
+        let before = module::table()?;
+        module::set_table(name, f)?;
+        keep(module::NAME, &before)?;
+        println!("{}: table {:08x}, before {:08x}", module::NAME, checksum(f), checksum(&before));
+    }
+    if let (Some(bpf), Some((_, f))) = (&bpf, &for_bpf) {
+        let before =
+            LoadTable::new("loaded", bpf.knots()?.0).during("the table in the kernel is not sound")?;
         let index = bpf.replace(&Knots(*f.knots()))?;
-        println!("{NAME}: table {:08x}, in slot {index}", checksum(&f));
+        keep(NAME, &before)?;
+        println!("{NAME}: table {:08x}, in slot {index}, before {:08x}", checksum(f), checksum(&before));
     }
     Ok(())
 }
 
+fn kept(form: &str) -> PathBuf {
+    PathBuf::from(KEPT).join(format!("{form}.previous.table"))
+}
+
+/// Keeps what was replaced for `--previous`.
+fn keep(form: &str, table: &LoadTable) -> Outcome {
+    let path = kept(form);
+    fs::create_dir_all(KEPT)
+        .and_then(|()| fs::write(&path, table.text(&["replaced by marimoctl set-table".into()])))
+        .during(format!("the table is set, but the one before could not be kept in {}", path.display()))
+}
+
 /// What stands in the last line of the table's file.
-pub fn checksum(table: &incast_cc::window::marimo::core::LoadTable) -> u32 {
+pub fn checksum(table: &LoadTable) -> u32 {
     let text = table.text(&[]);
     let sum = text.lines().last().and_then(|line| line.strip_prefix("checksum "));
     u32::from_str_radix(sum.expect("a table's text ends with it"), 16).expect("hexadecimal")

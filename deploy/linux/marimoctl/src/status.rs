@@ -15,37 +15,47 @@ use std::{collections::BTreeMap, fs};
 
 /// All there is to say.
 #[derive(Serialize)]
-struct Status {
+pub struct Status {
     /// What the kernel lacks for the BPF object.
-    lacking: Option<String>,
-    bpf: Option<Bpf>,
+    pub lacking: Option<String>,
+    /// The BPF form, where it is loaded.
+    pub bpf: Option<Bpf>,
     /// Copies that were unloaded and wait for their last connection.
-    draining: usize,
+    pub draining: usize,
     /// Pins that a load which did not end had left.
-    leftovers: bool,
-    module: Option<Module>,
+    pub leftovers: bool,
+    /// The kernel module, where it is loaded.
+    pub module: Option<Module>,
 }
 
+/// The BPF form.
 #[derive(Serialize)]
-struct Bpf {
-    connections: u64,
-    table: String,
+pub struct Bpf {
+    /// Open ones.
+    pub connections: u64,
+    /// Checksum of the table in use.
+    pub table: String,
     slot: usize,
     fallback: String,
     trace_acks: bool,
     config: BTreeMap<&'static str, String>,
-    counters: Counters,
+    /// What has happened.
+    pub counters: Counters,
 }
 
+/// The kernel module.
 #[derive(Serialize)]
-struct Module {
+pub struct Module {
     source_version: Option<String>,
-    table: String,
+    /// Checksum of the table in use.
+    pub table: String,
     parameters: BTreeMap<String, String>,
-    counters: BTreeMap<String, u64>,
+    /// What has happened, and the number of open connections.
+    pub counters: BTreeMap<String, u64>,
 }
 
-fn gather() -> Outcome<Status> {
+/// Asks the kernel.
+pub fn gather() -> Outcome<Status> {
     let loaded = Loaded::open();
     let bpf = loaded.as_ref().map(describe_bpf).transpose()?;
     let module = if module::loaded() { Some(describe_module()?) } else { None };

@@ -56,6 +56,14 @@ fn a_table_names_its_line() {
 }
 
 #[test]
+fn what_is_enabled_is_named() {
+    let said = refused(&["enable"]);
+    assert!(said.contains("<ROUTE>..."), "{said}");
+    assert!(refused(&["set-table"]).contains("required"));
+    assert!(refused(&["set-table", "f.table", "--previous"]).contains("cannot be used with"));
+}
+
+#[test]
 fn a_table_must_fit_the_configuration() {
     let said = refused(&["load", "--set", "decrease_above=7"]);
     assert!(said.contains("allowed is from below increase_below, 0.9, to above decrease_above, 7"), "{said}");

@@ -56,8 +56,18 @@ fn own_namespaces() {
             0
         );
         assert_eq!(libc::mount(bpf.as_ptr(), place.as_ptr(), bpf.as_ptr(), 0, std::ptr::null()), 0);
+        // Kept tables end with the test, too.
+        let (tmpfs, kept) = (text("tmpfs"), text("/var/lib"));
+        assert_eq!(libc::mount(none.as_ptr(), kept.as_ptr(), tmpfs.as_ptr(), 0, std::ptr::null()), 0);
     }
     assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("iproute2").success());
+}
+
+/// What `ip` of iproute2 prints.
+fn ip(arguments: &str) -> String {
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("iproute2");
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
 }
 
 fn choose(socket: &impl AsRawFd) {
@@ -146,6 +156,30 @@ fn loads_tunes_drains_and_cleans_up() {
     fs::write(&bad, text.replace("checksum 1", "checksum 2")).expect("the folder of this test");
     assert!(failed(&["set-table", bad.to_str().expect("text")], 2).contains("found \"checksum 2"));
     assert_eq!(status()["bpf"]["slot"], 1);
+    // What a table replaced comes back.
+    let before = status()["bpf"]["table"].clone();
+    let linear = Path::new(env!("CARGO_TARGET_TMPDIR")).join("linear.table");
+    let text = incast_cc::window::marimo::core::LoadTable::linear().text(&[]);
+    fs::write(&linear, text).expect("the folder of this test");
+    done(&["set-table", linear.to_str().expect("text")]);
+    assert_ne!(status()["bpf"]["table"], before);
+    done(&["set-table", "--previous"]);
+    assert_eq!(status()["bpf"]["table"], before);
+
+    // One route, then every connection of the namespace, then none.
+    ip("route add 10.9.0.0/16 dev lo mtu 9000");
+    assert!(failed(&["enable", "10.8.0.0/16"], 2).contains("found no route 10.8.0.0/16 in table main"));
+    assert!(failed(&["enable", "10.9.0.0/16", "--name", "nosuch"], 2).contains("allowed is one of"));
+    done(&["enable", "10.9.0.0/16"]);
+    let route = ip("route show 10.9.0.0/16");
+    assert!(route.contains("congctl bpf_marimo") && route.contains("mtu 9000"), "{route}");
+    assert!(done(&["metrics"]).contains("\nmarimo_routes 1\n"));
+    assert!(done(&["metrics"]).contains("\nmarimo_connections{form=\"bpf_marimo\"} 2\n"));
+    assert!(failed(&["rollback", "--to", "bpf_marimo"], 2).contains("allowed is one of"));
+    assert!(done(&["rollback"]).contains("route change 10.9.0.0/16"));
+    let route = ip("route show 10.9.0.0/16");
+    assert!(!route.contains("congctl") && route.contains("mtu 9000"), "{route}");
+    assert!(done(&["rollback"]).contains("nothing to undo"));
 
     // Open connections keep what is unloaded.
     assert!(done(&["unload"]).contains("2 connections keep their copy"));

@@ -1,0 +1,117 @@
+//! `marimoctl metrics`: what `marimoctl status` says, in the text format of Prometheus.
+
+use crate::{
+    arguments,
+    failure::{Outcome, While},
+    layout::NAME,
+    module, routes,
+    status::{Status, gather},
+};
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+};
+
+/// Prints the metrics, or writes them for the text-file collector of node_exporter.
+pub fn metrics(arguments: &arguments::Metrics) -> Outcome {
+    crate::load::root()?;
+    let text = text(&gather()?, &routes::default()?, routes::count());
+    match &arguments.out {
+        None => print!("{text}"),
+        Some(path) => write(path, &text).during(format!("cannot write {}", path.display()))?,
+    }
+    Ok(())
+}
+
+/// The collector must never see half a file.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let mut file = File::create(&temporary)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// One metric: its name, type, meaning and values by labels.
+fn metric(text: &mut String, name: &str, kind: &str, help: &str, values: &[(String, u64)]) {
+    if values.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "# HELP marimo_{name} {help}\n# TYPE marimo_{name} {kind}");
+    for (labels, value) in values {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let _ = writeln!(text, "marimo_{name}{labels} {value}");
+    }
+}
+
+fn text(status: &Status, default: &str, routes: Option<usize>) -> String {
+    let mut text = String::new();
+    let form = |name: &str| format!("form=\"{name}\"");
+    let (bpf, module) = (form(NAME), form(module::NAME));
+    let loaded =
+        [(bpf.clone(), status.bpf.is_some().into()), (module.clone(), status.module.is_some().into())];
+    metric(&mut text, "loaded", "gauge", "Whether this form of Marimo is loaded.", &loaded);
+    let is_default = u64::from(routes::NAMES.contains(&default));
+    metric(
+        &mut text,
+        "default",
+        "gauge",
+        "Whether Marimo is the default of new connections.",
+        &[(String::new(), is_default)],
+    );
+    if let Some(routes) = routes {
+        let routes = [(String::new(), routes as u64)];
+        metric(&mut text, "routes", "gauge", "Routes that name Marimo as their congestion control.", &routes);
+    }
+    let draining = [(bpf.clone(), status.draining as u64)];
+    metric(&mut text, "draining_copies", "gauge", "Unloaded copies with open connections.", &draining);
+    let (mut connections, mut events, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some(of) = &status.bpf {
+        connections.push((bpf.clone(), of.connections));
+        tables.push((format!("{bpf},checksum=\"{}\"", of.table), 1));
+        let counters = serde_json::to_value(of.counters).unwrap_or_default();
+        for (name, count) in counters.as_object().into_iter().flatten() {
+            events.push((format!("{bpf},event=\"{name}\""), count.as_u64().unwrap_or_default()));
+        }
+    }
+    if let Some(of) = &status.module {
+        tables.push((format!("{module},checksum=\"{}\"", of.table), 1));
+        for (name, count) in &of.counters {
+            match name.as_str() {
+                // Of the module: open connections.
+                "connections" => connections.push((module.clone(), *count)),
+                _ => events.push((format!("{module},event=\"{name}\""), *count)),
+            }
+        }
+    }
+    metric(&mut text, "connections", "gauge", "Open connections.", &connections);
+    metric(&mut text, "table_info", "gauge", "The table f in use, by its checksum.", &tables);
+    metric(&mut text, "events_total", "counter", "What has happened since Marimo was loaded.", &events);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_marimo_says_so() {
+        let status = Status { lacking: None, bpf: None, draining: 0, leftovers: false, module: None };
+        let text = text(&status, "cubic", Some(0));
+        assert!(
+            text.contains("# TYPE marimo_loaded gauge\nmarimo_loaded{form=\"bpf_marimo\"} 0\n"),
+            "{text}"
+        );
+        assert!(text.contains("\nmarimo_default 0\n") && text.contains("\nmarimo_routes 0\n"), "{text}");
+        assert!(!text.contains("marimo_connections"), "{text}");
+        // The format: comments, and lines of a name, labels and a number.
+        assert!(text.lines().all(|line| line.starts_with("# ")
+            || line.rsplit_once(' ').is_some_and(|(name, value)| {
+                name.starts_with("marimo_") && value.parse::<u64>().is_ok()
+            })));
+    }
+}
