@@ -590,8 +590,7 @@ static int marimo_parse_table(const char *text, size_t length,
 {
 	struct marimo_reader reader = { text, text + length, 0 };
 	unsigned int knot, lines[MARIMO_KNOTS];
-	u32 expected, found;
-	char word[40];
+	char word[40], expected[40];
 	size_t got;
 
 	got = marimo_read_line(&reader, word, sizeof(word));
@@ -620,12 +619,13 @@ static int marimo_parse_table(const char *text, size_t length,
 				     table->knots[knot - 1], MARIMO_LOAD_MAX,
 				     marimo_config.increase_below,
 				     marimo_config.decrease_above);
-	expected = marimo_table_checksum(table);
+	snprintf(expected, sizeof(expected), "checksum %08x",
+		 marimo_table_checksum(table));
 	got = marimo_read_line(&reader, word, sizeof(word));
-	if (!got || got >= sizeof(word) || !strstarts(word, "checksum ") ||
-	    kstrtou32(skip_spaces(word + 9), 16, &found) || found != expected)
+	/* As it is written: other spellings of the number are refused, too. */
+	if (!got || got >= sizeof(word) || strcmp(word, expected))
 		return marimo_refuse(message, size,
-				     "line %u: expected \"checksum %08x\"",
+				     "line %u: expected \"%s\"",
 				     reader.line, expected);
 	if (marimo_read_line(&reader, word, sizeof(word)))
 		return marimo_refuse(message, size,

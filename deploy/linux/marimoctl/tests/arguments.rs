@@ -43,6 +43,7 @@ fn a_table_names_its_line() {
     for (text, what) in [
         (good.replace("marimo-f 1", "marimo-f 2"), "found \"marimo-f 2\""),
         (good.replace("checksum ", "checksum f"), "found \"checksum f"),
+        (good.replace("checksum ", "checksum 0000"), "found \"checksum 0000"),
         (good.replace("40336\n", "600000\n"), "allowed is at most 524288"),
         (good.lines().take(20).collect::<Vec<_>>().join("\n"), "and the end, allowed are 65"),
         (String::new(), "found nothing"),

@@ -28,13 +28,6 @@ void mock_print(const char *format, ...)
 	va_end(list);
 }
 
-char *skip_spaces(const char *text)
-{
-	while (isspace((unsigned char)*text))
-		text++;
-	return (char *)text;
-}
-
 /* Digits, all of them, at most one newline after them; in base 16 after 0x. */
 int kstrtou32(const char *text, unsigned int base, u32 *result)
 {

@@ -60,7 +60,6 @@ void mock_fail(const char *file, int line, const char *what);
 
 /* Text. */
 #define strstarts(text, start) (strncmp(text, start, strlen(start)) == 0)
-char *skip_spaces(const char *text);
 int kstrtou32(const char *text, unsigned int base, u32 *result);
 int match_string(const char *const *list, size_t count, const char *text);
 int vscnprintf(char *buffer, size_t size, const char *format, va_list list);

@@ -118,6 +118,18 @@ static void test_table_is_used(void)
 	mock_grace_period();
 }
 
+/* A table with its own checksum in this form is refused. */
+static void expect_spelling(const struct marimo_table *table, const char *form)
+{
+	char text[2 * PAGE_SIZE];
+	char *at;
+
+	file_of(table, text);
+	at = strstr(text, "\nchecksum ") + 1;
+	at += sprintf(at, form, marimo_table_checksum(table));
+	expect_refusal(text, at - text, "expected \"checksum ");
+}
+
 static void test_bad_tables(void)
 {
 	struct marimo_table table = linear_table();
@@ -152,6 +164,11 @@ static void test_bad_tables(void)
 	memcpy(broken, text, length);
 	broken[length - 2] = broken[length - 2] == '0' ? '1' : '0';
 	expect_refusal(broken, length, "expected \"checksum ");
+	/* Another spelling of the right number: more digits, a prefix, a sign. */
+	expect_spelling(&table, "checksum 0%08x\n");
+	expect_spelling(&table, "checksum 0x%08x\n");
+	expect_spelling(&table, "checksum +%08x\n");
+	expect_spelling(&table, "checksum  %08x\n");
 	/* No number, a signed one, one beyond 32 bits, an overlong line. */
 	memcpy(broken, "marimo-f 1\nx\n", 13);
 	expect_refusal(broken, 13, "line 2: expected a load");

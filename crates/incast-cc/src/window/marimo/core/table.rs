@@ -112,11 +112,11 @@ impl LoadTable {
                 return fail(after, format!("found {knot} knots and the end, allowed are {KNOTS}"));
             };
             knots[knot] = match found.parse() {
-                Ok(load) => load,
-                Err(_) if found.starts_with("checksum") => {
+                Ok(load) if !found.starts_with('+') => load,
+                _ if found.starts_with("checksum") => {
                     return fail(line, format!("found {knot} knots, allowed are {KNOTS}"));
                 }
-                Err(_) => {
+                _ => {
                     return fail(
                         line,
                         format!(
@@ -133,8 +133,8 @@ impl LoadTable {
             return fail(after, "found the end, allowed is the checksum".into());
         };
         let expected = ffi::table_checksum(&knots);
-        let sum = found.strip_prefix("checksum ").map(str::trim);
-        if sum.and_then(|sum| u32::from_str_radix(sum, 16).ok()) != Some(expected) {
+        // As it is written: other spellings of the number are refused, too.
+        if found != format!("checksum {expected:08x}") {
             return fail(line, format!("found {:?}, allowed is \"checksum {expected:08x}\"", short(found)));
         }
         if let Some((line, found)) = lines.next() {
@@ -249,6 +249,12 @@ mod tests {
             broken(|lines| lines[9] = "-3".into()).starts_with("line 10: found \"-3\", allowed is a load")
         );
         assert!(broken(|lines| lines[67] = "checksum 1".into()).contains("line 68: found \"checksum 1\""));
+        // Other spellings of the right number.
+        for (digits, other) in [(" ", " 0"), (" ", " +"), (" ", " 0x"), (" ", "  ")] {
+            let refused = broken(|lines| lines[67] = lines[67].replacen(digits, other, 1));
+            assert!(refused.contains("line 68: found \"checksum "), "{refused}");
+        }
+        assert!(broken(|lines| lines[9] = format!("+{}", lines[9])).contains("allowed is a load"));
         assert!(broken(|lines| lines[1] = "marimo-f 2".into()).starts_with("line 2: found \"marimo-f 2\""));
         assert!(broken(|lines| lines.push("7".into())).contains("after the checksum"));
         assert!(broken(Vec::clear).contains("found nothing"));
