@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests of the simulator under AddressSanitizer and ThreadSanitizer, with the stable toolchain (docs/unsafe.md).
+# Tests of the simulator under AddressSanitizer and ThreadSanitizer, with the stable toolchain, and in the long form
+# under Miri, where there is a nightly toolchain with it (docs/unsafe.md).
 # usage: scripts/sanitize.sh [--short]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,3 +27,10 @@ export TSAN_OPTIONS="suppressions=$PWD/scripts/thread-sanitizer.supp"
 # One test at a time: each has threads of its own.
 sanitized thread --lib engine
 sanitized thread --test determinism -- --test-threads 1 "${thread[@]}"
+[ "${1:-}" != --short ] || exit 0
+if ! cargo +nightly miri --version >/dev/null 2>&1; then
+    # No package registry has it, so that CI cannot install it.
+    echo "skipped: the engine under Miri (rustup toolchain install nightly --component miri,rust-src)"
+    exit 0
+fi
+CARGO_TARGET_DIR=target/miri cargo +nightly miri test --locked --quiet -p incast-sim --test engine_from_outside

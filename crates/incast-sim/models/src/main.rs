@@ -113,7 +113,8 @@ fn poisoned_barrier() {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Number(u64, u32);
 
-impl Message for Number {
+// SAFETY: R16: nothing but the engine writes the index.
+unsafe impl Message for Number {
     fn attachment(&self) -> u32 {
         self.1
     }

@@ -11,20 +11,16 @@
 //! Several threads may call all of it. The mailboxes call [`Arena::grow`] under their lock, before another thread can
 //! have the number of one of the new lines.
 
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use super::mapping::{self, LARGE_PAGE, Mapping};
 use std::{
     alloc::{self, Layout},
-    ffi::c_void,
     iter,
     marker::PhantomData,
-    num::NonZeroUsize,
     ptr::NonNull,
 };
 
 /// Lines of a segment, which becomes usable as a whole: 2 MiB of 64-byte envelopes, and whole pages of any type.
 pub(super) const SEGMENT: u32 = 1 << 15;
-/// Size and alignment of a large page.
-const LARGE_PAGE: usize = 2 << 20;
 /// Where address space is limited, the arena takes this fraction (1/8) of it.
 const SHARE: usize = 8;
 
@@ -59,9 +55,6 @@ impl<T> Lines<'_, T> {
     }
 }
 
-/// A mapping of the system: start and size.
-type Mapping = (NonNull<c_void>, usize);
-
 impl<T: Copy> Arena<T> {
     /// Room for `most` segments. Where the address space of the process is limited (RLIMIT_AS), room for an eighth of
     /// it, as a power of two: other simulations of the process and the heap need some too.
@@ -77,7 +70,8 @@ impl<T: Copy> Arena<T> {
             if segments == most {
                 return mapped;
             }
-            unmap(mapping);
+            // SAFETY: R10: it was made above, and nothing refers to it.
+            unsafe { mapping::release(mapping) };
             let share = (segments / SHARE).max(1);
             Some((share, map(share)?))
         });
@@ -88,14 +82,9 @@ impl<T: Copy> Arena<T> {
         Self { first: first.cast(), segments, mapping }
     }
 
-    /// Reserves address space for so many segments, aligned to a large page. Pages without access (`PROT_NONE`) do not
-    /// count as committed memory, even without overcommit.
+    /// Reserves address space for so many segments, aligned to a large page.
     fn map(segments: usize) -> Option<Mapping> {
-        let size = segments.checked_mul(SEGMENT as usize * size_of::<T>())?.checked_add(LARGE_PAGE)?;
-        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
-        // SAFETY: R10: a new mapping, at an address that the system chooses.
-        let start = unsafe { mmap_anonymous(None, NonZeroUsize::new(size)?, ProtFlags::PROT_NONE, flags) };
-        Some((start.ok()?, size))
+        mapping::reserve(segments.checked_mul(SEGMENT as usize * size_of::<T>())?.checked_add(LARGE_PAGE)?)
     }
 
     /// Makes a segment usable.
@@ -109,14 +98,9 @@ impl<T: Copy> Arena<T> {
         let Some(start) = NonNull::new(self.first.as_ptr().wrapping_add(segment * lines)) else {
             no_memory::<T>()
         };
-        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: R10: the range is part of the mapping, and R8: nothing refers to it yet.
-        if unsafe { mprotect(start.cast(), size, access) }.is_err() {
+        if !unsafe { mapping::open(start.cast(), size) } {
             no_memory::<T>();
-        }
-        if size >= LARGE_PAGE {
-            // SAFETY: R10: as above. The advice is a hint: a refusal is no error.
-            let _ = unsafe { madvise(start.cast(), size, MmapAdvise::MADV_HUGEPAGE) };
         }
     }
 
@@ -150,16 +134,11 @@ fn no_memory<T>() -> ! {
     alloc::handle_alloc_error(Layout::new::<[T; SEGMENT as usize]>())
 }
 
-/// Unmaps a result of [`Arena::map`] to which nothing refers any more.
-fn unmap((start, length): Mapping) {
-    // SAFETY: R10: the mapping is from `map` and is not used any more. A failure leaks address space, nothing else.
-    let _ = unsafe { munmap(start, length) };
-}
-
 impl<T> Drop for Arena<T> {
     fn drop(&mut self) {
         // T is Copy: no value needs a drop.
-        unmap(self.mapping);
+        // SAFETY: R10: the mapping is the arena's own, and lines are borrowed from the arena.
+        unsafe { mapping::release(self.mapping) };
     }
 }
 

@@ -75,7 +75,7 @@ pub trait Domain: Send {
     /// This message will be handled soon: prefetches the memory that it needs.
     fn prefetch_message(&self, _entity: u32, _message: &Self::Message) {}
 
-    /// The domain to which this message will probably be forwarded.
+    /// The domain of this executor to which this message will probably be forwarded.
     fn next_domain(&self, _entity: u32, _message: &Self::Message) -> Option<u32> {
         None
     }
@@ -195,7 +195,7 @@ pub struct Context<'a, D: Domain> {
     pub(super) domain: u32,
     pub(super) thread: usize,
     /// Mailbox rows of the windows that [`Window::near`] distinguishes.
-    pub(super) rows: &'a [Row; NEAR],
+    pub(super) rows: &'a [Row<'a>; NEAR],
     pub(super) mailboxes: &'a Mailboxes<D::Message, D::Attachment>,
     pub(super) queue: &'a mut EventQueue,
     pub(super) deferred: &'a mut Deferred<D::Message, D::Attachment>,
@@ -271,7 +271,8 @@ impl<D: Domain> Context<'_, D> {
     /// Sends a message that arrives at `time` at an entity of a domain, this one or another.
     ///
     /// # Panics
-    /// If `time` is in the past, or nearer than the lookahead for another domain.
+    /// If `time` is in the past, or nearer than the lookahead for another domain; if there is no such domain; if there is
+    /// an attachment, and the executor was made without.
     #[inline(always)] // on the path of every packet
     pub fn send(
         &mut self,
@@ -325,6 +326,11 @@ impl<D: Domain> Context<'_, D> {
         attachment: Option<&D::Attachment>,
     ) {
         let window = self.window.index + self.window.ahead(time);
+        // The last window of time has no next one: what is sent in it to another domain has nowhere to go (R4).
+        assert!(
+            domain == self.domain || window > self.window.index,
+            "message to another domain within this window"
+        );
         if domain != self.domain && window < self.window.index + self.mailboxes.horizon() {
             let row = self.mailboxes.row(self.thread, window);
             self.mailboxes.push(self.thread, row, domain, time, entity, message, attachment, |_| {});
@@ -364,6 +370,8 @@ impl<D: Domain> Context<'_, D> {
     pub(super) fn post_deferred(&mut self, index: u32) {
         let (domain, envelope, attachment) = self.deferred.take(index);
         let window = self.window.index + self.window.ahead(envelope.time);
+        // A domain may have scheduled an event of the engine's class itself (R4).
+        assert!(window > self.window.index, "a message that was deferred until it was late");
         let row = self.mailboxes.row(self.thread, window);
         let Envelope { time, entity, message } = envelope;
         self.mailboxes.push(self.thread, row, domain, time, entity, &message, attachment.as_ref(), |_| {});
@@ -388,7 +396,8 @@ mod tests {
         enclosure: u32,
     }
 
-    impl Message for Letter {
+    // SAFETY: R16: the index is written by the engine last, after `change` and `sent`.
+    unsafe impl Message for Letter {
         fn attachment(&self) -> u32 {
             self.enclosure
         }

@@ -55,11 +55,11 @@ impl<M: Copy> Times<'_, M> {
 }
 
 /// A mailbox row: the lists of one sending thread for one window.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+#[derive(Clone, Copy)]
+pub(super) struct Row<'m> {
     index: usize,
-    /// The list of domain 0.
-    first_list: usize,
+    /// By domain: an index of another domain than the simulation's is out of bounds, and not in another row.
+    lists: &'m [UnsafeCell<List>],
 }
 
 /// All messages that are in flight between domains.
@@ -131,14 +131,10 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     }
 
     /// The row of what `thread` posts for `window`.
-    pub fn row(&self, thread: usize, window: u64) -> Row {
-        let index = self.row_index(thread, window);
-        Row { index, first_list: index * self.domains }
-    }
-
     #[inline]
-    fn list(&self, row: Row, domain: u32) -> &UnsafeCell<List> {
-        &self.lists[row.first_list + domain as usize]
+    pub fn row(&self, thread: usize, window: u64) -> Row<'_> {
+        let index = self.row_index(thread, window);
+        Row { index, lists: &self.lists[index * self.domains..][..self.domains] }
     }
 
     /// A copy of the list of `thread` to `domain` for `window`.
@@ -148,7 +144,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     #[inline]
     unsafe fn ends(&self, thread: usize, window: u64, domain: u32) -> List {
         // SAFETY: promised by the caller (R4 or R5).
-        self.list(self.row(thread, window), domain).with(|list| unsafe { *list })
+        self.row(thread, window).lists[domain as usize].with(|list| unsafe { *list })
     }
 
     /// The chunk that follows `chunk` in its list.
@@ -168,7 +164,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     pub fn push(
         &self,
         thread: usize,
-        row: Row,
+        row: Row<'_>,
         domain: u32,
         time: Time,
         entity: u32,
@@ -177,7 +173,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         change: impl FnOnce(&mut M),
     ) {
         // Not the whole body in the closure: the compiler would not inline it.
-        let list = self.list(row, domain).with_mut(|list| list);
+        let list = row.lists[domain as usize].with_mut(|list| list);
         // SAFETY: R4: only this thread accesses its lists of later windows.
         let list = unsafe { &mut *list };
         // The line after the last one, unless that ends a chunk; NONE ends one too.
@@ -186,9 +182,10 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         } else {
             list.last + 1
         };
-        list.last = line;
         // SAFETY: R7: the line belongs to this list, and by R4 the list to this thread.
         unsafe { self.write(line, time, entity, message, attachment, change) };
+        // Last, since `change` may panic: a line in use is written (R9).
+        list.last = line;
     }
 
     /// Writes a line in place.
@@ -217,6 +214,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
             (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
         }
         if let Some(attachment) = attachment {
+            assert!(self.has_attachments, "an attachment in a simulation without");
             // SAFETY: as above: line and attachment are accessed under the same rules.
             self.attachments.with_mut(line, |place| attachment.copy_to(unsafe { &mut *place.cast() }));
         }
@@ -224,7 +222,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
 
     /// Starts a list, or adds a chunk to it. Returns the first line of the chunk.
     #[inline(never)] // One message in eight: kept out of the code of every `push`.
-    fn extend(&self, thread: usize, row: Row, domain: u32, list: &mut List) -> u32 {
+    fn extend(&self, thread: usize, row: Row<'_>, domain: u32, list: &mut List) -> u32 {
         let chunk = self.take(thread);
         if list.last == NONE {
             // SAFETY: R4: only this thread accesses its active sets of later windows.
@@ -365,7 +363,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     /// The caller is `thread`, has run `domain` in `window`, and holds no reference to its messages (R5, R7).
     #[inline]
     pub unsafe fn clear(&self, thread: usize, from: usize, window: u64, domain: u32) {
-        self.list(self.row(from, window), domain).with_mut(|list| {
+        self.row(from, window).lists[domain as usize].with_mut(|list| {
             // SAFETY: promised by the caller (R5).
             let list = unsafe { &mut *list };
             if list.last != NONE {
@@ -401,7 +399,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     /// Prefetches the list of `thread` to `domain` for `window`.
     #[inline]
     pub fn prefetch_list(&self, thread: usize, window: u64, domain: u32) {
-        prefetch(self.list(self.row(thread, window), domain), 1);
+        prefetch(&raw const self.row(thread, window).lists[domain as usize], 1);
     }
 
     /// Prefetches the line to which the next message from `thread` to `domain` for `window` will be written.
@@ -493,7 +491,8 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Number(u64, u32);
 
-    impl Message for Number {
+    // SAFETY: R16: nothing but the engine writes the index.
+    unsafe impl Message for Number {
         fn attachment(&self) -> u32 {
             self.1
         }

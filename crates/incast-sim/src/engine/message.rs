@@ -3,8 +3,12 @@
 use incast_units::Time;
 use std::mem::MaybeUninit;
 
-/// What travels between domains. It may name one attachment, which travels with it.
-pub trait Message: Copy + Send {
+/// What travels between domains. It may name one attachment, which travels with it. [`Parcel`] is one for any content.
+///
+/// # Safety
+/// R16: [`Self::attachment`] returns the index that [`Self::set_attachment`] was last given, on the same value or on the
+/// one that it is a copy of: the engine reads the attachment that a message names.
+pub unsafe trait Message: Copy + Send {
     /// Names no attachment.
     const NO_ATTACHMENT: u32 = u32::MAX;
     /// Index of the attachment where the message is stored, or [`Self::NO_ATTACHMENT`].
@@ -17,14 +21,44 @@ pub trait Message: Copy + Send {
 }
 
 /// What travels beside a message.
-pub trait Attachment: Copy + Send {
+///
+/// # Safety
+/// R16: after [`Self::copy_to`] the place is a valid value of the type, whatever it was before: the engine reads it as
+/// one. Parts that need no value (`MaybeUninit`) may be left out.
+pub unsafe trait Attachment: Copy + Send {
     /// Writes a copy of this to `place`.
     fn copy_to(&self, place: &mut MaybeUninit<Self>);
 }
 
-impl<T: Copy + Send, const N: usize> Attachment for [T; N] {
+// SAFETY: R16: the whole array is written.
+unsafe impl<T: Copy + Send, const N: usize> Attachment for [T; N] {
     fn copy_to(&self, place: &mut MaybeUninit<Self>) {
         place.write(*self);
+    }
+}
+
+/// A message of any content, for domains that need no room for the index of an attachment in a message of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel<T> {
+    /// What is in it.
+    pub content: T,
+    attachment: u32,
+}
+
+impl<T: Copy + Send> Parcel<T> {
+    /// With this content.
+    pub fn new(content: T) -> Self {
+        Self { content, attachment: Self::NO_ATTACHMENT }
+    }
+}
+
+// SAFETY: R16: the index is a private field, which nothing else writes but a copy of the whole value.
+unsafe impl<T: Copy + Send> Message for Parcel<T> {
+    fn attachment(&self) -> u32 {
+        self.attachment
+    }
+    fn set_attachment(&mut self, index: u32) {
+        self.attachment = index;
     }
 }
 

@@ -7,7 +7,8 @@
 //! events of the window run to the end, in any order of domains and on any number of threads, with the same
 //! result. Then the window's output is handed over, and the next window is the one with the earliest pending event.
 //!
-//! Rules R1 to R9 of docs/unsafe.md say which thread may access what, and when. Unsafe code here cites them.
+//! Rules R1 to R9 and R16 of docs/unsafe.md say which thread may access what, and when, and what types must keep. Unsafe
+//! code here cites them.
 //!
 //! The order of events inside a domain is total and depends on simulated state alone; see [`queue::Key`].
 
@@ -17,6 +18,7 @@ mod arrivals;
 pub mod domain;
 pub mod executor;
 mod mailbox;
+mod mapping;
 mod message;
 pub mod prefetch;
 mod primitives;
@@ -29,5 +31,5 @@ mod ties;
 
 pub use domain::{Context, Domain, Messages};
 pub use executor::{Executor, Reached, Statistics};
-pub use message::{Attachment, Message};
+pub use message::{Attachment, Message, Parcel};
 pub use queue::Event;

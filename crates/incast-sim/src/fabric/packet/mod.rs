@@ -306,7 +306,8 @@ impl Packet {
     }
 }
 
-impl engine::Message for Packet {
+// SAFETY: R16: the index is a field of its own; queues set it by `set_attachment`, too, and the engine sets it last.
+unsafe impl engine::Message for Packet {
     #[inline]
     fn sent(&mut self, original: &Self) {
         // Counts links, as a TTL does, without a branch. What was just written is not read back.

@@ -56,7 +56,8 @@ impl Telemetry {
     }
 }
 
-impl engine::Attachment for Telemetry {
+// SAFETY: R16: `count` is written, and as many hops; the others need no value.
+unsafe impl engine::Attachment for Telemetry {
     #[inline]
     fn copy_to(&self, place: &mut MaybeUninit<Self>) {
         let place = place.as_mut_ptr();
