@@ -7,15 +7,29 @@ TOOLS := target/tools
 FUZZ_SHORT ?= 6
 FUZZ ?= 300
 
-.PHONY: all demo test test-hosts hosts lint bench fuzz sanitize validate docs install generate instructions clean
+.PHONY: all needs demo readme packages test test-hosts hosts lint bench fuzz sanitize validate docs install generate instructions clean
 
 all: demo
 
 ## The first comparisons: builds a release binary, runs DCTCP against CUBIC on a fat-tree, then Marimo's published table.
-demo:
+demo: needs
 	$(CARGO) build --release --locked -p incast
 	target/release/incast run scenarios/first-light.toml --out $(OUT) --force
 	target/release/incast run scenarios/marimo/table1.toml --short --out $(OUT) --force
+
+# One line that names all that is missing, instead of the first error of a compiler.
+needs:
+	@scripts/needs.sh
+
+## Puts what the demo prints into README.md; CI compares the two.
+readme: needs
+	mkdir -p $(OUT)
+	$(MAKE) --no-print-directory demo >$(OUT)/demo.txt
+	scripts/readme-demo.py --update $(OUT)/demo.txt
+
+## Every crate as `cargo publish` would upload it, built from that alone: all that it needs is in it.
+packages:
+	scripts/packages.sh
 
 ## Every test.
 test:
@@ -58,13 +72,14 @@ hosts:
 	    "rigs/virtual-time/run.sh --churn" \
 	    "deploy/linux/tcp_marimo/package-test.sh"
 
-## Formatting, lints, documentation links, licences.
+## Formatting, lints, documentation links, licences, what is in the packages.
 lint:
 	$(CARGO) fmt --all --check
 	rustfmt --check --edition 2024 $$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs docs/examples/shortest.rs
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p incast-fuzz --locked -- -D warnings
 	scripts/deploy-crates.sh clippy --all-targets --locked -- -D warnings
+	scripts/packages.sh --list
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
 	RUSTDOCFLAGS="-D warnings" scripts/deploy-crates.sh doc --no-deps --locked --quiet
 	scripts/deny.sh
@@ -98,7 +113,7 @@ generate:
 	target/release/incast schema --reference > docs/scenario-reference.md
 	target/release/incast schema --metrics > docs/metrics.md
 
-install:
+install: needs
 	$(CARGO) install --locked --path crates/incast
 
 clean:

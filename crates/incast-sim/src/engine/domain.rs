@@ -195,7 +195,7 @@ pub struct Context<'a, D: Domain> {
     pub(super) domain: u32,
     pub(super) thread: usize,
     /// Mailbox rows of the windows that [`Window::near`] distinguishes.
-    pub(super) rows: &'a [Row<'a>; NEAR],
+    pub(super) rows: &'a [Row; NEAR],
     pub(super) mailboxes: &'a Mailboxes<D::Message, D::Attachment>,
     pub(super) queue: &'a mut EventQueue,
     pub(super) deferred: &'a mut Deferred<D::Message, D::Attachment>,

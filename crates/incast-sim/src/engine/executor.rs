@@ -623,7 +623,7 @@ impl<D: Domain> Shared<'_, D> {
         index: u32,
         cell: &mut Cell<D>,
         window: Window,
-        rows: &[Row<'_>; NEAR],
+        rows: &[Row; NEAR],
     ) -> (u64, u64, Time) {
         let limit = window.end.min(self.end);
         keys.clear();

@@ -17,7 +17,7 @@ use super::{
     sync::CachePadded,
 };
 use incast_units::Time;
-use std::sync::PoisonError;
+use std::{mem, sync::PoisonError};
 
 /// Lines of a chunk.
 const CHUNK: u32 = LANES as u32;
@@ -55,11 +55,11 @@ impl<M: Copy> Times<'_, M> {
 }
 
 /// A mailbox row: the lists of one sending thread for one window.
-#[derive(Clone, Copy)]
-pub(super) struct Row<'m> {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
     index: usize,
-    /// By domain: an index of another domain than the simulation's is out of bounds, and not in another row.
-    lists: &'m [UnsafeCell<List>],
+    /// The list of domain 0.
+    first_list: usize,
 }
 
 /// All messages that are in flight between domains.
@@ -79,6 +79,25 @@ pub(super) struct Mailboxes<M, A> {
     domains: usize,
     threads: usize,
     slots: u64,
+}
+
+/// A message that is being written to its line. Where this panics the message has no attachment (R9): a panic may be
+/// caught, and the line read.
+struct Unfinished<'m, M: Message>(&'m mut M);
+
+impl<M: Message> Drop for Unfinished<'_, M> {
+    #[cold]
+    fn drop(&mut self) {
+        self.0.set_attachment(M::NO_ATTACHMENT);
+    }
+}
+
+/// The message has an attachment, for which there is no memory.
+#[cold]
+fn no_room<M: Message>(message: &mut M) -> ! {
+    // The panic may be caught, and the line read (R9).
+    message.set_attachment(M::NO_ATTACHMENT);
+    panic!("an attachment in a simulation without");
 }
 
 /// What threads share under a lock. A thread that receives more than it sends collects chunks that others need.
@@ -131,10 +150,20 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     }
 
     /// The row of what `thread` posts for `window`.
-    #[inline]
-    pub fn row(&self, thread: usize, window: u64) -> Row<'_> {
+    pub fn row(&self, thread: usize, window: u64) -> Row {
         let index = self.row_index(thread, window);
-        Row { index, lists: &self.lists[index * self.domains..][..self.domains] }
+        Row { index, first_list: index * self.domains }
+    }
+
+    /// A list of a row that these mailboxes have made.
+    ///
+    /// # Panics
+    /// If there is no such domain: what lies behind a row is another thread's.
+    #[inline]
+    fn list(&self, row: Row, domain: u32) -> &UnsafeCell<List> {
+        assert!((domain as usize) < self.domains, "found domain {domain}, there are {}", self.domains);
+        // SAFETY: R8: a row has a list for each domain.
+        unsafe { self.lists.get_unchecked(row.first_list + domain as usize) }
     }
 
     /// A copy of the list of `thread` to `domain` for `window`.
@@ -144,7 +173,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     #[inline]
     unsafe fn ends(&self, thread: usize, window: u64, domain: u32) -> List {
         // SAFETY: promised by the caller (R4 or R5).
-        self.row(thread, window).lists[domain as usize].with(|list| unsafe { *list })
+        self.list(self.row(thread, window), domain).with(|list| unsafe { *list })
     }
 
     /// The chunk that follows `chunk` in its list.
@@ -164,7 +193,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     pub fn push(
         &self,
         thread: usize,
-        row: Row<'_>,
+        row: Row,
         domain: u32,
         time: Time,
         entity: u32,
@@ -173,7 +202,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         change: impl FnOnce(&mut M),
     ) {
         // Not the whole body in the closure: the compiler would not inline it.
-        let list = row.lists[domain as usize].with_mut(|list| list);
+        let list = self.list(row, domain).with_mut(|list| list);
         // SAFETY: R4: only this thread accesses its lists of later windows.
         let list = unsafe { &mut *list };
         // The line after the last one, unless that ends a chunk; NONE ends one too.
@@ -182,10 +211,9 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
         } else {
             list.last + 1
         };
+        list.last = line;
         // SAFETY: R7: the line belongs to this list, and by R4 the list to this thread.
         unsafe { self.write(line, time, entity, message, attachment, change) };
-        // Last, since `change` may panic: a line in use is written (R9).
-        list.last = line;
     }
 
     /// Writes a line in place.
@@ -208,13 +236,18 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
             (&raw mut (*place).time).write(time);
             (&raw mut (*place).entity).write(entity);
             (&raw mut (*place).message).write(*message);
+            let unfinished = Unfinished(&mut (*place).message);
             // The same order as in `Context::defer`; what the engine sets comes last.
-            change(&mut (*place).message);
-            (*place).message.sent(message);
-            (*place).message.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
+            change(unfinished.0);
+            unfinished.0.sent(message);
+            unfinished.0.set_attachment(if attachment.is_some() { line } else { M::NO_ATTACHMENT });
+            mem::forget(unfinished);
         }
         if let Some(attachment) = attachment {
-            assert!(self.has_attachments, "an attachment in a simulation without");
+            if !self.has_attachments {
+                // SAFETY: as above.
+                no_room(unsafe { &mut (*place).message });
+            }
             // SAFETY: as above: line and attachment are accessed under the same rules.
             self.attachments.with_mut(line, |place| attachment.copy_to(unsafe { &mut *place.cast() }));
         }
@@ -222,7 +255,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
 
     /// Starts a list, or adds a chunk to it. Returns the first line of the chunk.
     #[inline(never)] // One message in eight: kept out of the code of every `push`.
-    fn extend(&self, thread: usize, row: Row<'_>, domain: u32, list: &mut List) -> u32 {
+    fn extend(&self, thread: usize, row: Row, domain: u32, list: &mut List) -> u32 {
         let chunk = self.take(thread);
         if list.last == NONE {
             // SAFETY: R4: only this thread accesses its active sets of later windows.
@@ -363,7 +396,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     /// The caller is `thread`, has run `domain` in `window`, and holds no reference to its messages (R5, R7).
     #[inline]
     pub unsafe fn clear(&self, thread: usize, from: usize, window: u64, domain: u32) {
-        self.row(from, window).lists[domain as usize].with_mut(|list| {
+        self.list(self.row(from, window), domain).with_mut(|list| {
             // SAFETY: promised by the caller (R5).
             let list = unsafe { &mut *list };
             if list.last != NONE {
@@ -399,7 +432,7 @@ impl<M: Message, A: Attachment> Mailboxes<M, A> {
     /// Prefetches the list of `thread` to `domain` for `window`.
     #[inline]
     pub fn prefetch_list(&self, thread: usize, window: u64, domain: u32) {
-        prefetch(&raw const self.row(thread, window).lists[domain as usize], 1);
+        prefetch(self.list(self.row(thread, window), domain), 1);
     }
 
     /// Prefetches the line to which the next message from `thread` to `domain` for `window` will be written.
