@@ -118,10 +118,49 @@ fn files_named_in_pages_exist() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Pages beside what they describe.
+fn other_pages() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        ["deploy", "rigs", "validation", "workloads"].map(|name| repository().join(name)).into();
+    let mut pages = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages
+}
+
+/// The book is built from `docs` alone: a link that leaves it is dead there, and a page that SUMMARY.md does not name is
+/// not in it.
+#[test]
+fn links_of_the_book_stay_in_it() {
+    let summary = page("docs/SUMMARY.md");
+    let mut wrong = Vec::new();
+    for path in pages().iter().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("docs"))) {
+        let name = path.file_name().expect("a file").to_string_lossy();
+        if name != "SUMMARY.md" && !summary.contains(&format!("]({name})")) {
+            wrong.push(format!("docs/SUMMARY.md: no {name}"));
+        }
+        let text = fs::read_to_string(path).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.starts_with("../") {
+                wrong.push(format!("docs/{name}: {link}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn links_in_pages_lead_somewhere() {
     let mut wrong = Vec::new();
-    for path in &pages() {
+    for path in pages().iter().chain(&other_pages()) {
         let text = fs::read_to_string(path).expect("a page");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (file, id) = link.split_once('#').unwrap_or((link, ""));
