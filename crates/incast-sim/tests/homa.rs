@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MTU, config, delivered, flow, ideal, link, star, text, took};
+use common::{MTU, class, config, delivered, flow, ideal, link, star, text, took};
 use incast_cc::parameters::Raw;
 use incast_sim::{
     Config, FlowSpec, Outcome,
@@ -203,7 +203,7 @@ fn unscheduled_data_is_above_scheduled_and_one_message_has_the_lowest_level() {
 #[test]
 fn overcommitment_bounds_how_many_messages_are_granted() {
     for overcommitment in [1, 3] {
-        let mut config = homa(star(9), &[("overcommitment", Raw::Integer(overcommitment))]);
+        let mut config = homa(star(33), &[("overcommitment", Raw::Integer(overcommitment))]);
         // The shortest one first, so that none takes another one's place.
         let bytes = |source: u32| (1_000 + 100 * u64::from(source)) * u64::from(MTU);
         config.flows = (1..9).map(|source| at(source.into(), flow(source, 0, bytes(source)))).collect();
@@ -384,6 +384,35 @@ fn a_large_incast_completes() {
     };
     let (off, marked) = (run("off"), run("marked"));
     assert!(off.0 > 0.5 && marked.0 > 0.5 && 4 * marked.1 < off.1, "{off:?} {marked:?}");
+}
+
+/// A class of an incast, of which a packet of each message is unscheduled, beside another class to the same host: they
+/// share a receiver, for which the shorter message is the only active one. Two receivers grant a message each.
+#[test]
+fn marked_and_other_messages_have_one_receiver() {
+    let run = |receivers: u8| {
+        let mut config =
+            homa(star(3), &[("overcommitment", Raw::Integer(1)), ("incast_control", text("off"))]);
+        let given = [("overcommitment", Raw::Integer(1)), ("incast_control", text("marked"))];
+        let mut marked = class(&config.topology, MTU, "homa", &given);
+        assert_eq!(marked.law.receiver_values(), config.classes[0].law.receiver_values());
+        marked.scheduler = Some(receivers - 1);
+        if receivers == 2 {
+            let path = incast_sim::base_path(&config.topology, MTU, common::info("homa").framing);
+            config.host.schedulers.push(marked.law.receiver(&path));
+        }
+        config.classes.push(marked);
+        config.flows = vec![flow(1, 0, 2_000_000), flow(2, 0, 2_500_000)];
+        config.flows[1].class = 1;
+        let outcome = common::run(config);
+        delivered(&outcome);
+        let shorter = &outcome.flows[0];
+        let slowdown = took(shorter).as_us_f64() / ideal(shorter).as_us_f64();
+        println!("receivers: {receivers}, slowdown of the shorter message: {slowdown:.2}");
+        slowdown
+    };
+    let (one, two) = (run(1), run(2));
+    assert!(one < 1.1 && two > 1.7, "{one} {two}");
 }
 
 /// The host's rate decides how much it sends blindly, and the receivers' how fast it takes data: neither knows the

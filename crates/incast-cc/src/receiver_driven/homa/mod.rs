@@ -13,7 +13,8 @@
 //! ```
 //!
 //! This file is the sender's half, with the parameters; `scheduler` is the receiver's, `levels` splits the priorities.
-//! Readings and deviations are in `docs/homa.md`. A message is one flow, one way.
+//! Readings and deviations are in `docs/homa.md`. A message is one flow, one way. Each data packet carries the number of
+//! the message's unscheduled packets.
 
 mod levels;
 mod scheduler;
@@ -29,7 +30,7 @@ use crate::{
         Acknowledges, Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SendOrder,
         SenderLaw, SizeClass, Transport,
     },
-    message::{self, Instruction},
+    message::{self, DataTag, Instruction},
     parameters::{Condition, ParameterError, Raw, Setting, chosen},
     receiver_driven::{Profile, reminder::Reminder},
 };
@@ -89,8 +90,11 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// Whether messages count as part of an incast.
+    /// Which messages count as part of an incast.
     pub enum IncastControl {
+        /// Those of requests with more messages to one host than `incast_threshold`: the client counts what it waits
+        /// for, and marks its requests.
+        Counted = "counted",
         /// None does.
         Off = "off",
         /// All do, as if the client of each request had marked it.
@@ -183,9 +187,9 @@ crate::parameters!(Parameters {
     },
     resends: Resends {
         doc: "What a RESEND asks for.",
-        default: "\"first-range\"",
-        value: |_| Resends::FirstRange,
-        source: "SIGCOMM 2018, section 3.7"
+        default: "\"all-ranges\"; paper: \"first-range\"",
+        value: |_| Resends::AllRanges,
+        source: "Linux (homa_gap_retry); \"first-range\" is SIGCOMM 2018, section 3.7"
     },
     resend_priority: ResendPriority {
         doc: "Which priority data has that is sent again: that of its place in the message, the highest, or \
@@ -195,11 +199,20 @@ crate::parameters!(Parameters {
         source: "Linux; SIGCOMM 2018 does not say"
     },
     incast_control: IncastControl {
-        doc: "Whether messages count as part of an incast, of which only `incast_unscheduled` is sent \
+        doc: "Which messages count as part of an incast, of which only `incast_unscheduled` is sent \
             without a grant.",
-        default: "\"off\"",
-        value: |_| IncastControl::Off,
-        source: "SIGCOMM 2018, section 3.6: who asks for many responses marks the later requests"
+        default: "\"counted\"; paper: \"off\"",
+        value: |_| IncastControl::Counted,
+        source: "SIGCOMM 2018, section 3.6: who waits for many responses marks its requests"
+    },
+    incast_threshold: u64 {
+        doc: "Messages of one request to one host above which all of them count as part of an incast.",
+        default: "overcommitment",
+        value: |_| 4,
+        allowed: "at least 1",
+        check: |n| *n >= 1,
+        source: "ours: so many messages' RTTbytes are what overcommitment lets a receiver's port queue; SIGCOMM \
+            2018 prints none"
     },
     incast_unscheduled: Bytes {
         doc: "Payload of marked messages that is sent without a grant, in whole packets.",
@@ -215,8 +228,11 @@ crate::parameters!(Parameters {
 #[derive(Debug)]
 pub struct Constants {
     parameters: Parameters,
-    /// Unscheduled bytes of a message (RTTbytes), in whole packets.
+    mss: u64,
+    /// Unscheduled bytes of a message that is not part of an incast, in whole packets.
     unscheduled_bytes: u64,
+    /// Those of one that is.
+    incast_bytes: u64,
     /// RTTbytes, in whole packets.
     ahead: u64,
 }
@@ -238,6 +254,16 @@ impl Constants {
         self.first_level() + self.parameters.cutoffs.level(bytes)
     }
 
+    /// Unscheduled bytes of a message of a request that has `degree` messages to the same host.
+    fn unscheduled_of(&self, degree: u32) -> u64 {
+        let is_counted = self.parameters.incast_control == IncastControl::Counted;
+        if is_counted && u64::from(degree) > self.parameters.incast_threshold {
+            self.incast_bytes
+        } else {
+            self.unscheduled_bytes
+        }
+    }
+
     fn lowest(&self) -> u8 {
         (self.parameters.priorities - 1) as u8
     }
@@ -247,6 +273,8 @@ impl Constants {
 #[derive(Clone, Debug)]
 pub struct Homa {
     bytes: u64,
+    /// What is sent without a grant, in whole packets.
+    unscheduled: u64,
     signal: Option<Signal>,
     reminder: Reminder,
     constants: Arc<Constants>,
@@ -290,6 +318,9 @@ fn derive(mut parameters: Parameters, is_given: &dyn Fn(&str) -> bool) -> Result
             Profile::Paper => 2,
         };
     }
+    if !is_given("incast_threshold") {
+        parameters.incast_threshold = parameters.overcommitment;
+    }
     Ok(parameters)
 }
 
@@ -307,23 +338,29 @@ impl SenderLaw for Homa {
     const CAPABILITIES: LawCapabilities =
         LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
     const CONDITIONS: &'static [Condition] =
-        &[Condition::new("incast_unscheduled", "incast_control", &["marked"])];
+        &[
+            Condition::new("incast_threshold", "incast_control", &["counted"]),
+            Condition::new("incast_unscheduled", "incast_control", &["counted", "marked"]),
+        ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));
         let mut defaults = Parameters::on(path);
         if chosen("profile", Profile::Scaled, given)? == Profile::Paper {
             defaults.unscheduled = Bytes::new(12 * mss);
+            defaults.resends = Resends::FirstRange;
+            defaults.incast_control = IncastControl::Off;
         }
         defaults.resend_interval = chosen("resend_timeout", defaults.resend_timeout, given)?;
         let parameters = derive(defaults.with(given)?, &|name| given.iter().any(|(key, _)| key == name))?;
         let whole = |bytes: Bytes| bytes.get().div_ceil(mss).max(1).saturating_mul(mss);
         let ahead = whole(parameters.unscheduled);
+        let incast_bytes = whole(parameters.incast_unscheduled).min(ahead);
         let unscheduled_bytes = match parameters.incast_control {
-            IncastControl::Off => ahead,
-            IncastControl::Marked => whole(parameters.incast_unscheduled).min(ahead),
+            IncastControl::Counted | IncastControl::Off => ahead,
+            IncastControl::Marked => incast_bytes,
         };
-        Ok(Arc::new(Constants { parameters, unscheduled_bytes, ahead }))
+        Ok(Arc::new(Constants { parameters, mss, unscheduled_bytes, incast_bytes, ahead }))
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
@@ -337,12 +374,14 @@ impl SenderLaw for Homa {
             reminded: false,
             priority: constants.lowest(),
             control_priority: Some(0),
+            incast_degree: constants.parameters.incast_control == IncastControl::Counted,
             ..Transport::of(&Self::INFO)
         }
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let reminder = Reminder::new(path.rto_min);
-        Self { bytes: 0, signal: None, reminder, constants: constants.clone() }
+        let unscheduled = constants.unscheduled_bytes;
+        Self { bytes: 0, unscheduled, signal: None, reminder, constants: constants.clone() }
     }
 
     /// The message's first packets, or the receiver's answer, may be lost.
@@ -377,6 +416,20 @@ impl ReceiverDriven for Homa {
     fn receiver(constants: &Arc<Constants>, _path: &Path) -> Receiver {
         Receiver::new(constants.clone())
     }
+    /// A receiver learns from each message what of it is unscheduled, and grants messages of all classes together.
+    fn receiver_values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
+        const SENDERS: [&str; 7] = [
+            "profile",
+            "cutoffs",
+            "unscheduled_by",
+            "resend_priority",
+            "incast_control",
+            "incast_threshold",
+            "incast_unscheduled",
+        ];
+        let values = constants.parameters.values();
+        values.into_iter().filter(|(key, _)| !SENDERS.contains(key)).collect()
+    }
     fn by_traffic(
         constants: &Arc<Constants>,
         given: &[(String, Raw)],
@@ -398,10 +451,16 @@ impl ReceiverDriven for Homa {
 
     fn on_open(&mut self, opening: &Opening) {
         self.bytes = opening.bytes;
+        self.unscheduled = self.constants.unscheduled_of(opening.degree);
     }
     #[inline]
     fn unscheduled(&self) -> u64 {
-        self.constants.unscheduled_bytes
+        self.unscheduled
+    }
+    /// How many of the message's packets are unscheduled: each data packet says so, as in the Linux implementation.
+    #[inline]
+    fn tag(&self) -> Option<DataTag> {
+        u16::try_from(self.unscheduled / self.constants.mss).ok().filter(|packets| *packets < 1 << 15).map(DataTag::new)
     }
     /// A GRANT or a RESEND.
     fn on_message(&mut self, _now: Time, message: Instruction) -> Option<Instruction> {
@@ -430,10 +489,10 @@ impl Homa {
         let left = self.bytes.saturating_sub(position);
         match constants.parameters.unscheduled_by {
             By::Size => {
-                (position < constants.unscheduled_bytes).then(|| constants.unscheduled_level(self.bytes))
+                (position < self.unscheduled).then(|| constants.unscheduled_level(self.bytes))
             }
             By::Remaining => {
-                let is_short = position < constants.unscheduled_bytes || left <= constants.ahead;
+                let is_short = position < self.unscheduled || left <= constants.ahead;
                 is_short.then(|| constants.unscheduled_level(left))
             }
         }

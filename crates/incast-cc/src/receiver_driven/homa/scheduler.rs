@@ -2,7 +2,7 @@
 
 use super::{Constants, Fill, Resends, Signal};
 use crate::{
-    message::Instruction,
+    message::{DataTag, Instruction},
     receiver_driven::{arrived::Arrived, slots::Slots},
     scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
@@ -21,6 +21,8 @@ struct Message {
     bytes: u64,
     mss: u64,
     arrived: Arrived,
+    /// What its sender sends without a grant: as the first packet of data has it, before that what is assumed.
+    unscheduled: u64,
     /// Unscheduled or granted: it is expected.
     granted: u64,
     /// Priority of its last grant.
@@ -64,14 +66,14 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// Scratch: the messages that are active.
     active: Vec<u32>,
-    /// Unscheduled bytes that every sender sends: the least of all hosts.
-    unscheduled_bytes: u64,
+    /// Unscheduled bytes of a message of which only an announcement has come: the least of all hosts.
+    assumed_unscheduled: u64,
 }
 
 impl Receiver {
     /// Without messages.
     pub fn new(constants: Arc<Constants>) -> Self {
-        let unscheduled_bytes = constants.unscheduled_bytes;
+        let assumed_unscheduled = constants.unscheduled_bytes;
         Self {
             constants,
             messages: Slots::new(),
@@ -79,7 +81,7 @@ impl Receiver {
             shortest: BTreeSet::new(),
             timers: BinaryHeap::new(),
             active: Vec::new(),
-            unscheduled_bytes,
+            assumed_unscheduled,
         }
     }
 
@@ -176,7 +178,7 @@ impl Receiver {
         message.requested = true;
         message.deadline = now.saturating_add(parameters.resend_interval);
         let (flow, priority) = (message.flow, Some(message.level));
-        if message.granted > self.unscheduled_bytes.min(message.bytes) {
+        if message.granted > message.unscheduled {
             send(flow, Instruction::Credit { position: message.granted, priority });
         }
         let end = message.granted.div_ceil(message.mss);
@@ -217,17 +219,19 @@ impl ReceiverScheduler for Receiver {
     type Signal = Signal;
 
     fn on_unscheduled(&mut self, least: u64, _most: u64) {
-        self.unscheduled_bytes = self.unscheduled_bytes.min(least);
+        self.assumed_unscheduled = self.assumed_unscheduled.min(least);
     }
 
     fn on_flow(&mut self, new: &NewFlow, _send: &mut dyn FnMut(u32, Instruction)) {
+        let unscheduled = new.bytes.min(self.assumed_unscheduled);
         let message = Message {
             flow: new.flow,
             source: new.source,
             bytes: new.bytes,
             mss: u64::from(new.mss.max(1)),
             arrived: Arrived::default(),
-            granted: new.bytes.min(self.unscheduled_bytes),
+            unscheduled,
+            granted: unscheduled,
             level: self.constants.lowest(),
             requested: false,
             deadline: new.now.saturating_add(self.constants.parameters.resend_timeout),
@@ -255,6 +259,25 @@ impl ReceiverScheduler for Receiver {
             }
             Signal::Request => {}
         }
+    }
+
+    /// The number of the message's unscheduled packets.
+    fn on_tag(&mut self, _now: Time, flow: u32, packets: DataTag) {
+        let Some(place) = self.place(flow) else { return };
+        let message = &mut self.messages[place];
+        let unscheduled = (u64::from(packets.get()) * message.mss).min(message.bytes);
+        if unscheduled == message.unscheduled {
+            return;
+        }
+        // What was granted stays so. What was assumed and is not sent unscheduled is to be granted.
+        let is_granted = message.granted > message.unscheduled;
+        let before = message.wants_grants().then(|| message.remaining());
+        message.unscheduled = unscheduled;
+        message.granted = if is_granted { message.granted.max(unscheduled) } else { unscheduled };
+        let now = message.wants_grants().then(|| message.remaining());
+        let source = message.source;
+        self.rank(source, flow, before, now);
+        self.watch(place);
     }
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Instruction)) {

@@ -173,7 +173,7 @@ fn levels_are_filled_from_below_or_from_above() {
 #[test]
 fn a_silent_sender_gets_a_resend_and_busy_restarts_the_timer() {
     let interval = ("resend_interval", text("300us"));
-    let mut script = Script::new(std::slice::from_ref(&interval));
+    let mut script = Script::new(&[interval.clone(), ("resends", text("first-range"))]);
     let flow = script.open(at(0), 1, 20);
     script.data(at(10), flow, 1);
     script.data(at(20), flow, 3);
@@ -186,12 +186,65 @@ fn a_silent_sender_gets_a_resend_and_busy_restarts_the_timer() {
     assert_eq!(script.fire(), (at(2_100), vec![grant(flow, 6, 7), resend(flow, 0, 1, 7)]));
     assert_eq!(script.fire().0, at(2_400));
 
-    let mut script = Script::new(&[interval, ("resends", text("all-ranges"))]);
+    let mut script = Script::new(&[interval]);
     let flow = script.open(at(0), 1, 20);
     script.data(at(0), flow, 1);
     script.data(at(0), flow, 3);
     let all = vec![grant(flow, 6, 7), resend(flow, 0, 1, 7), resend(flow, 2, 1, 7), resend(flow, 4, 2, 7)];
     assert_eq!(script.fire(), (at(1_000), all));
+}
+
+#[test]
+fn each_message_says_what_of_it_is_unscheduled() {
+    let mut script = Script::new(&[("overcommitment", Raw::Integer(1))]);
+    let (short, long) = (script.open(at(0), 1, 20), script.open(at(0), 2, 50));
+    // One packet of the short one is unscheduled: it is granted from there, and the long one after it.
+    script.receiver.on_tag(at(0), short, DataTag::new(1));
+    assert_eq!(script.receiver.granted_and_received(short), Some((1_000, 0)));
+    assert_eq!(script.data(at(1), short, 0), [grant(short, 5, 7)]);
+    script.receiver.on_tag(at(1), long, DataTag::new(4));
+    assert_eq!(script.data(at(1), long, 0), []);
+    // The same again, in each packet: nothing changes, and a grant is not taken back.
+    script.receiver.on_tag(at(2), short, DataTag::new(1));
+    assert_eq!(script.receiver.granted_and_received(short), Some((5_000, 1_000)));
+    // All of a message: it needs no grants.
+    let whole = script.open(at(3), 3, 8);
+    script.receiver.on_tag(at(3), whole, DataTag::new(9));
+    assert_eq!(script.receiver.granted_and_received(whole), Some((8_000, 0)));
+    assert_eq!(script.data(at(3), whole, 0), []);
+}
+
+#[test]
+fn messages_of_a_large_request_are_part_of_an_incast() {
+    let of = |given: &[(&str, Raw)], degree| {
+        let mut law = Homa::start(&constants(given), &path(), Time::ZERO, 0);
+        law.on_open(&Opening { bytes: 9_000, receiver: Rate::from_gbps(8), degree });
+        (law.unscheduled(), law.tag().map(DataTag::get))
+    };
+    // Four active messages: four may send RTTbytes, four packets, at a time.
+    assert_eq!([0, 1, 4].map(|degree| of(&[], degree)), [(4_000, Some(4)); 3]);
+    assert_eq!(of(&[], 5), (1_000, Some(1)));
+    assert_eq!(of(&[("incast_unscheduled", text("1500B"))], 5), (2_000, Some(2)));
+    assert_eq!(of(&[("incast_threshold", Raw::Integer(5))], 5), (4_000, Some(4)));
+    assert_eq!(of(&[("incast_control", text("off"))], 5), (4_000, Some(4)));
+    assert_eq!(of(&[("incast_control", text("marked"))], 0), (1_000, Some(1)));
+    assert_eq!(constants(&[("overcommitment", Raw::Integer(9))]).parameters.incast_threshold, 9);
+}
+
+#[test]
+fn classes_share_a_receiver_unless_it_would_differ() {
+    let of_receiver = |given: &[(&str, Raw)]| Homa::receiver_values(&constants(given));
+    for sender in [
+        ("incast_control", text("marked")),
+        ("incast_unscheduled", text("2KB")),
+        ("unscheduled_by", text("remaining")),
+        ("resend_priority", text("original")),
+    ] {
+        assert_eq!(of_receiver(std::slice::from_ref(&sender)), of_receiver(&[]), "{sender:?}");
+    }
+    for receiver in [("overcommitment", Raw::Integer(2)), ("resends", text("first-range"))] {
+        assert_ne!(of_receiver(std::slice::from_ref(&receiver)), of_receiver(&[]), "{receiver:?}");
+    }
 }
 
 #[test]
