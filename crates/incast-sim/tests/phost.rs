@@ -46,6 +46,28 @@ fn last(outcome: &Outcome) -> Time {
     outcome.flows.iter().filter_map(|record| record.delivered).max().expect("delivered")
 }
 
+/// What flows send on free tokens waits at the receiver's port, longer than the paper's timeouts. It is not lost.
+#[test]
+fn what_waits_in_the_receivers_queue_is_not_sent_again() {
+    for scheduling in ["srpt", "round-robin"] {
+        let run = |timeouts: &str| {
+            let given = [("scheduling", text(scheduling)), ("timeouts", text(timeouts))];
+            let mut config = phost(star(9), &given);
+            config.switch.buffer = Buffer::PerPort { bytes: 100_000_000 };
+            config.flows = (1..9).map(|source| flow(source, 0, 2_000_000)).collect();
+            let outcome = common::run(config);
+            delivered(&outcome);
+            assert_eq!(outcome.totals.drops, 0);
+            let again: u64 = outcome.flows.iter().map(|record| record.retransmitted_bytes).sum();
+            println!("{scheduling}, {timeouts}: {again} B sent again, until {}", last(&outcome));
+            again
+        };
+        let (rtt, literal) = (run("rtt"), run("literal"));
+        assert_eq!(rtt, 0, "{scheduling}");
+        assert!(scheduling != "srpt" || literal > 1_000_000, "{literal}");
+    }
+}
+
 #[test]
 fn alone_a_flow_saturates_its_link() {
     let link = link(100, Time::from_us(1));

@@ -57,7 +57,8 @@ crate::choice! {
 crate::choice! {
     /// What the waiting times are.
     pub enum Timeouts {
-        /// No less than the paper's are in RTTs: on longer paths what is on its way is not taken as lost.
+        /// No less than the paper's are in RTTs, and t_p for each packet that the receiver waits for, of all flows: on
+        /// longer paths, and in a queue at the receiver's port, what is on its way is not taken as lost.
         Rtt = "rtt",
         /// As many t_p as printed, on any path.
         Literal = "literal",

@@ -1,6 +1,6 @@
 //! The receiver's half: whose turn it is at each tick of the token clock, and which packet is wanted.
 
-use super::{Constants, LONG, Rts, Scheduling};
+use super::{Constants, LONG, Rts, Scheduling, Timeouts};
 use crate::{
     message::{DataTag, Instruction},
     receiver_driven::{arrived::Arrived, slots::Slots},
@@ -52,14 +52,24 @@ impl Flow {
         self.unused.len() as u64 > constants.parameters.window
     }
 
-    /// When to go on with a flow that is left alone, or has been given all its tokens.
-    fn wake(&self, constants: &Constants) -> Time {
-        let wait = if self.is_left_alone(constants) {
-            constants.window_timeout
-        } else {
-            constants.resend_timeout.saturating_add(constants.packet.saturating_mul(self.free))
+    /// Packets that were allowed and have not come: on free tokens, and on tokens since the last one that was used.
+    fn under_way(&self) -> u64 {
+        self.free + self.unused.len() as u64
+    }
+
+    /// When to go on with a flow that is left alone, or has been given all its tokens. `under_way` packets of all
+    /// flows may come on the receiver's link before its own.
+    fn wake(&self, constants: &Constants, under_way: u64) -> Time {
+        let others = match constants.parameters.timeouts {
+            Timeouts::Rtt => under_way.saturating_sub(self.under_way()),
+            Timeouts::Literal => 0,
         };
-        self.last.saturating_add(wait)
+        let (wait, packets) = if self.is_left_alone(constants) {
+            (constants.window_timeout, others)
+        } else {
+            (constants.resend_timeout, others + self.free)
+        };
+        self.last.saturating_add(wait).saturating_add(constants.packet.saturating_mul(packets))
     }
 }
 
@@ -80,6 +90,8 @@ pub struct Receiver {
     next_token: Time,
     /// Free tokens of the host that has most.
     most_free: u64,
+    /// Packets of all flows that were allowed and have not come.
+    under_way: u64,
 }
 
 impl Receiver {
@@ -95,6 +107,7 @@ impl Receiver {
             timers: BinaryHeap::new(),
             next_token: Time::ZERO,
             most_free,
+            under_way: 0,
         }
     }
 
@@ -116,7 +129,7 @@ impl Receiver {
         let before = std::mem::replace(&mut flow.ready, now);
         let (handle, joins) = (flow.flow, is_ready && !flow.queued);
         if !is_ready && !std::mem::replace(&mut flow.timed, true) {
-            self.timers.push(Reverse((flow.wake(constants), handle)));
+            self.timers.push(Reverse((flow.wake(constants, self.under_way), handle)));
         }
         if constants.parameters.scheduling == Scheduling::RoundRobin && joins {
             flow.queued = true;
@@ -159,6 +172,7 @@ impl Receiver {
         let busy = self.constants.packet.saturating_mul(flow.free);
         flow.cursor = wanted + 1;
         flow.unused.push_back(DataTag::of_token(wanted));
+        self.under_way += 1;
         flow.last = now;
         let token = Instruction::Token {
             wanted: Some(wanted * flow.mss),
@@ -174,6 +188,7 @@ impl Receiver {
     /// on.
     fn start_over(&mut self, place: usize, now: Time) {
         let flow = &mut self.flows[place];
+        self.under_way -= flow.under_way();
         flow.unused.clear();
         flow.cursor = 0;
         flow.free = 0;
@@ -184,6 +199,7 @@ impl Receiver {
         let Some(place) = self.place(handle) else { return };
         let before = self.flows[place].ready.take();
         self.line_up(handle, before, None);
+        self.under_way -= self.flows[place].under_way();
         self.flows[place].arrived = Arrived::default();
         self.flows[place].unused = VecDeque::new();
         self.flows.free(handle, place);
@@ -220,6 +236,7 @@ impl ReceiverScheduler for Receiver {
             queued: false,
             timed: false,
         };
+        self.under_way += free;
         let place = self.flows.insert(new.flow, flow);
         self.settle(place);
     }
@@ -230,6 +247,7 @@ impl ReceiverScheduler for Receiver {
         // Of several tokens for one packet the first is taken, as the tag names the packet only.
         if let Some(index) = unused.iter().position(|other| *other == token) {
             unused.drain(..=index);
+            self.under_way -= index as u64 + 1;
         }
     }
 
@@ -237,6 +255,7 @@ impl ReceiverScheduler for Receiver {
         let Some(place) = self.place(arrival.flow) else { return };
         let flow = &mut self.flows[place];
         if arrival.bytes > 0 && flow.arrived.insert(arrival.position / flow.mss) {
+            self.under_way -= flow.free.min(1);
             flow.free = flow.free.saturating_sub(1);
         }
         flow.last = flow.last.max(arrival.now);
@@ -254,7 +273,7 @@ impl ReceiverScheduler for Receiver {
             self.timers.pop();
             let Some(place) = self.place(handle) else { continue };
             self.flows[place].timed = false;
-            if self.flows[place].ready.is_none() && self.flows[place].wake(&self.constants) <= now {
+            if self.flows[place].ready.is_none() && self.flows[place].wake(&self.constants, self.under_way) <= now {
                 self.start_over(place, now);
             }
             self.settle(place);

@@ -136,7 +136,7 @@ fn tokens_follow_the_free_ones_at_the_pace_of_the_link() {
 
 #[test]
 fn free_tokens_are_for_all_or_for_the_short() {
-    let mut script = Script::new(&[("free_tokens_for", text("short"))]);
+    let mut script = Script::new(&[("free_tokens_for", text("short")), ("timeouts", text("literal"))]);
     let (short, long) = (script.open(at(0), 1, 8), script.open(at(0), 2, 9));
     // The long one starts at its first packet; the short one needs nothing unless its packets do not come.
     assert_eq!(script.tokens(1), [(0, long, 0)]);
@@ -166,7 +166,7 @@ fn free_tokens_are_for_all_or_for_the_short() {
 
 #[test]
 fn a_sender_that_uses_none_is_left_alone_for_25_packet_times() {
-    let mut script = Script::new(&[]);
+    let mut script = Script::new(&[("timeouts", text("literal"))]);
     let (idle, other) = (script.open(at(0), 1, 60), script.open(at(0), 2, 90));
     // The shorter one is first, until its tokens are more than eight ahead.
     let expected: Vec<_> = (0..9).map(|index| (index, idle, 8 + index)).collect();
@@ -185,6 +185,16 @@ fn a_sender_that_uses_none_is_left_alone_for_25_packet_times() {
     let expected: Vec<_> = (0..9).map(|index| (34 + index, idle, 1 + index)).collect();
     assert_eq!(script.tokens(9), expected);
     assert_eq!(script.tokens(1)[0].1, other);
+}
+
+#[test]
+fn packets_of_other_flows_may_come_first() {
+    // Eight free packets of one flow are on the link before the other's only packet, or behind it.
+    for (timeouts, again) in [("rtt", 18), ("literal", 10)] {
+        let mut script = Script::new(&[("timeouts", text(timeouts))]);
+        let (short, _) = (script.open(at(0), 1, 1), script.open(at(0), 2, 8));
+        assert_eq!(script.tokens(1), [(again, short, 0)], "{timeouts}");
+    }
 }
 
 #[test]
