@@ -182,11 +182,11 @@ crate::parameters!(Parameters {
     },
     min_rate: Rate {
         doc: "Least rate.",
-        default: "rate / 1000; paper: 10Mbps; hpcc-lineage: rate / 100",
-        value: |path| Rate::from_bps((path.rate.bps() / 1000).max(1)),
+        default: "rate / 100; paper: 10Mbps; hpcc-lineage: rate / 100",
+        value: |path| Rate::from_bps((path.rate.bps() / 100).max(1)),
         allowed: "at least 1bps",
         check: |r| r.bps() > 0,
-        source: "ours: one step; SIGCOMM 2015 prints none"
+        source: "the scripts of HPCC's simulator (MIN_RATE), SIGCOMM 2019; SIGCOMM 2015 prints none"
     },
     in_flight: InFlight {
         doc: "A limit of what is in flight, beside the rate.",
@@ -530,6 +530,7 @@ mod tests {
         let without = |constants: &Constants| Parameters {
             profile: Profile::Paper,
             update: Update::Segment,
+            min_rate: Rate::from_bps(10_000_000),
             ..constants.parameters.clone()
         };
         assert_eq!(without(&scaled), without(&paper));
@@ -569,7 +570,7 @@ mod tests {
         // A gradient above 1 / beta would make the rate negative.
         let mut law = flow(&[]);
         updates(&mut law, &[100.0, 400.0]);
-        close(law.rate, 10e6);
+        close(law.rate, 100e6);
     }
 
     #[test]
@@ -686,10 +687,10 @@ mod tests {
         updates(&mut law, &[30.0; 1000]);
         close(law.rate, 10.0 * GBPS);
         updates(&mut law, &[5000.0; 100]);
-        close(law.rate, 10e6);
+        close(law.rate, 100e6);
         law.on_timeout(Time::ZERO, 0);
         law.on_loss(&Loss { now: Time::ZERO, lost_bytes: 1, position: 0, next: 1, in_flight: 0 });
-        assert_eq!((law.pacing_rate(), law.window()), (Some(Rate::from_bps(10_000_000)), u64::MAX));
+        assert_eq!((law.pacing_rate(), law.window()), (Some(Rate::from_bps(100_000_000)), u64::MAX));
         let limited = flow(&[("in_flight", "rate-bdp")]);
         assert_eq!(limited.window(), 12_500);
     }
