@@ -1,11 +1,14 @@
-//! Makes the bundled scenarios, and the files beside them, part of the binary.
+//! Makes the bundled scenarios, and the files beside them, part of the binary; and tells it what it was built from.
 
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 fn main() -> io::Result<()> {
+    let of = |name: &str| env::var(name).unwrap_or_else(|_| "unknown".into());
+    println!("cargo::rustc-env=INCAST_BUILD=commit {}, {}, {}", commit(), of("PROFILE"), of("TARGET"));
     let root = Path::new("scenarios");
     // What the link leads to, where it is one.
     println!("cargo::rerun-if-changed={}", fs::canonicalize(root)?.display());
@@ -34,6 +37,30 @@ fn main() -> io::Result<()> {
     text.push_str("];\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("bundled.rs"), text)
+}
+
+/// The commit of the sources: of the repository around this crate, or the one that a package was made of.
+fn commit() -> String {
+    const ROOT: &str = "../..";
+    // Written by `cargo package`.
+    const PACKAGED: &str = ".cargo_vcs_info.json";
+    let is_repository = Path::new(ROOT).join(".git").exists();
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(ROOT).args(arguments).output().ok();
+        let output = output.filter(|output| is_repository && output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    // The log of HEAD grows with every commit.
+    let log = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]);
+    println!("cargo::rerun-if-changed={}", log.as_deref().unwrap_or("build.rs"));
+    let packaged = || {
+        let text = fs::read_to_string(PACKAGED).ok()?;
+        let hash = text.split_once("\"sha1\"")?.1.split('"').nth(1)?.to_owned();
+        Some(hash)
+    };
+    let hash = git(&["rev-parse", "HEAD"]).or_else(packaged);
+    let is_hash = |hash: &String| hash.len() >= 12 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    hash.filter(is_hash).map_or_else(|| "unknown".into(), |hash| hash[..12].to_owned())
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -2,6 +2,10 @@
 //!
 //! Columns are flat: integers, numbers, flags and strings, required or optional. The `parquet` crate is used without
 //! Arrow, which would more than double the time to build this program.
+//!
+//! - [`join`]: one table of the rows of several files, without reading them into memory.
+
+pub mod join;
 
 use crate::atomic;
 use parquet::{
@@ -10,7 +14,8 @@ use parquet::{
     data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type},
     errors::ParquetError,
     file::{
-        properties::WriterProperties,
+        metadata::KeyValue,
+        properties::{WriterProperties, WriterPropertiesPtr},
         reader::{FileReader, RowGroupReader, SerializedFileReader},
         writer::{SerializedColumnWriter, SerializedFileWriter},
     },
@@ -92,18 +97,26 @@ kinds! {
     optional_strings: Option<String> => ByteArrayType, Some(LogicalType::String), true, |of| of.map(|text| text.into_bytes().into());
 }
 
+/// What a file says of itself: keys and values of its metadata.
+pub type About = [(&'static str, String)];
+
+fn properties(about: &About) -> WriterPropertiesPtr {
+    let about = about.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+    let compression = Compression::ZSTD(ZstdLevel::default());
+    let properties = WriterProperties::builder().set_compression(compression);
+    Arc::new(properties.set_key_value_metadata(Some(about.collect())).build())
+}
+
 /// Writes a file with one row for each of `rows`, whole or not at all.
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write<T>(path: &Path, rows: &[T], columns: &[Column<'_, T>]) -> io::Result<()> {
+pub fn write<T>(path: &Path, rows: &[T], columns: &[Column<'_, T>], about: &About) -> io::Result<()> {
     let fields = columns.iter().map(Column::field).collect::<Result<_, _>>().map_err(io::Error::other)?;
     let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(io::Error::other)?;
-    let properties =
-        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     atomic::write(path, |file| {
         let fill = || -> Result<(), ParquetError> {
-            let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))?;
+            let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties(about))?;
             for group in rows.chunks(GROUP) {
                 let mut out = writer.next_row_group()?;
                 for column in columns {
@@ -133,6 +146,24 @@ pub fn each_group<E: From<io::Error>>(
     path: &Path,
     mut each: impl FnMut(&Rows<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
+    let reader = open(path)?;
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(io::Error::other)?;
+        each(&Rows { group: &*group })?;
+    }
+    Ok(())
+}
+
+/// What a file says of itself.
+#[cfg(test)]
+pub fn about(path: &Path) -> io::Result<Vec<(String, String)>> {
+    let reader = open(path)?;
+    let pairs = reader.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+    Ok(pairs.into_iter().map(|pair| (pair.key, pair.value.unwrap_or_default())).collect())
+}
+
+/// Opens a file that does not claim more rows than it can have.
+fn open(path: &Path) -> io::Result<SerializedFileReader<File>> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     let reader = SerializedFileReader::new(file).map_err(io::Error::other)?;
@@ -142,13 +173,9 @@ pub fn each_group<E: From<io::Error>>(
     if rows > bytes.saturating_mul(MOST_ROWS_PER_BYTE) {
         let why =
             format!("found {rows} rows in {bytes} bytes, expected at most {MOST_ROWS_PER_BYTE} in each");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    for index in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(index).map_err(io::Error::other)?;
-        each(&Rows { group: &*group })?;
-    }
-    Ok(())
+    Ok(reader)
 }
 
 impl Rows<'_> {
@@ -292,7 +319,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("incast-rows-{}.parquet", std::process::id()));
         for (step, is_read) in [(1, true), (0, false)] {
             let rows: Vec<u64> = (0..1_000_000).map(|row| row * step).collect();
-            write(&path, &rows, &[u64s("number", |row: &u64| *row)]).expect("written");
+            write(&path, &rows, &[u64s("number", |row: &u64| *row)], &[]).expect("written");
             let read =
                 each_group(&path, |group| group.u64s("number").map(|cells| assert_eq!(cells[0], Some(0))));
             assert_eq!(read.is_ok(), is_read, "{read:?}");
@@ -314,7 +341,8 @@ mod tests {
             flags("even", move |row: &u64| even(row)),
             optional_strings("text", move |row: &u64| (!even(row)).then(|| format!("row {row}"))),
         ];
-        write(&path, &rows, &columns).expect("written");
+        write(&path, &rows, &columns, &[("origin", "a test".to_owned())]).expect("written");
+        assert!(about(&path).expect("read").contains(&("origin".into(), "a test".into())));
         let mut seen = 0;
         each_group(&path, |group| {
             seen += group.count();

@@ -23,3 +23,6 @@ pub mod scenario;
 pub mod text;
 pub mod trace;
 pub mod workload;
+
+/// The release, and a hash of the sources that decide results: results of equal versions can be mixed.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("INCAST_SOURCES"));

@@ -1,13 +1,17 @@
 //! What can be typed.
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use incast_lab::{clocks::AsymmetricLink, results::compact::parse_column, scenario::Column};
+use incast_lab::{
+    clocks::AsymmetricLink,
+    results::{compact::parse_column, export::TABLES},
+    scenario::Column,
+};
 use incast_units::{Rate, Time, UnitError};
 use std::{num::NonZeroUsize, path::PathBuf};
 
 /// Simulate datacenter networks packet by packet and compare their congestion controls.
 #[derive(Debug, Parser)]
-#[command(name = "incast", version, arg_required_else_help = true)]
+#[command(name = "incast", version = crate::version::text(), arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -27,6 +31,8 @@ pub enum Command {
     Report(Report),
     /// Print chosen numbers of a scenario's results, one line for each scheme; or write such tables into pages
     Table(Table),
+    /// Join a table of all runs of a scenario into one file, with columns for scheme, seed and grid point
+    Export(Export),
     /// List schemes, workloads, topologies or bundled scenarios
     List(List),
     /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
@@ -174,6 +180,20 @@ pub struct Table {
     /// <!-- end of table -->
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number"])]
     pub update: Vec<PathBuf>,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Folder of a scenario's results, which `run` prints as "results"
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Which table
+    #[arg(long, value_name = "NAME", default_value = "flows", value_parser = TABLES)]
+    pub table: String,
+    /// The file to write, Parquet or CSV by its ending [default: DIR/<table>.parquet]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// What a table shows.

@@ -6,6 +6,7 @@ mod bundled;
 mod calibrate;
 mod check;
 mod clock_sync;
+mod export;
 mod flows;
 mod import;
 mod interrupt;
@@ -20,6 +21,7 @@ mod schema;
 mod table;
 mod trace;
 mod validate;
+mod version;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Table(arguments) => table::table(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Flows(arguments) => flows::flows(&arguments),

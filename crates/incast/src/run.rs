@@ -6,9 +6,12 @@ use crate::{
     interrupt, output, plan, progress,
 };
 use incast_interop::export;
-use incast_lab::run::{
-    Finished, Observer, Options, Plan, RunError, execute,
-    folder::{self, Existing},
+use incast_lab::{
+    results::{Row, file},
+    run::{
+        Finished, Observer, Options, Plan, RunError, execute,
+        folder::{self, Existing},
+    },
 };
 use std::sync::atomic::Ordering;
 
@@ -17,8 +20,11 @@ pub fn run(arguments: &arguments::Run) -> End {
     end(plan::plans(&arguments.selection).and_then(|plans| {
         let (finished, end) = run_all(&plans, &arguments.running, arguments.json)?;
         if arguments.json {
-            let lists: Vec<&str> = finished.iter().map(|finished| finished.json.as_str()).collect();
-            output::data(&join(&lists));
+            let rows: Vec<&[Row]> = finished.iter().map(|finished| finished.rows.as_slice()).collect();
+            let failed =
+                |error: serde_json::Error| RunError::Files { path: "stdout".into(), source: error.into() };
+            let json = file::to_json(&rows).map_err(failed)?;
+            output::data(&json);
         }
         Ok(end)
     }))
@@ -93,25 +99,4 @@ pub fn run_all(
         all.push(finished);
     }
     Ok((all, if failed { End::Failed } else { End::Done }))
-}
-
-/// The lists of several scenarios as one; of one scenario, exactly its `summary.json`.
-fn join(lists: &[&str]) -> String {
-    if let [one] = lists {
-        return (*one).to_owned();
-    }
-    let inner = lists.iter().map(|list| list.trim().trim_start_matches('[').trim_end_matches(']').trim());
-    let inner: Vec<&str> = inner.filter(|list| !list.is_empty()).collect();
-    format!("[\n{}\n]\n", inner.join(",\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_join_to_one() {
-        assert_eq!(join(&["[\n{}\n]\n"]), "[\n{}\n]\n");
-        assert_eq!(join(&["[\n{}\n]\n", "[]\n", "[\n{}\n]\n"]), "[\n{},\n{}\n]\n");
-    }
 }

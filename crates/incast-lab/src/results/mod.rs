@@ -1,8 +1,8 @@
 //! What a run leaves on disk and on the terminal.
 //!
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
-//! - [`record`]: the file `run.json`.
-//! - [`summary`]: the rows of `summary.json`; [`csv`]: the same as `summary.csv`.
+//! - [`record`]: the file `run.json`; [`runs`]: those of a folder; [`export`]: one table of the rows of all its runs.
+//! - [`summary`]: the rows of `summary.json`, [`file`](mod@file) itself; [`csv`]: the same as `summary.csv`.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
 //!   published numbers beside it.
 
@@ -12,13 +12,17 @@ pub mod claims;
 pub mod compact;
 pub(crate) mod comparison;
 pub mod csv;
+pub mod export;
+pub mod file;
 pub mod host;
 pub mod labels;
 pub mod parquet;
 pub mod record;
 pub mod row;
+pub mod runs;
 pub mod summary;
 pub mod table;
 
+pub use crate::columns::join::FileError;
 pub use record::RunRecord;
 pub use row::{Row, Seed};

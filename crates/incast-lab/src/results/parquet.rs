@@ -2,8 +2,8 @@
 
 use super::labels::Labels;
 use crate::columns::{
-    Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings, u8s,
-    u32s, u64s, write,
+    About, Rows, each_group, flags, optional_f64s, optional_flags, optional_strings, optional_u64s, strings,
+    u8s, u32s, u64s, write,
 };
 use crate::metrics::{class_run::slowdown, requests::Request};
 use incast_sim::{
@@ -27,7 +27,13 @@ fn class_name(classes: &[String], class: u16) -> String {
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write_flows(path: &Path, flows: &[FlowRecord], classes: &[String], labels: &Labels) -> io::Result<()> {
+pub fn write_flows(
+    path: &Path,
+    flows: &[FlowRecord],
+    classes: &[String],
+    labels: &Labels,
+    about: &About,
+) -> io::Result<()> {
     let since_start = |flow: &FlowRecord, end: Option<Time>| end.map(|end| end.saturating_sub(flow.start));
     write(
         path,
@@ -57,6 +63,7 @@ pub fn write_flows(path: &Path, flows: &[FlowRecord], classes: &[String], labels
             u64s("held_ps", |f: &FlowRecord| f.held.ps()),
             flags("completed", |f: &FlowRecord| f.delivered.is_some()),
         ],
+        about,
     )
 }
 
@@ -64,7 +71,12 @@ pub fn write_flows(path: &Path, flows: &[FlowRecord], classes: &[String], labels
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write_requests(path: &Path, requests: &[Request], classes: &[String]) -> io::Result<()> {
+pub fn write_requests(
+    path: &Path,
+    requests: &[Request],
+    classes: &[String],
+    about: &About,
+) -> io::Result<()> {
     write(
         path,
         requests,
@@ -77,6 +89,7 @@ pub fn write_requests(path: &Path, requests: &[Request], classes: &[String]) -> 
             u64s("flows", |r: &Request| r.flows),
             u64s("bytes", |r: &Request| r.bytes),
         ],
+        about,
     )
 }
 
@@ -84,7 +97,7 @@ pub fn write_requests(path: &Path, requests: &[Request], classes: &[String]) -> 
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write_ports(path: &Path, ports: &[PortSample], labels: &Labels) -> io::Result<()> {
+pub fn write_ports(path: &Path, ports: &[PortSample], labels: &Labels, about: &About) -> io::Result<()> {
     write(
         path,
         ports,
@@ -99,6 +112,7 @@ pub fn write_ports(path: &Path, ports: &[PortSample], labels: &Labels) -> io::Re
             u64s("drops", |p: &PortSample| p.drops),
             u64s("trims", |p: &PortSample| p.trims),
         ],
+        about,
     )
 }
 
@@ -106,7 +120,7 @@ pub fn write_ports(path: &Path, ports: &[PortSample], labels: &Labels) -> io::Re
 ///
 /// # Errors
 /// Those of the file system.
-pub fn write_rates(path: &Path, rates: &[RateSample]) -> io::Result<()> {
+pub fn write_rates(path: &Path, rates: &[RateSample], about: &About) -> io::Result<()> {
     write(
         path,
         rates,
@@ -120,6 +134,7 @@ pub fn write_rates(path: &Path, rates: &[RateSample]) -> io::Result<()> {
             }),
             optional_f64s("estimate", |r: &RateSample| r.estimate.map(f64::from)),
         ],
+        about,
     )
 }
 
@@ -154,6 +169,7 @@ pub fn write_events(
     events: &[EventRecord],
     causes: &[PauseCause],
     labels: &Labels,
+    about: &About,
 ) -> io::Result<()> {
     let mut rows: Vec<EventRow<'_>> =
         events.iter().map(EventRow::Event).chain(causes.iter().map(EventRow::Cause)).collect();
@@ -191,6 +207,7 @@ pub fn write_events(
                 row.cause().map(|cause| labels.port(cause.root.0, cause.root.1))
             }),
         ],
+        about,
     )
 }
 

@@ -14,7 +14,7 @@ use crate::{
     results::{
         RunRecord,
         claims::{self, Judgement, Status},
-        csv,
+        csv, file,
         host::{Host, available_memory, cores},
         parquet,
         row::Row,
@@ -71,11 +71,6 @@ pub struct Plan {
     further: Vec<Run>,
 }
 
-/// What made the results: the release, and a hash of its sources.
-fn version() -> String {
-    concat!(env!("CARGO_PKG_VERSION"), "+", env!("INCAST_SOURCES")).to_owned()
-}
-
 impl Plan {
     /// Of a scenario: with the first `seeds` of its seeds, continued upwards if there are fewer, and of those runs
     /// only what `only` selects.
@@ -84,7 +79,7 @@ impl Plan {
     /// `only` names nothing.
     pub fn new(mut scenario: Scenario, seeds: Option<usize>, only: &Only) -> Result<Self, RunError> {
         // Not the seeds of --seeds: results of more seeds are results of the same scenario.
-        let identity = Identity { version: version(), scenario_hash: fingerprint(&scenario) };
+        let identity = Identity { version: crate::VERSION.to_owned(), scenario_hash: fingerprint(&scenario) };
         let next = scenario.seeds.iter().max().map_or(1, |largest| largest.saturating_add(1));
         let continued = |count| scenario.seeds.iter().copied().chain(next..).take(count).collect::<Vec<_>>();
         let listed = seeds.map_or_else(|| scenario.seeds.clone(), continued);
@@ -150,8 +145,6 @@ pub struct Finished {
     pub folder: PathBuf,
     /// Rows of the summary.
     pub rows: Vec<Row>,
-    /// `summary.json`.
-    pub json: String,
     /// The comparison for the terminal.
     pub table: String,
     /// Published numbers and what became of them.
@@ -210,12 +203,12 @@ pub fn execute(
         planned.extend(further);
     };
     let done = planned.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
-    let json = to_json(&rows)?;
     let footer = footer(plan, &rows);
     let table = table::render(&title(plan), &rows, &footer);
     let mut report = None;
     if !rows.is_empty() {
         let (json_path, csv_path) = (folder.path().join("summary.json"), folder.path().join("summary.csv"));
+        let json = file::to_json(&[&rows]).map_err(|error| RunError::files(&json_path)(error.into()))?;
         let csv =
             csv::summary(&rows).map_err(|error| RunError::files(&csv_path)(std::io::Error::other(error)))?;
         atomic::write(&json_path, |file| file.write_all(json.as_bytes()))
@@ -228,7 +221,7 @@ pub fn execute(
     let stopped = stop.load(Ordering::Relaxed) && done + failures.len() < planned;
     let claims = footer.claims;
     let folder = folder.path().to_owned();
-    Ok(Finished { folder, rows, json, table, claims, report, failures, stopped, done, planned })
+    Ok(Finished { folder, rows, table, claims, report, failures, stopped, done, planned })
 }
 
 /// Runs everything on `jobs` threads; returns the failures in the order of the runs.
@@ -311,13 +304,6 @@ fn read_run(
     let flows = parquet::read_flows(&path, &record.classes).map_err(RunError::files(&path))?;
     let requests = requests::group(&flows);
     Ok((flows, requests, Time::from_ps(record.ended_at_ps)))
-}
-
-/// One row per line.
-fn to_json(rows: &[Row]) -> Result<String, RunError> {
-    let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
-    let lines = lines.map_err(|error| RunError::files("summary.json")(error.into()))?;
-    Ok(if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) })
 }
 
 fn title(plan: &Plan) -> String {

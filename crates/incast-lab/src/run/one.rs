@@ -165,18 +165,19 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
     let file = |name: &str| partial.join(name);
     let written = (|| {
         let labels = &simulated.labels;
-        parquet::write_flows(&file("flows.parquet"), &outcome.flows, &simulated.classes, labels)?;
+        let about = &about(run, context);
+        parquet::write_flows(&file("flows.parquet"), &outcome.flows, &simulated.classes, labels, about)?;
         if !requests.is_empty() {
-            parquet::write_requests(&file("requests.parquet"), &requests, &simulated.classes)?;
+            parquet::write_requests(&file("requests.parquet"), &requests, &simulated.classes, about)?;
         }
         if simulated.measured.ports {
-            parquet::write_ports(&file("ports.parquet"), &outcome.ports, labels)?;
+            parquet::write_ports(&file("ports.parquet"), &outcome.ports, labels, about)?;
         }
         if simulated.measured.rates {
-            parquet::write_rates(&file("rates.parquet"), &outcome.rates)?;
+            parquet::write_rates(&file("rates.parquet"), &outcome.rates, about)?;
         }
         if simulated.measured.events {
-            parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels)?;
+            parquet::write_events(&file("events.parquet"), &outcome.events, &outcome.causes, labels, about)?;
         }
         for (name, text) in (context.export)(run, outcome) {
             atomic::write(&file(name), |file| file.write_all(text.as_bytes()))?;
@@ -206,6 +207,18 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
             Err(RunError::files(&partial)(error))
         }
     }
+}
+
+/// What each table of the run says of itself.
+fn about(run: &Run, context: &Context<'_>) -> [(&'static str, String); 6] {
+    [
+        ("incast.version", context.identity.version.clone()),
+        ("incast.scenario", run.scenario().to_owned()),
+        ("incast.scenario_hash", context.identity.scenario_hash.clone()),
+        ("incast.scheme", run.scheme.clone()),
+        ("incast.seed", run.seed.to_string()),
+        ("incast.grid", Value::Object(grid(run)).to_string()),
+    ]
 }
 
 /// The part of `run.json` that is known before the run ends.
@@ -303,6 +316,14 @@ mod tests {
         assert!(done.rows.iter().any(|row| row.class == "all" && row.flows() > 0));
         let flows =
             parquet::read_flows(&flows_file(folder.path(), &runs[0].folder), &done.classes).expect("flows");
+        let about = crate::columns::about(&flows_file(folder.path(), &runs[0].folder)).expect("flows");
+        for (key, value) in [
+            ("incast.scheme", runs[0].scheme.as_str()),
+            ("incast.seed", "1"),
+            ("incast.grid", "{\"workload.background.load\":0.2}"),
+        ] {
+            assert!(about.contains(&(key.into(), value.into())), "{key}: {about:?}");
+        }
         assert_eq!(flows.len() as u64, done.rows.last().map_or(0, |row| row.flows()));
         fs::remove_dir_all(&out).expect("removed");
     }

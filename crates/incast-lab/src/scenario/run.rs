@@ -91,6 +91,11 @@ impl Run {
         Fault { file, line, column, argument, key, what, allowed, nearest }.into()
     }
 
+    /// Name of the scenario.
+    pub fn scenario(&self) -> &str {
+        &self.point.document.name
+    }
+
     /// Sizes of flows that have rows of their own.
     pub fn sizes(&self) -> &[SizeRange] {
         &self.point.document.measure.sizes

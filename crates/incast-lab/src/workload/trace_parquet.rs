@@ -115,7 +115,7 @@ mod tests {
             u64s("size_bytes", |_: &()| 1000),
             u64s("start_ps", |_: &()| 77),
         ];
-        write(&path, &[()], &columns).expect("written");
+        write(&path, &[()], &columns, &[]).expect("written");
         let rows = read(&path);
         std::fs::write(&path, b"PAR1 and then not").expect("written");
         assert!(read(&path).is_err());

@@ -124,7 +124,7 @@ fn a_connection_matrix_becomes_a_scenario_that_runs() {
     let results = out.join("results");
     succeed(&["run", "--quiet", "--out", text(&results), text(&scenario)]);
     let summary = json(&results.join("case/summary.json"));
-    let row = summary.as_array().and_then(|rows| rows.first()).expect("a row");
+    let row = summary["rows"].as_array().and_then(|rows| rows.first()).expect("a row");
     assert_eq!((row["flows"].as_u64(), row["completed"].as_u64()), (Some(128), Some(128)), "{row}");
 
     // The law is NDP unless another is named. Parallel links are a topology file, which is written beside the scenario,

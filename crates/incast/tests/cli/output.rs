@@ -9,8 +9,9 @@ fn json_is_what_the_summary_holds() {
     let out = folder("json");
     let printed = succeed(&["run", "--json", "--out", text(&out), &scenario("small")]);
     assert_eq!(printed, fs::read_to_string(out.join("small/summary.json")).expect("a summary"));
-    let rows: Value = serde_json::from_str(&printed).expect("JSON");
-    let rows = rows.as_array().expect("a list");
+    let summary: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(summary["schema"], 2);
+    let rows = summary["rows"].as_array().expect("a list");
     // 2 schemes, each with 2 seeds and their pool, each with 2 classes and all.
     assert_eq!(rows.len(), 2 * 3 * 3);
     let keys = [
@@ -61,6 +62,51 @@ fn json_is_what_the_summary_holds() {
     assert!(pooled["slowdown"]["mean"].as_f64().expect("all flows finished") >= 1.0);
     let csv = fs::read_to_string(out.join("small/summary.csv")).expect("a CSV");
     assert_eq!(csv.lines().count(), rows.len() + 1);
+}
+
+#[test]
+fn a_table_of_all_runs_says_what_its_rows_are_of() {
+    let out = folder("export");
+    let results = out.join("small");
+    let points = "\n[grid]\n\"workload.background.load\" = [0.2, 0.3]\n";
+    let source = out.join("points.toml");
+    fs::write(&source, fs::read_to_string(scenario("small")).expect("a scenario") + points).expect("written");
+    succeed(&["run", "--quiet", "--out", text(&out), text(&source)]);
+    let file = out.join("flows.csv");
+    let output = incast(&["export", text(&results), "--out", text(&file)]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = fs::read_to_string(&file).expect("written");
+    let mut lines = table.lines();
+    let header = lines.next().expect("a header");
+    assert!(
+        header.starts_with("scheme,seed,grid.workload.background.load,source,sequence,class,"),
+        "{header}"
+    );
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let is_of = |row: &&Vec<&str>| row[..3] == ["cubic", "2", "0.3"];
+    assert!(rows.iter().filter(is_of).count() > 10 && rows.len() > 80, "{}", rows.len());
+    succeed(&["export", text(&results), "--table", "requests"]);
+    assert!(fs::read(results.join("requests.parquet")).expect("a file").starts_with(b"PAR1"));
+    for arguments in [&["--table", "ports"][..], &["--out", "flows.txt"], &["--out", "/nowhere/flows.csv"]] {
+        let refused = incast(&[&["export", text(&results)], arguments].concat());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", stderr(&refused));
+    }
+    assert_eq!(incast(&["export", text(&out)]).status.code(), Some(2), "no folder of a scenario");
+}
+
+#[test]
+fn the_version_names_the_build() {
+    let version = succeed(&["--version"]);
+    assert!(version.starts_with("incast 0.") && version.contains(" (commit "), "{version}");
+    let [commit, profile, target] = version
+        .trim_end()
+        .trim_end_matches(')')
+        .split_once("(commit ")
+        .map(|(_, build)| build.split(", ").collect::<Vec<_>>())
+        .and_then(|parts| parts.try_into().ok())
+        .expect("three parts");
+    assert!(commit == "unknown" || commit.len() == 12, "{version}");
+    assert!(["debug", "release"].contains(&profile) && target.contains('-'), "{version}");
 }
 
 #[test]
@@ -149,7 +195,7 @@ fn an_agent_is_run_and_recorded() {
     let agent = &record["scenario"]["scheme"][0]["switch"]["agent"];
     assert_eq!((&agent["threshold"], &agent["marks"]), (&"31KB".into(), &"off".into()), "{record}");
     let rows = json(&out.join("small/summary.json"));
-    let row = rows
+    let row = rows["rows"]
         .as_array()
         .expect("rows")
         .iter()

@@ -18,7 +18,7 @@ fn results(test: &str) -> std::path::PathBuf {
 #[test]
 fn tables_are_of_the_numbers_of_the_summary() {
     let results = results("table_numbers");
-    let rows = json(&results.join("summary.json"));
+    let rows = &json(&results.join("summary.json"))["rows"];
     let printed = succeed(&["table", "--markdown", "--columns", "fct_us.max,all:completed", text(&results)]);
     let pooled: Vec<_> = rows
         .as_array()

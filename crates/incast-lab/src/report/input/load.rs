@@ -2,10 +2,13 @@
 
 use super::ReportError;
 use crate::{
+    columns::join::FileError,
     results::{
         claims::{self, Judgement},
+        file,
         record::{RunRecord, Status, read_file},
         row::{ALL, Row, Seed},
+        runs,
     },
     scenario::{Claim, Column},
 };
@@ -199,7 +202,7 @@ fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> 
 fn read_summary(folder: &Path) -> Result<Vec<Row>, ReportError> {
     let path = folder.join("summary.json");
     match read_file(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
+        Ok(bytes) => file::rows(&bytes)
             .map_err(|error| ReportError::unreadable(&path, format!("not a summary of incast: {error}"))),
         Err(error) if folder.is_dir() && !path.exists() => {
             let mut below: Vec<String> = fs::read_dir(folder)
@@ -225,17 +228,12 @@ fn read_summary(folder: &Path) -> Result<Vec<Row>, ReportError> {
 /// Runs that are done, and those that failed with the reason, by the names of their folders.
 #[allow(clippy::type_complexity, reason = "two lists, named where they are bound")]
 fn read_runs(folder: &Path) -> Result<(Vec<FinishedRun>, Vec<(String, String)>), ReportError> {
-    let entries = fs::read_dir(folder).map_err(|error| ReportError::unreadable(folder, error))?;
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| {
-        path.extension().is_none_or(|ending| ending != "partial") && path.join("run.json").is_file()
-    });
-    folders.sort();
+    let found = runs::read(folder).map_err(|FileError { path, source }| {
+        let what = if path == folder { "" } else { "not a record of a run: " };
+        ReportError::unreadable(&path, format!("{what}{source}"))
+    })?;
     let (mut done, mut failed) = (Vec::new(), Vec::new());
-    for folder in folders {
-        let path = folder.join("run.json");
-        let record = RunRecord::read(&path)
-            .map_err(|error| ReportError::unreadable(&path, format!("not a record of a run: {error}")))?;
+    for (folder, record) in found {
         let run = FinishedRun { folder, record };
         match run.record.status {
             Status::Done => done.push(run),

@@ -1,0 +1,67 @@
+//! `summary.json`: the rows of a scenario, and what they are rows of.
+
+use super::Row;
+use serde::Deserialize;
+use serde_json::json;
+
+/// Version of the file's form. It changes when a key gets another meaning or place; a new key alone does not change it.
+/// Version 1 was the list of rows alone.
+pub const SCHEMA: u64 = 2;
+
+/// The file.
+#[derive(Deserialize)]
+struct File {
+    schema: u64,
+    rows: Vec<Row>,
+}
+
+/// The file about the rows of some scenarios, a row on each line.
+///
+/// # Errors
+/// Those of the serialisation, which writes to memory.
+pub fn to_json(lists: &[&[Row]]) -> Result<String, serde_json::Error> {
+    let lines = lists.iter().copied().flatten().map(serde_json::to_string);
+    let lines = lines.collect::<Result<Vec<String>, _>>()?.join(",\n");
+    let between = if lines.is_empty() { "" } else { "\n" };
+    let version = json!(crate::VERSION);
+    Ok(format!(
+        "{{\n\"schema\": {SCHEMA},\n\"version\": {version},\n\"rows\": [{between}{lines}{between}]\n}}\n"
+    ))
+}
+
+/// The rows of a file, of this version of its form or an earlier one.
+///
+/// # Errors
+/// What is no such file.
+pub fn rows(bytes: &[u8]) -> Result<Vec<Row>, String> {
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return serde_json::from_slice(bytes).map_err(|error| error.to_string());
+    }
+    let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if file.schema > SCHEMA {
+        return Err(format!("schema: found {}, this incast reads 1 to {SCHEMA}", file.schema));
+    }
+    Ok(file.rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::claims::tests::row;
+
+    #[test]
+    fn files_of_all_versions_are_read() {
+        let all = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 120.0)];
+        let text = to_json(&[&all[..1], &all[1..]]).expect("written");
+        assert!(
+            text.starts_with("{\n\"schema\": 2,\n\"version\": \"") && text.lines().count() == 8,
+            "{text}"
+        );
+        assert_eq!(rows(text.as_bytes()).expect("read"), all);
+        assert_eq!(rows(to_json(&[]).expect("written").as_bytes()).expect("read"), []);
+        let list = serde_json::to_string(&all).expect("written");
+        assert_eq!(rows(format!(" {list}").as_bytes()).expect("read"), all);
+        let newer = text.replace("\"schema\": 2", "\"schema\": 3");
+        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 3, this incast reads 1 to 2"));
+    }
+}
