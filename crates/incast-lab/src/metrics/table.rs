@@ -37,6 +37,16 @@ pub const METRICS: &[Metric] = &[
         of.slowdown.percentile(999)
     }),
     slowdown("slowdown.max", "slowdown max", "largest slowdown", |of| of.slowdown.percentile(1000)),
+    Metric {
+        detail: "groups of flows, such as an incast or a call, that start from `warmup` on and before `duration`",
+        ..class(
+            "requests",
+            Unit::Number,
+            "requests",
+            "counted requests",
+            Measure::Count(|of| of.rct_us.len() as u64),
+        )
+    },
     time("rct_us.mean", "request mean", "mean request completion", |of| of.rct_us.mean()),
     time("rct_us.p50", "request p50", "median request completion", |of| of.rct_us.percentile(500)),
     time("rct_us.p95", "request p95", "95th percentile of request completion", |of| {

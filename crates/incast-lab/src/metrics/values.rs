@@ -50,6 +50,13 @@ pub struct Value {
     pub at_least: Option<f64>,
 }
 
+impl Value {
+    /// There is a number or a bound.
+    pub fn is_known(&self) -> bool {
+        self.number.is_some() || self.at_least.is_some()
+    }
+}
+
 impl<N: Into<Number>> From<Option<N>> for Value {
     fn from(number: Option<N>) -> Self {
         Self { number: number.map(Into::into), at_least: None }

@@ -39,6 +39,7 @@ pub fn render(results: &Results, figures: &Figures) -> Markup {
                 (header(results, first))
                 (controls(results, figures))
                 main {
+                    (sections::verdict::section(results, figures))
                     (sections::sweep::section(results))
                     @for curves in &figures.points { (point(results, curves, figures)) }
                     (sections::claims::section(results))

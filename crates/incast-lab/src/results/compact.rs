@@ -38,6 +38,7 @@ pub struct Table {
 /// scheme has a line in each table.
 pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
     let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
+    let columns = &completed(columns, &pooled);
     let (mut schemes, mut points): (Vec<&str>, Vec<&Map<String, Value>>) = Default::default();
     for row in &pooled {
         if !schemes.contains(&row.scheme.as_str()) {
@@ -88,6 +89,20 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
                 .collect()
         }
     }
+}
+
+/// The columns, and beside drops what stands in their place: trimmed packets and bytes sent again, where some scheme has
+/// them. A scheme that trims drops nothing, and may send everything twice.
+fn completed(columns: &[Column], pooled: &[&Row]) -> Vec<Column> {
+    let mut all = columns.to_vec();
+    let Some(drops) = all.iter().position(|column| column.metric == "drops") else { return all };
+    for metric in ["retransmitted_bytes", "trims"] {
+        let is_there = all.iter().any(|column| column.metric == metric);
+        if !is_there && pooled.iter().any(|row| row.number(metric).is_some_and(|value| value > 0.0)) {
+            all.insert(drops + 1, Column { class: ALL.to_owned(), metric: metric.to_owned() });
+        }
+    }
+    all
 }
 
 /// The axes of a grid, each with the shortest end of its path that no other has.
@@ -240,6 +255,15 @@ mod tests {
         assert_eq!(lines[2], ["a", "≥123", "1/7", "2.0", "1.5 MB"], "sums are of a run");
         assert_eq!(lines[3], ["b|c", "", "", "", ""], "a run that failed leaves a gap");
         assert!(text(&tables).contains("load = 0.4"));
+    }
+
+    #[test]
+    fn what_stands_in_place_of_drops_is_shown() {
+        let mut rows = rows();
+        let header = |rows: &[Row]| tables(rows, &columns(&["drops"]), Layout::ByPoint)[0].header.clone();
+        assert_eq!(header(&rows[..2]), ["scheme", "drops"]);
+        rows[0].values.set("trims", Some(1_000_000).into());
+        assert_eq!(header(&rows), ["scheme", "drops", "trims", "all\nretransmitted"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! - [`parquet`]: the Parquet tables of a run, written and read back.
 //! - [`record`]: the file `run.json`; [`runs`]: those of a folder; [`export`]: one table of the rows of all its runs.
 //! - [`summary`]: the rows of `summary.json`, [`file`](mod@file) itself; [`csv`]: the same as `summary.csv`.
+//! - [`verdict`]: which scheme is best, and which cannot be told from it.
 //! - [`table`]: the comparison on the terminal; [`compact`]: that of many schemes, also for pages; [`claims`]:
 //!   published numbers beside it.
 
@@ -22,6 +23,7 @@ pub mod row;
 pub mod runs;
 pub mod summary;
 pub mod table;
+pub mod verdict;
 
 pub use crate::columns::join::FileError;
 pub use record::RunRecord;

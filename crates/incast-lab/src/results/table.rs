@@ -3,8 +3,9 @@
 use super::{
     claims::Judgement,
     compact::{self, Layout},
-    comparison,
+    comparison::{self, Counters, Line, Shows},
     row::{ALL, Row},
+    verdict,
 };
 use crate::{
     metrics::{Basis, Metric, Unit, metric, ns_per_packet_hop, statistics::Interval},
@@ -26,6 +27,8 @@ pub struct Footer {
     pub has_pfc: bool,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
+    /// Classes of the workloads.
+    pub classes: Vec<String>,
     /// Columns that the scenario lists, with a line for each scheme; the usual table if there are none.
     pub columns: Vec<Column>,
 }
@@ -40,17 +43,26 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
         }
     }
     let mut text = format!("{title}\n");
+    text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.columns, &footer.classes)));
     if !footer.columns.is_empty() {
         text.push_str(&compact::text(&compact::tables(rows, &footer.columns, Layout::ByPoint)));
         text.push_str("Sums are of a run.\n");
         points.clear();
     }
+    let mut has_mixed = false;
     for point in points {
         if !point.is_empty() {
             let _ = writeln!(text, "\n{}", grid_point(point));
         }
         let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == *point).collect();
-        let _ = writeln!(text, "{}", table_of(&here, footer));
+        let lines = comparison::lines(&here, &footer.classes);
+        has_mixed |= lines.iter().any(|line| line.shows == Shows::Mixed);
+        let _ = writeln!(text, "{}", table_of(&lines, footer));
+    }
+    if has_mixed {
+        text.push_str(
+            "mixed: sizes of the classes differ too much for a common percentile; see their rows.\n",
+        );
     }
     if pooled.iter().any(|row| row.completed() < row.flows()) {
         text.push_str("≥ marks lower bounds: not every flow finished.\n");
@@ -82,34 +94,37 @@ fn extras(rows: &[&Row], footer: &Footer) -> Vec<&'static Metric> {
     EXTRAS.into_iter().filter(wanted).collect()
 }
 
-fn table_of(rows: &[&Row], footer: &Footer) -> Table {
-    let classes = rows.iter().filter(|row| row.class != ALL).map(|row| row.class.as_str());
-    let several = classes.collect::<std::collections::BTreeSet<_>>().len() > 1;
+fn table_of(lines: &[Line<'_>], footer: &Footer) -> Table {
+    let has_classes = lines.iter().any(|line| line.class != ALL);
+    let rows: Vec<&Row> = lines.iter().map(|line| line.row).collect();
     let statistics = comparison::statistics(rows.iter().copied());
-    let extras = extras(rows, footer);
+    let counters = Counters::of(rows.iter().copied());
+    let extras = extras(&rows, footer);
     let mut header = vec!["scheme".to_owned()];
-    if several {
+    if has_classes {
         header.push("class".to_owned());
     }
     header.push("flows".to_owned());
     header.extend(statistics.iter().map(|(metric, _)| metric.heading_with_unit()));
-    header.extend(comparison::COUNTS.map(str::to_owned));
+    header.extend(counters.headings().into_iter().map(str::to_owned));
     header.extend(extras.iter().map(|metric| metric.heading_with_unit()));
-    if !extras.is_empty() {
+    if !extras.is_empty() || header.len() > 10 {
         // With more columns than usual, headings take two lines.
         header.iter_mut().for_each(|heading| *heading = heading.replacen(' ', "\n", 1));
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
-    for row in rows.iter().filter(|row| several || row.class == ALL) {
+    for line in lines {
+        let row = line.row;
         let mut cells = vec![Cell::new(&row.scheme)];
-        if several {
-            cells.push(Cell::new(&row.class));
+        if has_classes {
+            cells.push(Cell::new(&line.class));
         }
-        cells.push(right(format!("{}/{}", row.completed(), row.flows())));
-        cells.extend(statistics.iter().map(|(metric, interval)| right(measured(row, metric, *interval))));
-        cells.extend(comparison::counts(row, |count| count.to_string()).map(right));
-        cells.extend(extras.iter().map(|metric| right(extra(row, metric))));
+        cells.push(right(line.count(|count| count.to_string())));
+        cells.extend(statistics.iter().map(|(metric, interval)| right(measured(line, metric, *interval))));
+        cells.extend(counters.cells(line, |count| count.to_string()).into_iter().map(right));
+        let extra = |metric| if line.shows == Shows::Requests { String::new() } else { extra(row, metric) };
+        cells.extend(extras.iter().map(|metric| right(extra(metric))));
         table.add_row(cells);
     }
     table
@@ -120,7 +135,9 @@ fn right(text: String) -> Cell {
 }
 
 /// A value, or its lower bound, perhaps with half its confidence interval.
-fn measured(row: &Row, metric: &Metric, with_interval: bool) -> String {
+fn measured(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> String {
+    let Some(metric) = line.metric(column) else { return line.without_metric().to_owned() };
+    let row = line.row;
     let interval = row.interval(metric.name).filter(|_| with_interval);
     match (row.number(metric.name), row.bound(metric.name), interval) {
         (Some(value), _, Some(Interval(low, high))) => {

@@ -321,6 +321,7 @@ fn footer(plan: &Plan, rows: &[Row]) -> Footer {
         claims: claims::judge(&plan.scenario.claims, rows),
         has_pfc: plan.runs.iter().any(Run::has_pfc),
         columns: plan.scenario.columns.clone(),
+        classes: plan.runs.first().map(|run| run.classes.clone()).unwrap_or_default(),
         ..Footer::default()
     };
     for run in &plan.runs {

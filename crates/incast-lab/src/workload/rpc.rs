@@ -134,7 +134,8 @@ impl Generate for Rpc {
 
     fn describe(&self) -> String {
         format!(
-            "{}: {} clients × {} outstanding to {} servers; mean request {:.0} B, mean response {:.0} B, pause {}",
+            "{}: {} clients × {} outstanding to {} servers; mean request {:.0} B, mean response {:.0} B, pause {}; a \
+             closed loop, so that schemes have different flows",
             self.name,
             self.clients.len(),
             self.outstanding,

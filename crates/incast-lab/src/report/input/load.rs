@@ -9,6 +9,7 @@ use crate::{
         record::{RunRecord, Status, read_file},
         row::{ALL, Row, Seed},
         runs,
+        verdict::{self, Verdicts},
     },
     scenario::{Claim, Column},
 };
@@ -72,6 +73,10 @@ pub struct Results {
     pub classes: Vec<String>,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
+    /// Columns that the scenario lists.
+    pub columns: Vec<Column>,
+    /// Which scheme is best in what.
+    pub verdicts: Vec<Verdicts>,
 }
 
 impl Results {
@@ -121,15 +126,7 @@ pub fn summary(folder: &Path) -> Result<Summary, ReportError> {
     let Some(first) = runs.first() else {
         return Err(ReportError::unreadable(folder, "holds no runs"));
     };
-    let columns = match first.record.scenario.pointer("/table/columns") {
-        None => Vec::new(),
-        Some(columns) => serde_json::from_value(columns.clone()).map_err(|error| {
-            ReportError::unreadable(
-                &first.folder.join("run.json"),
-                format!("scenario.table.columns: {error}"),
-            )
-        })?,
-    };
+    let columns = read_columns(first)?;
     let seeds = distinct(rows.iter().filter_map(|row| match row.seed {
         Seed::One(seed) => Some(seed),
         Seed::Pooled(_) => None,
@@ -180,13 +177,15 @@ pub fn read(folder: &Path) -> Result<Results, ReportError> {
     }
     let claims = read_claims(first)?;
     let claims = claims::judge(&claims, &rows);
+    let columns = read_columns(first)?;
+    let verdicts = verdict::verdicts(&rows, &columns, &first.record.classes);
     let classes: Vec<String> = match &first.record.classes[..] {
         [] | [_] => vec![ALL.to_owned()],
         several => [ALL.to_owned()].into_iter().chain(several.iter().cloned()).collect(),
     };
     let points = distinct(rows.iter().map(|row| &row.grid));
     let schemes = distinct(rows.iter().map(|row| &row.scheme));
-    Ok(Results { rows, runs, failed, points, schemes, classes, claims })
+    Ok(Results { rows, runs, failed, points, schemes, classes, claims, columns, verdicts })
 }
 
 fn distinct<T: Clone + PartialEq>(all: impl Iterator<Item = impl Borrow<T>>) -> Vec<T> {
@@ -241,6 +240,14 @@ fn read_runs(folder: &Path) -> Result<(Vec<FinishedRun>, Vec<(String, String)>),
         }
     }
     Ok((done, failed))
+}
+
+/// Columns that the scenario lists.
+fn read_columns(run: &FinishedRun) -> Result<Vec<Column>, ReportError> {
+    let Some(columns) = run.record.scenario.pointer("/table/columns") else { return Ok(Vec::new()) };
+    serde_json::from_value(columns.clone()).map_err(|error| {
+        ReportError::unreadable(&run.folder.join("run.json"), format!("scenario.table.columns: {error}"))
+    })
 }
 
 fn read_claims(run: &FinishedRun) -> Result<Vec<Claim>, ReportError> {

@@ -2,72 +2,123 @@
 
 use super::{scrolling, value_or_bound};
 use crate::{
-    metrics::statistics::Interval,
+    metrics::{Metric, statistics::Interval},
     report::{
         chart::Unit,
         chart::series_class,
         input::load::{Point, Results},
     },
-    results::{comparison, row::Row},
-    text::grouped,
+    results::{
+        compact::{self, Layout},
+        comparison::{self, Counters, Line, Shows},
+        row::{ALL, Row},
+    },
+    text::{grid_point, grouped},
 };
 use maud::{Markup, html};
 
 /// The table of a grid point.
 pub fn section(results: &Results, point: &Point) -> Markup {
-    let rows: Vec<(usize, &str, &Row)> = results
-        .schemes
-        .iter()
-        .enumerate()
-        .flat_map(|(series, scheme)| {
-            results.classes.iter().filter_map(move |class| {
-                Some((series, class.as_str(), results.pooled(point, scheme, class)?))
-            })
-        })
-        .collect();
-    let statistics = comparison::statistics(rows.iter().map(|(_, _, row)| *row));
-    let several = results.classes.len() > 1;
-    let table = html! {
-        table {
-            thead { tr {
-                th scope="col" { "scheme" }
-                @if several { th scope="col" { "class" } }
-                th.number scope="col" { "finished / flows" }
-                @for (metric, _) in &statistics { th.number scope="col" { (metric.heading) } }
-                @for heading in comparison::COUNTS { th.number scope="col" { (heading) } }
-            } }
-            tbody {
-                @for (series, class, row) in &rows {
-                    tr data-series=(series) class=[(*class == results.classes[0]).then_some("first")] {
-                        th scope="row" { span.dot.{ (series_class(*series)) } {} (row.scheme) }
-                        @if several { td { (class) } }
-                        td.number.warn[row.completed() < row.flows()] {
-                            (grouped(row.completed())) " / " (grouped(row.flows()))
-                        }
-                        @for (metric, interval) in &statistics { td.number { (cell(row, metric.name, *interval)) } }
-                        @for count in comparison::counts(row, grouped) { td.number { (count) } }
-                    }
-                }
-            }
-        }
-    };
+    let (table, has_several_seeds) =
+        if results.columns.is_empty() { usual(results, point) } else { listed(results, point) };
     html! {
         section.comparison {
             h2 { "Comparison" }
             (scrolling("Comparison of schemes", &table))
             p.note {
                 "All seeds pooled"
-                @if rows.iter().any(|(_, _, row)| row.runs > 1) { "; ± is half of the 95% confidence interval over seeds" }
+                @if has_several_seeds { "; ± is half of the 95% confidence interval over seeds" }
                 ". Slowdown is the time of a flow over that of the same flow alone."
+                @if !results.columns.is_empty() { " Sums are of a run." }
             }
         }
     }
 }
 
-fn cell(row: &Row, metric: &str, with_interval: bool) -> Markup {
-    let unit = Unit::of(metric);
-    let (value, bound) = value_or_bound(row, metric);
-    let interval = row.interval(metric).filter(|_| with_interval);
+/// The columns that the scenario lists, a line for each scheme.
+fn listed(results: &Results, point: &Point) -> (Markup, bool) {
+    let title = grid_point(point);
+    let tables = compact::tables(&results.rows, &results.columns, Layout::ByPoint);
+    let Some(table) = tables.into_iter().find(|table| table.title == title) else { return (html! {}, false) };
+    let series = |scheme: &str| results.schemes.iter().position(|known| known == scheme).unwrap_or(0);
+    let markup = html! {
+        table {
+            thead { tr {
+                @for (index, heading) in table.header.iter().enumerate() {
+                    th.number[index > 0] scope="col" { (heading.replace('\n', " ")) }
+                }
+            } }
+            tbody {
+                @for line in &table.lines {
+                    @let scheme = line.first().map(String::as_str).unwrap_or_default();
+                    tr data-series=(series(scheme)) {
+                        th scope="row" { span.dot.{ (series_class(series(scheme))) } {} (scheme) }
+                        @for cell in line.iter().skip(1) { td.number { (cell) } }
+                    }
+                }
+            }
+        }
+    };
+    (markup, results.rows.iter().any(|row| row.runs > 1))
+}
+
+/// The usual columns, a line for each scheme and class.
+fn usual(results: &Results, point: &Point) -> (Markup, bool) {
+    let of_scheme = |scheme: &String| {
+        let classes = results.classes.iter();
+        let rows: Vec<&Row> = classes.filter_map(|class| results.pooled(point, scheme, class)).collect();
+        comparison::lines(&rows, &results.classes)
+    };
+    let lines: Vec<(usize, Line<'_>)> = results
+        .schemes
+        .iter()
+        .enumerate()
+        .flat_map(|(series, scheme)| of_scheme(scheme).into_iter().map(move |line| (series, line)))
+        .collect();
+    let rows = || lines.iter().map(|(_, line)| line.row);
+    let statistics = comparison::statistics(rows());
+    let counters = Counters::of(rows());
+    let has_classes = lines.iter().any(|(_, line)| line.class != ALL);
+    let markup = html! {
+        table {
+            thead { tr {
+                th scope="col" { "scheme" }
+                @if has_classes { th scope="col" { "class" } }
+                th.number scope="col" { "finished / flows" }
+                @for (metric, _) in &statistics { th.number scope="col" { (metric.heading) } }
+                @for heading in counters.headings() { th.number scope="col" { (heading) } }
+            } }
+            tbody {
+                @for (index, (series, line)) in lines.iter().enumerate() {
+                    @let is_first = index == 0 || lines[index - 1].0 != *series;
+                    tr data-series=(series) class=[is_first.then_some("first")] {
+                        th scope="row" { span.dot.{ (series_class(*series)) } {} (line.row.scheme) }
+                        @if has_classes { td { (line.class) } }
+                        td.number.warn[line.row.completed() < line.row.flows() && line.shows != Shows::Requests] {
+                            (line.count(grouped))
+                        }
+                        @for (metric, interval) in &statistics { td.number { (cell(line, metric, *interval)) } }
+                        @for count in counters.cells(line, grouped) { td.number { (count) } }
+                    }
+                }
+            }
+        }
+    };
+    let has_several_seeds = rows().any(|row| row.runs > 1);
+    (markup, has_several_seeds)
+}
+
+fn cell(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> Markup {
+    let Some(metric) = line.metric(column) else {
+        return html! {
+            @if line.shows == Shows::Mixed {
+                span.soft title="sizes of the classes differ too much for a common percentile" { "mixed" }
+            }
+        };
+    };
+    let unit = Unit::of(metric.name);
+    let (value, bound) = value_or_bound(line.row, metric.name);
+    let interval = line.row.interval(metric.name).filter(|_| with_interval);
     html! {
         @match (value, bound, interval) {
             (Some(value), _, Some(Interval(low, high))) => {

@@ -10,6 +10,7 @@ pub mod published;
 pub mod scenario;
 pub mod sizes;
 pub mod sweep;
+pub mod verdict;
 
 use crate::report::input::load::Results;
 use crate::{

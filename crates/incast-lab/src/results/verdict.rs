@@ -1,0 +1,322 @@
+//! Which scheme is best in which number, and which others cannot be told from it: by differences that are paired seed by
+//! seed, as all schemes of a seed have the same arrivals.
+
+use super::row::{ALL, Row, Seed};
+use crate::{
+    metrics::{
+        self, Measure, Metric, Unit,
+        statistics::{Interval, confidence},
+    },
+    scenario::Column,
+    text::{grid_point, number},
+};
+use serde_json::{Map, Value};
+use std::{collections::BTreeSet, fmt::Write};
+
+/// Fewer seeds have no verdict: with two, Student's t is 12.7, and chance decides whether they differ.
+pub const LEAST_SEEDS: usize = 3;
+
+/// What can be said about a grid point.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    /// The grid point.
+    pub grid: Map<String, Value>,
+    /// Seeds that every scheme has.
+    pub seeds: usize,
+    /// One for each number; none with too few seeds.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// The order of schemes in one number.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The class of the flows.
+    pub class: String,
+    /// The number.
+    pub metric: &'static Metric,
+    /// The scheme with the best mean over the seeds.
+    pub best: String,
+    /// Schemes whose difference from it may be none: the interval contains 0.
+    pub close: Vec<String>,
+    /// The others, by their distance.
+    pub apart: Vec<Apart>,
+    /// Schemes without a value in some seed, as flows did not finish.
+    pub unknown: Vec<String>,
+}
+
+/// A scheme that differs from the best.
+#[derive(Clone, Debug)]
+pub struct Apart {
+    /// The scheme.
+    pub scheme: String,
+    /// Mean of the differences.
+    pub difference: f64,
+    /// Its 95% confidence interval.
+    pub interval: Interval,
+    /// They are parts of the best's mean, which is not 0.
+    pub is_relative: bool,
+}
+
+impl Verdict {
+    /// What it is about.
+    pub fn subject(&self) -> String {
+        let class = if self.class == ALL { String::new() } else { format!("{} ", self.class) };
+        format!("{class}{}", self.metric.heading)
+    }
+}
+
+impl Apart {
+    /// `+12% [8.1%, 16%]`.
+    pub fn text(&self) -> String {
+        let Interval(low, high) = self.interval;
+        if self.is_relative {
+            let percent = |part: f64| {
+                let part = part * 100.0;
+                if part.abs() < 9.95 { format!("{part:.1}%") } else { format!("{part:.0}%") }
+            };
+            let sign = if self.difference > 0.0 { "+" } else { "" };
+            format!("{sign}{} [{}, {}]", percent(self.difference), percent(low), percent(high))
+        } else {
+            format!("{:+} [{}, {}]", self.difference, number(low), number(high))
+        }
+    }
+}
+
+/// Whether more of it is better; `None` of what is neither good nor bad, and of counters.
+fn is_better_high(metric: &Metric) -> Option<bool> {
+    match (metric.measure, metric.unit) {
+        (Measure::Statistic(_), _) | (_, Unit::RoundTrips) => Some(false),
+        _ if metric.name == "convergence_us" => Some(false),
+        _ if metric.name == "jain" => Some(true),
+        (_, Unit::Gbps) if !metric.name.starts_with("assigned") => Some(true),
+        _ => None,
+    }
+}
+
+/// The numbers that the scenario's columns name, or else the 99th percentile of the slowdown of each workload, of its
+/// requests' times and the rate of its long flows, as far as there are such.
+fn subjects(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<(String, &'static Metric)> {
+    let has = |class: &str, name: &str| {
+        rows.iter().any(|row| row.class == class && row.values.value(name).is_known())
+    };
+    if !columns.is_empty() {
+        let named = columns.iter().filter_map(|column| {
+            let metric = metrics::find(&column.metric)?;
+            is_better_high(metric).map(|_| (column.class.clone(), metric))
+        });
+        return named.collect();
+    }
+    let classes: Vec<&str> = match workloads {
+        [] | [_] => vec![ALL],
+        several => several.iter().map(String::as_str).collect(),
+    };
+    const DEFAULT: [&Metric; 3] =
+        [metrics::metric("slowdown.p99"), metrics::metric("rct_us.p99"), metrics::metric("long_flow_gbps")];
+    let both = classes.iter().flat_map(|class| DEFAULT.map(|metric| (*class, metric)));
+    both.filter(|(class, metric)| has(class, metric.name))
+        .map(|(class, metric)| (class.to_owned(), metric))
+        .collect()
+}
+
+/// The verdicts of each grid point with several schemes.
+pub fn verdicts(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<Verdicts> {
+    let mut points: Vec<&Map<String, Value>> = Vec::new();
+    for row in rows {
+        if !points.contains(&&row.grid) {
+            points.push(&row.grid);
+        }
+    }
+    let subjects = subjects(rows, columns, workloads);
+    let of_point = |grid: &Map<String, Value>| {
+        let here: Vec<&Row> = rows.iter().filter(|row| row.grid == *grid).collect();
+        let mut schemes: Vec<&str> = Vec::new();
+        for row in &here {
+            if !schemes.contains(&row.scheme.as_str()) {
+                schemes.push(&row.scheme);
+            }
+        }
+        let seeds_of = |scheme: &str| -> BTreeSet<u64> {
+            let own = here.iter().filter(|row| row.scheme == scheme);
+            own.filter_map(|row| if let Seed::One(seed) = row.seed { Some(seed) } else { None }).collect()
+        };
+        let seeds = schemes.iter().map(|scheme| seeds_of(scheme)).reduce(|a, b| &a & &b).unwrap_or_default();
+        if schemes.len() < 2 {
+            return None;
+        }
+        let verdict =
+            |(class, metric): &(String, &'static Metric)| verdict(&here, &schemes, &seeds, class, metric);
+        let enough = seeds.len() >= LEAST_SEEDS;
+        let verdicts = if enough { subjects.iter().filter_map(verdict).collect() } else { Vec::new() };
+        Some(Verdicts { grid: grid.clone(), seeds: seeds.len(), verdicts })
+    };
+    points.into_iter().filter_map(of_point).collect()
+}
+
+fn verdict(
+    rows: &[&Row],
+    schemes: &[&str],
+    seeds: &BTreeSet<u64>,
+    class: &str,
+    metric: &'static Metric,
+) -> Option<Verdict> {
+    let high = is_better_high(metric)?;
+    let values = |scheme: &str| -> Option<Vec<f64>> {
+        let of = |seed: &u64| {
+            let seed = Seed::One(*seed);
+            rows.iter()
+                .find(|row| row.scheme == scheme && row.class == class && row.seed == seed)?
+                .number(metric.name)
+        };
+        seeds.iter().map(of).collect()
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for scheme in schemes {
+        match values(scheme) {
+            Some(values) => known.push((*scheme, values)),
+            None => unknown.push((*scheme).to_owned()),
+        }
+    }
+    let order =
+        |a: &[f64], b: &[f64]| if high { mean(b).total_cmp(&mean(a)) } else { mean(a).total_cmp(&mean(b)) };
+    let (best, of_best) = known.iter().min_by(|a, b| order(&a.1, &b.1))?.clone();
+    let base = mean(&of_best);
+    let (mut close, mut apart) = (Vec::new(), Vec::new());
+    for (scheme, values) in known.iter().filter(|(scheme, _)| *scheme != best) {
+        let differences: Vec<Option<f64>> = values.iter().zip(&of_best).map(|(a, b)| Some(a - b)).collect();
+        let interval = confidence(&differences)?;
+        if interval.contains(0.0) {
+            close.push((*scheme).to_owned());
+            continue;
+        }
+        let unit = if base == 0.0 { 1.0 } else { base.abs() };
+        apart.push(Apart {
+            scheme: (*scheme).to_owned(),
+            difference: (mean(values) - base) / unit,
+            interval: Interval(interval.0 / unit, interval.1 / unit),
+            is_relative: base != 0.0,
+        });
+    }
+    apart.sort_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs()));
+    Some(Verdict { class: class.to_owned(), metric, best: best.to_owned(), close, apart, unknown })
+}
+
+/// How many schemes a line of text names of each kind.
+const NAMED: usize = 6;
+
+/// The verdicts for a terminal; nothing where there are none.
+pub fn text(all: &[Verdicts]) -> String {
+    let mut text = String::new();
+    if all.is_empty() {
+        return text;
+    }
+    let least = all.iter().map(|point| point.seeds).min().unwrap_or(0);
+    if all.iter().all(|point| point.seeds < LEAST_SEEDS) {
+        let _ = writeln!(text, "verdict: too few seeds ({least}; at least {LEAST_SEEDS} are needed)");
+        return text;
+    }
+    text.push_str("verdict, by differences seed by seed, with 95% intervals\n");
+    for point in all {
+        let at = if point.grid.is_empty() { String::new() } else { format!("{}, ", grid_point(&point.grid)) };
+        if point.seeds < LEAST_SEEDS {
+            let _ = writeln!(text, "  {at}too few seeds ({})", point.seeds);
+        }
+        for verdict in &point.verdicts {
+            let _ = writeln!(text, "  {at}for {}: {}", verdict.subject(), verdict.best);
+            for line in verdict.others(NAMED) {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+    }
+    text
+}
+
+impl Verdict {
+    /// What is said about the other schemes, each kind in a line with at most so many names.
+    pub fn others(&self, most: usize) -> Vec<String> {
+        let list = |names: Vec<String>| {
+            let more = names.len().saturating_sub(most);
+            let named = names.into_iter().take(most).collect::<Vec<_>>().join(", ");
+            if more == 0 { named } else { format!("{named} and {more} more") }
+        };
+        let mut lines = Vec::new();
+        if !self.close.is_empty() {
+            lines.push(format!("not distinguishable from {}", list(self.close.clone())));
+        }
+        if !self.apart.is_empty() {
+            let apart = self.apart.iter().map(|apart| format!("{} is {}", apart.scheme, apart.text()));
+            lines.push(list(apart.collect()));
+        }
+        if !self.unknown.is_empty() {
+            lines.push(format!("not known, as flows did not finish: {}", list(self.unknown.clone())));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{claims::tests::row, compact::parse_column};
+
+    fn rows(schemes: &[(&str, &[f64])]) -> Vec<Row> {
+        let of = |(scheme, values): &(&str, &[f64])| -> Vec<Row> {
+            values.iter().zip(1..).map(|(value, seed)| row(scheme, 0.2, Some(seed), *value)).collect()
+        };
+        schemes.iter().flat_map(of).collect()
+    }
+
+    fn about(schemes: &[(&str, &[f64])]) -> Vec<Verdicts> {
+        verdicts(&rows(schemes), &[parse_column("fct_us.p99").expect("a column")], &[])
+    }
+
+    #[test]
+    fn differences_are_paired_by_seed() {
+        // Seeds differ by far more than the schemes do: unpaired, nothing could be told.
+        let all = about(&[
+            ("b", &[103.0, 205.0, 402.0, 304.0]),
+            ("a", &[100.0, 200.0, 400.0, 300.0]),
+            ("c", &[90.0, 212.0, 395.0, 306.0]),
+            ("d", &[150.0, 250.0, 450.0, 350.0]),
+        ]);
+        let [verdict] = &all[0].verdicts[..] else { panic!("{all:?}") };
+        assert_eq!((verdict.best.as_str(), verdict.close.as_slice()), ("a", &["c".to_owned()][..]));
+        let [b, d] = &verdict.apart[..] else { panic!("{verdict:?}") };
+        // Differences 3, 5, 2, 4: mean 3.5, deviation 1.290994, t of three degrees 3.182446.
+        let half = 3.182_446 * 1.290_994_449 / 2.0;
+        assert!((b.difference - 3.5 / 250.0).abs() < 1e-12, "{b:?}");
+        assert!((b.interval.0 - (3.5 - half) / 250.0).abs() < 1e-8, "{b:?}");
+        assert!((b.interval.1 - (3.5 + half) / 250.0).abs() < 1e-8, "{b:?}");
+        assert_eq!((d.difference, d.interval), (0.2, Interval(0.2, 0.2)));
+        let expected = "verdict, by differences seed by seed, with 95% intervals\n  load = 0.2, for FCT p99: a\n    \
+                        not distinguishable from c\n    b is +1.4% [0.6%, 2.2%], d is +20% [20%, 20%]\n";
+        assert_eq!(text(&all), expected);
+    }
+
+    #[test]
+    fn two_seeds_are_too_few() {
+        let all = about(&[("a", &[1.0, 2.0]), ("b", &[10.0, 20.0])]);
+        assert_eq!((all[0].seeds, all[0].verdicts.len()), (2, 0));
+        assert_eq!(text(&all), "verdict: too few seeds (2; at least 3 are needed)\n");
+        // Only seeds that all have count.
+        let all = about(&[("a", &[1.0, 2.0, 3.0]), ("b", &[10.0, 20.0])]);
+        assert_eq!(all[0].seeds, 2);
+        assert_eq!(text(&about(&[("a", &[1.0, 2.0, 3.0])])), "", "nothing to compare with");
+    }
+
+    #[test]
+    fn more_is_better_for_rates_and_what_is_unknown_is_not_ranked() {
+        let mut rows = rows(&[("a", &[1.0; 3]), ("b", &[1.0; 3]), ("c", &[1.0; 3])]);
+        for (row, value) in rows.iter_mut().zip([5.0, 5.0, 5.0, 4.0, 4.5, 4.0]) {
+            row.values.set("goodput_gbps", Some(value).into());
+        }
+        let columns = ["goodput_gbps", "drops"].map(|name| parse_column(name).expect("a column"));
+        let all = verdicts(&rows, &columns, &[]);
+        let [verdict] = &all[0].verdicts[..] else { panic!("counters are neither good nor bad: {all:?}") };
+        assert_eq!((verdict.best.as_str(), verdict.unknown.as_slice()), ("a", &["c".to_owned()][..]));
+        assert_eq!(verdict.apart.len(), 1);
+        assert!(verdict.apart[0].text().starts_with("-17% [-31%"), "{}", verdict.apart[0].text());
+        let lines = verdict.others(6);
+        assert!(lines[1].contains("flows did not finish: c"), "{lines:?}");
+    }
+}
