@@ -12,15 +12,32 @@ pub struct Rate(u64);
 
 const GRAMMAR: Grammar = Grammar {
     what: "a rate",
-    units: "bps, Kbps, Mbps, Gbps, Tbps",
+    units: "bps, Kbps, Mbps, Gbps, Tbps (or 100G, 100Gbit/s, 100Gb/s)",
     example: "\"100Gbps\"",
     suffixes: &[
         ("bps", 1),
+        ("bit/s", 1),
+        ("b/s", 1),
         ("Kbps", 1_000),
+        ("Kbit/s", 1_000),
+        ("Kb/s", 1_000),
+        ("K", 1_000),
         ("kbps", 1_000),
+        ("kbit/s", 1_000),
+        ("kb/s", 1_000),
+        ("k", 1_000),
         ("Mbps", 1_000_000),
+        ("Mbit/s", 1_000_000),
+        ("Mb/s", 1_000_000),
+        ("M", 1_000_000),
         ("Gbps", 1_000_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("G", 1_000_000_000),
         ("Tbps", 1_000_000_000_000),
+        ("Tbit/s", 1_000_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+        ("T", 1_000_000_000_000),
     ],
     resolution: "it is not a whole number of bits per second",
 };
@@ -201,7 +218,10 @@ mod tests {
     fn reads_what_people_write() {
         assert_eq!("100Gbps".parse(), Ok(Rate::from_gbps(100)));
         assert_eq!("2.5Gbps".parse(), Ok(Rate::from_bps(2_500_000_000)));
-        for wrong in ["100", "100G", "-1Gbps", "0.5bps", "fast"] {
+        for same in ["100G", "100Gbit/s", "100 Gb/s", "100000M", "0.1T"] {
+            assert_eq!(same.parse(), Ok(Rate::from_gbps(100)), "{same}");
+        }
+        for wrong in ["100", "G", "100Gbit", "100g", "-1Gbps", "0.5bps", "fast"] {
             assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
         }
     }

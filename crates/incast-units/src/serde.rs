@@ -57,6 +57,6 @@ written_as_text!(
 written_as_text!(
     Rate,
     "Speed",
-    "a rate such as \"100Gbps\" (units bps, Kbps, Mbps, Gbps, Tbps)",
-    r"^\s*[0-9_]*\.?[0-9_]*\s*(bps|Kbps|kbps|Mbps|Gbps|Tbps)\s*$"
+    "a rate such as \"100Gbps\" (units bps, Kbps, Mbps, Gbps, Tbps; also 100G, 100Gbit/s, 100Gb/s)",
+    r"^\s*[0-9_]*\.?[0-9_]*\s*(bps|bit/s|b/s|[KkMGT](bps|bit/s|b/s)?)\s*$"
 );

@@ -24,9 +24,9 @@ pub fn message(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Prints what went wrong.
+/// Prints what went wrong, one thing on each line.
 pub fn error(error: &dyn Display) {
-    message(&format!("error: {error}"));
+    error.to_string().lines().for_each(|line| message(&format!("error: {line}")));
 }
 
 /// Refuses a file that cannot be written before any work is done for it.

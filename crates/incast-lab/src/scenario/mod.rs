@@ -31,8 +31,8 @@ use incast_units::Time;
 use resolve::{Point, files::Files};
 use std::{path::Path, sync::Arc};
 use tree::{
-    de,
-    error::Problem,
+    collect,
+    error::{Problem, Problems},
     node::{self, Node},
 };
 
@@ -84,7 +84,7 @@ impl Scenario {
     /// Reads a file and applies `--set` arguments, each a path and a value.
     ///
     /// # Errors
-    /// The first fault found, with its place.
+    /// What is wrong with it, each fault with its place.
     pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Self, ScenarioError> {
         Self::load_form(path, sets, Form::Full)
     }
@@ -92,7 +92,7 @@ impl Scenario {
     /// Reads a file in one of its forms.
     ///
     /// # Errors
-    /// The first fault found, with its place.
+    /// What is wrong with it, each fault with its place.
     pub fn load_form(path: &Path, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
         Self::parse_form(Source::read(path)?, sets, form)
     }
@@ -100,7 +100,7 @@ impl Scenario {
     /// The same for a text at hand; paths in it are relative to the folder of `source.path`.
     ///
     /// # Errors
-    /// The first fault found, with its place.
+    /// What is wrong with it, each fault with its place.
     pub fn parse(source: Source, sets: &[(String, String)]) -> Result<Self, ScenarioError> {
         Self::parse_form(source, sets, Form::Full)
     }
@@ -108,21 +108,26 @@ impl Scenario {
     /// The same in one of its forms. `--set` wins over `[short]`.
     ///
     /// # Errors
-    /// The first fault found, with its place.
+    /// What is wrong with it, each fault with its place.
     pub fn parse_form(source: Source, sets: &[(String, String)], form: Form) -> Result<Self, ScenarioError> {
         let arguments: Vec<String> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let locate =
+        let fault =
             |root: &Node, problem: Problem| root.locate(problem, &source.path, &source.text, &arguments);
+        let locate = |root: &Node, problem: Problem| ScenarioError::from(fault(root, problem));
+        let all = |root: &Node, Problems { first, more }: Problems| {
+            let more = more.into_iter().map(|problem| fault(root, problem)).collect();
+            ScenarioError::of(fault(root, first), more)
+        };
         let mut root = Node::parse(&source.text).map_err(|problem| locate(&node::empty(), problem))?;
         overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;
-        let mut document: Document = de::read(&root).map_err(|problem| locate(&root, problem))?;
+        let mut document: Document = collect::read(&root).map_err(|problems| all(&root, problems))?;
         let mut warnings: Vec<String> = Vec::new();
         let mut has_form = Form::Full;
         if form == Form::Short {
             if overrides::apply_short(&mut root) {
                 has_form = Form::Short;
                 overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;
-                document = de::read(&root).map_err(|problem| locate(&root, problem))?;
+                document = collect::read(&root).map_err(|problems| all(&root, problems))?;
             } else {
                 warnings.push("--short has no effect: the scenario has no [short]".into());
             }
@@ -136,9 +141,9 @@ impl Scenario {
             profile::fill(&mut tree);
             let values =
                 point.iter().map(|(path, node)| (path.clone(), overrides::toml_value(node))).collect();
-            let resolved = de::read(&tree)
+            let resolved = collect::read(&tree)
                 .and_then(|document| resolve::resolve(document, &tree, values, &mut files))
-                .map_err(|problem| locate(&tree, problem))?;
+                .map_err(|problems| all(&tree, problems))?;
             for warning in &resolved.warnings {
                 if !warnings.contains(warning) {
                     warnings.push(warning.clone());

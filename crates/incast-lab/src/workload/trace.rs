@@ -1,7 +1,7 @@
 //! Traces: flows from a CSV or Parquet file.
 //!
-//! Columns by name, in any order: `start` (a time such as `"1.5us"`) or `start_ps`; `src` and `dst` (host names or
-//! numbers); `bytes` or `size_bytes`; optionally `class`, and `path` with `reverse_path`, the nodes of the flow's paths
+//! Columns by name, in any order: `start` (a time such as `"1.5us"`), or a plain number in `start_s`, `start_ms`,
+//! `start_us`, `start_ns` or `start_ps`; `src` and `dst` (host names or numbers, or addresses that are mapped to them); `bytes` or `size_bytes`; optionally `class`, and `path` with `reverse_path`, the nodes of the flow's paths
 //! there and back with blanks or semicolons between them, which switches follow with `load_balancing =
 //! "source-routed"`. Further columns are ignored, so that a `flows.parquet` of one run can drive another.
 
@@ -49,6 +49,68 @@ pub struct Trace {
 /// Largest number of rows.
 pub const LIMIT: usize = 50_000_000;
 
+/// Columns of starts: `start` has times with their units, the others plain numbers of so many picoseconds.
+pub(super) const STARTS: [(&str, u64); 6] = [
+    ("start", 0),
+    ("start_ps", 1),
+    ("start_ns", 1_000),
+    ("start_us", 1_000_000),
+    ("start_ms", 1_000_000_000),
+    ("start_s", 1_000_000_000_000),
+];
+
+/// What is said where a column is missing.
+pub(super) const COLUMNS: &str =
+    "start (or start_s, start_ms, start_us, start_ns, start_ps), src, dst, bytes (or size_bytes), class";
+
+/// A start from the cell of a column of [`STARTS`]. Numbers with a fraction are rounded to picoseconds.
+pub(super) fn start_of((column, unit): (&str, u64), cell: &str) -> Result<Time, String> {
+    if unit == 0 {
+        return cell.parse().map_err(|error| format!("start: {error}"));
+    }
+    let whole = cell.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let real = || {
+        let number = cell.parse::<f64>().ok().filter(|_| unit > 1)? * unit as f64;
+        (number >= 0.0 && number < u64::MAX as f64).then(|| number.round() as u64)
+    };
+    whole.or_else(real).map(Time::from_ps).ok_or_else(|| {
+        let unit = column.trim_start_matches("start_");
+        let kind = if unit == "ps" { "a whole number" } else { "a number, not negative," };
+        format!("found {column} {cell:?}, allowed is {kind} of {unit}, at most 213 days")
+    })
+}
+
+/// Reads a table of hosts by their addresses: CSV with the columns `address` and `host`.
+///
+/// # Errors
+/// A column is missing, or a line has no two cells.
+pub fn read_addresses(text: &str) -> Result<BTreeMap<String, String>, TraceError> {
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let csv_error = |error: csv::Error| {
+        let line = error.position().map_or(0, |position| position.line() as usize);
+        TraceError { line, message: error.to_string() }
+    };
+    let header = reader.headers().map_err(csv_error)?.clone();
+    let column = |wanted: &str| header.iter().position(|name| name == wanted);
+    let (Some(address), Some(host)) = (column("address"), column("host")) else {
+        return Err(TraceError { line: 1, message: "expected the columns `address` and `host`".into() });
+    };
+    let mut all = BTreeMap::new();
+    for record in reader.records() {
+        let record = record.map_err(csv_error)?;
+        let line = record.position().map_or(0, |position| position.line() as usize);
+        let cell = |column: usize| record.get(column).unwrap_or("").to_owned();
+        if all.insert(cell(address), cell(host)).is_some() {
+            return Err(TraceError {
+                line,
+                message: format!("the address {} is given twice", cell(address)),
+            });
+        }
+    }
+    Ok(all)
+}
+
 /// Reads a file, Parquet if its name ends so.
 ///
 /// # Errors
@@ -81,33 +143,20 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     let header = reader.headers().map_err(csv_error)?.clone();
     let column = |names: &[&str]| header.iter().position(|name| names.contains(&name));
     let need = |names: &[&str]| {
-        column(names).ok_or_else(|| {
-            fail(
-                1,
-                format!(
-                    "no column `{}`, allowed are start (or start_ps), src, dst, bytes (or size_bytes), class",
-                    names.join("` or `")
-                ),
-            )
-        })
+        column(names)
+            .ok_or_else(|| fail(1, format!("no column `{}`, allowed are {COLUMNS}", names.join("` or `"))))
     };
-    let (start, source, destination) = (need(&["start", "start_ps"])?, need(&["src"])?, need(&["dst"])?);
+    let start = need(&STARTS.map(|(name, _)| name))?;
+    let (source, destination) = (need(&["src"])?, need(&["dst"])?);
     let (bytes, class) = (need(&["bytes", "size_bytes"])?, column(&["class"]));
     let (path, reverse_path) = (column(&["path"]), column(&["reverse_path"]));
-    let in_ps = header.get(start) == Some("start_ps");
+    let starts = STARTS.into_iter().find(|(name, _)| header.get(start) == Some(name)).unwrap_or(STARTS[0]);
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(csv_error)?;
         let line = record.position().map_or(0, |position| position.line() as usize);
         let field = |index: usize| record.get(index).unwrap_or("");
-        let time = field(start);
-        let time = if in_ps {
-            time.parse::<u64>().map(Time::from_ps).map_err(|_| {
-                fail(line, format!("found start_ps {time:?}, allowed is a whole number of picoseconds"))
-            })?
-        } else {
-            time.parse::<Time>().map_err(|error| fail(line, format!("start: {error}")))?
-        };
+        let time = start_of(starts, field(start)).map_err(|message| fail(line, message))?;
         let size = field(bytes);
         rows.push(Row {
             start: time,
@@ -166,7 +215,8 @@ pub fn resolve(
             let find = |name: &str| {
                 host(name).ok_or_else(|| {
                     fail(format!(
-                        "found host {name:?}, allowed is h0 to h{} or a number",
+                        "found host {name:?}, allowed is h0 to h{}, a number, or an address that `hosts` or \
+                         `hosts_file` maps to one",
                         hosts.saturating_sub(1)
                     ))
                 })
@@ -271,6 +321,43 @@ mod tests {
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let flows = resolve(&rows, 2, &names, &|class| u16::from(class.is_some()), &no_way).expect("valid");
         assert_eq!((flows[0].source, flows[0].destination, flows[0].class, flows[1].class), (0, 1, 1, 0));
+    }
+
+    #[test]
+    fn plain_numbers_are_of_the_unit_that_the_column_names() {
+        for (column, cell, ps) in [
+            ("start_s", "0.30000000000000004", 300_000_000_000),
+            ("start_s", "1e-6", 1_000_000),
+            ("start_ms", "2", 2_000_000_000),
+            ("start_us", "1.5", 1_500_000),
+            ("start_ns", "83.84", 83_840),
+            ("start_ps", "18446744073709551615", u64::MAX),
+            ("start", "1.5us", 1_500_000),
+        ] {
+            let rows =
+                read_csv(format!("{column},src,dst,bytes\n{cell},h0,h1,5\n").as_bytes()).expect(column);
+            assert_eq!(rows[0].start.ps(), ps, "{column} {cell}");
+        }
+        for (column, cell) in [
+            ("start_s", "-1"),
+            ("start_s", "nan"),
+            ("start_s", "1700000000"),
+            ("start_s", "1s"),
+            ("start_ps", "1.5"),
+            ("start", "1.5"),
+        ] {
+            let refused = read_csv(format!("{column},src,dst,bytes\n{cell},h0,h1,5\n").as_bytes());
+            assert!(refused.is_err(), "{column} {cell}");
+        }
+    }
+
+    #[test]
+    fn addresses_stand_for_hosts() {
+        let all = read_addresses("host,address\n# a comment\nh3, 10.0.0.1\n0,fe80::1\n").expect("a table");
+        assert_eq!(all.get("10.0.0.1").map(String::as_str), Some("h3"));
+        assert_eq!(all.get("fe80::1").map(String::as_str), Some("0"));
+        assert_eq!(read_addresses("address\n10.0.0.1\n").expect_err("no hosts").line, 1);
+        assert_eq!(read_addresses("address,host\na,h0\na,h1\n").expect_err("twice").line, 3);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Parquet traces. Columns may be of any integer or string type.
 
-use super::trace::{LIMIT, Row, TraceError, both};
+use super::trace::{COLUMNS, LIMIT, Row, STARTS, TraceError, both, start_of};
 use crate::columns::{Rows, each_group};
-use incast_units::Time;
-use std::{fmt::Display, io, path::Path};
+use std::{io, path::Path};
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
@@ -47,8 +46,7 @@ fn rows_of(group: &Rows<'_>, rows: &mut Vec<Row>) -> Result<(), Failure> {
     let find = |names: &[&'static str]| -> Result<&'static str, TraceError> {
         names.iter().copied().find(|name| group.has(name)).ok_or_else(|| {
             let names = names.join("` or `");
-            let allowed = "start (or start_ps), src, dst, bytes (or size_bytes), class";
-            fail(0, format!("no column `{names}`, allowed are {allowed}"))
+            fail(0, format!("no column `{names}`, allowed are {COLUMNS}"))
         })
     };
     let optional = |name: &str| -> Result<Vec<Option<String>>, Failure> {
@@ -57,14 +55,13 @@ fn rows_of(group: &Rows<'_>, rows: &mut Vec<Row>) -> Result<(), Failure> {
     let (sources, destinations) = (strings(group, find(&["src"])?)?, strings(group, find(&["dst"])?)?);
     let sizes = numbers(group, find(&["bytes", "size_bytes"])?)?;
     let (classes, paths, reverse_paths) = (optional("class")?, optional("path")?, optional("reverse_path")?);
-    let start = find(&["start", "start_ps"])?;
-    let mut in_ps = Vec::new();
-    let mut as_text = Vec::new();
-    if start == "start_ps" {
-        in_ps = numbers(group, start)?;
-    } else {
-        as_text = strings(group, start)?;
-    }
+    let name = find(&STARTS.map(|(name, _)| name))?;
+    let column = STARTS.into_iter().find(|(other, _)| *other == name).unwrap_or(STARTS[0]);
+    // Numbers with a fraction become the digits that stand for them, which are read like those of a CSV.
+    let starts = match group.f64s(name) {
+        Ok(reals) => reals.into_iter().map(|real| real.map(|real| real.to_string())).collect(),
+        Err(_) => strings(group, name)?,
+    };
     for index in 0..sources.len() {
         let line = rows.len() + 1;
         let at = |column: &[Option<String>]| column.get(index).cloned().flatten();
@@ -72,11 +69,8 @@ fn rows_of(group: &Rows<'_>, rows: &mut Vec<Row>) -> Result<(), Failure> {
             let allowed = "start, src, dst and bytes in every row";
             fail(line, format!("row {line}: found an empty cell, allowed are {allowed}"))
         };
-        let wrong = |error: &dyn Display| fail(line, format!("row {line}: start: {error}"));
-        let start = match in_ps.get(index).copied().flatten() {
-            Some(ps) => Time::from_ps(ps),
-            None => at(&as_text).ok_or_else(empty)?.parse().map_err(|error| wrong(&error))?,
-        };
+        let start = start_of(column, &at(&starts).ok_or_else(empty)?)
+            .map_err(|message| fail(line, format!("row {line}: {message}")))?;
         let (path, reverse_path) = (at(&paths).unwrap_or_default(), at(&reverse_paths).unwrap_or_default());
         rows.push(Row {
             start,
@@ -103,6 +97,7 @@ fn numbers(group: &Rows<'_>, name: &str) -> Result<Vec<Option<u64>>, TraceError>
 mod tests {
     use super::*;
     use crate::columns::{strings, u32s, u64s, write};
+    use incast_units::Time;
 
     #[test]
     fn the_results_of_a_run_are_a_trace() {

@@ -32,6 +32,23 @@ fn a_wrong_value_is_named_with_what_is_allowed() {
 }
 
 #[test]
+fn all_mistakes_are_named_at_once() {
+    let out = folder("several_mistakes");
+    let text_of = fs::read_to_string(scenario("small")).expect("a scenario");
+    let text_of = text_of.replace("warmup = ", "wramup = ").replace("fan_in = 3", "fan_in = \"x\"");
+    let file = out.join("wrong.toml");
+    fs::write(&file, text_of.replace("kind = \"step\"", "kind = \"stpe\"")).expect("written");
+    let output = incast(&["check", text(&file)]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.starts_with("error: ")), "{message}");
+    for (line, word) in lines.iter().zip(["wramup", "stpe", "fan_in"]) {
+        assert!(line.contains(word), "{message}");
+    }
+}
+
+#[test]
 fn files_that_are_missing_or_not_text() {
     assert!(refused("missing", &["no/such/file.toml"]).contains("no/such/file.toml"));
     assert!(refused("binary", &[&scenario("binary")]).contains("binary.toml"));

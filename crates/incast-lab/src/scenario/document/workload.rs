@@ -7,7 +7,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// Traffic of one class, by kind.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -187,6 +187,12 @@ pub struct Trace {
     pub class: Option<String>,
     /// Path, relative to the scenario; `.parquet` is read as Parquet, all else as CSV.
     pub path: String,
+    /// Hosts by the addresses that the file has in their place: `{ "10.0.0.1" = "h0" }`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, String>,
+    /// The same as a file: CSV with the columns `address` and `host`. Its path is relative to the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts_file: Option<String>,
 }
 
 /// A closed loop: each client keeps `outstanding` requests open; each is answered by the server it went to.

@@ -13,7 +13,12 @@ use super::{
 use crate::metrics::{self, Basis};
 
 /// Every claim is about something that the scenario has.
-pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
+pub fn check(document: &Document, traffic: &Traffic) -> Vec<Problem> {
+    let claims = 0..document.paper.claim.len();
+    claims.filter_map(|index| check_one(document, traffic, index).err()).collect()
+}
+
+fn check_one(document: &Document, traffic: &Traffic, index: usize) -> Result<(), Problem> {
     let schemes: Vec<&str> = document.scheme.iter().map(|scheme| scheme.name()).collect();
     let axes: Vec<&str> = document
         .zip
@@ -21,92 +26,89 @@ pub fn check(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
         .chain([&document.grid])
         .flat_map(|axes| axes.0.iter().map(|(path, _)| path.as_str()))
         .collect();
-    for (index, claim) in document.paper.claim.iter().enumerate() {
-        let at = |key: &str, problem: Problem| Err(problem.at(&keys!["paper", "claim", index, key]));
-        measured(document, traffic, &claim.class, &claim.metric)
-            .map_err(|problem| problem.at(&keys!["paper", "claim", index]))?;
-        if let Some(problem) = claim.ratio_to_metric.as_deref().and_then(unknown_metric) {
-            return at("ratio_to_metric", problem);
+    let Some(claim) = document.paper.claim.get(index) else { return Ok(()) };
+    let at = |key: &str, problem: Problem| Err(problem.at(&keys!["paper", "claim", index, key]));
+    measured(document, traffic, &claim.class, &claim.metric)
+        .map_err(|problem| problem.at(&keys!["paper", "claim", index]))?;
+    if let Some(problem) = claim.ratio_to_metric.as_deref().and_then(unknown_metric) {
+        return at("ratio_to_metric", problem);
+    }
+    let no_scheme = |name: &String| {
+        let unknown = !schemes.contains(&name.as_str());
+        unknown
+            .then(|| Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied()))
+    };
+    if let Some(problem) = no_scheme(&claim.scheme) {
+        return at("scheme", problem);
+    }
+    if let Some(bases) = &claim.ratio_to {
+        if bases.names().is_empty() {
+            return at("ratio_to", Problem::value("no schemes", "at least one"));
         }
-        let no_scheme = |name: &String| {
-            let unknown = !schemes.contains(&name.as_str());
-            unknown.then(|| {
-                Problem::unknown(format!("there is no scheme {name:?}"), name, schemes.iter().copied())
-            })
-        };
-        if let Some(problem) = no_scheme(&claim.scheme) {
-            return at("scheme", problem);
-        }
-        if let Some(bases) = &claim.ratio_to {
-            if bases.names().is_empty() {
-                return at("ratio_to", Problem::value("no schemes", "at least one"));
-            }
-            for (place, name) in bases.names().iter().enumerate() {
-                if let Some(problem) = no_scheme(name) {
-                    let of_list = matches!(bases, Bases::Several(_));
-                    return at("ratio_to", if of_list { problem.at(&keys![place]) } else { problem });
-                }
+        for (place, name) in bases.names().iter().enumerate() {
+            if let Some(problem) = no_scheme(name) {
+                let of_list = matches!(bases, Bases::Several(_));
+                return at("ratio_to", if of_list { problem.at(&keys![place]) } else { problem });
             }
         }
-        let forms = [
-            ("value", claim.value.is_some()),
-            ("at_most", claim.at_most.is_some()),
-            ("at_least", claim.at_least.is_some()),
-            ("range", claim.range.is_some()),
-            ("points", claim.points.is_some()),
-        ];
-        if forms.iter().filter(|(_, given)| *given).count() != 1 {
-            return Err(Problem::exactly_one(&forms).at(&keys!["paper", "claim", index]));
+    }
+    let forms = [
+        ("value", claim.value.is_some()),
+        ("at_most", claim.at_most.is_some()),
+        ("at_least", claim.at_least.is_some()),
+        ("range", claim.range.is_some()),
+        ("points", claim.points.is_some()),
+    ];
+    if forms.iter().filter(|(_, given)| *given).count() != 1 {
+        return Err(Problem::exactly_one(&forms).at(&keys!["paper", "claim", index]));
+    }
+    if let Some(points) = &claim.points {
+        if points.is_empty() {
+            return at("points", Problem::value("no points", "at least one [x, y]"));
         }
-        if let Some(points) = &claim.points {
-            if points.is_empty() {
-                return at("points", Problem::value("no points", "at least one [x, y]"));
-            }
-            let free = axes.iter().filter(|axis| !claim.grid.contains_key(**axis)).count();
-            if free != 1 {
-                let problem = Problem::new(format!(
-                    "a curve needs one grid axis that its `grid` leaves open, found {free}"
-                ));
-                return at("points", problem);
-            }
+        let free = axes.iter().filter(|axis| !claim.grid.contains_key(**axis)).count();
+        if free != 1 {
+            let problem = Problem::new(format!(
+                "a curve needs one grid axis that its `grid` leaves open, found {free}"
+            ));
+            return at("points", problem);
         }
-        if claim.up_to && claim.value.is_none() {
-            let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
-            return at("up_to", problem);
-        }
-        if let Some((low, high)) =
-            claim.range.filter(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less))
-        {
-            return at("range", Problem::value(format!("[{low}, {high}]"), "the lower end first"));
-        }
-        if claim.ours && claim.at_most.is_none() && claim.at_least.is_none() && claim.range.is_none() {
-            let what = "only a bound, `at_most` or `at_least`, or a `range` can be ours";
-            let problem = Problem::new(what.to_owned());
-            return at("ours", problem);
-        }
-        let ratios = [
-            ("ratio_to", claim.ratio_to.is_some()),
-            ("ratio_at", !claim.ratio_at.is_empty()),
-            ("ratio_to_metric", claim.ratio_to_metric.is_some()),
-        ];
-        if let Some((second, _)) = ratios.into_iter().filter(|(_, given)| *given).nth(1) {
-            let what = "a ratio is to another scheme, to another grid point or to another metric";
-            return at(second, Problem::new(what.to_owned()));
-        }
-        for (table, point) in [("grid", &claim.grid), ("ratio_at", &claim.ratio_at)] {
-            grid_point(document, &axes, point, index, table)?;
-        }
+    }
+    if claim.up_to && claim.value.is_none() {
+        let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
+        return at("up_to", problem);
+    }
+    if let Some((low, high)) = claim.range.filter(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less)) {
+        return at("range", Problem::value(format!("[{low}, {high}]"), "the lower end first"));
+    }
+    if claim.ours && claim.at_most.is_none() && claim.at_least.is_none() && claim.range.is_none() {
+        let what = "only a bound, `at_most` or `at_least`, or a `range` can be ours";
+        let problem = Problem::new(what.to_owned());
+        return at("ours", problem);
+    }
+    let ratios = [
+        ("ratio_to", claim.ratio_to.is_some()),
+        ("ratio_at", !claim.ratio_at.is_empty()),
+        ("ratio_to_metric", claim.ratio_to_metric.is_some()),
+    ];
+    if let Some((second, _)) = ratios.into_iter().filter(|(_, given)| *given).nth(1) {
+        let what = "a ratio is to another scheme, to another grid point or to another metric";
+        return at(second, Problem::new(what.to_owned()));
+    }
+    for (table, point) in [("grid", &claim.grid), ("ratio_at", &claim.ratio_at)] {
+        grid_point(document, &axes, point, index, table)?;
     }
     Ok(())
 }
 
 /// Every column is of a number and of a class that there are.
-pub fn check_columns(document: &Document, traffic: &Traffic) -> Result<(), Problem> {
+pub fn check_columns(document: &Document, traffic: &Traffic) -> Vec<Problem> {
     let columns = document.table.columns.iter().enumerate();
-    columns.into_iter().try_for_each(|(index, column)| {
-        measured(document, traffic, &column.class, &column.metric)
-            .map_err(|problem| problem.at(&keys!["table", "columns", index]))
-    })
+    let checked = columns.map(|(index, column)| {
+        let measured = measured(document, traffic, &column.class, &column.metric);
+        measured.map_err(|problem| problem.at(&keys!["table", "columns", index]))
+    });
+    checked.filter_map(Result::err).collect()
 }
 
 /// There is such a class, and such a number of it.

@@ -84,6 +84,15 @@ impl Files {
         Ok(rows)
     }
 
+    /// Hosts by their addresses.
+    pub fn addresses(&mut self, name: &str) -> Result<BTreeMap<String, String>, Problem> {
+        let source = Source::read(&self.base.join(name)).map_err(|error| Problem::new(error.to_string()))?;
+        trace::read_addresses(&source.text).map_err(|error| {
+            let line = error.line;
+            Problem::new(format!("{name:?} line {line}: {}", error.message))
+        })
+    }
+
     /// Reads the parameters that are files.
     pub fn read_parameters(
         &mut self,

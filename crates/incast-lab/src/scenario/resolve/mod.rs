@@ -24,7 +24,7 @@ mod underlay;
 use super::{
     document::Document,
     tree::{
-        error::Problem,
+        error::{Problem, Problems},
         node::Node,
         place::{Step, keys},
     },
@@ -63,24 +63,54 @@ pub struct Point {
 }
 
 /// Checks and converts a document.
+///
+/// # Errors
+/// What is wrong: everything that does not depend on something else that is wrong.
 pub fn resolve(
     document: Document,
     root: &Node,
     grid: Vec<(String, toml::Value)>,
     files: &mut Files,
-) -> Result<Point, Problem> {
-    basics(&document)?;
-    let topology = files.topology(&document.topology)?;
-    let traffic = traffic::resolve(&document, &topology, files)?;
+) -> Result<Point, Problems> {
+    let mut problems = basics(&document);
+    let of = |first: Problems, mut more: Vec<Problem>| {
+        more.extend(first.more);
+        Problems { first: first.first, more }
+    };
+    let topology = match files.topology(&document.topology) {
+        Ok(topology) => topology,
+        Err(problem) => return Err(of(problem.into(), problems)),
+    };
+    let traffic = match traffic::resolve(&document, &topology, files) {
+        Ok(traffic) => traffic,
+        Err(others) => return Err(of(others, problems)),
+    };
     let context = Context { document: &document, root, topology: &topology, traffic: &traffic };
     let mut schemes = Vec::new();
     for index in 0..document.scheme.len() {
-        schemes.push(Arc::new(scheme::resolve(&context, index, files)?));
+        match scheme::resolve(&context, index, files) {
+            Ok(scheme) => schemes.push(Arc::new(scheme)),
+            // What all schemes share is wrong in each of them.
+            Err(problem) if problems.contains(&problem) => {}
+            Err(problem) => problems.push(problem),
+        }
     }
-    claims::check(&document, &traffic)?;
-    claims::check_columns(&document, &traffic)?;
-    let probes = measure::probes(&document, &topology, &traffic)?;
-    let (events, of_events) = measure::events(&document, &topology, traffic.end)?;
+    problems.extend(claims::check(&document, &traffic));
+    problems.extend(claims::check_columns(&document, &traffic));
+    let (probes, (events, of_events)) = match (
+        measure::probes(&document, &topology, &traffic),
+        measure::events(&document, &topology, traffic.end),
+    ) {
+        (Ok(probes), Ok(events)) => (probes, events),
+        (Err(problem), events) => {
+            problems.extend(events.err());
+            return Err(of(problem.into(), problems));
+        }
+        (_, Err(problem)) => return Err(of(problem.into(), problems)),
+    };
+    if let Some(problems) = Problems::of(problems) {
+        return Err(problems);
+    }
     let mut warnings = traffic.warnings.clone();
     warnings.extend(scheme::warnings(&context, &schemes));
     warnings.extend(of_events);
@@ -103,53 +133,54 @@ fn refusal(error: ConfigError, place: &[Step]) -> Problem {
 }
 
 /// What can be said without the fabric.
-fn basics(document: &Document) -> Result<(), Problem> {
+fn basics(document: &Document) -> Vec<Problem> {
+    let mut problems = Vec::new();
     let name = &document.name;
     let legal = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
     if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(legal) {
         let allowed = "1 to 100 letters, digits, `.`, `_`, `-`, `+`, not starting with a dot";
-        return Err(Problem::value(format!("{name:?}"), allowed).under("name"));
+        problems.push(Problem::value(format!("{name:?}"), allowed).under("name"));
     }
     if document.duration == Time::ZERO {
-        return Err(Problem::value(document.duration, "a time above 0").under("duration"));
+        problems.push(Problem::value(document.duration, "a time above 0").under("duration"));
     }
     if document.warmup >= document.duration {
         let allowed =
             format!("a time before the duration, {}: otherwise no flow is counted", document.duration);
-        return Err(Problem::value(document.warmup, allowed).under("warmup"));
+        problems.push(Problem::value(document.warmup, allowed).under("warmup"));
     }
     if document.seeds.is_empty() {
-        return Err(Problem::value("no seeds", "at least one").under("seeds"));
+        problems.push(Problem::value("no seeds", "at least one").under("seeds"));
     }
     for (index, seed) in document.seeds.iter().enumerate() {
         if document.seeds[..index].contains(seed) {
-            return Err(Problem::new(format!("the seed {seed} is given twice")).at(&keys!["seeds", index]));
+            problems.push(Problem::new(format!("the seed {seed} is given twice")).at(&keys!["seeds", index]));
         }
     }
     let seeds = document.seeds.len();
     if let Some(budget) = document.seed_budget.filter(|budget| (*budget as usize) < seeds || *budget > 10_000)
     {
         let allowed = format!("{seeds}, the number of seeds, to 10000");
-        return Err(Problem::value(budget, allowed).under("seed_budget"));
+        problems.push(Problem::value(budget, allowed).under("seed_budget"));
     }
     if document.scheme.is_empty() {
-        return Err(Problem::new("there is no [[scheme]]: at least one is needed"));
+        problems.push(Problem::new("there is no [[scheme]]: at least one is needed"));
     }
     for (index, scheme) in document.scheme.iter().enumerate() {
         let name = scheme.name();
         if name.trim().is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
             let problem = Problem::value(format!("{name:?}"), "1 to 100 characters on one line");
-            return Err(problem.at(&keys!["scheme", index, "name"]));
+            problems.push(problem.at(&keys!["scheme", index, "name"]));
         }
         if document.scheme[..index].iter().any(|other| other.name() == name) {
             let problem =
                 Problem::new(format!("there are two schemes {name:?}: give each a `name` of its own"));
-            return Err(problem.at(&keys![
+            problems.push(problem.at(&keys![
                 "scheme",
                 index,
                 if scheme.name.is_some() { "name" } else { "law" }
             ]));
         }
     }
-    Ok(())
+    problems
 }

@@ -21,7 +21,7 @@ use crate::workload::{
 };
 use crate::{
     scenario::tree::{
-        error::Problem,
+        error::{Problem, Problems},
         place::{Step, keys},
     },
     workload::spacing::Spacing,
@@ -69,9 +69,9 @@ struct Builder<'a> {
 }
 
 /// Checks and converts all workloads.
-pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> Result<Traffic, Problem> {
+pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> Result<Traffic, Problems> {
     if document.workload.is_empty() {
-        return Err(Problem::new("there is no [[workload]]: at least one is needed"));
+        return Err(Problem::new("there is no [[workload]]: at least one is needed").into());
     }
     let duration = document.duration;
     let endless = |workload: &Workload| matches!(workload, Workload::Long(long) if long.size.is_none());
@@ -80,8 +80,8 @@ pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> R
         duration
     } else {
         duration.checked_add(document.drain).ok_or_else(|| {
-            Problem::value(document.drain, "a duration and a drain of at most 213 days together")
-                .under("drain")
+            let allowed = "a duration and a drain of at most 213 days together";
+            Problem::value(document.drain, allowed).under("drain")
         })?
     };
     let fluid = Fluid::new(topology);
@@ -96,11 +96,15 @@ pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> R
     if forever > 0 && forever < document.workload.len() {
         builder.warn(format!("flows of kind long without a size never end, so every run lasts until {end}"));
     }
+    let mut problems = Vec::new();
     for (index, workload) in document.workload.iter().enumerate() {
-        builder.add(index, workload).map_err(|problem| problem.at(&keys!["workload", index]))?;
+        let added = builder.add(index, workload);
+        problems.extend(added.err().map(|problem| problem.at(&keys!["workload", index])));
     }
-    builder.check_loads()?;
-    Ok(builder.traffic)
+    if problems.is_empty() {
+        problems.extend(builder.check_loads().err());
+    }
+    Problems::of(problems).map_or(Ok(builder.traffic), Err)
 }
 
 impl Builder<'_> {
@@ -501,10 +505,23 @@ impl Builder<'_> {
                 classes.insert(other.to_owned(), index);
             }
         }
-        let hosts = self.topology.names[..self.topology.hosts as usize]
-            .iter()
-            .zip(0..)
-            .map(|(name, host)| (name.as_str(), host));
+        let names = self.topology.names[..self.topology.hosts as usize].iter().zip(0..);
+        let mut hosts: BTreeMap<&str, u32> = names.map(|(name, host)| (name.as_str(), host)).collect();
+        let listed = match &described.hosts_file {
+            Some(file) => self.files.addresses(file).map_err(|problem| problem.under("hosts_file"))?,
+            None => BTreeMap::new(),
+        };
+        for (key, addresses) in [("hosts_file", &listed), ("hosts", &described.hosts)] {
+            for (address, name) in addresses {
+                let number = || name.parse().ok().filter(|number| *number < self.topology.hosts);
+                let host = hosts.get(name.as_str()).copied().or_else(number).ok_or_else(|| {
+                    let last = self.topology.hosts.saturating_sub(1);
+                    let found = format!("{name:?} at {address}");
+                    Problem::value(found, format!("h0 to h{last} or a number")).under(key)
+                })?;
+                hosts.insert(address, host);
+            }
+        }
         let class_of = |row: Option<&str>| row.and_then(|name| classes.get(name)).copied().unwrap_or(class);
         let topology = self.topology;
         let (ports, nodes) = (topology.ports(), OnceCell::new());
@@ -522,7 +539,7 @@ impl Builder<'_> {
             }
             pin(topology, &ports, &way).map_err(|error| error.to_string())
         };
-        let mut flows = trace::resolve(&rows, topology.hosts, &hosts.collect(), &class_of, &path_of)
+        let mut flows = trace::resolve(&rows, topology.hosts, &hosts, &class_of, &path_of)
             .map_err(|error| at(Problem::new(format!("{:?}: {}", described.path, error.message))))?;
         self.traffic.pinned |= flows.iter().any(|flow| flow.pinned.is_some());
         let all = flows.len();

@@ -25,6 +25,55 @@ fn messages_say_where_what_and_what_else() {
     refused("\"fct_us.p99\"", "\"fct_su.p99\"", "(did you mean \"fct_us.p99\"?)");
 }
 
+/// The lines and keys of all faults after some replacements in the good scenario.
+fn faults(changes: &[(&str, &str)]) -> Vec<String> {
+    let mut text = GOOD.to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replacen(from, to, 1);
+    }
+    let error = parse(&text).expect_err("refused");
+    assert_eq!(error.to_string().lines().count(), error.faults().count());
+    error.faults().map(|fault| fault.key.clone()).collect()
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let keys = faults(&[
+        ("duration = \"20ms\"", "duratoin = \"20ms\""),
+        ("kind = \"step\"", "kind = \"stpe\""),
+        ("fan_in = 31", "fan_in = \"many\""),
+        ("seeds = [1, 2, 3]", "seeds = [1, -2]"),
+        ("metric = \"fct_us.p99\"", "metrik = \"fct_us.p99\""),
+    ]);
+    for key in ["duratoin", "switch.ecn.kind", "workload.incast.fan_in", "seeds[1]", "paper.claim[0].metrik"]
+    {
+        assert!(keys.contains(&key.to_owned()), "{key}: {keys:?}");
+    }
+    // Keys that are missing as they are misspelt are not reported twice.
+    assert_eq!(keys.len(), 5, "{keys:?}");
+    // What cannot be read has no kind, and its kind is no second mistake.
+    assert_eq!(faults(&[("kind = \"step\"", "kind = 5")]), ["switch.ecn.kind"]);
+    assert_eq!(
+        faults(&[
+            ("fan_in = 31", "fan_in = 0"),
+            ("gain = 0.1", "gian = 0.1"),
+            ("warmup = \"5ms\"", "warmup = \"20ms\"")
+        ]),
+        ["warmup", "workload.incast.fan_in"],
+        "schemes are looked at once the traffic is known"
+    );
+    assert_eq!(
+        faults(&[
+            ("gain = 0.1", "gian = 0.1"),
+            ("law = \"cubic\"", "law = \"cubik\""),
+            ("leaf0-spine1", "leaf0-spin1")
+        ])
+        .len(),
+        3
+    );
+}
+
 #[test]
 fn bad_values_are_refused_where_they_are() {
     for (from, to, expected) in [

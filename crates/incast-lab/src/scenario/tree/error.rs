@@ -9,21 +9,52 @@ use serde::de::{self, Expected, Unexpected};
 use std::{fmt, ops::Deref, path::PathBuf};
 use thiserror::Error;
 
-/// Why a scenario was refused; its parts are those of [`Fault`].
+/// Why a scenario was refused: one fault or several, a line of text each. Its parts are those of the first.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(transparent)]
-pub struct ScenarioError(Box<Fault>);
+pub struct ScenarioError {
+    first: Box<Fault>,
+    more: Vec<Fault>,
+}
+
+impl ScenarioError {
+    /// Of this fault and others, in the order of their lines and each once.
+    pub fn of(first: Fault, others: Vec<Fault>) -> Self {
+        let mut more = others;
+        more.push(first.clone());
+        more.sort_by(|a, b| place(a).cmp(&place(b)));
+        more.dedup();
+        let first = if more.is_empty() { first } else { more.remove(0) };
+        Self { first: Box::new(first), more }
+    }
+
+    /// All faults.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        [&*self.first].into_iter().chain(&self.more)
+    }
+}
+
+/// What faults are sorted by: those of the file come first.
+fn place(fault: &Fault) -> (bool, Option<usize>, Option<usize>, &str) {
+    (fault.argument.is_some(), fault.line, fault.column, &fault.key)
+}
 
 impl From<Fault> for ScenarioError {
     fn from(fault: Fault) -> Self {
-        Self(Box::new(fault))
+        Self { first: Box::new(fault), more: Vec::new() }
     }
 }
 
 impl Deref for ScenarioError {
     type Target = Fault;
     fn deref(&self) -> &Fault {
-        &self.0
+        &self.first
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.first.fmt(f)?;
+        self.more.iter().try_for_each(|fault| write!(f, "\n{fault}"))
     }
 }
 
@@ -89,6 +120,10 @@ impl Problem {
     pub fn new(what: impl Into<String>) -> Self {
         Self { path: Vec::new(), what: what.into(), allowed: None, nearest: None, origin: None }
     }
+    /// A key that must be given.
+    pub fn missing(key: &str) -> Self {
+        Self::new(format!("the key `{key}` is missing"))
+    }
     /// A value that is not allowed.
     pub fn value(found: impl fmt::Display, allowed: impl Into<String>) -> Self {
         Self { allowed: Some(allowed.into()), ..Self::new(format!("found {found}")) }
@@ -138,6 +173,30 @@ impl Problem {
     pub fn from(mut self, origin: Origin) -> Self {
         self.origin = Some(origin);
         self
+    }
+}
+
+/// Problems of one document; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems {
+    /// One of them.
+    pub first: Problem,
+    /// The others.
+    pub more: Vec<Problem>,
+}
+
+impl Problems {
+    /// Of a list, if there are any.
+    pub fn of(problems: Vec<Problem>) -> Option<Self> {
+        let mut problems = problems.into_iter();
+        let first = problems.next()?;
+        Some(Self { first, more: problems.collect() })
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(first: Problem) -> Self {
+        Self { first, more: Vec::new() }
     }
 }
 
@@ -199,7 +258,7 @@ impl de::Error for Problem {
         Self::unknown("unknown key", found, names.iter().copied())
     }
     fn missing_field(name: &'static str) -> Self {
-        Self::new(format!("the key `{name}` is missing"))
+        Self::missing(name)
     }
     fn duplicate_field(name: &'static str) -> Self {
         Self::new(format!("the key `{name}` is given twice"))

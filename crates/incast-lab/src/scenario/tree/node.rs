@@ -1,7 +1,7 @@
 //! A TOML document in which every value remembers where it was written.
 
 use super::{
-    error::{Fault, Problem, ScenarioError, line_and_column},
+    error::{Fault, Problem, line_and_column},
     place::{Origin, Step},
 };
 use std::{fmt, path::Path};
@@ -146,6 +146,14 @@ impl Node {
         }
     }
 
+    /// The value at `path`.
+    pub fn at(&self, path: &[Step]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.get(key),
+            Step::Index(index) => node.items().get(*index),
+        })
+    }
+
     /// Where the value at `path` was written, or else the nearest thing around it.
     pub fn origin_of(&self, path: &[Step]) -> Origin {
         let mut node = self;
@@ -166,7 +174,7 @@ impl Node {
     }
 
     /// Gives a fault its line in `text`, read from `file`, looking its path up here.
-    pub fn locate(&self, problem: Problem, file: &Path, text: &str, arguments: &[String]) -> ScenarioError {
+    pub fn locate(&self, problem: Problem, file: &Path, text: &str, arguments: &[String]) -> Fault {
         let origin = problem.origin.unwrap_or_else(|| self.origin_of(&problem.path));
         let (line, column, argument) = match origin {
             Origin::File(offset) => {
@@ -177,7 +185,7 @@ impl Node {
         };
         let key = self.describe(&problem.path);
         let Problem { what, allowed, nearest, .. } = problem;
-        Fault { file: file.to_owned(), line, column, argument, key, what, allowed, nearest }.into()
+        Fault { file: file.to_owned(), line, column, argument, key, what, allowed, nearest }
     }
 
     /// The path as people write it: tables of a list are found by their names.

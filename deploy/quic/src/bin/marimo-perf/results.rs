@@ -131,7 +131,7 @@ impl Folder {
         let path = |file: &str| self.0.join(file);
         let failed = |error: &std::io::Error| Failure::other(self.0.display())(error);
         let records: Vec<FlowRecord> = sent.iter().map(Sent::record).collect();
-        parquet::write_flows(&path(FILES[0]), &records, &traffic.classes, &traffic.labels)
+        parquet::write_flows(&path(FILES[0]), &records, &traffic.classes, &traffic.labels, &[])
             .map_err(|error| failed(&error))?;
         let count = |wanted: fn(&Status) -> bool| sent.iter().filter(|sent| wanted(&sent.status)).count();
         let sum = |of: fn(&Statistics) -> u64| sent.iter().map(|sent| of(&sent.statistics)).sum::<u64>();
