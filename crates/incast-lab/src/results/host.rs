@@ -1,7 +1,7 @@
 //! The machine that a run ran on.
 
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::{fs, path::Path};
 
 /// What of the machine may explain a run's cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +40,39 @@ pub fn peak_rss_bytes() -> u64 {
     kilobytes("/proc/self/status", "VmHWM:").unwrap_or(0)
 }
 
-/// Memory that can be used without swapping, in bytes.
+/// Memory that can be used without swapping, in bytes: of the machine, and of the control groups that this process is in.
 pub fn available_memory() -> Option<u64> {
-    kilobytes("/proc/meminfo", "MemAvailable:")
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let of_machine = kilobytes("/proc/meminfo", "MemAvailable:");
+    [of_machine, left_in_groups(Path::new("/sys/fs/cgroup"), &groups)].into_iter().flatten().min()
+}
+
+/// What the limits of control groups leave, the least of all that contain this process; `None` without a limit.
+/// `groups` is `/proc/self/cgroup`. Both versions of control groups are read.
+fn left_in_groups(root: &Path, groups: &str) -> Option<u64> {
+    let left = |folder: &Path, limit: &str, used: &str| {
+        let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+        // Files may stay in memory as long as nobody needs it.
+        let cached = fs::read_to_string(folder.join("memory.stat")).ok().and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix("inactive_file ")?.trim().parse::<u64>().ok())
+        });
+        let used = number(used)?.saturating_sub(cached.unwrap_or(0));
+        Some(number(limit)?.saturating_sub(used))
+    };
+    let of_line = |line: &str| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (root, limit, used) = match controllers {
+            "" => (root.to_owned(), "memory.max", "memory.current"),
+            all if all.split(',').any(|one| one == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes")
+            }
+            _ => return None,
+        };
+        let folders = Path::new(path.trim_start_matches('/')).ancestors();
+        folders.filter_map(|folder| left(&root.join(folder), limit, used)).min()
+    };
+    groups.lines().filter_map(of_line).min()
 }
 
 /// A line such as `VmHWM:  1234 kB`, in bytes.
@@ -50,4 +80,34 @@ fn kilobytes(file: &str, key: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_limit_of_all_groups_counts() {
+        let root = std::env::temp_dir().join(format!("incast-groups-{}", std::process::id()));
+        let write = |folder: &str, files: &[(&str, &str)]| {
+            fs::create_dir_all(root.join(folder)).expect("a folder");
+            for (name, text) in files {
+                fs::write(root.join(folder).join(name), text).expect("written");
+            }
+        };
+        write("user/job", &[("memory.max", "max\n"), ("memory.current", "300\n")]);
+        write(
+            "user",
+            &[
+                ("memory.max", "1000\n"),
+                ("memory.current", "400\n"),
+                ("memory.stat", "anon 1\ninactive_file 150\n"),
+            ],
+        );
+        assert_eq!(left_in_groups(&root, "0::/user/job\n"), Some(750));
+        write("memory/old", &[("memory.limit_in_bytes", "500\n"), ("memory.usage_in_bytes", "200\n")]);
+        assert_eq!(left_in_groups(&root, "3:cpu:/old\n2:memory,hugetlb:/old\n0::/user/job\n"), Some(300));
+        assert_eq!(left_in_groups(&root, "0::/elsewhere\n"), None);
+        fs::remove_dir_all(root).expect("removed");
+    }
 }

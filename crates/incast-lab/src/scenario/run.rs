@@ -13,7 +13,11 @@ use crate::{
 };
 use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, topology::Topology};
 use incast_units::Time;
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
+/// A flow among others takes so many times as long as alone, and waits for so many round trips more: of estimates.
+const SLOW: f64 = 5.0;
+const WAITING_RTTS: f64 = 15.0;
 
 /// One scheme at one grid point with one seed.
 #[derive(Clone, Debug)]
@@ -148,14 +152,43 @@ impl Run {
 
     /// Memory that the run will need at most on so many threads, roughly.
     pub fn memory(&self, threads: usize) -> MemoryEstimate {
+        let path = self.resolved.path;
+        let (mut flows, mut alive, mut bytes, mut used) = (0.0, 0.0, 0.0, 0.0);
+        for generator in &self.point.traffic.generators {
+            let expected = generator.expected();
+            let (first, last) = generator.starts();
+            let span = last.saturating_sub(first) as f64;
+            let mean = expected.bytes / expected.flows.max(1.0);
+            let alone = mean * 8e12 / path.rate.as_f64() + path.base_rtt.ps() as f64;
+            let life = SLOW * alone + WAITING_RTTS * path.base_rtt.ps() as f64;
+            flows += expected.flows;
+            bytes += expected.bytes;
+            alive += expected.flows * (life / (span + life));
+            used += expected.bytes * 8e12
+                / (f64::from(self.hosts()) * path.rate.as_f64() * (span + alone)).max(1.0);
+        }
+        let probes = &self.point.probes;
+        let has_requests = self.point.traffic.generators.iter().any(|generator| generator.has_requests());
+        let tables = [true, has_requests, probes.ports.is_some(), probes.rates.is_some(), probes.events];
+        // Only priorities that are used have samples; receivers give them to their messages.
+        let priorities =
+            self.resolved.classes.iter().flat_map(|class| {
+                [Some(class.priority), class.ack_priority, Some(class.notification_priority)]
+            });
+        let priorities: BTreeSet<u8> = priorities.flatten().chain([0]).collect();
+        let scheduled = self.resolved.classes.iter().any(|class| class.scheduler.is_some());
         estimate_memory(&Demand {
             topology: &self.point.topology,
-            path: self.resolved.path,
-            flows: self.expected_flows(),
+            path,
+            flows,
+            alive,
+            packets: bytes / flows.max(1.0) / f64::from(self.resolved.host.mtu) + 0.5,
+            used: used.min(1.0),
+            tables: tables.into_iter().filter(|is| *is).count(),
             telemetry: self.resolved.classes.iter().any(|class| class.law.info().telemetry()),
-            priorities: self.resolved.switch.priorities,
+            priorities: if scheduled { self.resolved.switch.priorities } else { priorities.len() as u8 },
             threads,
-            probes: &self.point.probes,
+            probes,
             end: self.end,
         })
     }

@@ -119,6 +119,10 @@ impl Generate for Incast {
         )
     }
 
+    fn has_requests(&self) -> bool {
+        true
+    }
+
     fn sizes(&self) -> Vec<(u16, SizeClass)> {
         vec![(self.class, SizeClass { bytes: self.size, flows: self.expected().flows })]
     }

@@ -42,6 +42,10 @@ pub trait Generate: Debug + Send + Sync {
     fn application(&self, _seed: u64, _host: u32) -> Option<Box<dyn Application>> {
         None
     }
+    /// Flows are of requests, so that these are a table.
+    fn has_requests(&self) -> bool {
+        false
+    }
     /// The smallest flow, for those kinds whose flows are long.
     fn smallest_long_flow(&self) -> Option<u64> {
         None

@@ -156,6 +156,10 @@ impl Generate for Rpc {
         Some(Box::new(Host { rpc: Arc::new(self.clone()), seed, client, servers }))
     }
 
+    fn has_requests(&self) -> bool {
+        true
+    }
+
     fn sizes(&self) -> Vec<(u16, SizeClass)> {
         let both = [(self.request_class, &self.request), (self.response_class, &self.response)];
         let spread = |(class, sizes): (u16, &Distribution)| {

@@ -11,6 +11,7 @@ mod import;
 mod interruption;
 mod licences;
 mod lossless;
+mod memory;
 mod mutations;
 mod output;
 mod report;

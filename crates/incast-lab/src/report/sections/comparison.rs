@@ -126,7 +126,7 @@ fn cell(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> Markup
             }
             (Some(value), _, None) => (unit.text(value)),
             (None, Some(bound), _) => span.warn title="a lower bound: not every flow finished" { "≥ " (unit.text(bound)) },
-            (None, None, _) if row.is_above_capacity() => {
+            (None, None, _) if line.row.is_above_capacity() => {
                 span.warn title="the backlog grows: times depend on the length of the run" { "above capacity" }
             },
             (None, None, _) => "–",

@@ -78,7 +78,9 @@ fn check_one(document: &Document, traffic: &Traffic, index: usize) -> Result<(),
         let problem = Problem::new("only a claim with a `value` can be an \"up to\"".to_owned());
         return at("up_to", problem);
     }
-    if let Some((low, high)) = claim.range.filter(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less)) {
+    if let Some((low, high)) =
+        claim.range.filter(|(low, high)| low.partial_cmp(high) != Some(std::cmp::Ordering::Less))
+    {
         return at("range", Problem::value(format!("[{low}, {high}]"), "the lower end first"));
     }
     if claim.ours && claim.at_most.is_none() && claim.at_least.is_none() && claim.range.is_none() {

@@ -28,7 +28,11 @@ use crate::{
 };
 use incast_sim::{routing::pin, topology::Topology};
 use incast_units::{Bytes, Rate, Time};
-use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// All traffic of a scenario at one grid point.
 #[derive(Debug, Default)]
@@ -447,7 +451,11 @@ impl Builder<'_> {
             self.topology.cables.iter().map(|cable| cable.link.rate).max().unwrap_or(Rate::from_bps(0));
         let senders = match &pairs {
             Pairs::Random(count) => u64::from((*count).min(self.topology.hosts)),
-            Pairs::Given(pairs) => pairs.len().min(self.topology.hosts as usize) as u64,
+            // Those of one receiver share its link.
+            Pairs::Given(pairs) => {
+                let of = |end: fn(&(u32, u32)) -> u32| pairs.iter().map(end).collect::<BTreeSet<_>>().len();
+                of(|pair| pair.0).min(of(|pair| pair.1)) as u64
+            }
         };
         let count = match &pairs {
             Pairs::Random(count) => u64::from(*count),
