@@ -70,7 +70,8 @@ hosts:
 	    "rigs/virtual-time/run.sh --seeds 10" \
 	    "rigs/virtual-time/run.sh --faults" \
 	    "rigs/virtual-time/run.sh --churn" \
-	    "deploy/linux/tcp_marimo/package-test.sh"
+	    "deploy/linux/tcp_marimo/package-test.sh" \
+	    "deploy/linux/marimoctl/package-test.sh"
 
 ## Formatting, lints, documentation links, licences, what is in the packages.
 lint:
