@@ -34,10 +34,13 @@ fn matches(pattern: &str, path: &str) -> bool {
     nothing || (0..=reach).any(|end| rest.is_char_boundary(end) && matches(after, &rest[end..]))
 }
 
+/// What stands before a licence in a file's own lines; not in one piece, or this file had such a line.
+const TAG: &str = concat!("SPDX-License", "-Identifier:");
+
 /// The licences of a file by its own lines.
 fn own(text: &str) -> Option<&str> {
     let lines = text.lines().take(20);
-    let marked = lines.filter_map(|line| line.split_once("SPDX-License-Identifier:")).next()?;
+    let marked = lines.filter_map(|line| line.split_once(TAG)).next()?;
     Some(marked.1.trim().trim_end_matches("*/").trim())
 }
 
