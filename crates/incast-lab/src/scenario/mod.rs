@@ -116,7 +116,7 @@ impl Scenario {
         let locate = |root: &Node, problem: Problem| ScenarioError::from(fault(root, problem));
         let all = |root: &Node, Problems { first, more }: Problems| {
             let more = more.into_iter().map(|problem| fault(root, problem)).collect();
-            ScenarioError::of(fault(root, first), more)
+            ScenarioError::of(fault(root, *first), more)
         };
         let mut root = Node::parse(&source.text).map_err(|problem| locate(&node::empty(), problem))?;
         overrides::apply_sets(&mut root, sets).map_err(|problem| locate(&root, problem))?;

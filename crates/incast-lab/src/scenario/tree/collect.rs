@@ -37,7 +37,7 @@ pub fn read<T: for<'a> serde::Deserialize<'a>>(root: &Node) -> Result<T, Problem
             more.push(problem);
         }
     }
-    Err(Problems { first, more })
+    Err(Problems { first: Box::new(first), more })
 }
 
 /// The key at `path`, which was taken out, is what the problem misses.

@@ -180,7 +180,7 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
     /// One of them.
-    pub first: Problem,
+    pub first: Box<Problem>,
     /// The others.
     pub more: Vec<Problem>,
 }
@@ -190,13 +190,13 @@ impl Problems {
     pub fn of(problems: Vec<Problem>) -> Option<Self> {
         let mut problems = problems.into_iter();
         let first = problems.next()?;
-        Some(Self { first, more: problems.collect() })
+        Some(Self { first: Box::new(first), more: problems.collect() })
     }
 }
 
 impl From<Problem> for Problems {
     fn from(first: Problem) -> Self {
-        Self { first, more: Vec::new() }
+        Self { first: Box::new(first), more: Vec::new() }
     }
 }
 
