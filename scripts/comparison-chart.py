@@ -19,9 +19,9 @@ GROUPS = [
     ("drop-tail, or ECN marks at a threshold", "#1f77b4",
      ["cubic", "bbr", "bbr3 ecn", "swift", "dctcp", "marimo", "marimo settling", "dctcp onramp"]),
     ("lossless: PFC or credits", "#d9660a",
-     ["timely window", "dcqcn", "dcqcn window", "tcd", "pacc", "mercury bdp", "hpcc", "ibcc", "blitz", "dcqcn iofd"]),
+     ["timely window", "dcqcn", "dcqcn window", "tcd", "pacc (reconstructed)", "mercury bdp", "hpcc", "ibcc", "blitz", "dcqcn iofd"]),
     ("priorities or trimming, receiver-driven", "#2a8f4a",
-     ["polo crowded", "ndp permuted", "phost spray", "homa spray", "homa marked spray"]),
+     ["polo crowded", "ndp", "phost spray", "homa spray", "homa unmarked spray"]),
 ]
 # Title, first and last value of the axis, ticks.
 PANELS = [
