@@ -16,6 +16,7 @@ mod trace_parquet;
 
 use incast_cc::law::SizeClass;
 use incast_sim::{FlowSpec, application::Application};
+use incast_units::Time;
 use std::fmt::Debug;
 
 /// How much traffic is to be expected.
@@ -52,6 +53,11 @@ pub trait Generate: Debug + Send + Sync {
     }
     /// Classes and sizes of the flows, and how many of each are to be expected; flows that never end are left out.
     fn sizes(&self) -> Vec<(u16, SizeClass)>;
+    /// The same as somebody knows it who has seen the traffic until this time: a distribution does not change, of a
+    /// trace only the flows that have started are known.
+    fn sizes_until(&self, _until: Time) -> Vec<(u16, SizeClass)> {
+        self.sizes()
+    }
     /// The earliest and latest start that is possible, in picoseconds.
     fn starts(&self) -> (u64, u64);
 }

@@ -270,6 +270,11 @@ impl Generate for Trace {
         self.flows.iter().map(size).collect()
     }
 
+    fn sizes_until(&self, until: Time) -> Vec<(u16, SizeClass)> {
+        let size = |flow: &FlowSpec| (flow.class, SizeClass { bytes: flow.bytes, flows: 1.0 });
+        self.flows.iter().filter(|flow| flow.start < until).map(size).collect()
+    }
+
     fn starts(&self) -> (u64, u64) {
         let starts = || self.flows.iter().map(|flow| flow.start.ps());
         (starts().min().unwrap_or(0), starts().max().unwrap_or(0))
@@ -358,6 +363,21 @@ mod tests {
         assert_eq!(all.get("fe80::1").map(String::as_str), Some("0"));
         assert_eq!(read_addresses("address\n10.0.0.1\n").expect_err("no hosts").line, 1);
         assert_eq!(read_addresses("address,host\na,h0\na,h1\n").expect_err("twice").line, 3);
+    }
+
+    #[test]
+    fn sizes_of_later_flows_are_not_known() {
+        let text = "start,src,dst,bytes\n1us,h0,h1,5\n2us,h0,h1,6\n3us,h1,h0,7\n";
+        let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
+        let rows = read_csv(text.as_bytes()).expect("valid");
+        let trace = Trace {
+            name: "trace".to_owned(),
+            flows: resolve(&rows, 2, &names, &|_| 0, &no_way).expect("valid"),
+        };
+        let known = |until| trace.sizes_until(until).iter().map(|(_, size)| size.bytes).collect::<Vec<u64>>();
+        assert_eq!(known(Time::from_us(3)), [5, 6]);
+        assert_eq!(known(Time::from_us(4)), [5, 6, 7]);
+        assert!(known(Time::ZERO).is_empty());
     }
 
     #[test]

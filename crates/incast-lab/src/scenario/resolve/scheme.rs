@@ -292,14 +292,19 @@ fn class_config(
     Ok((class, receiver))
 }
 
-/// The sizes of the flows that a scheme has under a law.
+/// The sizes of the flows that a scheme has under a law, as the time before the measurement shows them: of a trace those
+/// of the flows that start within the warm-up.
 fn sizes_under(context: &Context<'_>, scheme: &Scheme, law: &str) -> Vec<SizeClass> {
     let is_under = |class: u16| {
         let name = context.traffic.classes.get(usize::from(class));
         let refinement = scheme.by_class.iter().find(|(other, _)| Some(other) == name);
         refinement.and_then(|(_, refinement)| refinement.law.as_deref()).unwrap_or(&scheme.law) == law
     };
-    let sizes = context.traffic.generators.iter().flat_map(|generator| generator.sizes());
+    let sizes = context
+        .traffic
+        .generators
+        .iter()
+        .flat_map(|generator| generator.sizes_until(context.document.warmup));
     sizes.filter(|(class, _)| is_under(*class)).map(|(_, size)| size).collect()
 }
 
