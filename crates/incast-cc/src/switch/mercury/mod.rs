@@ -39,7 +39,7 @@ use crate::{
 use detection::Detection;
 use incast_units::{Rate, Time};
 use readings::{Capacity, ExpiryCheck, Marks, Notify, Parameters, Sharing, Threshold, Trigger};
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 use windows::Windows;
 
 /// Parameters and the rate of hosts.
@@ -79,6 +79,10 @@ pub struct Mercury {
     constants: Arc<Constants>,
     /// The next time at which the queues are inspected.
     look_at: Time,
+    /// When the first of `delayed` leaves.
+    send_at: Time,
+    /// Notifications that the control plane has not yet sent, with the time at which each leaves, in order.
+    delayed: VecDeque<(Time, Notification)>,
     /// Bytes of the last packet that caused a notification, while it may not be in its queue yet.
     announced: u64,
 }
@@ -169,8 +173,28 @@ impl Mercury {
         of_interval.quiet_until = quiet_until;
         windows.quiet_until = windows.quiet_until.max(quiet_until);
         let window = windows.grant(windows.pairs.entry(pair), parameters);
-        verdict.notify = Some(Cnp::granting(window));
-        self.announced = u64::from(packet.bytes);
+        let cnp = Cnp::granting(window);
+        if parameters.cnp_delay == Time::ZERO {
+            verdict.notify = Some(cnp);
+            self.announced = u64::from(packet.bytes);
+        } else {
+            let at = view.now.saturating_add(parameters.cnp_delay);
+            self.send_at = self.send_at.min(at);
+            self.delayed.push_back((at, Notification { flow: packet.flow, cnp }));
+        }
+    }
+
+    /// Sends the notifications whose delay in the control plane is over.
+    fn send_delayed(&mut self, now: Time, send: &mut dyn FnMut(Notification)) {
+        self.send_at = Time::MAX;
+        while let Some((at, notification)) = self.delayed.front() {
+            if *at > now {
+                self.send_at = *at;
+                break;
+            }
+            send(*notification);
+            self.delayed.pop_front();
+        }
     }
 
     /// Marks a packet that enters, in place of its port.
@@ -278,6 +302,8 @@ impl SwitchAgent for Mercury {
             marks: parameters.marks,
             constants: Arc::clone(constants),
             look_at: Time::MAX,
+            send_at: Time::MAX,
+            delayed: VecDeque::new(),
             announced: 0,
         }
     }
@@ -364,7 +390,14 @@ impl SwitchAgent for Mercury {
     }
 
     fn on_timer(&mut self, now: Time, switch: &impl SwitchView, send: &mut dyn FnMut(Notification)) {
+        if self.send_at <= now {
+            self.send_delayed(now, send);
+        }
+        if now < self.look_at {
+            return;
+        }
         let parameters = &self.constants.parameters;
+        let send_at = now.saturating_add(parameters.cnp_delay);
         self.look_at = Time::MAX;
         let mut is_long = false;
         for (index, port) in self.ports.iter_mut().enumerate() {
@@ -388,7 +421,13 @@ impl SwitchAgent for Mercury {
                 let key = u64::from(target.flow.source) << 32 | u64::from(target.flow.destination);
                 if let (true, Some(pair)) = (congested & 1 << target.priority != 0, windows.pairs.find(key)) {
                     let cnp = Cnp::granting(windows.grant(windows.pairs.entry(pair), parameters));
-                    send(Notification { flow: target.flow, cnp });
+                    let notification = Notification { flow: target.flow, cnp };
+                    if parameters.cnp_delay == Time::ZERO {
+                        send(notification);
+                    } else {
+                        self.send_at = self.send_at.min(send_at);
+                        self.delayed.push_back((send_at, notification));
+                    }
                 }
             }
         }
@@ -398,7 +437,7 @@ impl SwitchAgent for Mercury {
     }
 
     fn next_timer(&self) -> Time {
-        self.look_at
+        self.look_at.min(self.send_at)
     }
 }
 

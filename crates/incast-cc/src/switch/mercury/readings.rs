@@ -164,6 +164,13 @@ crate::parameters!(Parameters {
         value: |path| path.base_rtt,
         source: "ours: a sender reacts once per round trip; the paper prints none"
     },
+    cnp_delay: Time {
+        doc: "Delay of notifications in the switch's control plane. The window is that of the moment at which the \
+            packet entered.",
+        default: "0ns",
+        value: |_| Time::ZERO,
+        source: "the paper: CNPs may be generated on the control plane; it prints no delay"
+    },
     cnp_trigger: Trigger {
         doc: "What sends notifications (M2).",
         default: "\"enqueue\"",

@@ -437,6 +437,34 @@ fn a_timer_notifies_each_flow_that_waits_at_a_congested_port() {
 }
 
 #[test]
+fn the_control_plane_delays_notifications_and_not_what_they_grant() {
+    for (trigger, first) in [("enqueue", US(10)), ("periodic", US(14))] {
+        let mut bench = Bench::new(&[("cnp_trigger", trigger), ("period", "7us"), ("cnp_delay", "15us")]);
+        bench.now = US(10);
+        for source in [1, 2, 1, 2, 1, 2, 1] {
+            assert!(!bench.push(0, packet(source, source, PACKET)), "the verdict notifies nobody");
+        }
+        // Both pairs have been granted their windows by now.
+        let mut sent = Vec::new();
+        while bench.agent.next_timer() < Time::MAX {
+            bench.now = bench.agent.next_timer();
+            bench.agent.on_timer(bench.now, &bench.queues, &mut |notification| {
+                sent.push((bench.now, notification.flow.sequence, notification.cnp.window.expect("granted")));
+            });
+            while bench.pop(0).is_some() {}
+        }
+        sent.sort_unstable();
+        let at = first + US(15);
+        let expected: &[_] = match trigger {
+            // Only the last packet met more than Thr; it is of the flow 1, which has 4 of 7 packets.
+            "enqueue" => &[(at, 1, 12_000 * 4 / 7)],
+            _ => &[(at, 1, 12_000 * 4 / 7), (at, 2, 12_000 * 3 / 7)],
+        };
+        assert_eq!(sent, expected, "{trigger}");
+    }
+}
+
+#[test]
 fn marks_are_left_to_determined_ports_or_to_all_or_to_none() {
     for (marks, determined, undetermined) in [("off", 0, 0), ("determined", 1, 0), ("always", 1, 1)] {
         let mut bench = Bench::new(&[("marks", marks)]);
