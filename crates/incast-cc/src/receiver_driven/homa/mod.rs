@@ -337,11 +337,10 @@ impl SenderLaw for Homa {
     };
     const CAPABILITIES: LawCapabilities =
         LawCapabilities { signals: true, priorities: true, ..LawCapabilities::NONE };
-    const CONDITIONS: &'static [Condition] =
-        &[
-            Condition::new("incast_threshold", "incast_control", &["counted"]),
-            Condition::new("incast_unscheduled", "incast_control", &["counted", "marked"]),
-        ];
+    const CONDITIONS: &'static [Condition] = &[
+        Condition::new("incast_threshold", "incast_control", &["counted"]),
+        Condition::new("incast_unscheduled", "incast_control", &["counted", "marked"]),
+    ];
 
     fn resolve(path: &Path, given: &[(String, Raw)]) -> Result<Arc<Constants>, ParameterError> {
         let mss = u64::from(path.mss.max(1));
@@ -460,7 +459,10 @@ impl ReceiverDriven for Homa {
     /// How many of the message's packets are unscheduled: each data packet says so, as in the Linux implementation.
     #[inline]
     fn tag(&self) -> Option<DataTag> {
-        u16::try_from(self.unscheduled / self.constants.mss).ok().filter(|packets| *packets < 1 << 15).map(DataTag::new)
+        u16::try_from(self.unscheduled / self.constants.mss)
+            .ok()
+            .filter(|packets| *packets < 1 << 15)
+            .map(DataTag::new)
     }
     /// A GRANT or a RESEND.
     fn on_message(&mut self, _now: Time, message: Instruction) -> Option<Instruction> {
@@ -488,9 +490,7 @@ impl Homa {
         let constants = &*self.constants;
         let left = self.bytes.saturating_sub(position);
         match constants.parameters.unscheduled_by {
-            By::Size => {
-                (position < self.unscheduled).then(|| constants.unscheduled_level(self.bytes))
-            }
+            By::Size => (position < self.unscheduled).then(|| constants.unscheduled_level(self.bytes)),
             By::Remaining => {
                 let is_short = position < self.unscheduled || left <= constants.ahead;
                 is_short.then(|| constants.unscheduled_level(left))

@@ -169,6 +169,8 @@ crate::parameters!(Parameters {
             packet entered.",
         default: "0ns",
         value: |_| Time::ZERO,
+        allowed: "at most 100ms",
+        check: |t| *t <= Time::from_ms(100),
         source: "the paper: CNPs may be generated on the control plane; it prints no delay"
     },
     cnp_trigger: Trigger {
