@@ -18,15 +18,20 @@ MARK = re.compile(r"<!-- demo (.*?): columns (.*?); rows (.*?) -->\n((?:\|.*\n)*
 
 def tables(output):
     """The printed tables, as lists of rows of cells: each with the line of text before the scenario's first table."""
-    found, lines, name = [], [], ""
+    found, lines, heads, name = [], [], 1, ""
     for line in output.splitlines() + [""]:
+        if line.startswith("═"):
+            heads = len(lines)
         if line.startswith("─") or line.startswith("═"):
             continue
-        if line.startswith(" ") and not line.startswith("  "):
+        if line.startswith(" ") and (lines or not line.startswith("  ")):
             lines.append(line)
             continue
         if lines:
-            found.append((name, cells(lines)))
+            rows = cells(lines)
+            # Wide tables have headings of two lines.
+            head = [" ".join(filter(None, column)) for column in zip(*rows[:heads])]
+            found.append((name, [head, *rows[heads:]]))
             lines = []
         if re.match(r"[a-z0-9-]+( \(short form\))?: ", line):
             name = line

@@ -191,7 +191,7 @@ pub struct Export {
     /// Which table
     #[arg(long, value_name = "NAME", default_value = "flows", value_parser = TABLES)]
     pub table: String,
-    /// The file to write, Parquet or CSV by its ending [default: DIR/<table>.parquet]
+    /// The file to write, Parquet or CSV by its ending [default: DIR/TABLE.parquet]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

@@ -16,10 +16,10 @@ const LEAST_FLOWS: usize = 30;
 /// offered.
 ///
 /// The backlog is the payload of flows that have started, less what was delivered of it; a flow's delivery is taken as
-/// even from its start to its end. The mean of the third quarter is subtracted from that of the fourth, and divided by
-/// the payload offered in the time between their middles. In a fabric that carries a share c of the load, that is
-/// 1 − c if all flows share it, half of that if they are served one after the other; in one that carries all, it goes
-/// to 0 with the length of the run.
+/// even from its start to its end. What would wait if each flow were alone is subtracted: it rises and falls with the
+/// arrivals. The mean of the third quarter is subtracted from that of the fourth, and divided by the payload offered in
+/// the time between their middles. In a fabric that carries a share c of the load, that is 1 − c if all flows share it,
+/// half of that if they are served one after the other; in one that carries all, it goes to 0 with the length of the run.
 ///
 /// `None` if fewer than 30 flows start in one of the two quarters.
 pub fn growth<'a>(flows: impl Iterator<Item = &'a FlowRecord>, until: Time, ended_at: Time) -> Option<f64> {
@@ -27,29 +27,31 @@ pub fn growth<'a>(flows: impl Iterator<Item = &'a FlowRecord>, until: Time, ende
     let [third, fourth] = [quarter(2)..quarter(3), quarter(3)..until];
     let (mut started, mut offered, mut waiting) = ([0; 2], 0, [0.0; 2]);
     for flow in flows.filter(|flow| flow.start < until) {
+        let alone = flow.ideal.map(|ideal| flow.start.saturating_add(ideal));
+        let (end, arrived) =
+            flow.delivered.map_or((ended_at, flow.delivered_bytes), |delivered| (delivered, flow.bytes));
         for (index, period) in [&third, &fourth].into_iter().enumerate() {
             if period.contains(&flow.start) {
                 started[index] += 1;
                 offered += flow.bytes;
             }
-            waiting[index] += mean_waiting(flow, period, ended_at);
+            waiting[index] += mean_waiting(flow, end, arrived, period);
+            waiting[index] -= alone.map_or(0.0, |end| mean_waiting(flow, end, flow.bytes, period));
         }
     }
     let is_enough = started.iter().all(|count| *count >= LEAST_FLOWS) && offered > 0;
     is_enough.then(|| (waiting[1] - waiting[0]) / (offered as f64 / 2.0))
 }
 
-/// Payload of a flow that has not arrived, on average over a period.
-fn mean_waiting(flow: &FlowRecord, period: &Range<Time>, ended_at: Time) -> f64 {
-    let end = flow.delivered.unwrap_or(ended_at);
+/// Payload of a flow that has not arrived, on average over a period, if `arrived` of it arrive evenly until `end`.
+fn mean_waiting(flow: &FlowRecord, end: Time, arrived: u64, period: &Range<Time>) -> f64 {
     let (from, to) = (flow.start.max(period.start), end.min(period.end));
     if from >= to {
         return 0.0;
     }
-    let delivered = if flow.delivered.is_some() { flow.bytes } else { flow.delivered_bytes };
     let life = end.saturating_sub(flow.start).ps() as f64;
     let waiting_at = |time: Time| {
-        flow.bytes as f64 - delivered as f64 * (time.saturating_sub(flow.start).ps() as f64 / life)
+        flow.bytes as f64 - arrived as f64 * (time.saturating_sub(flow.start).ps() as f64 / life)
     };
     let share = (to.ps() - from.ps()) as f64 / (period.end.ps() - period.start.ps()) as f64;
     // It falls evenly: its mean is that of its ends.
@@ -89,6 +91,16 @@ mod tests {
         assert!(of(&flows(|_| Some(20))).expect("enough flows").abs() < 1e-9);
         let swinging = of(&flows(|start| Some(20 + start % 17))).expect("enough flows");
         assert!(swinging.abs() < 0.01, "{swinging}");
+    }
+
+    #[test]
+    fn more_load_in_the_fourth_quarter_is_no_growth_if_nothing_waits() {
+        let mut more = flows(|_| Some(20));
+        for flow in &mut more {
+            flow.ideal = Some(Time::from_us(20));
+            flow.bytes *= if flow.start < Time::from_us(300) { 1 } else { 10 };
+        }
+        assert!(of(&more).expect("enough flows").abs() < 1e-9);
     }
 
     #[test]

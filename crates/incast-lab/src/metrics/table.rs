@@ -65,8 +65,8 @@ pub const METRICS: &[Metric] = &[
         ..class("goodput_gbps", Unit::Gbps, "goodput", "goodput", Measure::Mean(|run| run.goodput_gbps()))
     },
     Metric {
-        detail: "payload that waits in the fourth quarter of the arrivals, on average, less that of the third, over the \
-                 payload offered in a quarter. Above 0.05 the row has no statistics of times: they would only tell how \
+        detail: "payload that waits in the fourth quarter of the arrivals, on average and beyond what would if each flow \
+                 were alone, less that of the third, over the payload offered in a quarter. Above 0.05 the row has no statistics of times: they would only tell how \
                  long the run was. `null` if fewer than 30 flows start in one of the quarters",
         ..class(
             "backlog_growth",
