@@ -9,6 +9,7 @@ page (docs/comparison.md, "Adding a scheme"). One row for each scheme, grouped b
 
 import math
 import pathlib
+import sys
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 TABLE = "<!-- incast table leaf-spine-100g --columns small:slowdown.p99,large:slowdown.mean --by-number -->"
@@ -50,7 +51,11 @@ def tables():
 
 def main():
     data = tables()
-    rows = sum(len(schemes) + 1 for _, _, schemes in GROUPS)
+    groups = [(title, colour, [scheme for scheme in schemes if scheme in data[0]]) for title, colour, schemes in GROUPS]
+    missing = [scheme for _, _, schemes in GROUPS for scheme in schemes if scheme not in data[0]]
+    if missing:
+        print(f"comparison-chart.py: the page has no row {', '.join(missing)}", file=sys.stderr)
+    rows = sum(len(schemes) + 1 for _, _, schemes in groups)
     height, width = TOP + rows * ROW + 42, LEFT + 2 * WIDTH + GAP + 20
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -75,7 +80,7 @@ def main():
             out.append(f'<path d="M{x} {TOP}V{bottom}" stroke="#ddd"/>')
             out.append(f'<text x="{x}" y="{bottom + 14}" text-anchor="middle" fill="#555">{tick}</text>')
     y = TOP
-    for needs, colour, schemes in GROUPS:
+    for needs, colour, schemes in groups:
         y += ROW
         out.append(f'<text x="10" y="{y - 4}" fill="{colour}" font-weight="bold">{needs}</text>')
         for scheme in schemes:
