@@ -110,7 +110,7 @@ fn laws_are_one_file_and_its_registration() {
         }
     }
     // The C that laws share with deployments.
-    copy(&original.join("deploy/core"), &copied.join("deploy/core"));
+    copy(&original.join("deploy/core"), &copied.join("crates/incast-cc/core"));
     copy(&original.join("crates/incast-sim/tests/common"), &copied.join("crates/incast-sim/tests/common"));
     for (example, place) in FILES {
         write(&copied.join(place), &read(&original.join(example)));
