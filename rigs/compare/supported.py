@@ -22,7 +22,7 @@ HOST = {
     "timer_tick": ["1ms"],
     "handshake": [True],
     "frames": {"header": ["66B"], "control": ["66B"], "min_size": ["60B"]},
-    "recovery": [None, "selective-repeat"],
+    "recovery": [None, "rack-tlp", "selective-repeat"], "prr": [None, False, True],
     "response_delay": ["0ps"],
     "notification_delay": ["0ps"],
     "control_first": [True],
@@ -65,7 +65,8 @@ def laws(mtu, base_rtt):
             # The module goes by the timeout, of which this is about one.
             "idle_after": [f"{max(10**9, 4 * base_rtt)}ps"],
         },
-        "dctcp": {"gain": [0.0625], "initial_alpha": [1], "min_window": [f"{2 * mtu}B"], "whole_packets": [True]},
+        "dctcp": {"gain": [0.0625], "initial_alpha": [1], "min_window": [f"{2 * mtu}B"], "whole_packets": [True],
+                  "cwr": [None, False, True]},
         "cubic": {
             "ecn": ANY, "beta": [0.7], "steepness": [0.4], "fast_convergence": [True], "hystart": [True],
             "hystart_min_threshold": ["4ms"], "hystart_max_threshold": ["16ms"],
