@@ -6,8 +6,10 @@ TOOLS := target/tools
 # Seconds for each of the four fuzz targets, in `make test` and in `make fuzz`.
 FUZZ_SHORT ?= 6
 FUZZ ?= 300
+# Seconds of `make soak`.
+SOAK ?= 3600
 
-.PHONY: all needs demo readme packages test test-hosts hosts lint bench fuzz sanitize validate docs install generate instructions clean
+.PHONY: all needs demo readme packages test test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions clean
 
 all: demo
 
@@ -39,12 +41,15 @@ test:
 	scripts/debian.sh clang clang "marimo.h for BPF"
 	scripts/debian.sh python3 python3 "the oracle of marimo.h, SciPy, the report in a browser"
 	scripts/venv.sh
+	rigs/virtual-time/build.sh --ahead
 	deploy/core/test/run.sh
 	$(CARGO) test --locked
 	$(CARGO) run --locked -p incast-engine-models
 	scripts/instruction-gate.sh
+	$(CARGO) build --release --locked --quiet -p incast
+	scripts/short-forms.py target/release/incast
 	scripts/sanitize.sh --short
-	scripts/fuzz.sh $(FUZZ_SHORT)
+	CARGO_PROFILE_DEV_OPT_LEVEL=0 scripts/fuzz.sh $(FUZZ_SHORT)
 	scripts/report-browser-test.sh
 	$(MAKE) test-hosts
 
@@ -88,6 +93,11 @@ lint:
 ## Fuzzes the readers of files, five minutes each: scenarios, tables, results, other simulators' files (scripts/fuzz.sh).
 fuzz:
 	scripts/fuzz.sh $(FUZZ)
+
+## Random scenarios in which features meet, for an hour: each ends, conserves bytes, has one digest for every number of
+## threads (crates/incast/tests/soak.rs). Prints its seed, and writes a scenario file for each finding.
+soak:
+	INCAST_SOAK=$(SOAK) $(CARGO) test --locked -p incast --test soak -- --nocapture
 
 ## Tests of the simulator under AddressSanitizer and ThreadSanitizer (docs/unsafe.md).
 sanitize:

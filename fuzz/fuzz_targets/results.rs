@@ -29,7 +29,14 @@ fn real() -> &'static (PathBuf, PathBuf, Value) {
         let scenario = Scenario::parse(source, &[]).expect("a scenario");
         let plan = Plan::new(scenario, None, &Only::default()).expect("a plan");
         let export = |_: &_, _: &_| Vec::new();
-        let options = Options { out, jobs: Some(1), threads: 1, existing: Existing::Overwrite, export };
+        let options = Options {
+            out,
+            jobs: Some(1),
+            threads: 1,
+            run_timeout: None,
+            existing: Existing::Overwrite,
+            export,
+        };
         let folder = execute(&plan, &options, &Silent, &AtomicBool::new(false)).expect("it runs").folder;
         let run = folder.join(&plan.runs[0].folder);
         let record =

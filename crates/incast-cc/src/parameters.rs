@@ -119,6 +119,39 @@ unit_setting! {
     Rate, "a rate such as \"100Gbps\"", "any rate";
 }
 
+/// The shortest [`Period`]: with 1 ps a run would never end.
+pub const LEAST_PERIOD: Time = Time::from_ns(10);
+
+/// A parameter after whose time something is done again, each time that it passes: a period or a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Period(Time);
+
+impl Period {
+    /// Of a time: that, or [`LEAST_PERIOD`] if that is longer, as on paths whose base RTT is next to nothing.
+    pub fn of(time: Time) -> Self {
+        Self(time.max(LEAST_PERIOD))
+    }
+    /// The time.
+    pub const fn time(self) -> Time {
+        self.0
+    }
+}
+
+impl Setting for Period {
+    const KIND: &'static str = Time::KIND;
+    const ALLOWED: &'static str = "at least 10ns";
+    fn read(raw: &Raw) -> Result<Self, String> {
+        let time = Time::read(raw)?;
+        if time < LEAST_PERIOD {
+            return Err(format!("found {raw}, allowed is {}", Self::ALLOWED));
+        }
+        Ok(Self(time))
+    }
+    fn write(&self) -> Raw {
+        self.0.write()
+    }
+}
+
 /// Declares a parameter that is one of several names. Each: `Variant = "name",`.
 #[macro_export]
 macro_rules! choice {

@@ -2,9 +2,6 @@
 
 use incast_units::Time;
 
-/// The shortest period of a timer whose expiries are events of a switch: with 1 ps a run would never end.
-pub const LEAST_PERIOD: Time = Time::from_ns(10);
-
 /// A timer with a fixed period whose expiries are counted when they are read.
 ///
 /// A law with a 1 us timer per flow (DCQCN's alpha, InfiniBand's CCTI) would cost more events than packets.

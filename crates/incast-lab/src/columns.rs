@@ -133,25 +133,55 @@ pub fn write<T>(path: &Path, rows: &[T], columns: &[Column<'_, T>], about: &Abou
     })
 }
 
-/// Rows of a file that were written together.
+/// Rows of a file that were written together, or a part of them.
 pub struct Rows<'a> {
     group: &'a dyn RowGroupReader,
+    /// Rows of the group before the first, and how many there are.
+    skipped: usize,
+    count: usize,
 }
 
-/// Hands the rows of a file to `each`, a group of them at a time.
+/// Hands the rows of a file to `each`, a group of them at a time; of a group of other programs, which may be the whole
+/// file, a part of 2^20 rows at a time.
 ///
 /// # Errors
 /// Those of the file system, a file that is not Parquet or claims more rows than it can have, and those of `each`.
 pub fn each_group<E: From<io::Error>>(
     path: &Path,
+    each: impl FnMut(&Rows<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    each_part(path, GROUP, each)
+}
+
+/// The same, where a part has `most` rows.
+fn each_part<E: From<io::Error>>(
+    path: &Path,
+    most: usize,
     mut each: impl FnMut(&Rows<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let reader = open(path)?;
     for index in 0..reader.num_row_groups() {
         let group = reader.get_row_group(index).map_err(io::Error::other)?;
-        each(&Rows { group: &*group })?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        for skipped in (0..rows.max(1)).step_by(most) {
+            each(&Rows { group: &*group, skipped, count: most.min(rows - skipped) })?;
+        }
     }
     Ok(())
+}
+
+/// The number of rows that a file states.
+///
+/// # Errors
+/// As [`each_group`].
+pub fn count_rows(path: &Path) -> io::Result<usize> {
+    Ok(usize::try_from(rows_of(&open(path)?)).unwrap_or(usize::MAX))
+}
+
+fn rows_of(reader: &SerializedFileReader<File>) -> u64 {
+    let groups = reader.metadata().row_groups();
+    let rows = groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
+    rows.fold(0, u64::saturating_add)
 }
 
 /// What a file says of itself.
@@ -167,9 +197,7 @@ fn open(path: &Path) -> io::Result<SerializedFileReader<File>> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     let reader = SerializedFileReader::new(file).map_err(io::Error::other)?;
-    let groups = reader.metadata().row_groups();
-    let rows = groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
-    let rows = rows.fold(0, u64::saturating_add);
+    let rows = rows_of(&reader);
     if rows > bytes.saturating_mul(MOST_ROWS_PER_BYTE) {
         let why =
             format!("found {rows} rows in {bytes} bytes, expected at most {MOST_ROWS_PER_BYTE} in each");
@@ -184,9 +212,9 @@ impl Rows<'_> {
         self.find(name).is_some()
     }
 
-    /// The number of rows that the file states.
+    /// How many there are, as the file states it.
     pub fn count(&self) -> usize {
-        usize::try_from(self.group.metadata().num_rows()).unwrap_or(0)
+        self.count
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -274,19 +302,26 @@ impl Rows<'_> {
         let column = self.group.get_column_reader(index).map_err(io::Error::other)?;
         let mut reader = get_typed_column_reader::<D>(column);
         let optional = self.group.metadata().column(index).column_descr().max_def_level() > 0;
+        if self.skipped > 0 {
+            let skipped = reader.skip_records(self.skipped).map_err(io::Error::other)?;
+            if skipped < self.skipped {
+                let name = self.group.metadata().column(index).column_descr().name().to_owned();
+                return Err(unusable(&name, format!("it ends after {skipped} rows, others go on")));
+            }
+        }
         let (mut cells, mut values, mut levels) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             values.clear();
             levels.clear();
+            let most = CHUNK.min(self.count() - cells.len());
+            if most == 0 {
+                return Ok(cells);
+            }
             let (rows, ..) = reader
-                .read_records(CHUNK, optional.then_some(&mut levels), None, &mut values)
+                .read_records(most, optional.then_some(&mut levels), None, &mut values)
                 .map_err(io::Error::other)?;
             if rows == 0 {
                 return Ok(cells);
-            }
-            if cells.len() + rows > self.count() {
-                let why = format!("a column has more than the {} rows of its group", self.count());
-                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
             let mut values = values.drain(..).map(&value);
             if optional {
@@ -358,7 +393,19 @@ mod tests {
             Ok::<(), io::Error>(())
         })
         .expect("read");
-        std::fs::remove_file(&path).expect("removed");
         assert_eq!(seen, rows.len());
+        assert_eq!(count_rows(&path).ok(), Some(rows.len()));
+        let (mut evens, mut texts) = (Vec::new(), Vec::new());
+        each_part(&path, 1000, |part| {
+            evens.extend(part.u64s("even_only")?);
+            texts.extend(part.strings("text")?);
+            assert!(part.count() == 1000 || evens.len() == rows.len());
+            Ok::<(), io::Error>(())
+        })
+        .expect("read");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(evens, rows.iter().map(|row| even(row).then_some(*row)).collect::<Vec<_>>());
+        let odd = |row: &u64| (!even(row)).then(|| format!("row {row}"));
+        assert_eq!(texts, rows.iter().map(odd).collect::<Vec<_>>());
     }
 }

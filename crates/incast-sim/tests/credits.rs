@@ -15,14 +15,14 @@ use incast_sim::{
     Config, ConfigError, FlowSpec,
     config::{
         Buffer, ClassConfig, Credits, Ecn, HostConfig, LoadBalancing, MarkAt, Pfc, Size, SwitchConfig,
-        Threshold,
+        Threshold, Wire,
     },
     outcome::EventKind,
     probe::PacketFilter,
     simulate,
     topology::{Chain, Dumbbell, Ring, Topology, file::parse},
 };
-use incast_units::{Bytes, Rate, Time};
+use incast_units::{Bytes, Rate, Rounding, Time};
 use proptest::{prelude::*, test_runner::TestRunner};
 
 /// Frame bytes of a full packet, and what it takes of a buffer.
@@ -330,6 +330,7 @@ fn what_could_never_be_sent_is_refused() {
         (credits(|credits| credits.buffer = Some(Bytes::new(1 << 40))), "switch.credits.buffer"),
         (credits(|credits| credits.frame = 0), "switch.credits.frame"),
         (credits(|credits| credits.refresh = Some(Time::ZERO)), "switch.credits.refresh"),
+        (credits(|credits| credits.refresh = Some(Time::from_ps(1))), "allowed is at least 10ns"),
         (credits(|credits| credits.deadlock_after = Some(Time::ZERO)), "switch.credits.deadlock_after"),
         (
             credits(|credits| {
@@ -496,4 +497,29 @@ fn no_packet_is_dropped_and_all_arrive_or_a_cycle_is_found() {
     }
     println!("{blocked} of {cases} fabrics had a packet wait for credits, {stuck} came to a halt");
     assert!(blocked >= cases / 2, "{blocked} of {cases}");
+}
+
+/// In whole nanoseconds a frame of 6 bytes takes no time at 100 Gbps. It must not overtake the packet before it: credits
+/// count on the order of what a link carries.
+#[test]
+fn frames_that_take_no_time_keep_their_order() {
+    for threads in [1, 2] {
+        let mut config = unlimited(
+            Chain {
+                switches: 3,
+                hosts_per_switch: 2,
+                host_link: link(100, Time::from_ps(1)),
+                fabric_link: link(100, Time::from_us(1)),
+            }
+            .build()
+            .expect("a chain"),
+        );
+        config.switch = SwitchConfig { credits: Some(Credits::default()), ..SwitchConfig::plain() };
+        config.wire = Wire { gap: 0, rounding: Rounding::WholeNanoseconds };
+        config.threads = threads;
+        config.flows = (0..6).map(|host| flow(host, (host + 2) % 6, 1_000_000)).collect();
+        let outcome = simulate(config).expect("it runs");
+        assert_eq!(outcome.totals.dropped_bytes, 0);
+        assert!(outcome.flows.iter().all(|flow| flow.delivered_bytes == flow.bytes));
+    }
 }

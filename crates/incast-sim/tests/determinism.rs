@@ -492,10 +492,14 @@ fn whoever_calls_changes_nothing() {
     let fabric = || FatTree { k: 4, link: link(100, Time::from_us(1)) }.build().expect("a good topology");
     let plain = common::run(busy(fabric(), "cubic", 1));
     let mut seen = Vec::new();
-    let observed = incast_sim::simulate_observed(busy(fabric(), "cubic", 1), &mut |progress| {
-        seen.push(progress.now);
-        true
-    });
+    let observed = incast_sim::simulate_observed(
+        busy(fabric(), "cubic", 1),
+        &mut |progress| {
+            seen.push(progress.now);
+            true
+        },
+        &|| false,
+    );
     assert_eq!(observed.expect("a good configuration").digest, plain.digest);
     assert!(seen.is_sorted() && !seen.is_empty());
     let moved = std::thread::spawn(move || common::run(busy(fabric(), "cubic", 1)).digest);

@@ -66,7 +66,7 @@ fn run(
     let domains = (0..u64::from(DOMAINS)).map(node).collect();
     let mut executor = Executor::new(domains, LOOKAHEAD, FAR, TieBreak::Fixed, attachments);
     executor.schedule(0, start, Event { class: 1, entity: 0, payload: 0 });
-    executor.run(end, threads, &mut |_| true, None);
+    executor.run(end, threads, &mut |_| true, None, &|| false).expect("nothing halts it");
     executor.into_domains().into_iter().map(|node| node.received).collect()
 }
 

@@ -12,7 +12,7 @@ use incast_sim::{
     Config, ConfigError, FlowSpec, Outcome, base_path,
     config::{Alpha, Buffer, Ecn, LoadBalancing, Pfc, Size, Threshold},
     fabric::packet::Kind,
-    outcome::{EventKind, Step},
+    outcome::{EventKind, FlowRecord, Step, Totals},
     probe::PacketFilter,
     simulate,
     topology::{FatTree, LeafSpine, Ring, Topology, file::parse},
@@ -383,7 +383,10 @@ fn who_never_deflects_changes_nothing() {
             let mut config = random(topology.clone(), "dctcp", 3_000, 40, 4);
             config.switch.agent = agent;
             config.switch.ecn = Ecn::Step { at: Size::Bytes(30_000) };
-            common::run(config)
+            // But the ideal time, which is that of all ways that a flow may be led.
+            let outcome = common::run(config);
+            let flows = outcome.flows.into_iter().map(|flow| FlowRecord { ideal: None, ..flow });
+            (flows.collect::<Vec<_>>(), Totals { events: 0, ..outcome.totals })
         };
         let idle = with(iofd(&topology, &[("deflect_above", text("1s"))]));
         let never = with(iofd(
@@ -394,8 +397,8 @@ fn who_never_deflects_changes_nothing() {
                 ("max_deflections", Raw::Integer(0)),
             ],
         ));
-        assert_eq!(with(AgentParameters::None).digest, idle.digest);
-        assert_eq!(never.digest, idle.digest);
+        assert_eq!(with(AgentParameters::None), idle);
+        assert_eq!(never, idle);
     }
 }
 

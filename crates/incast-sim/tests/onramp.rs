@@ -98,6 +98,24 @@ fn it_holds_under_every_law_and_every_flow_ends_in_order() {
 }
 
 #[test]
+fn every_flow_ends_although_packets_are_lost_while_others_are_held() {
+    for law in ["cubic", "dctcp", "swift", "timely", "dcqcn", "homa", "ndp", "polo"] {
+        for recovery in [Recovery::RackTlp, Recovery::SelectiveRepeat, Recovery::GoBackN] {
+            for loss in [0.001, 0.01, 0.05] {
+                let mut config = incast(star(9), law);
+                config.topology.cables.iter_mut().for_each(|cable| cable.link.loss = loss);
+                if config.classes[0].scheduler.is_none() {
+                    config.classes[0].recovery = recovery;
+                }
+                hold(&mut config, &[("threshold", text("5us"))]);
+                config.end = Time::from_ms(5000);
+                delivered(&common::run(config));
+            }
+        }
+    }
+}
+
+#[test]
 fn every_variant_and_release_keeps_the_order() {
     for variant in ["strawman", "paper", "committed"] {
         for release in ["burst", "paced", "quantised", "clocked"] {

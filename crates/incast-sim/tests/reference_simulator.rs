@@ -50,6 +50,8 @@ struct Kind {
     priority: u8,
     ack_priority: Option<u8>,
     trimmable: bool,
+    /// Parameters of an On-Ramp below it.
+    underlay: Option<Vec<(String, Raw)>>,
 }
 
 /// A topology that prints in a line.
@@ -143,7 +145,12 @@ impl Case {
             priority: kind.priority % priorities,
             ack_priority: kind.ack_priority.map(|priority| priority % priorities),
             notification_priority: 0,
-            underlay: UnderlayParameters::None,
+            underlay: match &kind.underlay {
+                Some(given) => UnderlayParameters::resolve("onramp", &path, given)
+                    .expect("an underlay")
+                    .expect("good parameters"),
+                None => UnderlayParameters::None,
+            },
             scheduler: Some(0),
             trimmable: kind.trimmable,
         }
@@ -412,19 +419,43 @@ fn kind() -> impl Strategy<Value = Kind> {
         1 => Just(Recovery::SelectiveRepeat),
         1 => Just(Recovery::GoBackN)
     ];
-    (law, recovery, 0u8..8, proptest::option::of(0u8..8), any::<bool>()).prop_map(
-        |((law, parameters), recovery, priority, ack_priority, trimmable)| Kind {
+    let given = |parameters: Vec<(&str, String)>| {
+        parameters.into_iter().map(|(key, value)| (key.to_owned(), Raw::Text(value))).collect()
+    };
+    (law, recovery, 0u8..8, proptest::option::of(0u8..8), any::<bool>(), underlay()).prop_map(
+        move |((law, parameters), recovery, priority, ack_priority, trimmable, underlay)| Kind {
             law,
-            parameters: parameters
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), Raw::Text(value)))
-                .collect(),
+            parameters: given(parameters),
             recovery,
             priority,
             ack_priority,
             trimmable,
+            underlay,
         },
     )
+}
+
+/// An On-Ramp with a stage for each flow, which learns delays from acknowledgements.
+fn underlay() -> impl Strategy<Value = Option<Vec<(String, Raw)>>> {
+    let release = proptest::sample::select(vec!["burst", "paced", "quantised", "clocked"]);
+    let variant = proptest::sample::select(vec!["strawman", "paper", "committed"]);
+    let rtt = proptest::sample::select(vec!["stack", "network"]);
+    let text = |text: &str| Raw::Text(text.to_owned());
+    let some = (1u64..40, release, variant, rtt, proptest::option::of(1i64..20), 1u64..200).prop_map(
+        move |(threshold, release, variant, rtt, backlog, max_hold)| {
+            let mut given = vec![
+                ("threshold", text(&format!("{threshold}us"))),
+                ("release", text(release)),
+                ("variant", text(variant)),
+                ("rtt", text(rtt)),
+                ("max_hold", text(&format!("{max_hold}us"))),
+                ("reports", text("acks")),
+            ];
+            given.extend(backlog.map(|backlog| ("backlog", Raw::Integer(backlog))));
+            given.into_iter().map(|(key, raw)| (key.to_owned(), raw)).collect()
+        },
+    );
+    prop_oneof![2 => Just(None), 1 => some.prop_map(Some)]
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
@@ -469,25 +500,6 @@ fn case() -> impl Strategy<Value = Case> {
             end,
         },
     )
-}
-
-/// Where two lists first differ.
-fn first_difference<T: PartialEq + std::fmt::Debug>(fast: &[T], naive: &[T]) -> Option<String> {
-    let longest = fast.len().max(naive.len());
-    let at = (0..longest).find(|index| fast.get(*index) != naive.get(*index))?;
-    Some(format!("at {at}:\n fast: {:?}\nnaive: {:?}", fast.get(at), naive.get(at)))
-}
-
-fn compare(fast: &Summary, naive: &Summary) -> Result<(), TestCaseError> {
-    if let Some(difference) = first_difference(&fast.events, &naive.events) {
-        return Err(TestCaseError::fail(format!("events differ {difference}")));
-    }
-    if let Some(difference) = first_difference(&fast.flows, &naive.flows) {
-        return Err(TestCaseError::fail(format!("flows differ {difference}")));
-    }
-    prop_assert_eq!(&fast.totals, &naive.totals, "totals differ");
-    prop_assert_eq!(fast, naive);
-    Ok(())
 }
 
 fn cases() -> u32 {
@@ -559,6 +571,7 @@ fn a_link_is_busy_until_the_end_of_its_transmission_has_come() {
             priority: 0,
             ack_priority: None,
             trimmable: false,
+            underlay: None,
         }],
         flows: vec![wish(0, 1), wish(2, 1), wish(2, 14_314), wish(2, 6_817)],
         failures: Vec::new(),
@@ -567,7 +580,7 @@ fn a_link_is_busy_until_the_end_of_its_transmission_has_come() {
         end: Time::from_us(100),
     };
     let outcome = simulate(case.config(1)).expect("a configuration that can be run");
-    compare(&Summary::of(&outcome), &reference::simulate(&case.config(1))).expect("the same events");
+    assert_eq!(Summary::of(&outcome).difference(&reference::simulate(&case.config(1))), None);
 }
 
 proptest! {
@@ -575,9 +588,15 @@ proptest! {
 
     #[test]
     fn agrees_with_the_simulator(case in case()) {
+        prop_assert!(reference::covers(&case.config(1)));
         let outcome = simulate(case.config(1)).expect("a configuration that can be run");
         let fast = Summary::of(&outcome);
-        compare(&fast, &reference::simulate(&case.config(1)))?;
+        prop_assert_eq!(fast.difference(&reference::simulate(&case.config(1))), None);
+        for flow in &outcome.flows {
+            // A packet behind others may end a picosecond earlier on each link, where its time is no whole number of them.
+            let took = flow.delivered.map(|delivered| delivered - flow.start + Time::from_ps(8));
+            prop_assert!(took >= flow.ideal || took.is_none(), "faster than alone: {:?}", flow);
+        }
         let parallel = simulate(case.config(2)).expect("a configuration that can be run");
         prop_assert_eq!(&fast, &Summary::of(&parallel));
         prop_assert_eq!(outcome.digest, parallel.digest);
@@ -625,6 +644,7 @@ fn a_pause_frame_completes_no_transmission() {
             priority: 0,
             ack_priority: None,
             trimmable: false,
+            underlay: None,
         }],
         flows: vec![wish(0, 69_632), wish(12_056_000, 1)],
         failures: Vec::new(),
@@ -633,5 +653,5 @@ fn a_pause_frame_completes_no_transmission() {
         end: Time::from_us(100),
     };
     let fast = Summary::of(&simulate(case.config(1)).expect("a run"));
-    compare(&fast, &reference::simulate(&case.config(1))).expect("the same");
+    assert_eq!(fast.difference(&reference::simulate(&case.config(1))), None);
 }

@@ -109,6 +109,9 @@ pub struct Running {
     /// Threads of each simulation; results do not depend on it
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: NonZeroUsize,
+    /// A run that takes longer than this time, such as 10s, has failed; the others go on
+    #[arg(long, value_name = "TIME")]
+    pub run_timeout: Option<Time>,
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,

@@ -87,7 +87,7 @@ mod tests {
     fn the_first_scenario_is_bundled() {
         let (_, content) = files().iter().find(|(path, _)| *path == "first-light.toml").expect("bundled");
         let head = Head::of(std::str::from_utf8(content).expect("text"));
-        assert_eq!((head.name.as_str(), head.short), ("first-light", false));
+        assert_eq!((head.name.as_str(), head.short), ("first-light", true));
         assert!(!head.describe.is_empty() && !head.source.is_empty());
     }
 

@@ -48,10 +48,10 @@ fn describe(plan: &Plan) -> String {
     };
     let _ = writeln!(text, "\n# {} runs{more}", plan.runs.len());
     for run in &plan.runs {
-        let hops = run.expected_packet_hops();
+        let hops = run.estimated_packet_hops();
         let _ = writeln!(
             text,
-            "#   {}: about {} packet-hops, {} of memory",
+            "#   {}: at most about {} packet-hops, {} of memory",
             run.folder,
             count(hops),
             bytes(run.estimated_memory())

@@ -1,22 +1,64 @@
-//! Ctrl-C: stop after the windows that are being simulated, write the summary of what is finished, and leave. A second
-//! Ctrl-C ends the process at once; finished runs are on disk in any case.
+//! Ctrl-C: stop what is being simulated, write the summary of what is finished, and leave. What cannot be stopped within a
+//! second, as the generation of a run's flows, ends with the process, and so it does with a second Ctrl-C: finished runs
+//! are on disk in any case. A run that has been simulated is written first, however long that takes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static COMPUTING: AtomicBool = AtomicBool::new(false);
+static WRITING: AtomicUsize = AtomicUsize::new(0);
+static MESSAGE: OnceLock<String> = OnceLock::new();
+
+/// Seconds after which runs have ended.
+const PATIENCE: libc::c_uint = 1;
 
 extern "C" fn on_signal(_signal: libc::c_int) {
     if STOP.swap(true, Ordering::Relaxed) {
         // SAFETY: R15: `_exit` is async-signal-safe.
         unsafe { libc::_exit(1) }
     }
+    // SAFETY: R15: `alarm` is async-signal-safe.
+    unsafe { libc::alarm(PATIENCE) };
 }
 
-/// The flag that becomes true on SIGINT or SIGTERM.
-pub fn flag() -> &'static AtomicBool {
-    let handler: extern "C" fn(libc::c_int) = on_signal;
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: R15: the handler accesses one atomic and calls async-signal-safe functions.
+extern "C" fn on_alarm(_signal: libc::c_int) {
+    if WRITING.load(Ordering::Relaxed) > 0 {
+        // SAFETY: R15: `alarm` is async-signal-safe.
+        unsafe { libc::alarm(PATIENCE) };
+    } else if COMPUTING.load(Ordering::Relaxed) {
+        let message = MESSAGE.get().map_or("", String::as_str);
+        // SAFETY: R15: `write` and `_exit` are async-signal-safe; the message is as long as is said.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
+            libc::_exit(1)
+        }
+    }
+}
+
+/// Runs are being computed, or what is finished is being summarised, which is not cut short.
+pub fn computing(runs: bool) {
+    COMPUTING.store(runs, Ordering::Relaxed);
+}
+
+/// The files of one more run are being written, or no more.
+pub fn writing(run: bool) {
+    if run {
+        WRITING.fetch_add(1, Ordering::Relaxed);
+    } else {
+        WRITING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The flag that becomes true on SIGINT or SIGTERM. `message` is printed if the process ends without further ado.
+pub fn flag(message: &str) -> &'static AtomicBool {
+    MESSAGE.get_or_init(|| format!("{message}\n"));
+    let handlers: [(_, extern "C" fn(libc::c_int)); 3] =
+        [(libc::SIGINT, on_signal), (libc::SIGTERM, on_signal), (libc::SIGALRM, on_alarm)];
+    for (signal, handler) in handlers {
+        // SAFETY: R15: the handlers access atomics and call async-signal-safe functions.
         unsafe { libc::signal(signal, handler as libc::sighandler_t) };
     }
     &STOP

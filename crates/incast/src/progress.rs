@@ -1,6 +1,6 @@
 //! How far the runs are: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 
-use crate::output;
+use crate::{interrupt, output};
 use incast_lab::{run::Observer, scenario::Run};
 use incast_sim::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,7 +30,20 @@ pub fn observer(scenario: &str, quiet: bool) -> Box<dyn Observer> {
 
 struct Silent;
 
-impl Observer for Silent {}
+impl Observer for Silent {
+    fn on_start(&self, _to_do: &[&Run], _found: usize) {
+        interrupt::computing(true);
+    }
+    fn on_simulated(&self, _run: usize) {
+        interrupt::writing(true);
+    }
+    fn on_end(&self, _run: usize, _failure: Option<&str>) {
+        interrupt::writing(false);
+    }
+    fn on_summary(&self) {
+        interrupt::computing(false);
+    }
+}
 
 /// Steps of the bar.
 const STEPS: u64 = 10_000;
@@ -106,7 +119,12 @@ impl Reporter {
 }
 
 impl Observer for Reporter {
+    fn on_summary(&self) {
+        interrupt::computing(false);
+    }
+
     fn on_start(&self, to_do: &[&Run], found: usize) {
+        interrupt::computing(true);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let expected: Vec<f64> = to_do.iter().map(|run| run.expected_packet_hops().max(1.0)).collect();
         let all: f64 = expected.iter().sum();
@@ -136,7 +154,12 @@ impl Observer for Reporter {
         self.show(&mut state, false);
     }
 
+    fn on_simulated(&self, _run: usize) {
+        interrupt::writing(true);
+    }
+
     fn on_end(&self, run: usize, failure: Option<&str>) {
+        interrupt::writing(false);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
         if let Some(one) = state.runs.get_mut(run) {

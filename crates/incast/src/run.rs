@@ -13,7 +13,7 @@ use incast_lab::{
         folder::{self, Existing},
     },
 };
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 /// Runs scenarios one after the other; their runs in parallel.
 pub fn run(arguments: &arguments::Run) -> End {
@@ -54,6 +54,7 @@ pub fn run_all(
         out: running.out.clone(),
         jobs: running.jobs.map(Into::into),
         threads: running.threads.into(),
+        run_timeout: running.run_timeout.map(|limit| Duration::from_secs_f64(limit.as_secs_f64())),
         existing: match (running.resume, running.force) {
             (true, _) => Existing::Resume,
             (_, true) => Existing::Overwrite,
@@ -63,7 +64,8 @@ pub fn run_all(
     };
     // Of all scenarios before any runs.
     plans.iter().try_for_each(|(_, plan)| folder::check(&running.out, &plan.scenario.name))?;
-    let stop = interrupt::flag();
+    let stop =
+        interrupt::flag("interrupted: what is finished is kept; the same command with --resume continues");
     let mut all = Vec::new();
     let mut failed = false;
     for (_, plan) in plans {

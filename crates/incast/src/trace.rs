@@ -8,7 +8,6 @@ use incast_lab::{
 use incast_sim::Progress;
 use std::{
     path::Path,
-    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -59,7 +58,7 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
         from: arguments.from,
         until: arguments.until,
     };
-    let stop = interrupt::flag();
+    let stop = interrupt::flag("interrupted: nothing was written");
     let observer = progress::observer(&name, arguments.quiet);
     observer.on_start(&[&run], 0);
     let mut reported = Instant::now();
@@ -68,10 +67,11 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
             reported = Instant::now();
             observer.on_progress(0, progress);
         }
-        !stop.load(Ordering::Relaxed)
     };
-    let traced = trace::trace(&run, &request, &mut observe);
+    let traced = trace::trace(&run, &request, stop, &mut observe);
+    observer.on_simulated(0);
     observer.on_end(0, traced.as_ref().err().map(ToString::to_string).as_deref());
+    observer.on_summary();
     drop(observer);
     let traced = traced?;
     if let Some(path) = &arguments.perfetto {

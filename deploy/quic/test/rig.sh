@@ -177,6 +177,17 @@ counter() { nsenter --net="/run/netns/$1" nft -j list counter ip rig "$2" | pyth
 import json, sys
 print([entry["counter"]["packets"] for entry in json.load(sys.stdin)["nftables"] if "counter" in entry][0])'; }
 
+# Packets that the router's port had no room for.
+port_drops() { nsenter --net="/run/netns/$router" tc -s -j qdisc show dev east | python3 -c '
+import json, sys
+print(sum(entry["drops"] for entry in json.load(sys.stdin) if entry["kind"] == "bfifo"))'; }
+
+# Datagrams that arrived while the server's socket was full: on a busy machine the server may not read for 10 ms.
+unread() { nsenter --net="/run/netns/$server" cat /proc/self/net/snmp | python3 -c '
+import sys
+names, values = (line.split() for line in sys.stdin if line.startswith("Udp:"))
+print(dict(zip(names, values))["RcvbufErrors"])'; }
+
 # usage: serve ARGUMENT…: starts the server and waits until it listens
 serve() {
     rm -f "$work/certificate.pem"

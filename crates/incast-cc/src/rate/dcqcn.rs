@@ -30,7 +30,7 @@ use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path, Periodic,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, Setting, chosen},
+    parameters::{ParameterError, Period, Raw, Setting, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -102,29 +102,23 @@ crate::parameters!(Parameters {
         check: |g| *g > 0.0 && *g <= 1.0,
         source: "SIGCOMM 2015"
     },
-    alpha_timer: Time {
+    alpha_timer: Period {
         doc: "K: alpha decays after each such time without a CNP; with the variant mellanox it is updated \
             each such time.",
         default: "5.5 base RTT; paper: 55us; mellanox: base RTT / 13, paper: 1us",
-        value: |path| path.base_rtt.mul_f64(5.5),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.mul_f64(5.5)),
         source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (1us), at 13us"
     },
-    increase_timer: Time {
+    increase_timer: Period {
         doc: "T: time after which the rate rises by a step.",
         default: "5.5 base RTT; paper: 55us; mellanox: 300/13 base RTT, paper: 300us",
-        value: |path| path.base_rtt.mul_f64(5.5),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.mul_f64(5.5)),
         source: "SIGCOMM 2015 (55us), at a base RTT of 10us (ours); HPCC's simulator (300us), at 13us"
     },
-    decrease_timer: Time {
+    decrease_timer: Period {
         doc: "Variant mellanox: cuts happen at the ticks of a timer with this period.",
         default: "4/13 base RTT; paper: 4us",
-        value: |path| path.base_rtt.mul_f64(4.0 / 13.0),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.mul_f64(4.0 / 13.0)),
         source: "HPCC's simulator (4us), at 13us"
     },
     byte_counter: Bytes {
@@ -249,12 +243,10 @@ crate::parameters!(Parameters {
         source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
             reading of its text"
     },
-    grant_timeout: Time {
+    grant_timeout: Period {
         doc: "That time.",
         default: "5 base RTT",
-        value: |path| path.base_rtt.saturating_mul(5),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
         source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
     },
 });
@@ -298,9 +290,9 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Parameters {
     let mut defaults = Parameters { variant, ..Parameters::on(path) };
     if profile != Profile::Scaled {
         defaults = Parameters {
-            alpha_timer: Time::from_us(55),
-            increase_timer: Time::from_us(55),
-            decrease_timer: Time::from_us(4),
+            alpha_timer: Period::of(Time::from_us(55)),
+            increase_timer: Period::of(Time::from_us(55)),
+            decrease_timer: Period::of(Time::from_us(4)),
             byte_counter: Bytes::new(10_000_000),
             cnp_interval: Time::from_us(50),
             additive_increase: Rate::from_bps(40_000_000),
@@ -321,8 +313,8 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Parameters {
             additive_increase: share(path, 5000),
             hyper_increase: share(path, 500),
             min_rate: share(path, 100),
-            alpha_timer,
-            increase_timer,
+            alpha_timer: Period::of(alpha_timer),
+            increase_timer: Period::of(increase_timer),
             cnp_interval,
             ..defaults
         };
@@ -620,13 +612,13 @@ impl SenderLaw for Dcqcn {
                 FastRecovery::AtMost => parameters.fast_recovery,
                 FastRecovery::Below => parameters.fast_recovery - 1,
             },
-            slow: f64::from(path.wire_mss) * 8e12 / parameters.increase_timer.ps() as f64,
+            slow: f64::from(path.wire_mss) * 8e12 / parameters.increase_timer.time().ps() as f64,
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
             decrease_guard: match parameters.decrease_guard {
                 Guard::Time(time) => time,
                 Guard::CnpInterval => parameters.cnp_interval,
             },
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time()),
             parameters,
         }))
     }
@@ -648,9 +640,9 @@ impl SenderLaw for Dcqcn {
             current: constants.line,
             target: constants.line,
             alpha: 1.0,
-            alpha_timer: Periodic::start(now, alpha_timer),
-            increase_timer: Periodic::start(now, increase_timer),
-            decrease_timer: Periodic::start(now, decrease_timer),
+            alpha_timer: Periodic::start(now, alpha_timer.time()),
+            increase_timer: Periodic::start(now, increase_timer.time()),
+            decrease_timer: Periodic::start(now, decrease_timer.time()),
             counted: 0,
             timer_stage: 0,
             byte_stage: 0,

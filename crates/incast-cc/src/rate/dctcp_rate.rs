@@ -19,7 +19,7 @@ use super::rate_based::{self, InFlight, Limit, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, chosen},
+    parameters::{ParameterError, Period, Raw, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -112,12 +112,10 @@ crate::parameters!(Parameters {
         source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
             reading of its text"
     },
-    grant_timeout: Time {
+    grant_timeout: Period {
         doc: "That time.",
         default: "5 base RTT",
-        value: |path| path.base_rtt.saturating_mul(5),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
         source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
     },
 });
@@ -201,7 +199,7 @@ impl SenderLaw for DctcpRate {
             step: parameters.additive_increase.as_f64(),
             mss: u64::from(path.mss).max(1),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time()),
             parameters,
         }))
     }

@@ -24,7 +24,7 @@ use super::rate_based::{self, Profile, WindowRule};
 use crate::{
     Cnp, Feedback, HopTelemetry, Loss, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, chosen},
+    parameters::{ParameterError, Period, Raw, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -151,12 +151,10 @@ crate::parameters!(Parameters {
         source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
             reading of its text"
     },
-    grant_timeout: Time {
+    grant_timeout: Period {
         doc: "That time.",
         default: "5 base RTT",
-        value: |path| path.base_rtt.saturating_mul(5),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
         source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
     },
 });
@@ -358,7 +356,7 @@ impl SenderLaw for Hpcc {
         };
         let parameters = defaults.with(given)?;
 
-        let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout);
+        let grants = granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time());
         let line = path.rate.as_f64();
         let (step, least) = (parameters.additive_increase.as_f64(), parameters.min_rate.as_f64().min(line));
         let initial = parameters.window.get() as f64;

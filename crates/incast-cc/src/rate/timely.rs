@@ -24,7 +24,7 @@ use super::rate_based::{self, InFlight, Limit, Profile, WindowRule};
 use crate::{
     Cnp, Feedback, Loss, Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw, chosen},
+    parameters::{ParameterError, Period, Raw, chosen},
 };
 use crate::{
     granted_window::{self, Grant, GrantUntil},
@@ -222,12 +222,10 @@ crate::parameters!(Parameters {
         source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
             reading of its text"
     },
-    grant_timeout: Time {
+    grant_timeout: Period {
         doc: "That time.",
         default: "5 base RTT",
-        value: |path| path.base_rtt.saturating_mul(5),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
         source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
     },
 });
@@ -414,7 +412,7 @@ impl SenderLaw for Timely {
             reference: ps(parameters.reference),
             min_rtt: ps(parameters.min_rtt),
             limit: Limit::new(parameters.in_flight, parameters.window, parameters.window_rule, path),
-            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout),
+            grants: granted_window::Rule::new(parameters.grant_until, parameters.grant_timeout.time()),
             parameters,
         }))
     }

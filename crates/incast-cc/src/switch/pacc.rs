@@ -22,11 +22,10 @@ use crate::agent::{
     AgentInfo, Effects, FlowAddress, Notification, PacketView, PortView, Site, SwitchAgent, SwitchView,
     Verdict,
 };
-use crate::periodic::LEAST_PERIOD;
 use crate::{
     Cnp, Path,
     feedback::CnpContent,
-    parameters::{Condition, ParameterError, Raw},
+    parameters::{Condition, ParameterError, Period, Raw},
 };
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
@@ -52,12 +51,10 @@ crate::choice! {
 }
 
 crate::parameters!(Parameters {
-    period: Time {
+    period: Period {
         doc: "T: the flow table is cleared and notifications are sent so often, from the first packet on.",
         default: "8 base RTT",
-        value: |path| path.base_rtt.saturating_mul(8),
-        allowed: "at least 10ns",
-        check: |t| *t >= LEAST_PERIOD,
+        value: |path| Period::of(path.base_rtt.saturating_mul(8)),
         source: "J. Cloud Computing 2024 (80us), at a base RTT of 10us (ours)"
     },
     reference: Bytes {
@@ -256,14 +253,14 @@ impl Pacc {
     /// The first packet after an idle time: applies the periods with empty queues that have passed.
     #[cold]
     fn wake(&mut self, now: Time) {
-        let periods = (now - self.stopped).ps() / self.parameters.period.ps();
+        let periods = (now - self.stopped).ps() / self.parameters.period.time().ps();
         for queue in &mut self.queues {
             if periods > 0 {
                 queue.p = controlled(&self.parameters, queue.p, -1.0, queue.before, periods);
                 queue.before = -1.0;
             }
         }
-        self.end = now + self.parameters.period;
+        self.end = now + self.parameters.period.time();
     }
 }
 
@@ -363,7 +360,7 @@ impl SwitchAgent for Pacc {
             queue.allot(&self.parameters, bytes, send);
         }
         self.stopped = now;
-        self.end = if busy { now + self.parameters.period } else { Time::MAX };
+        self.end = if busy { now + self.parameters.period.time() } else { Time::MAX };
     }
 
     #[inline]
@@ -415,7 +412,7 @@ mod tests {
     fn defaults_are_the_published_ones_on_our_network() {
         let constants = constants(&[]);
         assert_eq!(
-            (constants.parameters.period, constants.parameters.reference),
+            (constants.parameters.period.time(), constants.parameters.reference),
             (US(80), Bytes::new(40_000))
         );
         let setting = Setting { ports: 1, priorities: 1, marking: Marking::Off };

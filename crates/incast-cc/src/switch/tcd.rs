@@ -24,11 +24,10 @@
 //! - All queues start as never resumed; in the simulator they start as resumed at time 0.
 //! - The default of `interval` is a bound of ours: the paper's formula was not available.
 
-use crate::periodic::LEAST_PERIOD;
 use crate::{
     Path,
     feedback::CnpContent,
-    parameters::{ParameterError, Raw},
+    parameters::{ParameterError, Period, Raw},
 };
 use crate::{
     agent::{AgentInfo, Codepoint, Effects, PacketView, PortView, Site, SwitchAgent, SwitchView, Verdict},
@@ -38,13 +37,11 @@ use incast_units::{Bytes, Rate, Time};
 use std::sync::Arc;
 
 crate::parameters!(Parameters {
-    interval: Time {
+    interval: Period {
         doc: "max(T_on): a queue is undetermined for so long after each resume of its port, and is then \
             checked as often.",
         default: "9 tau + 128 wire MTU / rate; tau = base RTT / 4 + 16 wire MTU / rate",
-        value: usual_interval,
-        allowed: "at least 10ns",
-        check: |t| *t >= LEAST_PERIOD,
+        value: |path| Period::of(usual_interval(path)),
         source: "ours: longest time between a resume and the next pause; the authors' simulator has 40us, \
             and 97us with links of 5us, which is what the formula gives there"
     },
@@ -122,7 +119,7 @@ impl Queue {
     ) -> Codepoint {
         let ce = |red: bool| if red { Codepoint::CongestionExperienced } else { Codepoint::None };
         let (resumed, at_resume) = self.resumed.unwrap_or_default();
-        if self.resumed.is_some() && now - resumed <= parameters.interval {
+        if self.resumed.is_some() && now - resumed <= parameters.interval.time() {
             self.state = State::Undetermined;
             return Codepoint::UndeterminedExperienced;
         }
@@ -132,7 +129,7 @@ impl Queue {
             }
             State::Undetermined => (State::Congestion, ce(red())),
             State::Checking { since, length: before } => {
-                let due = now - since >= parameters.interval;
+                let due = now - since >= parameters.interval.time();
                 if due && length >= before.saturating_add(parameters.growth_threshold.get()) {
                     (State::Congestion, ce(red()))
                 } else if length <= parameters.drained_threshold.get() {
@@ -248,7 +245,7 @@ mod tests {
     /// The authors' network and constants: 40 Gbit/s, packets of 1,000 and frames of 1,030 bytes.
     fn authors() -> Parameters {
         Parameters {
-            interval: US(97),
+            interval: Period::of(US(97)),
             growth_threshold: Bytes::new(900),
             drained_threshold: Bytes::new(2060),
         }
@@ -333,7 +330,7 @@ mod tests {
         let path = Path { rate, base_rtt: US(10), mss: 1000, wire_mss: 1082, rto_min: Time::from_ms(1) };
         let defaults = Tcd::resolve(&path, &[]).expect("defaults");
         let tau = 2.5 + 2.0 * 1082.0 * 8.0 / 40e3;
-        assert!((defaults.interval.as_us_f64() - (tau + 8.0 * (tau + 0.4328))).abs() < 1e-3);
+        assert!((defaults.interval.time().as_us_f64() - (tau + 8.0 * (tau + 0.4328))).abs() < 1e-3);
         assert_eq!(
             (defaults.growth_threshold, defaults.drained_threshold),
             (Bytes::new(900), Bytes::new(2164))

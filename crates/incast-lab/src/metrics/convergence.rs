@@ -3,7 +3,7 @@
 use super::statistics::jain;
 use incast_sim::outcome::{FlowRecord, RateSample};
 use incast_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How long rates must stay fair, in base round trips: long enough not to take a crossing for an agreement, short
 /// enough that the oscillation of laws that never rest does not count against them.
@@ -13,10 +13,15 @@ pub const HELD_ROUND_TRIPS: u64 = 30;
 /// rates are those with which flows start.
 const UNHEARD: f64 = 1.5;
 
+/// Rates count as fair only while the flows together have so much of what one of them would have alone: two flows that
+/// both get next to nothing are equal, and have not converged.
+pub const UTILISATION: f64 = 0.8;
+
 /// Time from the start of the last of the sampled flows until Jain's index of the rates that their laws assign reaches
 /// `fair` and stays there for `held`, or until the first of them is done if that is sooner. Equal rates do not count as
-/// long as the laws assign half as much again as flows get. A law that assigns neither a pace nor a window counts with
-/// the rate that was measured.
+/// long as the laws assign half as much again as flows get, nor while flows have less than [`UTILISATION`] of their
+/// link, on average over a third of `held`. A law that assigns neither a pace nor a window counts with the rate that was
+/// measured.
 ///
 /// `flows` are those that count. `None` with fewer than two sampled flows, or when the rates never settle.
 pub fn convergence(flows: &[&FlowRecord], rates: &[RateSample], fair: f64, held: Time) -> Option<Time> {
@@ -37,11 +42,19 @@ pub fn convergence(flows: &[&FlowRecord], rates: &[RateSample], fair: f64, held:
             *measured += rate.measured_bps as f64;
         }
     }
+    let alone = |flow: &&FlowRecord| Some(flow.bytes as f64 * 8.0 / flow.ideal?.as_secs_f64());
+    let least = UTILISATION * known.values().filter_map(alone).fold(0.0, f64::max);
+    let mut recent: VecDeque<(Time, f64)> = VecDeque::new();
     let mut fair_since: Option<Time> = None;
     for (time, (shares, measured)) in at {
+        recent.push_back((time, measured));
+        while recent.front().is_some_and(|first| time - first.0 > held / 3) {
+            recent.pop_front();
+        }
+        let mean = recent.iter().map(|sample| sample.1).sum::<f64>() / recent.len() as f64;
         let is_fair = shares.len() == known.len() && jain(&shares).is_some_and(|index| index >= fair);
         let is_heard = fair_since.is_some() || shares.iter().sum::<f64>() <= UNHEARD * measured;
-        fair_since = if is_fair && is_heard { fair_since.or(Some(time)) } else { None };
+        fair_since = if is_fair && is_heard && mean >= least { fair_since.or(Some(time)) } else { None };
         if let Some(since) = fair_since
             && time.saturating_sub(since) >= held
         {
@@ -111,5 +124,20 @@ mod tests {
         let mut rates = samples(&[(10, 100, 100), (20, 70, 30), (30, 50, 50), (40, 50, 50)]);
         rates[..2].iter_mut().for_each(|rate| rate.measured_bps = 50);
         assert_eq!(convergence(&both, &rates, 0.95, Time::from_us(10)), Some(Time::from_us(30)));
+    }
+
+    /// Two flows that both sit at 2% of the link are equal, and share nothing.
+    #[test]
+    fn rates_count_once_the_link_is_used() {
+        // 1,250 bytes take 10 us alone: 1 Gbit/s.
+        let alone =
+            |source| FlowRecord { bytes: 1250, ideal: Some(Time::from_us(10)), ..flow(source, 0, None) };
+        let flows = [alone(0), alone(1)];
+        let both: Vec<&FlowRecord> = flows.iter().collect();
+        let mbps = |us, each: u64| (us, each * 1_000_000, each * 1_000_000);
+        let idle = samples(&[mbps(10, 10), mbps(20, 10), mbps(30, 10), mbps(40, 10)]);
+        assert_eq!(convergence(&both, &idle, 0.95, Time::from_us(20)), None);
+        let later = samples(&[mbps(10, 10), mbps(20, 10), mbps(30, 450), mbps(40, 450), mbps(50, 450)]);
+        assert_eq!(convergence(&both, &later, 0.95, Time::from_us(20)), Some(Time::from_us(30)));
     }
 }

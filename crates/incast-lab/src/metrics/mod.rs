@@ -198,6 +198,12 @@ impl Metric {
         matches!(self.measure, Measure::Sum(_))
     }
 
+    /// It is a time or a ratio, whose confidence intervals are in logarithms.
+    pub fn is_logarithmic(&self) -> bool {
+        use Unit::{Microseconds, Nanoseconds, Ratio, RoundTrips, Seconds};
+        matches!(self.unit, Microseconds | Nanoseconds | Seconds | Ratio | RoundTrips)
+    }
+
     /// A value can be unknown but for a lower bound, as it depends on flows that did not finish.
     pub fn has_bound(&self) -> bool {
         matches!(self.measure, Measure::Statistic(_))

@@ -103,6 +103,16 @@ pub fn confidence(values: &[Option<f64>]) -> Option<Interval> {
     Some(Interval(mean - half, mean + half))
 }
 
+/// The same of the geometric mean, for times and ratios: it does not go below zero. Where a value is not above zero, that
+/// of the arithmetic mean.
+pub fn log_confidence(values: &[Option<f64>]) -> Option<Interval> {
+    if values.iter().flatten().any(|value| *value <= 0.0) {
+        return confidence(values);
+    }
+    let logarithms: Vec<Option<f64>> = values.iter().map(|value| value.map(libm::log)).collect();
+    confidence(&logarithms).map(|Interval(low, high)| Interval(libm::exp(low), libm::exp(high)))
+}
+
 /// 97.5% quantile of Student's t: tabulated to 30 degrees of freedom, then the expansion of Cornish and Fisher
 /// (Abramowitz and Stegun, 26.7.5), which is good to five digits from there on.
 fn student_t(degrees: usize) -> f64 {

@@ -215,7 +215,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         basis: Basis::EqualRates,
-        detail: "time until Jain's index of the assigned rates stays at 0.95",
+        detail: "time until Jain's index of the assigned rates stays at 0.95, with 80% of the link in use",
         ..class(
             "convergence_us",
             Unit::Microseconds,

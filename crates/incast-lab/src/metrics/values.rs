@@ -4,7 +4,7 @@ use super::{
     ClassRun, FlowStatistics, METRICS, Measure, Metric, Scope,
     backlog::MOST_GROWTH,
     class_run::mean,
-    statistics::{Interval, Statistic, confidence},
+    statistics::{Interval, Statistic, confidence, log_confidence},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -199,7 +199,8 @@ pub fn intervals(runs: &[&Values]) -> BTreeMap<String, Option<Interval>> {
     let interval = |metric: &Metric| {
         let values: Vec<Option<f64>> = runs.iter().map(|run| run.number(metric.name)).collect();
         let scale = if metric.is_sum() { values.len() as f64 } else { 1.0 };
-        confidence(&values).map(|Interval(low, high)| Interval(low * scale, high * scale))
+        let interval = if metric.is_logarithmic() { log_confidence(&values) } else { confidence(&values) };
+        interval.map(|Interval(low, high)| Interval(low * scale, high * scale))
     };
     METRICS
         .iter()

@@ -53,8 +53,14 @@ fn results(test: &str, text: &str) -> PathBuf {
     let source = Source { path: "report.toml".into(), text: text.to_owned() };
     let scenario = Scenario::parse(source, &[]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::new(scenario, None, &Only::default()).expect("everything is wanted");
-    let options =
-        Options { out, jobs: Some(1), threads: 1, existing: Existing::Refuse, export: |_, _| Vec::new() };
+    let options = Options {
+        out,
+        jobs: Some(1),
+        threads: 1,
+        run_timeout: None,
+        existing: Existing::Refuse,
+        export: |_, _| Vec::new(),
+    };
     let finished = execute(&plan, &options, &Silent, &AtomicBool::new(false)).expect("it runs");
     finished.report.expect("rows").expect("a report");
     finished.folder

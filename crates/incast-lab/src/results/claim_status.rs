@@ -1,21 +1,26 @@
 //! The rules by which a claim gets its status.
 //!
-//! In this order:
-//! 1. *not reproduced*: what we measured lies on the other side: of 1 for a ratio that says more or less, otherwise of
-//!    the bound.
-//! 2. *inconclusive*: our confidence interval contains the published number, and also the opposite of the claim, or its
-//!    half-width exceeds the published effect (the distance of a ratio from 1; otherwise the number itself).
-//! 3. *reproduced*: within 15% of the number, or the number lies in an interval whose half-width is at most 15% of it.
-//!    A bound holds, without tolerance. A range is one claim: inside, or within 15% of its nearer end.
-//! 4. *same direction*: the rest on the right side. For numbers that are no ratios: the schemes that were published
-//!    with this metric stand in the published order, or a curve rises and falls where the published one does.
-//! 5. *not reproduced*: what is left.
+//! The *effect* is how far the published value is from where nothing was found: from 1 for a ratio, in logarithms. Our
+//! intervals are 95%, over seeds, paired where two schemes are compared, and in logarithms for times and ratios. In this
+//! order:
+//! 1. *not reproduced*: the interval lies wholly on the other side of 1; or it contains 1, and its half-width is at most
+//!    15% of the effect, so that an effect of the published size would have been found.
+//! 2. *inconclusive*: the interval contains 1 otherwise, or its half-width exceeds the effect, or there is none.
+//! 3. *reproduced*: our effect is within 15% of the published one, and the half-width at most 15% of it.
+//! 4. *same direction*: the rest.
+//!
+//! A ratio within 5% of 1 claims equality: reproduced if the whole interval is within 15% of 1, inconclusive if a part
+//! is, else not reproduced. A bound is reproduced if the whole interval keeps it, inconclusive if a part does; a range
+//! around 1 likewise. Another range is one claim, about its nearest number. A number that is neither ratio nor bound has
+//! no such point: it is reproduced within 15% if the half-width is at most 15%, inconclusive if the interval contains it
+//! otherwise or is wider than the number, and the same direction if the schemes that were published with this metric stand
+//! in the published order, or a curve rises and falls where the published one does.
 
 use super::{
     claim_target::{Relation, Target, is_ratio, measured},
     row::Row,
 };
-use crate::{metrics::statistics::Interval, text::number};
+use crate::metrics::statistics::Interval;
 use serde::Serialize;
 use std::fmt;
 
@@ -64,38 +69,103 @@ pub fn status(
     all: &[Target<'_>],
     rows: &[Row],
 ) -> (Status, String) {
-    let percent = format!("{:+.0}%", deviation(target, value) * 100.0);
-    if let Some(side) = other_side(target, value) {
-        return (Status::NotReproduced, format!("{percent}; {side}"));
-    }
-    if let Some(why) = interval.and_then(|interval| leaves_open(target, interval)) {
-        return (Status::Inconclusive, why);
-    }
-    let is_bound = matches!(target.relation, Relation::AtMost | Relation::AtLeast);
-    if target.holds(value) {
-        let why = match target.relation {
-            Relation::Equal => "equal",
-            Relation::Within => "inside the range",
-            Relation::AtMost | Relation::AtLeast => "the bound holds",
-        };
-        return (Status::Reproduced, why.into());
-    }
-    if !is_bound && deviation(target, value).abs() <= TOLERANCE {
-        return (Status::Reproduced, format!("{percent}, within 15%"));
-    }
-    let narrow = |interval: Interval| {
-        interval.contains(target.value) && half_width(interval) <= TOLERANCE * target.value.abs()
+    let Some(interval) = interval else {
+        return (Status::Inconclusive, "a single seed has no interval".into());
     };
-    if target.relation == Relation::Equal && interval.is_some_and(narrow) {
-        return (Status::Reproduced, format!("{percent}, inside our confidence interval"));
+    let is_bound = matches!(target.relation, Relation::AtMost | Relation::AtLeast);
+    let nearest = target.nearest(value);
+    let is_around_one =
+        target.relation == Relation::Within && (target.value - 1.0) * (target.end - 1.0) <= 0.0;
+    let (status, why) = if is_bound || is_ratio(target.claim) && is_around_one {
+        let what = if is_bound { "the bound" } else { "the range" };
+        let wrong = if is_bound { "beyond the bound" } else { "outside the range" };
+        by_part(
+            interval,
+            &|number| target.holds(number),
+            [&format!("{what} holds"), &format!("it is on both sides of {what}"), wrong],
+        )
+    } else if !is_ratio(target.claim) || nearest <= 0.0 {
+        number_alone(target, value, interval, all, rows)
+    } else if libm::log(nearest).abs() <= libm::log(EQUAL) {
+        let is_close = |number: f64| (1.0 / CLOSE..=CLOSE).contains(&number);
+        by_part(
+            interval,
+            &is_close,
+            ["equal within 15%", "only a part of it is within 15% of 1", "not within 15% of 1"],
+        )
+    } else {
+        effect(nearest, value, interval)
+    };
+    (status, format!("{:+.0}%: {why}", deviation(target, value) * 100.0))
+}
+
+/// Ratios this close to 1 claim equality.
+const EQUAL: f64 = 1.05;
+/// Ratios this close to 1 are equal to it.
+const CLOSE: f64 = 1.0 + TOLERANCE;
+
+/// The status of a claim that all of the interval keeps, a part of it, or none.
+fn by_part(interval: Interval, keeps: &dyn Fn(f64) -> bool, why: [&str; 3]) -> (Status, String) {
+    let ends = [interval.0, interval.1].map(keeps);
+    // A range may lie inside the interval.
+    let middle = keeps(interval.0.max(0.0).midpoint(interval.1)) || interval.contains(1.0) && keeps(1.0);
+    let (status, why) = match ends {
+        [true, true] => (Status::Reproduced, why[0]),
+        [false, false] if !middle => (Status::NotReproduced, why[2]),
+        _ => (Status::Inconclusive, why[1]),
+    };
+    (status, why.into())
+}
+
+/// The status of a ratio that says more, or less.
+fn effect(published: f64, value: f64, interval: Interval) -> (Status, String) {
+    let towards = libm::log(published).signum();
+    let on_scale = |ratio: f64| towards * libm::log(ratio.max(f64::MIN_POSITIVE));
+    let effect = on_scale(published);
+    let (a, b) = (on_scale(interval.0), on_scale(interval.1));
+    let (low, high) = (a.min(b), a.max(b));
+    let half = (high - low) / 2.0;
+    let has_none = low <= 0.0 && high >= 0.0;
+    let said = |status, why: &str| (status, why.to_owned());
+    if high < 0.0 {
+        said(Status::NotReproduced, "the other side of 1")
+    } else if has_none && half <= TOLERANCE * effect {
+        said(Status::NotReproduced, "no difference, and one as published would have been seen")
+    } else if has_none {
+        said(Status::Inconclusive, "too few seeds to say that there is a difference")
+    } else if half > effect {
+        said(Status::Inconclusive, "too few seeds: the interval is wider than what was published")
+    } else if (on_scale(value) - effect).abs() <= TOLERANCE * effect && half <= TOLERANCE * effect {
+        said(Status::Reproduced, "within 15% of the published effect")
+    } else {
+        said(Status::SameDirection, "the same side of 1")
     }
-    if names_a_side(target) {
-        return (Status::SameDirection, format!("{percent}; the ratio is on the same side of 1"));
+}
+
+/// The status of a number that is compared with nothing.
+fn number_alone(
+    target: &Target<'_>,
+    value: f64,
+    interval: Interval,
+    all: &[Target<'_>],
+    rows: &[Row],
+) -> (Status, String) {
+    let part = if target.is_logarithmic() && interval.0 > 0.0 {
+        libm::log(interval.1 / interval.0) / 2.0
+    } else {
+        half_width(interval) / target.nearest(value).abs()
+    };
+    let is_met = interval.0 <= target.end && target.value <= interval.1;
+    if deviation(target, value).abs() <= TOLERANCE && (part <= TOLERANCE || part.is_nan()) {
+        return (Status::Reproduced, "within 15%".into());
+    }
+    if is_met || part > 1.0 {
+        return (Status::Inconclusive, "too few seeds to tell".into());
     }
     match ordering(target, value, all, rows) {
-        Some((true, with)) => (Status::SameDirection, format!("{percent}; {with} as published")),
-        Some((false, with)) => (Status::NotReproduced, format!("{percent}; {with} not as published")),
-        None => (Status::NotReproduced, percent),
+        Some((true, with)) => (Status::SameDirection, format!("{with} as published")),
+        Some((false, with)) => (Status::NotReproduced, format!("{with} not as published")),
+        None => (Status::NotReproduced, "another number".into()),
     }
 }
 
@@ -113,65 +183,6 @@ fn deviation(target: &Target<'_>, value: f64) -> f64 {
 
 fn half_width(interval: Interval) -> f64 {
     (interval.1 - interval.0) / 2.0
-}
-
-/// The claim is a ratio that says more, or less.
-fn names_a_side(target: &Target<'_>) -> bool {
-    is_ratio(target.claim)
-        && match target.relation {
-            Relation::Equal => target.value != 1.0,
-            Relation::AtMost => target.value < 1.0,
-            Relation::AtLeast => target.value > 1.0,
-            Relation::Within => (target.value - 1.0) * (target.end - 1.0) > 0.0,
-        }
-}
-
-/// What is wrong with a value on the other side of what the claim says; `None` on the right side.
-fn other_side(target: &Target<'_>, value: f64) -> Option<&'static str> {
-    if names_a_side(target) {
-        let is_right = (value - 1.0) * (target.value - 1.0) > 0.0;
-        let side = if value == 1.0 { "the ratio is 1" } else { "the ratio is on the other side of 1" };
-        return (!is_right).then_some(side);
-    }
-    match target.relation {
-        Relation::Equal => None,
-        Relation::Within if is_ratio(target.claim) => {
-            (!target.holds(value)).then_some("the ratio is outside the range")
-        }
-        Relation::Within => None,
-        Relation::AtMost | Relation::AtLeast => (!target.holds(value)).then_some("beyond the bound"),
-    }
-}
-
-/// What our interval leaves open, if that is whether the claim holds at all.
-fn leaves_open(target: &Target<'_>, interval: Interval) -> Option<String> {
-    let Interval(low, high) = interval;
-    let describe = |what: &str| format!("our interval, {} to {}, {what}", number(low), number(high));
-    let contains = match target.relation {
-        Relation::Equal => interval.contains(target.value),
-        Relation::AtMost => low <= target.value,
-        Relation::AtLeast => high >= target.value,
-        Relation::Within => low <= target.end && high >= target.value,
-    };
-    // A number that is no ratio has the sign of what was published as its only side.
-    let opposes = |value: f64| {
-        other_side(target, value).is_some() || !is_ratio(target.claim) && target.value > 0.0 && value <= 0.0
-    };
-    if !contains {
-        return None;
-    }
-    if opposes(low) || opposes(high) {
-        return Some(describe("contains the published number and the opposite of the claim"));
-    }
-    let effect = if names_a_side(target) {
-        (target.value - 1.0).abs().min((target.end - 1.0).abs())
-    } else if is_ratio(target.claim) || target.relation != Relation::Equal {
-        return None;
-    } else {
-        target.value.abs()
-    };
-    (half_width(interval) > effect)
-        .then(|| describe("contains the published number and is wider than its effect"))
 }
 
 /// Every scheme that was measured meets the bound: it says nothing about this one.

@@ -3,8 +3,8 @@
 use super::row::Row;
 use crate::{
     metrics::{
-        self,
-        statistics::{Interval, confidence},
+        self, Metric,
+        statistics::{Interval, confidence, log_confidence},
     },
     scenario::Claim,
 };
@@ -36,6 +36,11 @@ impl Target<'_> {
             Relation::AtLeast => number >= self.value,
             Relation::Within => self.value <= number && number <= self.end,
         }
+    }
+
+    /// What is compared is a ratio or a time: its intervals are in logarithms.
+    pub fn is_logarithmic(&self) -> bool {
+        is_ratio(self.claim) || metrics::find(&self.claim.metric).is_some_and(Metric::is_logarithmic)
     }
 
     /// The published number that is nearest to one of ours.
@@ -177,7 +182,8 @@ pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Inter
     };
     let pooled = ours.iter().find(|row| row.is_pooled()).and_then(|row| of(row));
     let by_seed: Vec<Option<f64>> = ours.iter().filter(|row| !row.is_pooled()).map(|row| of(row)).collect();
-    (pooled, confidence(&by_seed))
+    let interval = if target.is_logarithmic() { log_confidence(&by_seed) } else { confidence(&by_seed) };
+    (pooled, interval)
 }
 
 /// A scheme of the claim whose row has no statistics of times, as its backlog grows.

@@ -1,11 +1,12 @@
-//! Which scheme is best in which number, and which others cannot be told from it: by differences that are paired seed by
-//! seed, as all schemes of a seed have the same arrivals.
+//! Which scheme is best in which number, which others are as good, and which the seeds do not tell from it: by differences
+//! that are paired seed by seed, as all schemes of a seed have the same arrivals. Times and ratios are compared by their
+//! quotients, in logarithms, other numbers by their differences.
 
 use super::row::{ALL, Row, Seed};
 use crate::{
     metrics::{
         self, Measure, Metric, Unit,
-        statistics::{Interval, confidence},
+        statistics::{Interval, confidence, log_confidence},
     },
     scenario::Column,
     text::{grid_point, number},
@@ -36,15 +37,20 @@ pub struct Verdict {
     pub metric: &'static Metric,
     /// The scheme with the best mean over the seeds.
     pub best: String,
-    /// Schemes whose difference from it may be none: the interval contains 0.
+    /// Schemes whose difference from it may be none, and is none of [`EQUAL`] or more.
     pub close: Vec<String>,
+    /// Schemes whose difference from it may be none, or large: there are too few seeds.
+    pub open: Vec<Apart>,
     /// The others, by their distance.
     pub apart: Vec<Apart>,
     /// Schemes without a value in some seed, as flows did not finish.
     pub unknown: Vec<String>,
 }
 
-/// A scheme that differs from the best.
+/// Schemes whose numbers are less than this part apart are equal.
+pub const EQUAL: f64 = 0.15;
+
+/// A scheme that differs from the best, or may.
 #[derive(Clone, Debug)]
 pub struct Apart {
     /// The scheme.
@@ -66,20 +72,30 @@ impl Verdict {
 }
 
 impl Apart {
-    /// `+12% [8.1%, 16%]`.
+    /// `+12% [8.1%, 16%]`, or from ten times on `×12 [9.1, 16]`.
     pub fn text(&self) -> String {
         let Interval(low, high) = self.interval;
-        if self.is_relative {
-            let percent = |part: f64| {
-                let part = part * 100.0;
-                if part.abs() < 9.95 { format!("{part:.1}%") } else { format!("{part:.0}%") }
-            };
-            let sign = if self.difference > 0.0 { "+" } else { "" };
-            format!("{sign}{} [{}, {}]", percent(self.difference), percent(low), percent(high))
-        } else {
-            format!("{:+} [{}, {}]", self.difference, number(low), number(high))
+        if !self.is_relative {
+            return format!("{:+} [{}, {}]", self.difference, number(low), number(high));
         }
+        if self.difference >= 9.0 {
+            let times = |part: f64| two_digits(part + 1.0);
+            return format!("×{} [{}, {}]", times(self.difference), times(low), times(high));
+        }
+        let percent = |part: f64| format!("{}%", two_digits(part * 100.0));
+        let sign = if self.difference > 0.0 { "+" } else { "" };
+        format!("{sign}{} [{}, {}]", percent(self.difference), percent(low), percent(high))
     }
+}
+
+/// A number with two digits that count: `0.12`, `1.2`, `12`, `120`.
+fn two_digits(number: f64) -> String {
+    if number == 0.0 {
+        return "0".into();
+    }
+    let rounded: f64 = format!("{number:.1e}").parse().unwrap_or(number);
+    let digits = 1 - libm::floor(libm::log10(rounded.abs())) as i32;
+    format!("{rounded:.*}", digits.max(0) as usize)
 }
 
 /// Whether more of it is better; `None` of what is neither good nor bad, and of counters.
@@ -169,7 +185,6 @@ fn verdict(
         };
         seeds.iter().map(of).collect()
     };
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for scheme in schemes {
         match values(scheme) {
@@ -177,28 +192,44 @@ fn verdict(
             None => unknown.push((*scheme).to_owned()),
         }
     }
+    let by_quotient =
+        metric.is_logarithmic() && known.iter().all(|(_, all)| all.iter().all(|value| *value > 0.0));
+    let mean = |values: &[f64]| {
+        let on_scale = |value: &f64| if by_quotient { libm::log(*value) } else { *value };
+        values.iter().map(on_scale).sum::<f64>() / values.len() as f64
+    };
     let order =
         |a: &[f64], b: &[f64]| if high { mean(b).total_cmp(&mean(a)) } else { mean(a).total_cmp(&mean(b)) };
     let (best, of_best) = known.iter().min_by(|a, b| order(&a.1, &b.1))?.clone();
     let base = mean(&of_best);
-    let (mut close, mut apart) = (Vec::new(), Vec::new());
+    let (mut close, mut open, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for (scheme, values) in known.iter().filter(|(scheme, _)| *scheme != best) {
-        let differences: Vec<Option<f64>> = values.iter().zip(&of_best).map(|(a, b)| Some(a - b)).collect();
-        let interval = confidence(&differences)?;
-        if interval.contains(0.0) {
-            close.push((*scheme).to_owned());
-            continue;
+        let pairs = values.iter().zip(&of_best);
+        let (difference, Interval(low, high)) = if by_quotient {
+            let quotients: Vec<Option<f64>> = pairs.map(|(a, b)| Some(a / b)).collect();
+            let Interval(low, high) = log_confidence(&quotients)?;
+            (libm::exp(mean(values) - base) - 1.0, Interval(low - 1.0, high - 1.0))
+        } else {
+            let differences: Vec<Option<f64>> = pairs.map(|(a, b)| Some(a - b)).collect();
+            let Interval(low, high) = confidence(&differences)?;
+            let unit = if base == 0.0 { 1.0 } else { base.abs() };
+            ((mean(values) - base) / unit, Interval(low / unit, high / unit))
+        };
+        let is_relative = by_quotient || base != 0.0;
+        let one =
+            Apart { scheme: (*scheme).to_owned(), difference, interval: Interval(low, high), is_relative };
+        let is_equal =
+            low == 0.0 && high == 0.0 || is_relative && low > 1.0 / (1.0 + EQUAL) - 1.0 && high < EQUAL;
+        match Interval(low, high).contains(0.0) {
+            true if is_equal => close.push(one.scheme),
+            true => open.push(one),
+            false => apart.push(one),
         }
-        let unit = if base == 0.0 { 1.0 } else { base.abs() };
-        apart.push(Apart {
-            scheme: (*scheme).to_owned(),
-            difference: (mean(values) - base) / unit,
-            interval: Interval(interval.0 / unit, interval.1 / unit),
-            is_relative: base != 0.0,
-        });
     }
-    apart.sort_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs()));
-    Some(Verdict { class: class.to_owned(), metric, best: best.to_owned(), close, apart, unknown })
+    for list in [&mut open, &mut apart] {
+        list.sort_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs()));
+    }
+    Some(Verdict { class: class.to_owned(), metric, best: best.to_owned(), close, open, apart, unknown })
 }
 
 /// How many schemes a line of text names of each kind.
@@ -240,12 +271,17 @@ impl Verdict {
             if more == 0 { named } else { format!("{named} and {more} more") }
         };
         let mut lines = Vec::new();
+        let named = |all: &[Apart], is: &str| {
+            list(all.iter().map(|one| format!("{}{is} {}", one.scheme, one.text())).collect())
+        };
         if !self.close.is_empty() {
-            lines.push(format!("not distinguishable from {}", list(self.close.clone())));
+            lines.push(format!("no difference of {:.0}% from {}", EQUAL * 100.0, list(self.close.clone())));
         }
         if !self.apart.is_empty() {
-            let apart = self.apart.iter().map(|apart| format!("{} is {}", apart.scheme, apart.text()));
-            lines.push(list(apart.collect()));
+            lines.push(named(&self.apart, " is"));
+        }
+        if !self.open.is_empty() {
+            lines.push(format!("too few seeds to tell from {}", named(&self.open, "")));
         }
         if !self.unknown.is_empty() {
             lines.push(format!("not known, as flows did not finish: {}", list(self.unknown.clone())));
@@ -276,21 +312,38 @@ mod tests {
         let all = about(&[
             ("b", &[103.0, 205.0, 402.0, 304.0]),
             ("a", &[100.0, 200.0, 400.0, 300.0]),
-            ("c", &[90.0, 212.0, 395.0, 306.0]),
+            ("c", &[95.0, 212.0, 400.0, 306.0]),
             ("d", &[150.0, 250.0, 450.0, 350.0]),
         ]);
         let [verdict] = &all[0].verdicts[..] else { panic!("{all:?}") };
         assert_eq!((verdict.best.as_str(), verdict.close.as_slice()), ("a", &["c".to_owned()][..]));
         let [b, d] = &verdict.apart[..] else { panic!("{verdict:?}") };
-        // Differences 3, 5, 2, 4: mean 3.5, deviation 1.290994, t of three degrees 3.182446.
-        let half = 3.182_446 * 1.290_994_449 / 2.0;
-        assert!((b.difference - 3.5 / 250.0).abs() < 1e-12, "{b:?}");
-        assert!((b.interval.0 - (3.5 - half) / 250.0).abs() < 1e-8, "{b:?}");
-        assert!((b.interval.1 - (3.5 + half) / 250.0).abs() < 1e-8, "{b:?}");
-        assert_eq!((d.difference, d.interval), (0.2, Interval(0.2, 0.2)));
+        // Quotients 1.03, 1.025, 1.005, 1.01333: their logarithms have the mean 0.018121 and the deviation 0.011110, and t of
+        // three degrees is 3.182446.
+        let half = 3.182_446 * 0.011_109_6 / 2.0;
+        assert!((b.difference - (libm::exp(0.018_121_0) - 1.0)).abs() < 1e-5, "{b:?}");
+        assert!((b.interval.0 - (libm::exp(0.018_121_0 - half) - 1.0)).abs() < 1e-5, "{b:?}");
+        assert!(d.interval.0 > 0.0, "{d:?}");
         let expected = "verdict, by differences seed by seed, with 95% intervals\n  load = 0.2, for FCT p99: a\n    \
-                        not distinguishable from c\n    b is +1.4% [0.6%, 2.2%], d is +20% [20%, 20%]\n";
+                        no difference of 15% from c\n    b is +1.8% [0.044%, 3.6%], d is +25% [2.2%, 54%]\n";
         assert_eq!(text(&all), expected);
+    }
+
+    #[test]
+    fn an_interval_on_both_sides_is_no_equality() {
+        // 1.2 against 193 on average, and 34 against 1,919 ± 2,945: too few seeds.
+        let all = about(&[("a", &[1.0, 1.2, 1.4]), ("b", &[2.0, 570.0, 1.1]), ("c", &[1.02, 1.25, 1.39])]);
+        let [verdict] = &all[0].verdicts[..] else { panic!("{all:?}") };
+        assert_eq!((verdict.best.as_str(), verdict.close.as_slice()), ("a", &["c".to_owned()][..]));
+        assert_eq!((verdict.open.len(), verdict.apart.len()), (1, 0), "{verdict:?}");
+        let lines = verdict.others(6);
+        assert!(lines[1].starts_with("too few seeds to tell from b "), "{lines:?}");
+    }
+
+    #[test]
+    fn two_digits_count() {
+        let texts = [0.0, 0.0123, 0.96, 1.24, 9.97, 12.4, 334.0, -45.6].map(two_digits);
+        assert_eq!(texts, ["0", "0.012", "0.96", "1.2", "10", "12", "330", "-46"]);
     }
 
     #[test]

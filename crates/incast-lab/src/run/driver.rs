@@ -51,6 +51,8 @@ pub struct Options {
     pub jobs: Option<usize>,
     /// Threads of one simulation.
     pub threads: usize,
+    /// A run that takes longer has failed.
+    pub run_timeout: Option<Duration>,
     /// What to do with results that are there already.
     pub existing: Existing,
     /// Further files of each run.
@@ -134,8 +136,12 @@ pub trait Observer: Sync {
     fn on_start(&self, _to_do: &[&Run], _found: usize) {}
     /// A run goes on. `run` is its index in the list given to [`Self::on_start`].
     fn on_progress(&self, _run: usize, _progress: &Progress) {}
+    /// A run was simulated; its files are written until [`Self::on_end`].
+    fn on_simulated(&self, _run: usize) {}
     /// A run ended; with a message if it failed.
     fn on_end(&self, _run: usize, _failure: Option<&str>) {}
+    /// No run goes on any more; what is finished is summarised.
+    fn on_summary(&self) {}
 }
 
 /// What became of a scenario.
@@ -186,6 +192,7 @@ pub fn execute(
         long: &long,
         host: &host,
         threads,
+        run_timeout: options.run_timeout,
         export: options.export,
     };
     let mut planned: Vec<&Run> = plan.runs.iter().collect();
@@ -195,6 +202,7 @@ pub fn execute(
             planned.iter().copied().filter(|run| folder.finished(&run.folder).is_none()).collect();
         observer.on_start(&to_do, planned.len() - to_do.len());
         failures.extend(run_all(&to_do, jobs, &context, observer, stop));
+        observer.on_summary();
         let rows = summarise(plan, &folder, &long)?;
         let further = plan.further(&claims::judge(&plan.scenario.claims, &rows), &planned);
         if further.is_empty() || !failures.is_empty() || stop.load(Ordering::Relaxed) {
@@ -244,9 +252,9 @@ fn run_all(
                     reported = Instant::now();
                     observer.on_progress(index, progress);
                 }
-                !stop.load(Ordering::Relaxed)
             };
-            let failure = match run_one(run, context, &mut observe) {
+            let ending = run_one(run, context, stop, &mut observe, &mut || observer.on_simulated(index));
+            let failure = match ending {
                 Ok(Ending::Done(_)) => None,
                 Ok(Ending::Stopped) => return,
                 Ok(Ending::Failed(message)) => Some(message),

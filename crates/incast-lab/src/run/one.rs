@@ -15,13 +15,15 @@ use crate::{
     },
     scenario::{Form, Run},
 };
-use incast_sim::{Config, Outcome, Progress, outcome::Deadlock, simulate_observed};
+use incast_sim::{Config, Outcome, Progress, SimulationError, outcome::Deadlock, simulate_observed};
 use serde_json::{Map, Value};
 use std::{
     any::Any,
     io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
 };
 
 /// What all runs of a scenario have in common.
@@ -37,6 +39,8 @@ pub struct Context<'a> {
     pub host: &'a Host,
     /// Threads of one simulation.
     pub threads: usize,
+    /// A run that takes longer has failed.
+    pub run_timeout: Option<Duration>,
     /// Further files of each run.
     pub export: Export,
 }
@@ -55,25 +59,26 @@ pub enum Ending {
     Stopped,
 }
 
-/// Simulates a run and writes its folder. `observe` returns whether to go on.
+/// Simulates a run and writes its folder, unless `stop` becomes true before. `on_simulated` is called before it is
+/// written.
 ///
 /// # Errors
 /// The results could not be written. What the simulation does wrong, panics included, is an [`Ending`].
 pub fn run_one(
     run: &Run,
     context: &Context<'_>,
-    observe: &mut dyn FnMut(&Progress) -> bool,
+    stop: &AtomicBool,
+    observe: &mut dyn FnMut(&Progress),
+    on_simulated: &mut dyn FnMut(),
 ) -> Result<Ending, RunError> {
-    let mut stopped = false;
-    let simulated = catch_unwind(AssertUnwindSafe(|| {
-        simulate(run, context.threads, &mut |progress| {
-            stopped |= !observe(progress);
-            !stopped
-        })
-    }));
-    if stopped {
+    let started = Instant::now();
+    let is_late = || context.run_timeout.is_some_and(|limit| started.elapsed() >= limit);
+    let halt = || stop.load(Ordering::Relaxed) || is_late();
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(run, context.threads, observe, &halt)));
+    if matches!(simulated, Ok(Err(Unfinished::Halted))) && stop.load(Ordering::Relaxed) {
         return Ok(Ending::Stopped);
     }
+    on_simulated();
     let message = match simulated {
         Ok(Ok(simulated)) => {
             let record = write_run(run, context, &simulated)?;
@@ -82,7 +87,11 @@ pub fn run_one(
                 None => Ending::Done(Box::new(record)),
             });
         }
-        Ok(Err(message)) => message,
+        Ok(Err(Unfinished::Halted)) => {
+            let limit = context.run_timeout.unwrap_or_default().as_secs_f64();
+            format!("it took longer than the {limit} s of --run-timeout")
+        }
+        Ok(Err(Unfinished::Failed(message))) => message,
         Err(payload) => format!("the simulator panicked: {}", panic_message(payload.as_ref())),
     };
     let mut record = record(run, context);
@@ -103,6 +112,14 @@ struct Simulated {
     failure: Option<String>,
 }
 
+/// Why there is no outcome.
+enum Unfinished {
+    /// It was to end.
+    Halted,
+    /// An error.
+    Failed(String),
+}
+
 /// Which tables there are.
 struct Measured {
     ports: bool,
@@ -113,9 +130,10 @@ struct Measured {
 fn simulate(
     run: &Run,
     threads: usize,
-    observe: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Simulated, String> {
-    let config: Config = run.config(threads).map_err(|error| error.to_string())?;
+    observe: &mut dyn FnMut(&Progress),
+    halt: &(dyn Fn() -> bool + Sync),
+) -> Result<Simulated, Unfinished> {
+    let config: Config = run.config(threads).map_err(|error| Unfinished::Failed(error.to_string()))?;
     let labels = Labels::new(&config.topology);
     let classes = config.classes.iter().map(|class| class.name.clone()).collect();
     let probes = &config.probes;
@@ -123,7 +141,14 @@ fn simulate(
         Measured { ports: probes.ports.is_some(), rates: probes.rates.is_some(), events: probes.events };
     let strict = config.switch.pfc.as_ref().is_some_and(|pfc| pfc.strict);
     let cause = if config.switch.credits.is_some() { "credits" } else { "PFC" };
-    let outcome = simulate_observed(config, observe).map_err(|error| error.to_string())?;
+    let mut observe = |progress: &Progress| {
+        observe(progress);
+        true
+    };
+    let outcome = simulate_observed(config, &mut observe, halt).map_err(|error| match error {
+        SimulationError::Halted => Unfinished::Halted,
+        error => Unfinished::Failed(error.to_string()),
+    })?;
     let dropped =
         Some(outcome.totals.lossless_drops).filter(|drops| strict && *drops > 0).map(describe_drops);
     let failure =
@@ -296,22 +321,34 @@ mod tests {
             long: &[],
             host: &Host::default(),
             threads: 1,
+            run_timeout: None,
             export: |_, _| Vec::new(),
         };
         let runs = super::super::testing::runs();
+        let go = AtomicBool::new(false);
 
-        let panicked = run_one(&runs[0], &context, &mut |_| panic!("on purpose")).expect("written");
+        let late = Context { run_timeout: Some(Duration::ZERO), ..context };
+        let failed = run_one(&runs[0], &late, &go, &mut |_| (), &mut || ()).expect("written");
+        assert_eq!(failed, Ending::Failed("it took longer than the 0 s of --run-timeout".into()));
+        assert!(folder.finished(&runs[0].folder).is_none());
+
+        let panicked =
+            run_one(&runs[0], &context, &go, &mut |_| panic!("on purpose"), &mut || ()).expect("written");
         assert_eq!(panicked, Ending::Failed("the simulator panicked: on purpose".into()));
         assert!(folder.finished(&runs[0].folder).is_none());
         let record =
             RunRecord::read(&folder.path().join(&runs[0].folder).join("run.json")).expect("a record");
         assert_eq!((record.status, record.error.is_some()), (Status::Failed, true));
 
-        assert_eq!(run_one(&runs[1], &context, &mut |_| false).expect("nothing to write"), Ending::Stopped);
+        let stopped = run_one(&runs[1], &context, &AtomicBool::new(true), &mut |_| (), &mut || ());
+        assert_eq!(stopped.expect("nothing to write"), Ending::Stopped);
         assert!(!folder.path().join(&runs[1].folder).exists());
 
-        // The failed one is run again.
-        let Ok(Ending::Done(done)) = run_one(&runs[0], &context, &mut |_| true) else { panic!("not done") };
+        // The failed one is run again. A signal that comes when it is simulated is too late to lose it.
+        let signal = AtomicBool::new(false);
+        let ended =
+            run_one(&runs[0], &context, &signal, &mut |_| (), &mut || signal.store(true, Ordering::Relaxed));
+        let Ok(Ending::Done(done)) = ended else { panic!("not done") };
         assert_eq!(folder.finished(&runs[0].folder).as_ref(), Some(&*done));
         assert!(done.rows.iter().any(|row| row.class == "all" && row.flows() > 0));
         let flows =

@@ -11,16 +11,21 @@ pub struct Only {
 }
 
 impl Only {
-    /// Reads `key=value,key=value`; a value without a key belongs to the key before it.
+    /// Reads `key=value,key=value`; a value without a key belongs to the key before it. A value with a comma is in
+    /// quotation marks: `scheme="DASR, 95%"`.
     ///
     /// # Errors
-    /// The first part has no `=`, or a key or value is empty.
+    /// The first part has no `=`, a key or value is empty, or a quotation mark is not closed.
     pub fn parse(arguments: &[String]) -> Result<Self, RunError> {
         let mut only = Self::default();
         for argument in arguments {
             let mut key: Option<String> = None;
-            for part in argument.split(',') {
-                let value = match part.split_once('=') {
+            if argument.matches('"').count() % 2 == 1 {
+                let message = "a quotation mark is not closed".into();
+                return Err(RunError::Only { found: argument.clone(), message });
+            }
+            for part in split(argument) {
+                let value = match part.split_once('=').filter(|_| !part.trim_start().starts_with('"')) {
                     Some((name, value)) => {
                         key = Some(name.trim().to_owned());
                         value
@@ -32,7 +37,7 @@ impl Only {
                     found: argument.clone(),
                     message: "expected KEY=VALUE, such as scheme=dctcp or load=0.4".into(),
                 })?;
-                only.conditions.entry(name).or_default().push(value.trim().to_owned());
+                only.conditions.entry(name).or_default().push(value.trim().trim_matches('"').to_owned());
             }
         }
         Ok(only)
@@ -69,6 +74,15 @@ impl Only {
         };
         Ok(runs.into_iter().filter(wanted).collect())
     }
+}
+
+/// The parts between commas that are not in quotation marks.
+fn split(argument: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    argument.split(move |letter| {
+        quoted ^= letter == '"';
+        letter == ',' && !quoted
+    })
 }
 
 /// What a run has under a key: `scheme`, `seed`, a grid path or its last part.
@@ -121,7 +135,9 @@ mod tests {
         let only = Only::parse(&["scheme=a,b,load=0.4".into()]).expect("valid");
         assert_eq!(only.conditions["scheme"], ["a", "b"]);
         assert_eq!(only.conditions["load"], ["0.4"]);
-        for wrong in ["", "scheme", "=a", "scheme=", "scheme=a,,"] {
+        let quoted = Only::parse(&["scheme=\"DASR, 95%\",\"a = b\",c".into()]).expect("valid");
+        assert_eq!(quoted.conditions["scheme"], ["DASR, 95%", "a = b", "c"]);
+        for wrong in ["", "scheme", "=a", "scheme=", "scheme=a,,", "scheme=\"a,b"] {
             assert!(Only::parse(&[wrong.into()]).is_err(), "{wrong}");
         }
     }

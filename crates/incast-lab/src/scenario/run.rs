@@ -9,15 +9,25 @@ use crate::{
         resolve::clocks,
         tree::error::{Fault, ScenarioError},
     },
-    workload::rpc::Several,
+    workload::{Expected, Generate, rpc::Several},
 };
-use incast_sim::{Config, Demand, Fabric, MemoryEstimate, estimate_memory, topology::Topology};
+use incast_cc::{feedback::CnpContent, law::Acknowledges, underlay::Reports};
+use incast_sim::{
+    Config, Demand, Fabric, MemoryEstimate, config::ClassConfig, estimate_memory, topology::Topology,
+};
 use incast_units::Time;
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
-/// A flow among others takes so many times as long as alone, and waits for so many round trips more: of estimates.
-const SLOW: f64 = 5.0;
+/// A flow among others takes at most so many times as long as alone, and waits for so many round trips more: of
+/// estimates.
+const SLOW: f64 = 3.0;
 const WAITING_RTTS: f64 = 15.0;
+/// Packet-hops of a run are at most so many times what is expected without losses, where hardly any packets are lost.
+const MORE_HOPS: f64 = 1.3;
+
+/// Acknowledgements of each data packet, however many packets one may be for: receivers do not wait long for others. This
+/// is halfway between all and none, so that it is never wrong by more than a half.
+const LEAST_ACKS: f64 = 0.55;
 
 /// One scheme at one grid point with one seed.
 #[derive(Clone, Debug)]
@@ -125,16 +135,47 @@ impl Run {
         self.point.probes.events
     }
 
+    /// What the generators are expected to send before the run ends: of a flow that stands for an endless one, no more
+    /// than its host's link carries.
+    fn expected(&self) -> impl Iterator<Item = (&dyn Generate, Expected)> {
+        let topology = self.topology();
+        let host_links = topology.cables.iter().take(topology.hosts as usize);
+        let fastest = host_links.map(|cable| cable.link.rate).max().unwrap_or_default();
+        self.point.traffic.generators.iter().map(move |generator| {
+            let expected = generator.expected();
+            let span = self.end.saturating_sub(Time::from_ps(generator.starts().0));
+            let most = expected.sources * fastest.bytes_in(span).get() as f64;
+            (&**generator, Expected { bytes: expected.bytes.min(most), ..expected })
+        })
+    }
+
     /// Flows and their packets, with acknowledgements, that are to be expected.
     fn expected_flows_and_packets(&self) -> (f64, f64) {
         let mtu = f64::from(self.resolved.host.mtu);
+        let resolved = &self.resolved;
+        let any = |has: fn(&ClassConfig) -> bool| f64::from(u8::from(resolved.classes.iter().any(has)));
+        // A receiver may answer each packet with a pull, with credit or with a report of the underlay besides the
+        // acknowledgement, and an agent of a switch with a notification.
+        let answers =
+            any(|class| {
+                class.scheduler.is_some() && class.law.transport().acknowledges != Acknowledges::Flows
+            }) + any(|class| class.underlay.arrangement().is_some_and(|stage| stage.reports == Reports::Own))
+                + f64::from(u8::from(resolved.switch.agent.info().is_some_and(|agent| !agent.by_port)));
+        // Of each flow: SYN and SYN-ACK, what a sender and its receiver half tell each other, and a congestion notification.
+        let handshake = if resolved.host.handshake { 2.0 } else { 0.0 };
+        let messages = handshake
+            + 5.0 * any(|class| class.law.capabilities().signals)
+            + any(|class| class.law.capabilities().cnp != CnpContent::Nothing);
         let mut sum = (0.0, 0.0);
-        for generator in &self.point.traffic.generators {
-            let expected = generator.expected();
-            // The last packet of a flow is half full on average.
-            let data = expected.bytes / mtu + expected.flows * 0.5;
+        for (generator, expected) in self.expected() {
+            // What the last packets of flows lack to full ones.
+            let lacks = |bytes: u64| (bytes as f64 / mtu).ceil() - bytes as f64 / mtu;
+            let lacking: f64 = generator.sizes().iter().map(|(_, size)| size.flows * lacks(size.bytes)).sum();
+            let data = expected.bytes / mtu + lacking;
             sum.0 += expected.flows;
-            sum.1 += data + (data / f64::from(self.resolved.host.ack_every)).max(expected.flows);
+            let acks = data * (1.0 / f64::from(resolved.host.ack_every)).max(LEAST_ACKS);
+            sum.1 += data + acks.max(expected.flows);
+            sum.1 += answers * data + messages * expected.flows;
         }
         sum
     }
@@ -145,6 +186,11 @@ impl Run {
         self.expected_flows_and_packets().1 * self.point.traffic.mean_hops
     }
 
+    /// The same at the most, roughly, as arrivals are random and what is lost is sent again.
+    pub fn estimated_packet_hops(&self) -> f64 {
+        self.expected_packet_hops() * MORE_HOPS
+    }
+
     /// Flows that are to be expected.
     pub fn expected_flows(&self) -> f64 {
         self.expected_flows_and_packets().0
@@ -153,19 +199,32 @@ impl Run {
     /// Memory that the run will need at most on so many threads, roughly.
     pub fn memory(&self, threads: usize) -> MemoryEstimate {
         let path = self.resolved.path;
-        let (mut flows, mut alive, mut bytes, mut used) = (0.0, 0.0, 0.0, 0.0);
-        for generator in &self.point.traffic.generators {
-            let expected = generator.expected();
+        // Of each generator: the first start, the time of all starts, and the time of a flow alone, in picoseconds.
+        let times = |generator: &dyn Generate, expected: &Expected| {
             let (first, last) = generator.starts();
-            let span = last.saturating_sub(first) as f64;
             let mean = expected.bytes / expected.flows.max(1.0);
             let alone = mean * 8e12 / path.rate.as_f64() + path.base_rtt.ps() as f64;
-            let life = SLOW * alone + WAITING_RTTS * path.base_rtt.ps() as f64;
+            (first as f64, last.saturating_sub(first) as f64, alone)
+        };
+        let used = self.expected().map(|(generator, expected)| {
+            let (_, span, alone) = times(generator, &expected);
+            expected.bytes * 8e12 / (f64::from(self.hosts()) * path.rate.as_f64() * (span + alone)).max(1.0)
+        });
+        let used = used.sum::<f64>().min(1.0);
+        let (mut flows, mut bytes, mut alive, mut flow_time, mut until) = (0.0, 0.0, 0.0, 0.0, 0.0f64);
+        for (generator, expected) in self.expected() {
+            let (first, span, alone) = times(generator, &expected);
+            // As in a processor that is shared (M/G/1-PS).
+            let slow = (1.0 / (1.0 - used)).min(SLOW);
+            let life = slow * alone + WAITING_RTTS * path.base_rtt.ps() as f64;
+            let under_way =
+                if expected.open > 0.0 { expected.open } else { expected.flows * (life / (span + life)) };
+            let lasts = (span + life).min((self.end.ps() as f64 - first).max(0.0));
             flows += expected.flows;
             bytes += expected.bytes;
-            alive += expected.flows * (life / (span + life));
-            used += expected.bytes * 8e12
-                / (f64::from(self.hosts()) * path.rate.as_f64() * (span + alone)).max(1.0);
+            alive += under_way;
+            flow_time += under_way * lasts;
+            until = until.max(first + lasts);
         }
         let probes = &self.point.probes;
         let has_requests = self.point.traffic.generators.iter().any(|generator| generator.has_requests());
@@ -183,13 +242,14 @@ impl Run {
             flows,
             alive,
             packets: bytes / flows.max(1.0) / f64::from(self.resolved.host.mtu) + 0.5,
-            used: used.min(1.0),
+            used,
             tables: tables.into_iter().filter(|is| *is).count(),
             telemetry: self.resolved.classes.iter().any(|class| class.law.info().telemetry()),
             priorities: if scheduled { self.resolved.switch.priorities } else { priorities.len() as u8 },
             threads,
             probes,
-            end: self.end,
+            flow_time,
+            until,
         })
     }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 use incast_cc::{law::Framing, registry::AgentParameters};
 use incast_sim::{
-    Config, Outcome, Progress,
+    Config, Outcome, Progress, SimulationError,
     outcome::FlowRecord,
     probe::PacketFilter,
     simulate_observed,
@@ -32,6 +32,7 @@ use std::{
     io::{self, BufWriter, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
 };
 use target::FlowName;
 use thiserror::Error;
@@ -147,7 +148,7 @@ impl Traced {
     }
 }
 
-/// Simulates a run and records what is configured. `observe` returns whether to go on.
+/// Simulates a run and records what is configured. It ends early once `stop` is true.
 ///
 /// A row of `flows.parquet` is known for certain only when the run is over. The first simulation records the flow that
 /// will have that row if no application opens others; if it turns out to be another one, there is a second.
@@ -157,7 +158,8 @@ impl Traced {
 pub fn trace(
     run: &Run,
     request: &Request,
-    observe: &mut dyn FnMut(&Progress) -> bool,
+    stop: &AtomicBool,
+    observe: &mut dyn FnMut(&Progress),
 ) -> Result<Traced, TraceError> {
     memory::admit(std::slice::from_ref(run), 1, true, 1, available_memory())?;
     let config = run.config(1).map_err(RunError::from)?;
@@ -167,13 +169,13 @@ pub fn trace(
     };
     let name = request.flow.as_deref().map(|name| target::flow(name, &config.topology)).transpose()?;
     let mut flow = name.map(|name| name.guess(&config.flows));
-    let mut traced = record(run, config, request, view, flow, observe)?;
+    let mut traced = record(run, config, request, view, flow, stop, observe)?;
     if let Some(name) = name {
         let wanted = name.find(&traced)?;
         if flow != Some(wanted) {
             flow = Some(wanted);
             let config = run.config(1).map_err(RunError::from)?;
-            traced = record(run, config, request, view, flow, observe)?;
+            traced = record(run, config, request, view, flow, stop, observe)?;
         }
     }
     Ok(traced)
@@ -185,7 +187,8 @@ fn record(
     request: &Request,
     view: View,
     flow: Option<(u32, u32)>,
-    observe: &mut dyn FnMut(&Progress) -> bool,
+    stop: &AtomicBool,
+    observe: &mut dyn FnMut(&Progress),
 ) -> Result<Traced, TraceError> {
     let ports = config.topology.ports();
     let watched = match view {
@@ -223,16 +226,15 @@ fn record(
         topology: config.topology.clone(),
         ports,
     };
-    let mut stopped = false;
-    let simulated = catch_unwind(AssertUnwindSafe(|| {
-        simulate_observed(config, &mut |progress| {
-            stopped |= !observe(progress);
-            !stopped
-        })
-    }));
+    let mut observe = |progress: &Progress| {
+        observe(progress);
+        true
+    };
+    let halt = || stop.load(Ordering::Relaxed);
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate_observed(config, &mut observe, &halt)));
     traced.outcome = match simulated {
-        _ if stopped => return Err(TraceError::Stopped),
         Ok(Ok(outcome)) => outcome,
+        Ok(Err(SimulationError::Halted)) => return Err(TraceError::Stopped),
         Ok(Err(error)) => return Err(TraceError::Failed(error.to_string())),
         // The message has been printed where it happened.
         Err(_) => return Err(TraceError::Failed("the simulator panicked".into())),

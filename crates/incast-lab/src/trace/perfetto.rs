@@ -439,7 +439,7 @@ mod tests {
         *,
     };
     use crate::scenario::{Scenario, Source};
-    use std::path::PathBuf;
+    use std::{path::PathBuf, sync::atomic::AtomicBool};
 
     /// An incast that overflows a small buffer.
     fn traced(request: &Request) -> Traced {
@@ -466,7 +466,8 @@ law = "dctcp"
 "#;
         let source = Source { path: PathBuf::from("testing.toml"), text: text.to_owned() };
         let scenario = Scenario::parse(source, &[]).unwrap_or_else(|error| panic!("{error}"));
-        trace(&scenario.runs()[0], request, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
+        trace(&scenario.runs()[0], request, &AtomicBool::new(false), &mut |_| ())
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// A trace as its reader sees it.

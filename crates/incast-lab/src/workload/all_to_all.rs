@@ -40,7 +40,7 @@ impl Generate for AllToAll {
 
     fn expected(&self) -> Expected {
         let flows = f64::from(self.hosts) * (f64::from(self.hosts) - 1.0);
-        Expected { flows, bytes: flows * self.size as f64 }
+        Expected { flows, bytes: flows * self.size as f64, sources: self.hosts.into(), open: 0.0 }
     }
 
     fn describe(&self) -> String {

@@ -100,7 +100,8 @@ impl Generate for Incast {
 
     fn expected(&self) -> Expected {
         let flows = self.groups() as f64 * f64::from(self.fan_in);
-        Expected { flows, bytes: flows * self.size as f64 }
+        let sources = flows.min(self.senders.len() as f64);
+        Expected { flows, bytes: flows * self.size as f64, sources, open: 0.0 }
     }
 
     fn describe(&self) -> String {

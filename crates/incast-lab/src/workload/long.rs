@@ -103,7 +103,7 @@ impl Generate for Long {
     fn expected(&self) -> Expected {
         let flows = self.count() as f64;
         let bytes = if self.endless { self.capacity.get() as f64 } else { flows * self.size as f64 };
-        Expected { flows, bytes }
+        Expected { flows, bytes, sources: flows.min(self.hosts.into()), open: 0.0 }
     }
 
     fn describe(&self) -> String {

@@ -24,8 +24,12 @@ use std::fmt::Debug;
 pub struct Expected {
     /// Flows.
     pub flows: f64,
-    /// Payload bytes of all of them.
+    /// Payload bytes of all of them, which may be more than can be sent before a run ends.
     pub bytes: f64,
+    /// Hosts that send, at the most.
+    pub sources: f64,
+    /// Of a closed loop, flows that are under way at a time, at the most; else 0.
+    pub open: f64,
 }
 
 /// The largest flow: 2^40 bytes, which packets of 256 bytes or more can number.

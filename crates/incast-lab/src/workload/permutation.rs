@@ -56,7 +56,8 @@ impl Generate for Permutation {
     }
 
     fn expected(&self) -> Expected {
-        Expected { flows: f64::from(self.hosts), bytes: f64::from(self.hosts) * self.size as f64 }
+        let hosts = f64::from(self.hosts);
+        Expected { flows: hosts, bytes: hosts * self.size as f64, sources: hosts, open: 0.0 }
     }
 
     fn describe(&self) -> String {

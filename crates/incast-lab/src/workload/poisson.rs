@@ -63,7 +63,7 @@ impl Generate for Poisson {
 
     fn expected(&self) -> Expected {
         let flows: f64 = self.sources.iter().map(|(_, gap)| self.duration.ps() as f64 / gap).sum();
-        Expected { flows, bytes: flows * self.sizes.mean() }
+        Expected { flows, bytes: flows * self.sizes.mean(), sources: self.sources.len() as f64, open: 0.0 }
     }
 
     fn describe(&self) -> String {

@@ -129,7 +129,14 @@ impl Generate for Rpc {
     fn flows(&self, _seed: u64, _flows: &mut Vec<FlowSpec>) {}
 
     fn expected(&self) -> Expected {
-        Expected { flows: 2.0 * self.calls, bytes: self.calls * (self.request.mean() + self.response.mean()) }
+        let bytes = self.calls * (self.request.mean() + self.response.mean());
+        Expected {
+            flows: 2.0 * self.calls,
+            bytes,
+            sources: (self.clients.len() + self.servers.len()) as f64,
+            // A call has one of its two flows at a time.
+            open: self.clients.len() as f64 * f64::from(self.outstanding),
+        }
     }
 
     fn describe(&self) -> String {

@@ -9,7 +9,10 @@ use super::{Expected, Generate, MOST_BYTES, trace_parquet};
 use incast_cc::law::SizeClass;
 use incast_sim::{FlowSpec, routing::Pinned};
 use incast_units::Time;
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 /// A row as the file holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,13 +44,33 @@ pub struct TraceError {
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Class name of the workload.
-    pub name: String,
-    /// Its flows.
-    pub flows: Vec<FlowSpec>,
+    name: String,
+    flows: Vec<FlowSpec>,
+    /// What they come to; of millions of flows, worth doing once.
+    expected: Expected,
 }
 
-/// Largest number of rows.
-pub const LIMIT: usize = 50_000_000;
+impl Trace {
+    /// The trace of the workload `name`.
+    pub fn new(name: String, flows: Vec<FlowSpec>) -> Self {
+        let bytes = flows.iter().map(|flow| flow.bytes as f64).sum();
+        let sources: BTreeSet<u32> = flows.iter().map(|flow| flow.source).collect();
+        let expected =
+            Expected { flows: flows.len() as f64, bytes, sources: sources.len() as f64, open: 0.0 };
+        Self { name, flows, expected }
+    }
+}
+
+/// Largest number of rows. A simulation of as many flows needs some 7 GB.
+pub const LIMIT: usize = 10_000_000;
+
+/// Why a file of more is refused.
+pub(super) fn too_many(found: &str) -> TraceError {
+    TraceError {
+        line: 0,
+        message: format!("found {found} flows, allowed are at most {LIMIT}: cut the trace"),
+    }
+}
 
 /// Columns of starts: `start` has times with their units, the others plain numbers of so many picoseconds.
 pub(super) const STARTS: [(&str, u64); 6] = [
@@ -174,7 +197,7 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
                 .map_err(|message| fail(line, message))?,
         });
         if rows.len() > LIMIT {
-            return Err(fail(line, format!("found more than {LIMIT} flows")));
+            return Err(too_many(&format!("more than {LIMIT}")));
         }
     }
     Ok(rows)
@@ -256,8 +279,7 @@ impl Generate for Trace {
     }
 
     fn expected(&self) -> Expected {
-        let bytes = self.flows.iter().map(|flow| flow.bytes as f64).sum();
-        Expected { flows: self.flows.len() as f64, bytes }
+        self.expected
     }
 
     fn describe(&self) -> String {
@@ -370,10 +392,8 @@ mod tests {
         let text = "start,src,dst,bytes\n1us,h0,h1,5\n2us,h0,h1,6\n3us,h1,h0,7\n";
         let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
         let rows = read_csv(text.as_bytes()).expect("valid");
-        let trace = Trace {
-            name: "trace".to_owned(),
-            flows: resolve(&rows, 2, &names, &|_| 0, &no_way).expect("valid"),
-        };
+        let flows = resolve(&rows, 2, &names, &|_| 0, &no_way).expect("valid");
+        let trace = Trace::new("trace".to_owned(), flows);
         let known = |until| trace.sizes_until(until).iter().map(|(_, size)| size.bytes).collect::<Vec<u64>>();
         assert_eq!(known(Time::from_us(3)), [5, 6]);
         assert_eq!(known(Time::from_us(4)), [5, 6, 7]);

@@ -1,19 +1,20 @@
 //! Parquet traces. Columns may be of any integer or string type.
 
-use super::trace::{COLUMNS, LIMIT, Row, STARTS, TraceError, both, start_of};
-use crate::columns::{Rows, each_group};
+use super::trace::{COLUMNS, LIMIT, Row, STARTS, TraceError, both, start_of, too_many};
+use crate::columns::{Rows, count_rows, each_group};
 use std::{io, path::Path};
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
     let mut rows = Vec::new();
-    each_group(path, |group| {
-        if rows.len().saturating_add(group.count()) > LIMIT {
-            return Err(Failure::Trace(fail(LIMIT, format!("found more than {LIMIT} flows"))));
+    let mut fill = || {
+        let count = count_rows(path)?;
+        if count > LIMIT {
+            return Err(Failure::Trace(too_many(&count.to_string())));
         }
-        rows_of(group, &mut rows)
-    })
-    .map_err(|failure| match failure {
+        each_group(path, |group| rows_of(group, &mut rows))
+    };
+    fill().map_err(|failure| match failure {
         Failure::Trace(error) => error,
         Failure::File(error) => fail(0, format!("{} cannot be read: {error}", path.display())),
     })?;

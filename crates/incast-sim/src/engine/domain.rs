@@ -80,6 +80,11 @@ pub trait Domain: Send {
         None
     }
 
+    /// An event in words, for messages.
+    fn describe(&self, event: Event) -> String {
+        format!("{event:?}")
+    }
+
     /// Conservation: nothing was lost or created. Asserted after each window in debug builds.
     fn is_consistent(&self) -> bool {
         true
@@ -457,7 +462,7 @@ mod tests {
         let domains = (0..2).map(|domain| (Correspondent::default(), Names::Base(domain))).collect();
         let mut executor = Executor::new(domains, LOOKAHEAD, FAR, TieBreak::Fixed, true);
         executor.schedule(0, Time::ZERO, Event { class: 1, entity: 0, payload: 0 });
-        executor.run(FAR + FAR, 1, &mut |_| true, None);
+        executor.run(FAR + FAR, 1, &mut |_| true, None, &|| false).expect("nothing halts it");
         for (to, domain) in executor.into_domains().into_iter().enumerate() {
             let expected: Vec<_> = receivers()
                 .filter(|(receiver, _)| *receiver == to as u32)

@@ -4,22 +4,24 @@ use super::{
     active_set::{ActiveSet, collect},
     arrivals::Keys,
     domain::{Context, DEFERRED, Deferred, Domain, Messages, NEAR, Names, Window},
+    halt::{Halt, Halted, Livelock, MOST_EVENTS_AT_ONE_TIME, Moved},
     mailbox::{Mailboxes, Row},
-    message::{Attachment, Message},
     prefetch::prefetch,
     queue::{Event, EventQueue, Key, TieBreak},
     sync::{Barrier, CachePadded},
+    worker::{Statistics, Worker, thread_cpu_time},
 };
 use incast_units::Time;
 use std::{
     cell::UnsafeCell,
     cmp::Reverse,
     collections::BinaryHeap,
-    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
-    time::Duration,
 };
 
 /// The longest window. Longer ones would only make the sorted keys wider.
@@ -49,7 +51,13 @@ const HUGE: usize = 4096;
 /// many messages have been handled.
 const BALANCE_EVERY: u64 = 64;
 
-/// What the leader publishes instead of a window to end the run.
+/// Events of one domain, messages apart, between two looks at whether its time moves and whether the run is halted.
+const CHECK_EVERY: u64 = 1 << 16;
+
+/// Domains that run in a window between two looks at whether the run is halted.
+const HALT_EVERY: usize = 1 << 12;
+
+/// What a thread publishes instead of a window to end the run.
 const STOP: u64 = u64::MAX - 1;
 
 /// A domain and the engine's data about it, in the order of use.
@@ -67,35 +75,6 @@ struct Cell<D: Domain> {
     deferred: Deferred<D::Message, D::Attachment>,
     /// Messages of the last window that arrive at the end of the run or later.
     leftover: Vec<(u32, D::Message)>,
-}
-
-/// The data of one thread about its domains.
-struct Worker {
-    range: Range<u32>,
-    /// Domains with own events in the windows of the ring.
-    near: Vec<ActiveSet>,
-    /// Domains with own events further ahead, by window.
-    far: BinaryHeap<Reverse<(u64, u32)>>,
-    keys: Keys,
-    active: Vec<u32>,
-    statistics: Statistics,
-}
-
-/// Statistics of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Windows in which something happened.
-    pub windows: u64,
-    /// Messages handled.
-    pub messages: u64,
-    /// Events and messages handled.
-    pub events: u64,
-    /// CPU time of all threads, user and system.
-    pub cpu: Duration,
-    /// Most segments of memory that messages in flight took, 2 MiB each with messages of a cache line.
-    pub segments: usize,
-    /// The observer ended the run, at this time.
-    pub stopped_at: Option<Time>,
 }
 
 /// How far a run has come.
@@ -137,6 +116,8 @@ pub struct Executor<D: Domain> {
     slots: usize,
     pub(super) ties: TieBreak,
     attachments: bool,
+    /// More events than these at one time are a livelock.
+    most_at_one_time: u64,
 }
 
 // SAFETY: R1: only the thread whose range holds a domain accesses its cell.
@@ -157,6 +138,11 @@ pub(super) struct Shared<'a, D: Domain> {
     inspect_every: Option<Time>,
     /// An inspection has ended the run.
     inspection_ended: AtomicBool,
+    /// Asked now and then by every thread: whether to end the run at once.
+    halt: &'a Halt<'a>,
+    /// The run is to end at once, and why: the first reason that was found.
+    is_halted: AtomicBool,
+    halted: Mutex<Option<Halted>>,
     end: Time,
 }
 
@@ -191,7 +177,13 @@ impl<D: Domain> Executor<D> {
                 leftover: Vec::new(),
             })
         };
-        Self { cells: domains.into_iter().map(cell).collect(), lookahead, slots, ties, attachments }
+        let cells = domains.into_iter().map(cell).collect();
+        Self { cells, lookahead, slots, ties, attachments, most_at_one_time: MOST_EVENTS_AT_ONE_TIME }
+    }
+
+    /// So many events of a domain may come at one time: those of flows that start together.
+    pub fn expect(&mut self, events: u64) {
+        self.most_at_one_time = self.most_at_one_time.saturating_add(events);
     }
 
     /// Schedules an event of a domain before the run.
@@ -207,7 +199,11 @@ impl<D: Domain> Executor<D> {
     }
 
     /// Runs all events before `end` on `threads` threads. `observe` is called now and then between windows with the
-    /// time reached; if it returns false the run stops there. `inspector` may stop it too.
+    /// time reached; if it returns false the run stops there. `inspector` may stop it too. `halt` is asked more often,
+    /// also inside windows, by every thread; once it returns true, the run ends without a result.
+    ///
+    /// # Errors
+    /// The run was halted, or a domain is in a livelock.
     ///
     /// # Panics
     /// If a domain panics.
@@ -217,7 +213,8 @@ impl<D: Domain> Executor<D> {
         threads: usize,
         observe: &mut dyn FnMut(Reached) -> bool,
         inspector: Option<Inspector<'_, D>>,
-    ) -> Statistics {
+        halt: &Halt<'_>,
+    ) -> Result<Statistics, Halted> {
         let domains = self.cells.len();
         let threads = threads.clamp(1, 32).min(domains.max(1));
         let worker = |_| {
@@ -240,6 +237,9 @@ impl<D: Domain> Executor<D> {
             messages: next(),
             inspect_every: inspector.as_ref().map(|inspector| inspector.every),
             inspection_ended: AtomicBool::new(false),
+            halt,
+            is_halted: AtomicBool::new(false),
+            halted: Mutex::new(None),
             end,
             executor: &*self,
         };
@@ -271,6 +271,9 @@ impl<D: Domain> Executor<D> {
                 }
             });
         }
+        if let Some(reason) = shared.halted.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(reason);
+        }
         let mut sum = Statistics { windows, segments: shared.mailboxes.segments(), ..Statistics::default() };
         for worker in shared.workers {
             let part = worker.into_inner().statistics;
@@ -280,7 +283,7 @@ impl<D: Domain> Executor<D> {
             sum.stopped_at = sum.stopped_at.or(part.stopped_at);
         }
         self.leftover(shared.mailboxes);
-        sum
+        Ok(sum)
     }
 
     /// Collects the messages that were in flight when the run ended.
@@ -382,6 +385,11 @@ impl<D: Domain> Shared<'_, D> {
         let mut intact = true;
         let mut next_inspection = self.inspect_every.unwrap_or(Time::MAX);
         loop {
+            if thread == 0 && (self.halt)() {
+                self.end_at_once(Halted::Asked);
+            }
+            // The domains of a window that was ended in its middle must not go on.
+            stop |= self.is_halted.load(Ordering::Relaxed);
             let known = if stop { STOP } else { worker().next_window(thread, index, &self.mailboxes) };
             let parity = (windows & 1) as usize;
             let next = &self.next[parity];
@@ -399,8 +407,12 @@ impl<D: Domain> Shared<'_, D> {
                 intact = false;
                 break;
             }
-            let earliest = next.iter().map(|next| next.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
-            let stopped = next[0].load(Ordering::Relaxed) == STOP;
+            let (mut earliest, mut stopped) = (u64::MAX, false);
+            for next in next {
+                let next = next.load(Ordering::Relaxed);
+                earliest = earliest.min(next);
+                stopped |= next == STOP;
+            }
             if stopped || earliest == u64::MAX || earliest >= self.end.ps().div_ceil(length.ps()) {
                 break;
             }
@@ -546,6 +558,13 @@ impl<D: Domain> Shared<'_, D> {
             let cell = unsafe { &mut *self.executor.cells[*domain as usize].get() };
             let (handled, messages, next) =
                 self.run_domain(thread, &mut worker.keys, *domain, cell, window, &rows);
+            if self.is_halted.load(Ordering::Relaxed) {
+                break;
+            }
+            if turn % HALT_EVERY == HALT_EVERY - 1 && (self.halt)() {
+                self.end_at_once(Halted::Asked);
+                break;
+            }
             cell.cost += handled;
             worker.statistics.events += handled;
             worker.statistics.messages += messages;
@@ -643,6 +662,7 @@ impl<D: Domain> Shared<'_, D> {
             self.break_ties(keys, &cell.names, window);
         }
         let (mut others, mut messages) = (0, keys.len() as u64);
+        let (mut taken, mut moved) = (0u64, Moved::default());
         let mut sample = cell.domain.next_sample();
         let mut context = Context {
             now: window.start,
@@ -685,7 +705,13 @@ impl<D: Domain> Shared<'_, D> {
             } else {
                 context.queue.pop();
                 others += 1;
+                taken += 1;
                 let event = event_key.event();
+                if taken.is_multiple_of(CHECK_EVERY)
+                    && self.check(taken, &mut moved, now, &cell.domain, event)
+                {
+                    break;
+                }
                 if event.class == D::ARRIVAL {
                     let (_, envelope, attachment) = context.deferred.take(event.payload);
                     (messages, others) = (messages + 1, others - 1);
@@ -721,55 +747,26 @@ impl<D: Domain> Shared<'_, D> {
         }
         (messages + others, messages, wake.min(cell.queue.next_time()))
     }
-}
 
-/// CPU time of this thread, user and system; zero where the system does not provide it.
-fn thread_cpu_time() -> Duration {
-    // Miri has no such clock.
-    if cfg!(miri) {
-        return Duration::ZERO;
+    /// The run ends at once, for this reason or an earlier one.
+    #[cold]
+    fn end_at_once(&self, reason: Halted) {
+        self.halted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.is_halted.store(true, Ordering::Relaxed);
     }
-    nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .map(Duration::from)
-        .unwrap_or_default()
-}
 
-impl Worker {
-    /// Registers that `domain` has an event in window `due`.
-    fn wake(&mut self, window: u64, due: u64, domain: u32) {
-        let slots = self.near.len() as u64;
-        if due < window + slots {
-            self.near[(due & (slots - 1)) as usize].insert(domain);
-        } else {
-            self.far.push(Reverse((due, domain)));
+    /// Whether the run ends inside a window, before a domain's `event`: it is halted, or time does not move. The domain
+    /// has `taken` so many events in this window.
+    #[cold]
+    fn check(&self, taken: u64, moved: &mut Moved, now: Time, domain: &D, event: Event) -> bool {
+        let at_this_time = moved.count(now, taken);
+        let events = self.executor.most_at_one_time;
+        if (self.halt)() {
+            self.end_at_once(Halted::Asked);
+        } else if at_this_time >= events {
+            let event = domain.describe(event);
+            self.end_at_once(Halted::Livelock(Livelock { time: now, events, event }));
         }
-    }
-
-    /// Moves wake-ups of near windows into the ring.
-    fn gather(&mut self, window: u64) {
-        let slots = self.near.len() as u64;
-        while let Some(&Reverse((due, domain))) = self.far.peek()
-            && due < window + slots
-        {
-            self.far.pop();
-            self.near[(due & (slots - 1)) as usize].insert(domain);
-        }
-    }
-
-    /// The next window after `window` for which this thread has an event or has posted a message.
-    fn next_window<M: Message, A: Attachment>(
-        &self,
-        thread: usize,
-        window: Option<u64>,
-        mailboxes: &Mailboxes<M, A>,
-    ) -> u64 {
-        let slots = self.near.len() as u64;
-        let far = self.far.peek().map_or(u64::MAX, |next| next.0.0);
-        let first = window.map_or(0, |window| window + 1);
-        let near = (first..first + slots - window.map_or(0, |_| 1))
-            .find(|later| !self.near[(later & (slots - 1)) as usize].is_empty());
-        // SAFETY: R4: this is the sending thread, and `window` is the one that was executed last.
-        let posted = window.and_then(|window| unsafe { mailboxes.next_posted(thread, window) });
-        far.min(near.unwrap_or(u64::MAX)).min(posted.unwrap_or(u64::MAX))
+        self.is_halted.load(Ordering::Relaxed)
     }
 }

@@ -40,6 +40,9 @@ struct Rare {
     serializer: Serializer,
     loss: Option<(f64, Stream)>,
     lost: (u64, u64),
+    /// The next packet arrives here at the earliest. One that takes no time, as 64 bytes at 800 Gbps in whole
+    /// nanoseconds, would else arrive together with the one before it, in no order.
+    next_arrival: Time,
     /// Recorded packets, and the number of this port.
     trace: Option<(Box<PacketTrace>, u16)>,
 }
@@ -68,6 +71,7 @@ impl Transmitter {
                 serializer,
                 loss: lossy.then(|| (link.loss, Stream::new(seed, LOSS_STREAM, name))),
                 lost: (0, 0),
+                next_arrival: Time::ZERO,
                 trace: None,
             }),
         }
@@ -177,24 +181,13 @@ impl Transmitter {
         context: &mut impl NodeContext,
     ) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
-        let mut lost = false;
-        self.free_at = if self.ps_per_byte != 0 {
-            self.end_by_bytes(now, packet)
-        } else {
-            lost = self.rare.loses(packet);
-            let bytes = u32::from(packet.wire) + self.rare.gap;
-            let end = self.rare.serializer.end(now, bytes, self.free_at == now);
-            if let Some((trace, port)) = &mut self.rare.trace {
-                let arrival = (!lost).then(|| end + self.delay);
-                trace.record(now, *port, Step::Sent { end, arrival }, packet);
-            }
-            end
-        };
-        self.occupy(packet);
-        if !lost {
-            context.send(self.peer, self.free_at + self.delay, packet, telemetry);
+        if self.ps_per_byte == 0 {
+            return self.send_rare(now, packet, telemetry, context);
         }
-        !lost
+        self.free_at = self.end_by_bytes(now, packet);
+        self.occupy(packet);
+        context.send(self.peer, self.free_at + self.delay, packet, telemetry);
+        true
     }
 
     /// The same for a packet without INT records whose ECMP hash is replaced.
@@ -208,7 +201,7 @@ impl Transmitter {
     ) -> bool {
         debug_assert!(self.idle(now), "one packet at a time");
         if self.ps_per_byte == 0 {
-            return self.send_copy(now, packet.with_hash(hash), context);
+            return self.send_rare(now, &packet.with_hash(hash), None, context);
         }
         self.free_at = self.end_by_bytes(now, packet);
         self.occupy(packet);
@@ -218,8 +211,28 @@ impl Transmitter {
 
     /// Not cold: all packets pass here on links that lose packets or round times.
     #[inline(never)] // large: callers need not save registers for it
-    fn send_copy(&mut self, now: Time, packet: Packet, context: &mut impl NodeContext) -> bool {
-        self.send(now, &packet, None, context)
+    fn send_rare(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        telemetry: Option<&Telemetry>,
+        context: &mut impl NodeContext,
+    ) -> bool {
+        let rare = &mut *self.rare;
+        let lost = rare.loses(packet);
+        let bytes = u32::from(packet.wire) + rare.gap;
+        let end = rare.serializer.end(now, bytes, self.free_at == now);
+        let arrival = (!lost).then(|| (end + self.delay).max(rare.next_arrival));
+        if let Some((trace, port)) = &mut rare.trace {
+            trace.record(now, *port, Step::Sent { end, arrival }, packet);
+        }
+        self.free_at = end;
+        self.occupy(packet);
+        if let Some(arrival) = arrival {
+            self.rare.next_arrival = arrival + Time::from_ps(1);
+            context.send(self.peer, arrival, packet, telemetry);
+        }
+        !lost
     }
 
     /// When the transmission of a packet that starts at `now` ends, on a link of whole picoseconds per byte.

@@ -69,6 +69,25 @@ pub mod class {
     pub const LATE_DEPARTURE: u8 = 12;
     /// A receiver's NIC has a delayed response ready.
     pub const RESPONSE: u8 = 13;
+
+    /// A class in words, for messages.
+    pub const fn name(class: u8) -> &'static str {
+        match class {
+            LINK => "a change of a link",
+            DEPARTURE | LATE_DEPARTURE => "the end of a transmission",
+            ARRIVAL => "an arrival",
+            RETRANSMISSION => "the retransmission timer",
+            RELEASE => "the release of a packet",
+            LAW => "the law's timer",
+            DELAYED_ACK => "a delayed acknowledgement",
+            SCHEDULER => "the timer of the receiver's scheduler",
+            FLOW_START => "the start of a flow",
+            AGENT => "the timer of the switch's agent",
+            PAUSE => "a pause",
+            RESPONSE => "a delayed response",
+            _ => "an event",
+        }
+    }
 }
 
 /// Payloads of pause events.

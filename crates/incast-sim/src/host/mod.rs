@@ -22,7 +22,7 @@ use crate::{
         node::{NodeContext, class},
         packet::{Kind, Packet, Telemetry},
     },
-    probe::{EventKind, RateSample, Recorder},
+    probe::{ArrivedSample, EventKind, RateSample, Recorder},
     receiver::{Receiver, response_delay::ResponseDelay},
     sender::{paths::RandomNumbers, slots::Senders, underlay::Stages},
     settings::{Settings, host::HostClock},
@@ -82,6 +82,7 @@ pub struct Host<'a> {
     pub recorder: Recorder,
     next_sample: Time,
     samples: Vec<RateSample>,
+    arrived_samples: Vec<ArrivedSample>,
     /// Control packets lost with a link that went down, and their frame bytes.
     lost: (u64, u64),
     /// Frame bytes put on the link, or into queues before it.
@@ -109,7 +110,7 @@ impl<'a> Host<'a> {
             schedulers: Some(settings.schedulers(link.rate()).map(|it| (it, Time::MAX)).collect()),
             nic: Nic::new(settings, link, input),
             senders: Senders::default(),
-            receiver: Receiver::default(),
+            receiver: Receiver::new(settings),
             delayed_responses: None,
             stages: Stages::default(),
             clock: settings
@@ -128,11 +129,19 @@ impl<'a> Host<'a> {
             arrived: 0,
             injected: 0,
             recorder: Recorder::new(settings.record, settings.packets.as_ref(), node),
-            next_sample: if settings.samples_rates_of(node) { Time::ZERO } else { Time::MAX },
+            next_sample: if settings.rates.is_some() { Time::ZERO } else { Time::MAX },
             samples: Vec::new(),
+            arrived_samples: Vec::new(),
             lost: (0, 0),
             created_bytes: 0,
         }
+    }
+
+    /// The sequence number and the destination of the flow whose timer an event is.
+    pub fn flow_of(&self, event: Event) -> Option<(u32, u32)> {
+        let is_of_flow = matches!(event.class, class::RETRANSMISSION | class::RELEASE | class::LAW);
+        let sender = self.senders.get(event.payload).filter(|_| is_of_flow)?;
+        Some((sender.flow.sequence, sender.flow.spec.destination))
     }
 
     fn event(&self, class: u8, payload: u32) -> Event {

@@ -3,7 +3,7 @@
 use super::{Host, SentFlow, send::summary};
 use crate::{
     fabric::link::{Receiver, Transmitter},
-    probe::{PacketTrace, RateSample},
+    probe::{ArrivedSample, PacketTrace, RateSample},
     receiver::ReceivedFlow,
 };
 use incast_units::Time;
@@ -24,22 +24,22 @@ impl Host<'_> {
     pub fn sample(&mut self) {
         let (settings, node, time) = (self.settings, self.node, self.next_sample);
         let Some((every, least)) = settings.rates else { return };
-        let only = settings.packets.as_ref().and_then(|packets| packets.flow);
-        for sender in self.senders.iter_mut() {
+        for sender in self.senders.iter() {
             let flow = &sender.flow;
-            if flow.spec.bytes >= least && only.is_none_or(|only| only == (node, flow.sequence)) {
-                self.samples.push(sender.sample(time, every, settings));
+            if flow.spec.bytes >= least && settings.samples_rates_of((node, flow.sequence)) {
+                self.samples.push(sender.sample(time, settings));
             }
         }
+        self.receiver.sample(time, &mut self.arrived_samples);
         self.next_sample = time + every;
     }
 
-    /// What was sampled until `end`, the time included.
-    pub fn take_samples(&mut self, end: Time) -> Vec<RateSample> {
+    /// What was sampled until `end`, the time included: of the flows of this host, and of those that arrive here.
+    pub fn take_samples(&mut self, end: Time) -> (Vec<RateSample>, Vec<ArrivedSample>) {
         while self.next_sample <= end {
             self.sample();
         }
-        std::mem::take(&mut self.samples)
+        (std::mem::take(&mut self.samples), std::mem::take(&mut self.arrived_samples))
     }
 
     /// Records of all flows that this host started, finished or not, at the end of the run.

@@ -161,7 +161,7 @@ impl Host<'_> {
     pub(super) fn on_timer(&mut self, slot: u32, context: &mut impl NodeContext) {
         let now = context.now();
         let Some(sender) = self.senders.get_mut(slot) else { return };
-        match sender.on_timer(now, self.settings, &mut self.stages) {
+        match sender.on_timer(now, self.settings) {
             TimerAction::None => return,
             TimerAction::Schedule(time) => {
                 return context.schedule(time, self.event(class::RETRANSMISSION, slot));

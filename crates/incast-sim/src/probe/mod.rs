@@ -12,4 +12,4 @@ pub use events::{EventKind, EventRecord, Recorder};
 pub use flows::FlowRecord;
 pub use packets::{PacketFacts, PacketFilter, PacketRecord, PacketTrace, Step};
 pub use ports::{PortProbe, PortSample};
-pub use rates::RateSample;
+pub use rates::{ArrivedSample, RateSample};

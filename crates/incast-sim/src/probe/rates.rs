@@ -2,6 +2,19 @@
 
 use incast_units::Time;
 
+/// What a receiver has of one flow as of `time`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivedSample {
+    /// When.
+    pub time: Time,
+    /// Sending host.
+    pub source: u32,
+    /// Number of the flow at its source.
+    pub sequence: u32,
+    /// Payload bytes that have arrived, duplicates not counted.
+    pub bytes: u64,
+}
+
 /// State of one flow as of `time`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
@@ -14,7 +27,7 @@ pub struct RateSample {
     /// Pacing rate that the law assigns, at most what its window permits in a base RTT; window / smoothed RTT for
     /// laws without pacing. On the wire with a pace, payload without, in bit/s.
     pub assigned_bps: u64,
-    /// Acknowledged payload since the last sample, in bit/s.
+    /// Payload that has reached the receiver since the last sample, in whatever order, in bit/s.
     pub measured_bps: u64,
     /// Window in bytes; `u64::MAX` without.
     pub window_bytes: u64,

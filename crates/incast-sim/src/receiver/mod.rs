@@ -7,7 +7,9 @@ pub mod response_delay;
 use crate::{
     engine::{prefetch::prefetch, table::FlowTable},
     fabric::packet::Packet,
+    probe::ArrivedSample,
     recovery::{Reassembly, Received},
+    settings::Settings,
 };
 use incast_units::Time;
 
@@ -83,6 +85,19 @@ pub struct Receiver {
     recent: (u32, u32, u32),
     /// Its slot.
     recent_slot: u32,
+    /// Where flows are sampled, those in progress that may be.
+    watched: Option<Watched>,
+}
+
+/// Flows that are sampled.
+#[derive(Clone, Debug)]
+struct Watched {
+    /// Those with fewer packets are not.
+    least_packets: u64,
+    /// The only one that is.
+    only: Option<(u32, u32)>,
+    /// Their records.
+    flows: Vec<u32>,
 }
 
 /// The result of an arrived data packet.
@@ -115,6 +130,26 @@ impl Arrival {
 }
 
 impl Receiver {
+    /// The receiver half of a host.
+    pub fn new(settings: &Settings) -> Self {
+        let watched = settings.rates.map(|(_, least)| Watched {
+            least_packets: least.div_ceil(u64::from(settings.host.mtu)),
+            only: settings.packets.as_ref().and_then(|packets| packets.flow),
+            flows: Vec::new(),
+        });
+        Self { watched, ..Self::default() }
+    }
+
+    /// Takes a sample of each watched flow in progress.
+    pub fn sample(&mut self, time: Time, samples: &mut Vec<ArrivedSample>) {
+        let Some(watched) = &mut self.watched else { return };
+        watched.flows.retain(|flow| self.records[*flow as usize].slot != DONE);
+        samples.extend(watched.flows.iter().map(|flow| {
+            let ReceivedFlow { source, sequence, bytes, .. } = self.records[*flow as usize];
+            ArrivedSample { time, source, sequence, bytes }
+        }));
+    }
+
     #[inline]
     fn find(&mut self, packet: &Packet) -> u32 {
         let (source, sequence, index) = self.recent;
@@ -150,6 +185,13 @@ impl Receiver {
                 slot,
             });
             self.table.set(packet.data().source(), packet.sequence, index);
+            if let Some(watched) = &mut self.watched {
+                let flow = (packet.data().source(), packet.sequence);
+                let is_large = u64::from(packet.data().packets()) >= watched.least_packets;
+                if is_large && watched.only.is_none_or(|only| only == flow) {
+                    watched.flows.push(index);
+                }
+            }
             index
         });
         self.recent = (packet.data().source(), packet.sequence, index);

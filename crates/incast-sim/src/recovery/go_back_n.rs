@@ -14,12 +14,14 @@ pub struct GoBackN {
     next: u32,
     /// The first packet that was never sent.
     unsent: u32,
+    /// Packets that an underlay holds: those before `next`, and copies of earlier ones after it has gone back.
+    held: u32,
 }
 
 impl GoBackN {
     /// A flow of `packets` packets.
     pub fn new(packets: u32) -> Self {
-        Self { total: packets, acked: 0, next: 0, unsent: 0 }
+        Self { total: packets, acked: 0, next: 0, unsent: 0, held: 0 }
     }
 
     #[inline]
@@ -31,6 +33,15 @@ impl GoBackN {
     pub(super) fn sent(&mut self) {
         self.next += 1;
         self.unsent = self.unsent.max(self.next);
+    }
+
+    pub(super) fn hold(&mut self) {
+        self.sent();
+        self.held += 1;
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.held -= 1;
     }
 
     #[inline]
@@ -59,6 +70,11 @@ impl GoBackN {
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.next - self.acked
+    }
+    /// Packets in the underlay, copies of what has arrived or been given up meanwhile included, but no more than are in
+    /// flight: so long as that many are held, all of the flight is taken to be there.
+    pub(super) fn held(&self) -> u32 {
+        self.held.min(self.in_flight())
     }
     #[inline]
     pub(super) fn acked(&self) -> u32 {

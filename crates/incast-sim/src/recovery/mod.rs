@@ -146,6 +146,24 @@ impl LossRecovery {
         }
     }
 
+    /// A packet has left the underlay that held it; it `is_new` if it was never sent before. A probe could not be planned
+    /// while it was held.
+    pub fn on_left(&mut self, now: Time, is_new: bool, may_probe: bool) {
+        let is_planned = self.purpose != Purpose::Timeout;
+        if !is_planned && may_probe && self.scoreboard.is_by_time() && self.can_probe() {
+            self.purpose = Purpose::Probe;
+        }
+        if is_new || !is_planned {
+            self.on_sent(now);
+        }
+    }
+
+    /// A probe is due that what the underlay holds will serve as; what was planned as the timeout comes next (Linux:
+    /// `tcp_send_loss_probe` where the packet is still in the host's queue).
+    pub fn put_off_probe(&mut self) {
+        (self.purpose, self.deadline) = (Purpose::Timeout, self.timeout);
+    }
+
     /// What the timer is set for.
     pub fn purpose(&self) -> Purpose {
         self.purpose

@@ -46,6 +46,26 @@ impl Scoreboard {
         }
     }
 
+    /// The packet of [`Self::next`] was handed over to an underlay, which holds it: it is in flight for the window, but
+    /// not sent.
+    pub fn hold(&mut self) {
+        match self {
+            Self::Selective(send) => send.hold(),
+            Self::GoBackN(send) => send.hold(),
+        }
+    }
+
+    /// A packet has left the underlay, and is sent at `stamp`. True if it is known never to have been sent before.
+    pub fn leave(&mut self, packet: u32, stamp: u64) -> bool {
+        match self {
+            Self::Selective(send) => send.leave(packet, stamp),
+            Self::GoBackN(send) => {
+                send.leave();
+                false
+            }
+        }
+    }
+
     /// An acknowledgement.
     #[inline(always)] // on the path of every packet
     pub fn on_ack(&mut self, ack: &Ack) -> Acked {
@@ -125,13 +145,28 @@ impl Scoreboard {
         }
     }
 
-    /// Packets in flight.
+    /// Packets in flight, those included that an underlay holds.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         match self {
             Self::Selective(send) => send.in_flight(),
             Self::GoBackN(send) => send.in_flight(),
         }
+    }
+
+    /// Of the packets in flight, those that an underlay holds.
+    #[inline]
+    pub fn held(&self) -> u32 {
+        match self {
+            Self::Selective(send) => send.held(),
+            Self::GoBackN(send) => send.held(),
+        }
+    }
+
+    /// Packets in the network, as far as is known: in flight, and not held.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.in_flight() - self.held()
     }
 
     /// All packets below this one have arrived.

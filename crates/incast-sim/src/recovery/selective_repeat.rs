@@ -8,6 +8,9 @@
 //!
 //! Packets are examined in the order in which they were sent, so that an acknowledgement costs the same however large
 //! the window is.
+//!
+//! A packet that an underlay holds has not been sent: it counts for the window of the law, but no loss can be found of
+//! it, and its time of sending is the one at which it leaves the underlay.
 
 use super::{
     acked::Acked,
@@ -33,6 +36,9 @@ pub struct Ack {
     pub smoothed_rtt: u64,
 }
 
+/// The time of sending of a packet that is held.
+const NOT_YET: u64 = u64::MAX;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum State {
@@ -42,9 +48,11 @@ enum State {
     Again,
     Arrived,
     Lost,
+    /// Handed over to an underlay, which holds it.
+    Held,
 }
 
-/// A packet that was sent.
+/// A packet that was sent, or handed over to an underlay.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sent: Transmission,
@@ -67,7 +75,10 @@ pub struct SelectiveRepeat {
     reordering: u32,
     acked: u32,
     unsent: u32,
+    /// Sent or held, and neither arrived nor lost.
     in_flight: u32,
+    /// Of those, the ones that are held.
+    held: u32,
     /// One past the highest packet known to have arrived.
     highest: u32,
     /// Every packet below was examined for its first loss.
@@ -91,6 +102,7 @@ impl SelectiveRepeat {
             acked: 0,
             unsent: 0,
             in_flight: 0,
+            held: 0,
             highest: 0,
             examined: 0,
             entries: Vec::new(),
@@ -137,6 +149,34 @@ impl SelectiveRepeat {
         self.in_flight += 1;
     }
 
+    /// The packet of [`Self::next`] was handed over to an underlay, which holds it.
+    pub(super) fn hold(&mut self) {
+        let Some((packet, _)) = self.next() else { return };
+        self.sent(NOT_YET);
+        let place = self.place(packet);
+        self.entries[place].state = State::Held;
+        self.held += 1;
+    }
+
+    /// A packet has left the underlay at `stamp`: it is sent now. True if it was never sent before; a copy of a packet
+    /// that has arrived meanwhile changes nothing.
+    pub(super) fn leave(&mut self, packet: u32, stamp: u64) -> bool {
+        if packet < self.acked || self.entry(packet).state != State::Held {
+            return false;
+        }
+        let place = self.place(packet);
+        let Entry { sent, state } = &mut self.entries[place];
+        sent.stamp = stamp;
+        *state = if sent.again { State::Again } else { State::InFlight };
+        self.held -= 1;
+        let is_new = !sent.again;
+        // What was handed over last is at the back, and leaves last: it is mostly near there.
+        if !is_new && let Some(again) = self.again.iter_mut().rfind(|again| again.packet == packet) {
+            again.stamp = stamp;
+        }
+        is_new
+    }
+
     #[inline(never)] // rare: kept out of the path of packets
     fn sent_again(&mut self, packet: u32, stamp: u64) {
         let place = self.place(packet);
@@ -166,6 +206,13 @@ impl SelectiveRepeat {
             State::InFlight | State::Again => self.in_flight -= 1,
             // It stays in the list of lost packets until it is skipped there.
             State::Lost => {}
+            State::Held => {
+                // An earlier transmission has arrived.
+                self.in_flight -= 1;
+                self.held -= 1;
+                self.entries[place].state = State::Arrived;
+                return true;
+            }
         }
         self.entries[place].state = State::Arrived;
         if let Some(rack) = &mut self.rack {
@@ -287,6 +334,10 @@ impl SelectiveRepeat {
         let mut waits = false;
         for packet in self.examined..self.unsent {
             let Entry { sent, state } = self.entry(packet);
+            if state == State::Held && !sent.again {
+                // Nor has anything after it been sent.
+                break;
+            }
             if state == State::InFlight {
                 if !rack.is_older(packet, sent) {
                     break;
@@ -371,15 +422,24 @@ impl SelectiveRepeat {
         packet < self.acked || self.entry(packet).state == State::Arrived
     }
 
+    /// It is sent or held, and neither arrived nor lost.
     fn is_in_flight(&self, packet: u32) -> bool {
-        packet >= self.acked && matches!(self.entry(packet).state, State::InFlight | State::Again)
+        packet >= self.acked
+            && matches!(self.entry(packet).state, State::InFlight | State::Again | State::Held)
     }
 
-    /// The retransmission timer has expired: everything in flight is lost. By time, only the first packet and those
-    /// that have been missing for an RTT and the reordering window (RFC 8985, section 6.3).
+    fn is_held(&self, packet: u32) -> bool {
+        self.entry(packet).state == State::Held
+    }
+
+    /// The retransmission timer has expired: everything in flight that was sent is lost. By time, only the first packet
+    /// and those that have been missing for an RTT and the reordering window (RFC 8985, section 6.3).
     pub(super) fn on_timeout(&mut self, now: u64, smoothed_rtt: u64) {
+        let is_missing = |packet: &u32| !self.has_arrived(*packet) && !self.is_held(*packet);
+        let first = (self.acked..self.unsent).find(is_missing);
         let keeps = |packet: u32| match &self.rack {
-            Some(rack) if packet != self.acked => {
+            _ if self.is_held(packet) => true,
+            Some(rack) if first != Some(packet) => {
                 let window = rack.window(smoothed_rtt, self.reordering);
                 self.is_in_flight(packet) && rack.lost_at(self.entry(packet).sent, window) > now
             }
@@ -419,12 +479,14 @@ impl SelectiveRepeat {
         let mut result = Acked::default();
         let wanted = first.max(self.acked)..first.saturating_add(count).min(self.unsent);
         self.lost.retain(|packet| !wanted.contains(packet));
-        self.again.retain(|again| !wanted.contains(&again.packet));
+        let held: Vec<u32> = wanted.clone().filter(|packet| self.is_held(*packet)).collect();
+        self.again.retain(|again| !wanted.contains(&again.packet) || held.contains(&again.packet));
         // Each goes to the front, so the first one last.
         for packet in wanted.rev() {
             let place = self.place(packet);
             match self.entries[place].state {
-                State::Arrived => continue,
+                // What is held goes anyway.
+                State::Arrived | State::Held => continue,
                 State::InFlight | State::Again => {
                     self.entries[place].state = State::Lost;
                     self.in_flight -= 1;
@@ -440,7 +502,7 @@ impl SelectiveRepeat {
     }
 
     /// Sends a packet to provoke an acknowledgement (RFC 8985, section 7.3): the last one in flight again, or by time a
-    /// new one if there is one. False if nothing is in flight.
+    /// new one if there is one. False if nothing is in flight. There is no probe while packets are held.
     pub(super) fn probe(&mut self) -> bool {
         if self.in_flight == 0 {
             return false;
@@ -468,6 +530,10 @@ impl SelectiveRepeat {
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+    #[inline]
+    pub(super) fn held(&self) -> u32 {
+        self.held
     }
     #[inline]
     pub(super) fn acked(&self) -> u32 {
@@ -524,6 +590,79 @@ mod tests {
         assert_eq!(send.next(), Some((7, true)));
         (12..21).for_each(|stamp| send.sent(stamp));
         assert_eq!((send.next(), send.in_flight()), (Some((12, false)), 9));
+    }
+
+    /// Ten packets are sent, one each nanosecond; 0 and 5 are lost, and 0 is sent again, or held.
+    fn two_losses(holds: bool) -> SelectiveRepeat {
+        let mut send = SelectiveRepeat::new(20, 3, true);
+        (0..10).for_each(|packet| send.sent(1000 * packet));
+        let ack =
+            |position, now| Ack { now, smoothed_rtt: 10_000, ..ack(position, 0, 1000 * u64::from(position)) };
+        [1, 2].into_iter().for_each(|packet| {
+            assert_eq!(send.on_ack(&ack(packet, 10_000 + 1000 * u64::from(packet))).lost, 0)
+        });
+        let found = send.on_ack(&ack(3, 13_000));
+        assert_eq!((found.lost, found.first_lost, send.next()), (1, 0, Some((0, true))));
+        if holds {
+            send.hold()
+        } else {
+            send.sent(13_000)
+        }
+        assert_eq!((send.in_flight(), send.held()), (7, u32::from(holds)));
+        send.on_ack(&ack(4, 14_000));
+        send
+    }
+
+    #[test]
+    fn a_loss_is_found_at_the_same_time_while_the_oldest_packet_is_held() {
+        let found = [false, true].map(|holds| {
+            let mut send = two_losses(holds);
+            let mut found = Vec::new();
+            for packet in 6..10 {
+                let (now, stamp) = (10_000 + 1000 * u64::from(packet), 1000 * u64::from(packet));
+                let acked = send.on_ack(&Ack { now, smoothed_rtt: 10_000, ..ack(packet, 0, stamp) });
+                found.push((acked.lost, acked.first_lost, send.late_until()));
+            }
+            (found, send.next())
+        });
+        assert_eq!(found[0], found[1]);
+        assert_eq!(found[1].0.iter().map(|one| one.0).sum::<u32>(), 1);
+        assert_eq!(found[1].1, Some((5, true)));
+    }
+
+    #[test]
+    fn what_is_held_is_never_late_and_is_sent_when_it_leaves() {
+        let mut send = two_losses(true);
+        // However long it is held, it is not a candidate; 5 is, by the arrival of 6.
+        let found = send.on_ack(&Ack { now: 16_000, smoothed_rtt: 10_000, ..ack(6, 0, 6000) });
+        assert_eq!((found.first_lost, send.late_until()), (5, None));
+        assert_eq!(send.on_late(1_000_000, 10_000), Acked::default());
+        assert!(!send.leave(0, 900_000));
+        assert_eq!(send.held(), 0);
+        // A later packet arrives: 7 to 9 were sent long ago, 0 at 900 ns, which is an RTT ago.
+        send.sent(901_000);
+        let found = send.on_ack(&Ack { now: 911_000, smoothed_rtt: 10_000, ..ack(5, 0, 901_000) });
+        assert_eq!((found.lost, send.lost.iter().copied().collect::<Vec<_>>()), (4, vec![7, 8, 9, 0]));
+    }
+
+    #[test]
+    fn a_timeout_takes_what_was_sent_and_keeps_what_is_held() {
+        for by_time in [true, false] {
+            let mut send = SelectiveRepeat::new(20, 3, by_time);
+            (0..4).for_each(|packet| send.sent(1000 * packet));
+            (0..3).for_each(|_| send.hold());
+            assert_eq!((send.in_flight(), send.held()), (7, 3));
+            send.on_timeout(1_000_000, 10_000);
+            assert_eq!((send.in_flight(), send.held(), send.next()), (3, 3, Some((0, true))));
+            // What was never sent leaves as new.
+            assert!(send.leave(4, 1_000_000));
+            // An answer to an earlier transmission of a packet that is held: its copy leaves later, for nothing.
+            send.hold();
+            send.on_ack(&Ack { now: 1_000_001, ..ack(0, 1, 0) });
+            assert_eq!((send.in_flight(), send.held()), (3, 2));
+            assert!(!send.leave(0, 1_000_002));
+            assert_eq!(send.held(), 2);
+        }
     }
 
     #[test]

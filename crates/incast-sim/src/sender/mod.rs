@@ -90,8 +90,6 @@ pub struct Sender {
     pub paths: Option<Box<Paths>>,
     /// Its place at the NIC.
     pub place: QueuePlace,
-    /// Position of the last rate sample.
-    sampled: u64,
 }
 
 /// What a host does when a retransmission timer has expired.
@@ -162,7 +160,6 @@ impl Sender {
                 rank: 0,
             },
             flow,
-            sampled: 0,
         };
         sender.refresh(settings);
         sender
@@ -273,14 +270,13 @@ impl Sender {
     ) -> bool {
         let (mtu, ack) = (settings.host.mtu, packet.ack());
         let (before, sent) = (self.recovery.scoreboard.acked(), ack.echo(now));
-        let handed_over = self.handed_over(sent, stages);
         let nothing_to_send = self.recovery.scoreboard.next().is_none();
-        let rtt = now - if self.rtt_with_hold { handed_over } else { sent };
+        let rtt = now - if self.rtt_with_hold { self.handed_over(sent, stages) } else { sent };
         self.recovery.rtt.sample(rtt);
         let arrived = Ack {
             position: ack.position(),
             cumulative: ack.cumulative(),
-            stamp: handed_over.ps(),
+            stamp: sent.ps(),
             is_duplicate: ack.is_duplicate(),
             now: now.ps(),
             smoothed_rtt: self.recovery.rtt.smoothed().ps(),
@@ -401,10 +397,11 @@ impl Sender {
 
     // ---- The retransmission timer ----------------------------------------------------------------------------
 
-    /// Starts the timer afresh, or stops it: it runs while packets are in flight, or while the flow waits for credit.
+    /// Starts the timer afresh, or stops it: it runs while packets are in the network, or while the flow waits for
+    /// credit.
     #[inline]
     pub fn restart_timer(&mut self, now: Time, settings: &Settings) {
-        if self.recovery.scoreboard.in_flight() > 0 || self.awaits_credit(now, settings) {
+        if self.recovery.scoreboard.outstanding() > 0 || self.awaits_credit(now, settings) {
             self.start_timer(now, settings);
         } else {
             self.recovery.stop_timer();
@@ -412,7 +409,7 @@ impl Sender {
     }
 
     #[inline]
-    fn start_timer(&mut self, now: Time, settings: &Settings) {
+    pub(super) fn start_timer(&mut self, now: Time, settings: &Settings) {
         let may_probe = self.may_probe();
         self.recovery.start_timer(now, may_probe, &settings.timer_limits());
     }
@@ -423,14 +420,14 @@ impl Sender {
     }
 
     /// A tail-loss probe is possible: not with tokens, as the receiver requests what is missing, nor while the underlay
-    /// holds packets, which count as sent.
+    /// holds packets: the next one that leaves serves as well (Linux: `skb_still_in_host_queue`).
     #[inline]
-    fn may_probe(&self) -> bool {
+    pub(super) fn may_probe(&self) -> bool {
         self.grants.tokens.is_none() && !self.has_held()
     }
 
     /// A timer event has come.
-    pub fn on_timer(&mut self, now: Time, settings: &Settings, stages: &mut Stages) -> TimerAction {
+    pub fn on_timer(&mut self, now: Time, settings: &Settings) -> TimerAction {
         match self.recovery.on_timer_event(now, |deadline| settings.host.expiry(deadline)) {
             TimerEvent::Stale => return TimerAction::None,
             TimerEvent::Early(due) => return TimerAction::Schedule(due),
@@ -440,9 +437,13 @@ impl Sender {
             self.recovery.count_timeout();
             return TimerAction::Syn;
         }
-        if self.holds_oldest(stages) {
-            // What has not left this host is not lost: Linux treats packets in a queueing discipline the same way.
-            self.restart_timer(now, settings);
+        if self.recovery.scoreboard.held() > 0 && self.recovery.scoreboard.outstanding() == 0 {
+            // What has not left this host is not lost.
+            self.recovery.stop_timer();
+            return TimerAction::Resume;
+        }
+        if self.recovery.purpose() == Purpose::Probe && self.has_held() {
+            self.recovery.put_off_probe();
             return TimerAction::Resume;
         }
         let timeout = self.on_expiry(now, settings);
@@ -474,7 +475,7 @@ impl Sender {
             self.law.on_timeout(now, next);
             self.refresh(settings);
             true
-        } else if self.recovery.scoreboard.in_flight() > 0 || self.recovery.scoreboard.next().is_none() {
+        } else if self.recovery.scoreboard.outstanding() > 0 || self.recovery.scoreboard.next().is_none() {
             self.recovery.on_timeout(now);
             self.reduction = None;
             self.law.on_timeout(now, next);
@@ -593,20 +594,17 @@ impl Sender {
 
     // ---- Samples ---------------------------------------------------------------------------------------------
 
-    /// A sample of its rate, over the time since the last one.
-    pub fn sample(&mut self, time: Time, every: Time, settings: &Settings) -> RateSample {
-        let acked = self.flow.position(self.recovery.scoreboard.acked(), settings.host.mtu);
+    /// A sample of what its law assigns. What arrives, its receiver knows.
+    pub fn sample(&self, time: Time, settings: &Settings) -> RateSample {
         let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
         let path = &settings.classes[usize::from(self.flow.class)].path;
         let (window_bytes, assigned_bps) = self.pacer.assigned(rtt, path);
-        let measured = (acked - self.sampled) as f64 * 8.0 / every.as_secs_f64();
-        self.sampled = acked;
         RateSample {
             time,
             source: self.flow.spec.source,
             sequence: self.flow.sequence,
             assigned_bps,
-            measured_bps: measured as u64,
+            measured_bps: 0,
             window_bytes,
             estimate: self.law.estimate(),
         }

@@ -66,7 +66,7 @@ impl Sender {
         while self.held.as_ref().is_some_and(|held| held.packets < backlog) {
             match self.next_packet(now, settings.host.mtu) {
                 Ok(next) => {
-                    let packet = self.emit_apart(next, now, settings);
+                    let packet = self.emit_apart(next, now, settings, true);
                     stage.push(now, packet);
                     self.held.iter_mut().for_each(|held| held.packets += 1);
                 }
@@ -98,18 +98,28 @@ impl Sender {
         let stage = stages.at(self.held.as_ref()?.stage);
         if stage.is_empty() {
             let next = self.next_packet(now, settings.host.mtu).ok()?;
-            let packet = self.emit_apart(next, now, settings);
+            let packet = self.emit_apart(next, now, settings, false);
             stage.pass(now, u32::from(packet.wire) + settings.wire.gap);
             return Some(packet);
         }
         let packet = stage.pop(now, self.recovery.scoreboard.in_flight(), settings.wire.gap)?;
         let held = self.held.as_mut()?;
         held.packets -= 1;
-        if held.packets == 0 {
-            // From here on the network may lose it.
-            self.restart_timer(now, settings);
-        }
+        self.on_left(now, packet.data().position(), settings);
         Some(packet)
+    }
+
+    /// A packet has left the underlay: from here on the network may lose it.
+    fn on_left(&mut self, now: Time, position: u32, settings: &Settings) {
+        let was_idle = self.recovery.scoreboard.outstanding() == 0;
+        let is_new = self.recovery.scoreboard.leave(position, now.ps());
+        if was_idle && self.recovery.scoreboard.outstanding() > 0 {
+            // RFC 6298, section 5.1.
+            self.start_timer(now, settings);
+        } else {
+            let may_probe = self.may_probe();
+            self.recovery.on_left(now, is_new, may_probe);
+        }
     }
 
     /// Bytes of the next packet on the link.
@@ -129,13 +139,6 @@ impl Sender {
     #[inline]
     pub fn has_held(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.packets > 0)
-    }
-
-    /// The underlay holds the packet that has been missing for longest.
-    pub fn holds_oldest(&self, stages: &mut Stages) -> bool {
-        let oldest = self.recovery.scoreboard.acked();
-        let held = self.held.as_ref().filter(|held| held.packets > 0);
-        held.is_some_and(|held| stages.at(held.stage).holds(self.slot, oldest))
     }
 
     /// The first packet of the flow that the underlay holds.
@@ -181,6 +184,12 @@ impl Sender {
     /// Makes the next packet. Inlined, as it is made for every packet of data.
     #[inline(always)] // on the path of every packet
     pub fn emit(&mut self, next: NextPacket, now: Time, settings: &Settings) -> Packet {
+        self.make(next, now, settings, false)
+    }
+
+    /// The same for a packet that the underlay `holds`, or for one that is sent at once.
+    #[inline(always)] // on the path of every packet
+    fn make(&mut self, next: NextPacket, now: Time, settings: &Settings, holds: bool) -> Packet {
         let class = &settings.classes[usize::from(self.flow.class)];
         let mtu = settings.host.mtu;
         let NextPacket { packet: position, again, on_token } = next;
@@ -210,12 +219,18 @@ impl Sender {
             self.recovery.retransmitted_bytes += u64::from(payload);
         }
         let is_first = self.recovery.scoreboard.in_flight() == 0;
-        self.recovery.scoreboard.sent(now.ps());
+        if holds {
+            self.recovery.scoreboard.hold();
+        } else {
+            self.recovery.scoreboard.sent(now.ps());
+        }
         self.recovery.ignores_window = false;
         if let Some(reduction) = &mut self.reduction {
             reduction.0.on_sent(payload.into());
         }
-        if is_first {
+        if holds {
+            // Its timer starts when it leaves.
+        } else if is_first {
             // RFC 6298, section 5.1.
             self.start_timer(now, settings);
         } else if !again {
@@ -233,8 +248,8 @@ impl Sender {
 
     /// The same, out of line: for packets of flows with a stage.
     #[inline(never)] // rare: kept out of the path of packets
-    fn emit_apart(&mut self, next: NextPacket, now: Time, settings: &Settings) -> Packet {
-        self.emit(next, now, settings)
+    fn emit_apart(&mut self, next: NextPacket, now: Time, settings: &Settings, holds: bool) -> Packet {
+        self.make(next, now, settings, holds)
     }
 
     /// What the law sets in a packet: its priority, and its tag.

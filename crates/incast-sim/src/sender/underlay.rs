@@ -86,11 +86,6 @@ impl Stage {
         self.queue.is_empty()
     }
 
-    /// The packet at some position of the flow in a slot is held.
-    pub fn holds(&self, slot: u32, position: u32) -> bool {
-        self.queue.iter().any(|(packet, _)| packet.slot == slot && packet.data().position() == position)
-    }
-
     /// Takes a packet.
     pub fn push(&mut self, now: Time, packet: Packet) {
         self.queue.push_back((packet, now));

@@ -87,10 +87,10 @@ impl Settings {
         TimerLimits { rto_min: self.host.rto_min, base_rtt: self.base_rtt, ack_delay }
     }
 
-    /// Whether flows of a host are sampled: where the packets of one flow are recorded, only that flow is.
-    pub fn samples_rates_of(&self, host: u32) -> bool {
+    /// Whether a flow, by its source and number, may be sampled: where the packets of one flow are recorded, only that is.
+    pub fn samples_rates_of(&self, flow: (u32, u32)) -> bool {
         let only = self.packets.as_ref().and_then(|packets| packets.flow);
-        self.rates.is_some() && only.is_none_or(|(source, _)| source == host)
+        self.rates.is_some() && only.is_none_or(|only| only == flow)
     }
 
     /// The schedulers of a host whose link has this rate, with the constants of their laws at that rate, and with what

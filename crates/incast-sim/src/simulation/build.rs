@@ -36,6 +36,10 @@ use incast_cc::{
 use incast_units::{Bytes, Time};
 use std::sync::Arc;
 
+/// Events that a host may have at the time when a flow starts: the start, timers of the law and of loss recovery, and the
+/// release of its first packet, each perhaps twice.
+const EVENTS_PER_START: u64 = 8;
+
 /// What is computed before the nodes are made.
 pub struct Plan {
     /// Who shares a domain.
@@ -44,6 +48,8 @@ pub struct Plan {
     pub ports: Ports,
     /// First entity of each node in its domain.
     pub base: Vec<u32>,
+    /// A flow may be led another way than by the rules of the first routing epoch: links fail, or an agent deflects.
+    pub reroutes: bool,
     epochs: Epochs,
 }
 
@@ -67,7 +73,8 @@ impl Plan {
             }
         }
         let epochs = Epochs::of(config, &ports)?;
-        Ok(Self { partition, ports, base, epochs })
+        let reroutes = !config.link_events.is_empty() || config.switch.agent.reroutes();
+        Ok(Self { partition, ports, base, reroutes, epochs })
     }
 
     /// Resolves what all nodes share.
@@ -204,6 +211,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     switch.telemetry |= classes.iter().any(|class| class.law.info().telemetry());
     let partition = &plan.partition;
     let epochs = &plan.epochs;
+    let flow_count = flows.len() as u64;
     let mut flows_of: Vec<Vec<FlowSpec>> = vec![Vec::new(); topology.hosts as usize];
     for flow in flows {
         flows_of[flow.source as usize].push(flow);
@@ -277,6 +285,7 @@ pub fn executor<'a>(config: Config, plan: &Plan, settings: &'a Settings) -> (Top
     };
     let mut executor =
         Executor::new(domains, partition.lookahead, longest(&topology, settings), ties, switch.telemetry);
+    executor.expect(EVENTS_PER_START * flow_count);
     let mut schedule = |node: u32, port: u32, time: Time, class: u8, payload: u32| {
         let entity = plan.base[node as usize] + port;
         executor.schedule(

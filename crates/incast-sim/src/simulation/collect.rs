@@ -8,23 +8,26 @@ use super::{
 };
 use crate::{
     application::FlowSpec,
-    engine::{Executor, Statistics},
+    engine::{Executor, Statistics, halt::Halt},
     fabric::packet::{Kind, Packet},
     host::{Host, SentFlow},
-    probe::{FlowRecord, find_roots},
+    probe::{ArrivedSample, FlowRecord, find_roots},
     routing::{self, config::LoadBalancing},
     sender::flow,
     settings::Settings,
     topology::{
         Link, Rule, Topology,
         ideal::{self, Packets},
+        multipath::Multipath,
         salted_hash,
     },
 };
-use incast_units::Time;
-use std::time::Duration;
+use incast_units::{Rate, Time};
 
-/// Collects the results of a run.
+/// Flows between two looks at whether the run is halted: an ideal time may take a millisecond.
+const HALT_EVERY: usize = 128;
+
+/// Collects the results of a run, but for the wall time that it took; `None` if it is halted meanwhile.
 ///
 /// # Panics
 /// If bytes were lost or made up anywhere: a bug in the simulator, whose results must not be used.
@@ -34,16 +37,16 @@ pub fn outcome(
     settings: &Settings,
     mut executor: Executor<Domain<'_>>,
     statistics: &Statistics,
-    wall: Duration,
     end: Time,
-) -> Outcome {
+    halt: &Halt<'_>,
+) -> Option<Outcome> {
     let bytes_in_flight = in_flight(&mut executor, plan);
     let mut domains = executor.into_domains();
     let mut outcome = Outcome::default();
     {
         let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
         check_links(topology, plan, &nodes, &bytes_in_flight);
-        outcome.flows = flows(topology, plan, settings, &nodes, statistics.stopped_at.unwrap_or(end));
+        outcome.flows = flows(topology, plan, settings, &nodes, statistics.stopped_at.unwrap_or(end), halt)?;
         let unstarted: usize = hosts(&nodes).map(Host::unstarted).sum();
         let is_done = |flow: &FlowRecord| flow.acked.is_some() && flow.delivered.is_some();
         outcome.complete = unstarted == 0 && outcome.flows.iter().all(is_done);
@@ -51,6 +54,7 @@ pub fn outcome(
     let last =
         outcome.flows.iter().filter_map(|flow| flow.acked.max(flow.delivered)).max().unwrap_or(Time::ZERO);
     outcome.ended_at = if outcome.complete { last } else { statistics.stopped_at.unwrap_or(end) };
+    let mut arrived = Vec::new();
     for node in domains.iter_mut().flat_map(|domain| domain.nodes_mut()) {
         for trace in node.traces() {
             let (mut records, left_out) = trace.take();
@@ -64,7 +68,9 @@ pub fn outcome(
                 outcome.causes.append(&mut switch.recorder.causes);
             }
             Node::Host(host) => {
-                outcome.rates.append(&mut host.take_samples(outcome.ended_at));
+                let (mut assigned, mut of_host) = host.take_samples(outcome.ended_at);
+                outcome.rates.append(&mut assigned);
+                arrived.append(&mut of_host);
                 outcome.events.append(&mut host.recorder.records);
             }
         }
@@ -73,6 +79,7 @@ pub fn outcome(
     outcome.ports.retain(|sample| sample.time <= outcome.ended_at);
     outcome.rates.retain(|sample| sample.time <= outcome.ended_at);
     outcome.ports.sort_by_key(|sample| (sample.time, sample.node, sample.port, sample.priority));
+    measure_rates(&mut outcome, arrived, settings);
     outcome.rates.sort_by_key(|sample| (sample.time, sample.source, sample.sequence));
     outcome.events.sort();
     outcome.causes.sort();
@@ -91,9 +98,38 @@ pub fn outcome(
     outcome.totals.events = statistics.events;
     outcome.base_rtt = settings.base_rtt;
     outcome.digest = digest(&outcome);
-    outcome.cost =
-        Cost { cpu_s: statistics.cpu.as_secs_f64(), wall_s: wall.as_secs_f64(), windows: statistics.windows };
-    outcome
+    outcome.cost = Cost { cpu_s: statistics.cpu.as_secs_f64(), wall_s: 0.0, windows: statistics.windows };
+    Some(outcome)
+}
+
+/// Completes the samples of senders with what had arrived at receivers by then.
+fn measure_rates(outcome: &mut Outcome, mut arrived: Vec<ArrivedSample>, settings: &Settings) {
+    let Some((every, _)) = settings.rates else { return };
+    arrived.sort_unstable_by_key(|sample| (sample.source, sample.sequence, sample.time));
+    outcome.rates.sort_unstable_by_key(|sample| (sample.source, sample.sequence, sample.time));
+    let (mut flow, mut before) = (None, 0);
+    for sample in &mut outcome.rates {
+        let key = (sample.source, sample.sequence);
+        if flow != Some(key) {
+            (flow, before) = (Some(key), 0);
+        }
+        let of_receiver = arrived.binary_search_by_key(&(key.0, key.1, sample.time), |other| {
+            (other.source, other.sequence, other.time)
+        });
+        let bytes = match of_receiver {
+            Ok(index) => arrived[index].bytes,
+            // Nothing has arrived, or everything has.
+            Err(_) => outcome
+                .flows
+                .binary_search_by_key(&key, |flow| (flow.source, flow.sequence))
+                .ok()
+                .map(|index| &outcome.flows[index])
+                .filter(|flow| flow.delivered.is_some_and(|delivered| delivered <= sample.time))
+                .map_or(before, |flow| flow.bytes),
+        };
+        sample.measured_bps = (bytes.saturating_sub(before) as f64 * 8.0 / every.as_secs_f64()) as u64;
+        before = bytes;
+    }
 }
 
 fn hosts<'n, 'a: 'n>(nodes: &'n [&'n Node<'a>]) -> impl Iterator<Item = &'n Host<'a>> {
@@ -167,14 +203,12 @@ fn flows(
     settings: &Settings,
     nodes: &[&Node<'_>],
     ended_at: Time,
-) -> Vec<FlowRecord> {
+    halt: &Halt<'_>,
+) -> Option<Vec<FlowRecord>> {
     let mut received: Vec<_> = hosts(nodes).flat_map(|host| host.received().iter().copied()).collect();
     received.sort_unstable_by_key(|arrived| (arrived.source, arrived.sequence));
     let mut records = Vec::new();
-    // Where all links between switches are alike, so are all paths between two hosts.
-    let inner = topology.cables.iter().filter(|cable| cable.a.min(cable.b) >= topology.hosts);
-    let mut kinds = inner.map(|cable| (cable.link.rate, cable.link.delay));
-    let paths_differ = kinds.next().is_some_and(|first| kinds.any(|other| other != first));
+    let paths = Paths::of(topology, plan);
     for host in hosts(nodes) {
         let mut sent = host.sent(ended_at);
         sent.sort_unstable_by_key(|sent| sent.sequence);
@@ -188,7 +222,7 @@ fn flows(
                 bytes: sent.spec.bytes,
                 start: sent.spec.start,
                 acked: sent.acked,
-                ideal: ideal_time(topology, plan, settings, &sent, paths_differ),
+                ideal: ideal_time(topology, plan, settings, &sent, &paths),
                 retransmitted_bytes: sent.retransmitted_bytes,
                 timeouts: sent.timeouts,
                 held: sent.held,
@@ -210,21 +244,45 @@ fn flows(
                 "a flow was delivered in part"
             );
             records.push(record);
+            if records.len().is_multiple_of(HALT_EVERY) && halt() {
+                return None;
+            }
         }
     }
     // Hosts come by domain, which is not their order where short links join some of them.
     records.sort_unstable_by_key(|record| (record.source, record.sequence));
-    records
+    Some(records)
 }
 
-/// Duration of a flow alone, on its path of the first routing epoch; on the best one if its packets are sprayed over
-/// several.
+/// How paths between hosts may differ.
+struct Paths {
+    /// In their links, too, not only in their switches.
+    differ: bool,
+    /// The slowest link between switches, if there are any.
+    slowest: Option<Rate>,
+    /// A flow may be led another way, while packets of it are still on the one before.
+    may_change: bool,
+}
+
+impl Paths {
+    fn of(topology: &Topology, plan: &Plan) -> Self {
+        let inner = topology.cables.iter().filter(|cable| cable.a.min(cable.b) >= topology.hosts);
+        let mut kinds = inner.clone().map(|cable| (cable.link.rate, cable.link.delay));
+        Self {
+            differ: kinds.next().is_some_and(|first| kinds.any(|other| other != first)),
+            slowest: inner.map(|cable| cable.link.rate).min(),
+            may_change: plan.reroutes,
+        }
+    }
+}
+
+/// Duration of a flow alone: on its path, or with all the paths that its packets may take.
 fn ideal_time(
     topology: &Topology,
     plan: &Plan,
     settings: &Settings,
     sent: &SentFlow,
-    paths_differ: bool,
+    paths: &Paths,
 ) -> Option<Time> {
     let FlowSpec { source, destination, bytes, class, .. } = sent.spec;
     let (ports, rules) = (&plan.ports, &topology.rules);
@@ -236,12 +294,18 @@ fn ideal_time(
         count: bytes / mtu,
         last: (rest > 0).then(|| format.data(rest) + settings.wire.gap),
     };
-    let on = |links: &[Link]| ideal::completion(links, packets, settings.wire.rounding);
     let is_sprayed =
         matches!(settings.load_balancing, LoadBalancing::Spray | LoadBalancing::SprayPermutation);
-    if is_sprayed && paths_differ {
-        let paths = ideal::distinct_paths(topology, ports, rules, source, destination);
-        return paths.iter().map(|links| on(links)).min();
+    let host_link = |host| ports.end(host, 0).map(|end| topology.cables[end.cable as usize].link.rate);
+    let is_slower =
+        paths.slowest.is_some_and(|slowest| Some(slowest) < host_link(source).min(host_link(destination)));
+    if paths.may_change && (paths.differ || is_slower) {
+        let all = Multipath::any(topology, ports, source, destination)?;
+        return Some(all.completion(packets, settings.wire.rounding));
+    }
+    if is_sprayed && (paths.differ || is_slower) {
+        let all = Multipath::by_rules(topology, ports, rules, source, destination)?;
+        return Some(all.completion(packets, settings.wire.rounding));
     }
     let mut packet = Packet::new(Kind::Data, source, destination, sent.sequence, 0);
     packet.ecmp_hash = flow::ecmp_hash(settings.seed, &sent.spec, sent.sequence);
@@ -256,7 +320,12 @@ fn ideal_time(
         }
     };
     let hops = ideal::path_by(topology, ports, rules, &mut choose, source, destination)?;
-    Some(on(&hops.iter().map(|hop| hop.link).collect::<Vec<_>>()))
+    let links: Vec<Link> = hops.iter().map(|hop| hop.link).collect();
+    Some(if is_sprayed {
+        Multipath::alike(&links).completion(packets, settings.wire.rounding)
+    } else {
+        ideal::completion(&links, packets, settings.wire.rounding)
+    })
 }
 
 fn totals(nodes: &[&Node<'_>], ended_at: Time, bytes_in_flight: u64) -> Totals {

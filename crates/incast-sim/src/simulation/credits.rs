@@ -12,6 +12,7 @@ use crate::{
     },
     switch::config::SwitchConfig,
 };
+use incast_cc::parameters::LEAST_PERIOD;
 use incast_units::{Bytes, Time};
 
 /// Resolves the credits of a fabric.
@@ -80,8 +81,8 @@ fn check_values(fabric: Fabric<'_>, rules: &Rules) -> Result<(), ConfigError> {
     if *frame == 0 || *frame > 9_216 {
         return Err(ConfigError::value("switch.credits.frame", format!("{frame} bytes"), "1 to 9216 bytes"));
     }
-    if *refresh == Some(Time::ZERO) {
-        return Err(ConfigError::value("switch.credits.refresh", "zero", "above zero"));
+    if let Some(time) = refresh.filter(|time| *time < LEAST_PERIOD) {
+        return Err(ConfigError::value("switch.credits.refresh", time, "at least 10ns"));
     }
     if *deadlock_after == Some(Time::ZERO) {
         return Err(ConfigError::value("switch.credits.deadlock_after", "zero", "above zero"));

@@ -219,6 +219,21 @@ impl<'a> engine::Domain for Domain<'a> {
         }
     }
 
+    fn describe(&self, event: Event) -> String {
+        let node = match self {
+            Self::Single(node) => node,
+            Self::Cluster { nodes, places } => &nodes[places[event.entity as usize].0 as usize],
+        };
+        let kind = class::name(event.class);
+        match node {
+            Node::Switch(switch) => format!("{kind} of node {} (a switch)", switch.node()),
+            Node::Host(host) => {
+                let flow = host.flow_of(event).map(|(flow, to)| format!(", of its flow {flow} to host {to}"));
+                format!("{kind} of node {} (a host){}", host.node(), flow.unwrap_or_default())
+            }
+        }
+    }
+
     fn is_consistent(&self) -> bool {
         match self {
             Self::Single(node) => node.conserves(),

@@ -14,7 +14,7 @@ use crate::{
     switch::config::SwitchConfig,
     topology::Topology,
 };
-use incast_cc::registry::Scheduler;
+use incast_cc::{parameters::LEAST_PERIOD, registry::Scheduler};
 use incast_units::{Bytes, Rate, Rounding, Time};
 
 /// The parts of a configuration on which flow control depends.
@@ -153,12 +153,12 @@ fn check_values(fabric: Fabric<'_>, pfc: &Pfc) -> Result<(), ConfigError> {
         return refuse("switch.pfc.deadlock_after", "zero".into(), "above zero");
     }
     if let Some(expiry) = pfc.expiry
-        && (expiry.refresh == Time::ZERO || expiry.refresh >= expiry.after)
+        && (expiry.refresh < LEAST_PERIOD || expiry.refresh >= expiry.after)
     {
         return refuse(
             "switch.pfc.refresh",
             expiry.refresh.to_string(),
-            &format!("above zero and below the pause time, {}", expiry.after),
+            &format!("at least 10ns and below the pause time, {}", expiry.after),
         );
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::config::Probes;
 use crate::{
     engine::executor::slots,
     fabric::packet::{GAP, Telemetry},
-    probe::{PortSample, RateSample},
+    probe::{ArrivedSample, EventRecord, PortSample, RateSample},
     topology::Topology,
 };
 use incast_cc::Path;
@@ -38,6 +38,12 @@ const PER_ALIVE: f64 = 720.0;
 const PER_SENT: f64 = 110.0;
 /// A flow starts with about so many packets.
 const FIRST_WINDOW: f64 = 14.0;
+/// Windows of a flow that are in the network at the most.
+const WINDOWS: f64 = 1.8;
+/// Samples and events lie in vectors that may be half empty, once more in the results, and in what is written.
+const COPIES: f64 = 5.0;
+/// Events that are recorded, marks above all, for each packet of data.
+const EVENTS: f64 = 0.5;
 /// Largest number of queued packets: bandwidth-delay products of each host.
 const MOST_QUEUED: f64 = 8.0;
 /// Bytes of a domain's list in each thread and slot of windows, and its bits in two sets of active domains.
@@ -70,8 +76,10 @@ pub struct Demand<'a> {
     pub threads: usize,
     /// What is sampled.
     pub probes: &'a Probes,
-    /// Simulated time of the run.
-    pub end: Time,
+    /// Sum of the times for which flows are under way, in picoseconds.
+    pub flow_time: f64,
+    /// When all flows are done, in picoseconds.
+    pub until: f64,
 }
 
 /// An estimate in bytes, on the high side, by what it grows with.
@@ -100,8 +108,9 @@ pub fn estimate_memory(demand: &Demand<'_>) -> MemoryEstimate {
     let hosts = f64::from(topology.hosts);
     // Data and acknowledgements of a window from every host that sends, and a queue of the same size where all do.
     let in_flight = hosts * window * demand.used * (2.0 + 2.0 * demand.used);
-    // Two windows of every flow under way wait in queues. Laws with telemetry keep these short.
-    let queued = (demand.alive * demand.packets.min(2.0 * window)).min(hosts * window * MOST_QUEUED);
+    // What is in the network and not in flight waits in queues. Laws with telemetry keep these short.
+    let queued = (demand.alive * demand.packets.min(WINDOWS * window) - in_flight).max(0.0);
+    let queued = queued.min(hosts * window * MOST_QUEUED);
     let queued = if demand.telemetry { 0.0 } else { queued };
     let threads = demand.threads.clamp(1, 32) as f64;
     let fabric = PROCESS
@@ -110,20 +119,24 @@ pub fn estimate_memory(demand: &Demand<'_>) -> MemoryEstimate {
         + queued * PER_QUEUED
         + in_flight * (PER_PACKET + if demand.telemetry { PER_TELEMETRY } else { 0.0 })
         + nodes * threads * windows(topology, path.wire_mss) * PER_LIST;
-    let samples = |every: Time| demand.end.ps() as f64 / every.ps().max(1) as f64;
-    let ports =
-        demand.probes.ports.as_ref().map_or(0.0, |(every, ports)| {
-            samples(*every) * ports.len() as f64 * f64::from(demand.priorities)
-        });
-    let rates = demand.probes.rates.as_ref().map_or(0.0, |(every, _)| samples(*every) * demand.alive);
+    let samples = |every: Time, time: f64| time / every.ps().max(1) as f64;
+    let ports = demand.probes.ports.as_ref().map_or(0.0, |(every, ports)| {
+        samples(*every, demand.until) * ports.len() as f64 * f64::from(demand.priorities)
+    });
+    let rates = demand.probes.rates.as_ref().map_or(0.0, |(every, _)| samples(*every, demand.flow_time));
     let table = |rows: f64| (rows / LARGE).min(1.0) * LARGE_TABLE;
     let flows = demand.flows * PER_FLOW
         + demand.alive * (PER_ALIVE + PER_SENT * demand.packets.min(FIRST_WINDOW))
         + table(demand.flows)
         + if demand.tables > 1 { FURTHER_TABLES } else { 0.0 };
-    let samples = ports * size_of::<PortSample>() as f64
-        + rates * size_of::<RateSample>() as f64
-        + table(ports.max(rates));
+    let events = if demand.probes.events { demand.flows * demand.packets * EVENTS } else { 0.0 };
+    let samples = COPIES
+        * (ports * size_of::<PortSample>() as f64
+            + rates * size_of::<RateSample>() as f64
+            + events * size_of::<EventRecord>() as f64)
+        // What arrives is joined with it once.
+        + rates * size_of::<ArrivedSample>() as f64
+        + table(ports.max(rates).max(events));
     MemoryEstimate { fabric, flows, samples }
 }
 
@@ -169,7 +182,8 @@ mod tests {
             priorities: 2,
             threads: 1,
             probes: &none,
-            end: Time::from_ms(10),
+            flow_time: 1e3 * 1e10,
+            until: 1e10,
         };
         let one = estimate_memory(&demand);
         assert_eq!((one.flows, one.samples), (7e8 + 1e3 * (720.0 + 440.0) + 24e6, 0.0));
@@ -186,7 +200,7 @@ mod tests {
         let ports = (0..100).map(|port| (100, port)).collect();
         let probes = Probes { ports: Some((Time::from_us(1), ports)), ..Probes::default() };
         let sampled = estimate_memory(&Demand { probes: &probes, ..demand });
-        assert_eq!(sampled.samples, 2e6 * size_of::<PortSample>() as f64 + 24e6);
+        assert_eq!(sampled.samples, COPIES * 2e6 * size_of::<PortSample>() as f64 + 24e6);
         // A short link beside long ones makes many windows.
         let mut mixed = small.clone();
         mixed.cables[0].link.delay = Time::from_us(50);

@@ -22,7 +22,10 @@ use self::{
     domain::Domain,
     outcome::Outcome,
 };
-use crate::engine::executor::{Inspector, Reached};
+use crate::engine::{
+    executor::{Inspector, Reached},
+    halt::{Halt, Halted, Livelock},
+};
 use incast_units::Time;
 
 pub use channels::check_channels;
@@ -44,25 +47,49 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
+/// Why there is no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError {
+    /// A configuration that cannot be run.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Time did not move any more, which only a bug in the simulator can cause.
+    #[error("{0}")]
+    Livelock(Livelock),
+    /// It was halted.
+    #[error("the simulation was halted")]
+    Halted,
+}
+
 /// Runs a simulation.
 ///
 /// # Errors
 /// A configuration that cannot be run.
+///
+/// # Panics
+/// As [`simulate_observed`], and if time does not move any more.
 pub fn simulate(config: Config) -> Result<Outcome, ConfigError> {
-    simulate_observed(config, &mut |_| true)
+    match simulate_observed(config, &mut |_| true, &|| false) {
+        Ok(outcome) => Ok(outcome),
+        Err(SimulationError::Config(error)) => Err(error),
+        Err(error) => panic!("{error}"),
+    }
 }
 
-/// Runs a simulation; `observe` is called between windows from time to time, and ends the run by returning false.
+/// Runs a simulation. `observe` is called between windows from time to time, and ends the run by returning false: the
+/// outcome is that of the time reached. `halt` is asked often enough, by any thread, that the simulation ends well within
+/// a second of its first true; then there is no outcome.
 ///
 /// # Errors
-/// A configuration that cannot be run.
+/// A configuration that cannot be run, a livelock, or `halt`.
 ///
 /// # Panics
 /// If bytes were lost or created, or a lossless packet was dropped, which only a bug in the simulator can cause.
 pub fn simulate_observed(
     config: Config,
     observe: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Outcome, ConfigError> {
+    halt: &Halt<'_>,
+) -> Result<Outcome, SimulationError> {
     check::check(&config)?;
     let (end, threads) = (config.end, config.threads.max(1));
     let is_lossless = lossless::is_promised(&config) || config.switch.credits.is_some();
@@ -76,15 +103,21 @@ pub fn simulate_observed(
     let after = by_pfc.or(settings.credits.as_ref().and_then(|rules| rules.credits.deadlock_after));
     let mut detector = after.map(|after| DeadlockDetector::new(&plan, after));
     let statistics = match &mut detector {
-        None => executor.run(end, threads, &mut observe, None),
+        None => executor.run(end, threads, &mut observe, None, halt),
         Some(detector) => {
             let every = detector.every();
             let inspect = &mut |now: Time, domains: &[&Domain<'_>]| detector.inspect(now, domains);
-            executor.run(end, threads, &mut observe, Some(Inspector { every, inspect }))
+            executor.run(end, threads, &mut observe, Some(Inspector { every, inspect }), halt)
         }
     };
+    let statistics = statistics.map_err(|halted| match halted {
+        Halted::Asked => SimulationError::Halted,
+        Halted::Livelock(livelock) => SimulationError::Livelock(livelock),
+    })?;
     let wall = wall.elapsed();
-    let mut outcome = collect::outcome(&topology, &plan, &settings, executor, &statistics, wall, end);
+    let mut outcome = collect::outcome(&topology, &plan, &settings, executor, &statistics, end, halt)
+        .ok_or(SimulationError::Halted)?;
+    outcome.cost.wall_s = wall.as_secs_f64();
     assert!(
         !is_lossless || outcome.totals.lossless_drops == 0,
         "lossless priorities dropped {} packets for lack of buffer, which strict flow control excludes",

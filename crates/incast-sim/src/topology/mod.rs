@@ -14,6 +14,7 @@ mod fat_tree;
 pub mod file;
 pub mod ideal;
 mod leaf_spine;
+pub mod multipath;
 mod names;
 pub mod ports;
 mod reach;

@@ -5,7 +5,7 @@ use super::{
     agenda::{Agenda, What},
     link::Link,
     pause::Pauses,
-    sender::{Sender, Turn},
+    sender::{Sender, Sent, Turn},
 };
 use incast_cc::{
     Cnp,
@@ -114,7 +114,7 @@ pub struct Host<'a> {
     pub upcoming: VecDeque<FlowSpec>,
     finished: Vec<Flow>,
     inboxes: BTreeMap<(u32, u32), Inbox>,
-    scheduler: Scheduler,
+    scheduler: Option<Scheduler>,
     arrived: u64,
     injected: u64,
     /// Control packets that waited when the link went down.
@@ -145,7 +145,7 @@ impl<'a> Host<'a> {
             upcoming: upcoming.into(),
             finished: Vec::new(),
             inboxes: BTreeMap::new(),
-            scheduler: config.host.schedulers[0].clone(),
+            scheduler: config.host.schedulers.first().cloned(),
             arrived: 0,
             injected: 0,
             lost_control: 0,
@@ -398,6 +398,7 @@ impl<'a> Host<'a> {
         duplicate: bool,
     ) {
         let Some(inbox) = self.inboxes.get(&(packet.from, packet.sequence)) else { return };
+        let Some(scheduler) = &mut self.scheduler else { return };
         let mtu = u64::from(self.config.host.mtu);
         // While a flow is incomplete its size is known in packets only.
         let missing = (u64::from(packets) * mtu).saturating_sub(inbox.bytes);
@@ -412,7 +413,7 @@ impl<'a> Host<'a> {
             duplicate,
         };
         let mut credits = Vec::new();
-        self.scheduler.on_data(&arrival, &mut |_, body| credits.push(body));
+        scheduler.on_data(&arrival, &mut |_, body| credits.push(body));
         for body in credits {
             let Some(Instruction::Credit { position, priority: None }) = Instruction::decode(&body) else {
                 panic!("the reference simulator has no {body:?}");
@@ -441,7 +442,7 @@ impl<'a> Host<'a> {
     /// The timer runs while something is in flight, or credit is all that lacks.
     fn restart_timer(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
         let Some(flow) = self.flows.get_mut(&sequence) else { return };
-        if flow.recovery.in_flight() > 0 || flow.lacks_credit() {
+        if flow.recovery.outstanding() > 0 || flow.lacks_credit() {
             self.set_deadline(now, sequence, agenda);
         } else {
             flow.retransmission += 1;
@@ -450,18 +451,22 @@ impl<'a> Host<'a> {
 
     fn set_deadline(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
         let Some(flow) = self.flows.get_mut(&sequence) else { return };
+        let deadline = flow.deadline(now);
+        self.set_deadline_at(deadline, sequence, agenda);
+    }
+
+    fn set_deadline_at(&mut self, deadline: Ps, sequence: u32, agenda: &mut Agenda) {
+        let Some(flow) = self.flows.get_mut(&sequence) else { return };
         flow.retransmission += 1;
         let what = What::Retransmission { slot: flow.slot, sequence, generation: flow.retransmission };
-        agenda.add(flow.deadline(now), self.node, 0, what);
+        agenda.add(deadline, self.node, 0, what);
     }
 
     /// A new packet was sent while others were in flight: the probe is planned anew.
     fn plan_probe(&mut self, now: Ps, sequence: u32, agenda: &mut Agenda) {
         let Some(flow) = self.flows.get_mut(&sequence) else { return };
         if let Some(deadline) = flow.replan(now) {
-            flow.retransmission += 1;
-            let what = What::Retransmission { slot: flow.slot, sequence, generation: flow.retransmission };
-            agenda.add(deadline, self.node, 0, what);
+            self.set_deadline_at(deadline, sequence, agenda);
         }
     }
 
@@ -470,6 +475,16 @@ impl<'a> Host<'a> {
         else {
             return;
         };
+        if flow.only_holds() {
+            flow.retransmission += 1;
+            self.offer(now, sequence, agenda);
+            return;
+        }
+        if let Some(deadline) = flow.put_off_probe() {
+            self.set_deadline_at(deadline, sequence, agenda);
+            self.offer(now, sequence, agenda);
+            return;
+        }
         if flow.on_deadline(now) {
             self.events.push(EventRecord {
                 time: Time::from_ps(now),
@@ -496,7 +511,7 @@ impl<'a> Host<'a> {
             return;
         }
         flow.release += 1;
-        match flow.turn(now) {
+        match flow.decide(now) {
             Turn::Now => {
                 flow.in_line = true;
                 let priority = self.config.classes[usize::from(flow.spec.class)].priority;
@@ -531,18 +546,14 @@ impl<'a> Host<'a> {
             // A flow that finished while it stood in line is gone.
             let Some(flow) = self.flows.get_mut(&sequence) else { continue };
             flow.in_line = false;
-            let was_idle = flow.recovery.in_flight() == 0;
-            let again = flow.recovery.next().is_some_and(|(_, again)| again);
-            let packet = if flow.turn(now) == Turn::Now { flow.emit(now) } else { None };
-            if packet.is_some() {
-                if was_idle {
-                    self.set_deadline(now, sequence, agenda);
-                } else if !again {
-                    self.plan_probe(now, sequence, agenda);
-                }
+            let taken = flow.take(now);
+            match taken {
+                Some((_, Sent::First)) => self.set_deadline(now, sequence, agenda),
+                Some((_, Sent::New)) => self.plan_probe(now, sequence, agenda),
+                _ => {}
             }
             self.offer(now, sequence, agenda);
-            if let Some(packet) = packet {
+            if let Some((packet, _)) = taken {
                 self.send(now, packet, agenda);
                 return;
             }

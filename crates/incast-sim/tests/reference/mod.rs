@@ -3,7 +3,8 @@
 //! One global list of events, one event for everything that happens, queues of packets that are summed up whenever
 //! somebody asks how long they are, loss recovery in maps, timers that are cancelled and set anew. It shares with
 //! the fast simulator the configuration, the topologies (but not their routes), the laws, the random streams and the
-//! hashes. Applications, agents, telemetry, probes and underlays are left out.
+//! hashes. Applications, agents, telemetry, probes, and underlays with reports of their own or shared by flows are left
+//! out.
 
 mod agenda;
 mod dwrr;
@@ -18,9 +19,11 @@ mod switch;
 
 use agenda::{Agenda, What};
 use host::Host;
+use incast_cc::underlay::{Reports, Scope};
 use incast_sim::{
     Config, Outcome,
-    config::Ties,
+    config::{ClassConfig, HostConfig, LoadBalancing, SwitchConfig, Threshold, Ties, Wire},
+    fabric::format::Format,
     outcome::{EventRecord, Totals},
 };
 use link::Link;
@@ -91,6 +94,23 @@ impl Summary {
             complete: outcome.complete,
         }
     }
+}
+
+impl Summary {
+    /// Where this one, of the fast simulator, differs from a naive one.
+    pub fn difference(&self, naive: &Self) -> Option<String> {
+        first_difference("events", &self.events, &naive.events)
+            .or_else(|| first_difference("flows", &self.flows, &naive.flows))
+            .or_else(|| first_difference("totals", &[self.totals], &[naive.totals]))
+            .or_else(|| first_difference("completion", &[self.complete], &[naive.complete]))
+    }
+}
+
+/// Where two lists first differ.
+fn first_difference<T: PartialEq + std::fmt::Debug>(what: &str, fast: &[T], naive: &[T]) -> Option<String> {
+    let longest = fast.len().max(naive.len());
+    let at = (0..longest).find(|index| fast.get(*index) != naive.get(*index))?;
+    Some(format!("{what} differ at {at}:\n fast: {:?}\nnaive: {:?}", fast.get(at), naive.get(at)))
 }
 
 /// Where in its flow a packet stands, or what it says about it.
@@ -172,7 +192,70 @@ enum Node<'a> {
     Switch(Switch<'a>),
 }
 
-/// Runs a configuration.
+/// Laws whose senders and receivers it has: those of windows, of rates, and of credit.
+const LAWS: [&str; 11] = [
+    "dctcp",
+    "cubic",
+    "bbr",
+    "bbr3",
+    "swift",
+    "timely",
+    "dcqcn",
+    "dctcp-rate",
+    "constant-window",
+    "constant-rate",
+    "credit",
+];
+
+/// Whether it has all that a configuration needs. What it does not have must be as in plain hosts and switches, so that
+/// something new is not covered until it is named here.
+pub fn covers(config: &Config) -> bool {
+    let HostConfig { mtu, rto_min, ack_every, ack_delay, reordering, ref schedulers, .. } = config.host;
+    let own = HostConfig {
+        rto_min,
+        ack_every,
+        ack_delay,
+        reordering,
+        schedulers: schedulers.clone(),
+        ..HostConfig::plain(mtu)
+    };
+    let switch = &config.switch;
+    let plain = SwitchConfig::plain();
+    let own_switch = SwitchConfig {
+        virtual_channels: plain.virtual_channels,
+        agent: plain.agent,
+        telemetry: plain.telemetry,
+        credits: plain.credits,
+        ..switch.clone()
+    };
+    let class = |class: &ClassConfig| {
+        let info = class.law.info();
+        let stage = class.underlay.arrangement();
+        LAWS.contains(&info.name)
+            && class.law_at.is_empty()
+            && class.notification_priority == 0
+            && class.format == Format::of(info.framing)
+            && stage
+                .is_none_or(|stage| stage.scope == Scope::Flow && stage.reports == Reports::Acknowledgements)
+            && (schedulers.is_empty() || class.scheduler == Some(0))
+    };
+    format!("{own:?}") == format!("{:?}", config.host)
+        && format!("{own_switch:?}") == format!("{switch:?}")
+        && matches!(switch.load_balancing, LoadBalancing::Ecmp | LoadBalancing::Spray)
+        && (switch.trim.is_none() || switch.pfc.is_none())
+        && switch
+            .pfc
+            .as_ref()
+            .is_none_or(|pfc| matches!(pfc.threshold, Threshold::Static { .. }) && pfc.expiry.is_none())
+        && config.wire == Wire::default()
+        && config.clocks.is_empty()
+        && config.applications.is_empty()
+        && config.flows.iter().all(|flow| flow.pinned.is_none())
+        && schedulers.len() <= 1
+        && config.classes.iter().all(class)
+}
+
+/// Runs a configuration that it [covers].
 pub fn simulate(config: &Config) -> Summary {
     let topology = &config.topology;
     let mut agenda = Agenda::new(config.seed, config.ties);

@@ -12,6 +12,8 @@ struct Segment {
     retransmitted: bool,
     arrived: bool,
     lost: bool,
+    /// An underlay holds it: it is not sent yet.
+    held: bool,
 }
 
 /// See the module. Names are those of section 5.3.
@@ -74,12 +76,33 @@ impl RackTlp {
         }
     }
 
+    /// The next packet goes to an underlay.
+    pub fn hold(&mut self) {
+        let packet = self.next().map(|(packet, _)| packet);
+        self.sent(0);
+        packet.and_then(|packet| self.segments.get_mut(&packet)).expect("it is made").held = true;
+    }
+
+    /// A packet leaves the underlay: it is sent now. True if it was never sent before.
+    pub fn leave(&mut self, packet: u32, now: Ps) -> bool {
+        let segment = self.segments.get_mut(&packet).filter(|segment| segment.held && !segment.arrived);
+        let Some(segment) = segment else { return false };
+        (segment.sent, segment.held) = (now, false);
+        !segment.retransmitted
+    }
+
+    pub fn held(&self) -> u32 {
+        self.segments.values().filter(|segment| segment.held && !segment.arrived).count() as u32
+    }
+
     pub fn sent(&mut self, now: Ps) {
         let again = !self.queue.is_empty();
         let packet = if again { self.queue.remove(0) } else { self.nxt };
         self.nxt += u32::from(!again);
-        self.segments
-            .insert(packet, Segment { sent: now, retransmitted: again, arrived: false, lost: false });
+        self.segments.insert(
+            packet,
+            Segment { sent: now, retransmitted: again, arrived: false, lost: false, held: false },
+        );
     }
 
     fn sacked(&self) -> u32 {
@@ -125,6 +148,10 @@ impl RackTlp {
             news.arrived.push(packet);
             let is_below = packet + 1 < self.fack;
             self.fack = self.fack.max(packet + 1);
+            if segment.held {
+                // An earlier transmission of it.
+                continue;
+            }
             let rtt = now - segment.sent;
             if segment.retransmitted && (echo < segment.sent || Some(rtt) < self.min_rtt) {
                 continue;
@@ -182,7 +209,7 @@ impl RackTlp {
     pub fn detect(&mut self, now: Ps, srtt: Ps) -> (Vec<u32>, bool) {
         let window = self.reo_wnd(srtt);
         self.reordering_timer = None;
-        let mut order: Vec<u32> = self.flying().collect();
+        let mut order: Vec<u32> = self.flying().filter(|packet| !self.segments[packet].held).collect();
         order.sort_by_key(|packet| {
             let segment = &self.segments[packet];
             (segment.retransmitted, segment.sent, *packet)
@@ -213,8 +240,10 @@ impl RackTlp {
     pub fn on_timeout(&mut self, now: Ps, srtt: Ps) {
         let window = self.reo_wnd(srtt);
         self.queue.clear();
-        for (packet, segment) in &mut self.segments {
-            let is_late = *packet == self.una || segment.sent + self.rtt + window <= now;
+        let missing = |segment: &Segment| !segment.arrived && !segment.held;
+        let first = self.segments.iter().find(|(_, segment)| missing(segment)).map(|(packet, _)| *packet);
+        for (packet, segment) in self.segments.iter_mut().filter(|(_, segment)| missing(segment)) {
+            let is_late = Some(*packet) == first || segment.sent + self.rtt + window <= now;
             segment.lost |= !segment.arrived && is_late;
             if segment.lost && !segment.arrived {
                 self.queue.push(*packet);

@@ -11,6 +11,9 @@ enum Fate {
     Sent,
     /// On its way again.
     SentAgain,
+    /// An underlay holds it, for the first time or again: it is not sent yet.
+    Held,
+    HeldAgain,
     Arrived,
     Lost,
 }
@@ -74,7 +77,7 @@ impl Selective {
     fn flying(&self) -> impl DoubleEndedIterator<Item = u32> {
         self.fates
             .iter()
-            .filter(|(_, fate)| matches!(fate, Fate::Sent | Fate::SentAgain))
+            .filter(|(_, fate)| !matches!(fate, Fate::Arrived | Fate::Lost))
             .map(|(packet, _)| *packet)
     }
 
@@ -99,7 +102,8 @@ impl Selective {
             }
         }
         // A later one when `reordering` acknowledgements of what was sent after it have come.
-        self.again.retain(|again| self.fates.get(&again.0) == Some(&Fate::SentAgain));
+        let is_again = |fate: &Fate| matches!(fate, Fate::SentAgain | Fate::HeldAgain);
+        self.again.retain(|again| self.fates.get(&again.0).is_some_and(is_again));
         if let Some((packet, sent, later)) = self.again.first_mut()
             && stamp > *sent
         {
@@ -125,11 +129,37 @@ impl Selective {
         }
     }
 
+    fn hold(&mut self) {
+        let again = self.lost.first().copied();
+        self.sent(u64::MAX);
+        let (packet, fate) = again.map_or((self.unsent - 1, Fate::Held), |packet| (packet, Fate::HeldAgain));
+        self.fates.insert(packet, fate);
+    }
+
+    fn leave(&mut self, packet: u32, stamp: u64) -> bool {
+        match self.fates.get_mut(&packet) {
+            Some(fate) if *fate == Fate::Held => {
+                *fate = Fate::Sent;
+                true
+            }
+            Some(fate) if *fate == Fate::HeldAgain => {
+                *fate = Fate::SentAgain;
+                self.again.iter_mut().filter(|again| again.0 == packet).for_each(|again| again.1 = stamp);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn held(&self) -> u32 {
+        self.fates.values().filter(|fate| matches!(fate, Fate::Held | Fate::HeldAgain)).count() as u32
+    }
+
     fn on_timeout(&mut self) {
-        self.again.clear();
+        self.again.retain(|again| self.fates.get(&again.0) == Some(&Fate::HeldAgain));
         self.lost.clear();
         for (packet, fate) in &mut self.fates {
-            if *fate != Fate::Arrived {
+            if !matches!(fate, Fate::Arrived | Fate::Held | Fate::HeldAgain) {
                 *fate = Fate::Lost;
                 self.lost.push(*packet);
             }
@@ -152,6 +182,8 @@ pub struct GoBackN {
     acked: u32,
     next: u32,
     unsent: u32,
+    /// Packets in an underlay, also copies of some before `next`.
+    held: u32,
 }
 
 impl GoBackN {
@@ -178,7 +210,7 @@ impl Recovery {
     pub fn new(kind: law::Recovery, total: u32, reordering: u32) -> Self {
         match kind {
             law::Recovery::RackTlp => Self::Rack(RackTlp::new(total, reordering)),
-            law::Recovery::GoBackN => Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0 }),
+            law::Recovery::GoBackN => Self::GoBackN(GoBackN { total, acked: 0, next: 0, unsent: 0, held: 0 }),
             law::Recovery::SelectiveRepeat => Self::Selective(Selective {
                 total,
                 reordering: reordering.max(1),
@@ -213,6 +245,40 @@ impl Recovery {
                 send.unsent = send.unsent.max(send.next);
             }
         }
+    }
+
+    /// It goes to an underlay, which may hold it.
+    pub fn hold(&mut self) {
+        match self {
+            Self::Rack(send) => send.hold(),
+            Self::Selective(send) => send.hold(),
+            Self::GoBackN(send) => {
+                send.held += 1;
+                self.sent(0);
+            }
+        }
+    }
+
+    /// A packet leaves the underlay. True if it is known never to have been sent before.
+    pub fn leave(&mut self, packet: u32, now: Ps) -> bool {
+        match self {
+            Self::Rack(send) => send.leave(packet, now),
+            Self::Selective(send) => send.leave(packet, now),
+            Self::GoBackN(send) => {
+                send.held -= 1;
+                false
+            }
+        }
+    }
+
+    /// Packets in flight that are not held.
+    pub fn outstanding(&self) -> u32 {
+        self.in_flight()
+            - match self {
+                Self::Rack(send) => send.held(),
+                Self::Selective(send) => send.held(),
+                Self::GoBackN(send) => send.held.min(send.next - send.acked),
+            }
     }
 
     /// An answer came.

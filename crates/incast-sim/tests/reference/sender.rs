@@ -5,11 +5,16 @@ use super::{
     link::GAP,
     recovery::{Answer, News, Recovery},
 };
-use incast_cc::{Feedback, Loss, registry::Law};
+use incast_cc::{
+    Feedback, Loss,
+    registry::{Law, Underlay},
+    underlay::{Head, Scope},
+};
 use incast_sim::{
     Config, FlowSpec, base_path, config::ClassConfig, engine::random::mix, sender::flow::ecmp_hash,
 };
 use incast_units::Time;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Whether a flow may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,9 @@ pub enum Turn {
     At(Ps),
     Blocked,
 }
+
+/// Until there is an RTT sample.
+const FIRST_TIMEOUT: Ps = 1_000_000_000_000;
 
 /// What the timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +75,39 @@ pub struct Sender<'a> {
     ignores_window: bool,
     timeouts: u32,
     retransmitted_bytes: u64,
+    stage: Option<Stage>,
+}
+
+/// Packets that an underlay holds, of one flow.
+struct Stage {
+    decision: Underlay,
+    /// Packets, and when they were handed over.
+    queue: VecDeque<(Packet, Ps)>,
+    /// When those that have left had been handed over.
+    gone: BTreeMap<Ps, Ps>,
+    rtt_with_hold: bool,
+    backlog: usize,
+}
+
+impl Stage {
+    fn release(&mut self, now: Ps, queued: Ps, wire: u32) -> Ps {
+        self.decision.release(Time::from_ps(now), &head(queued, wire)).ps()
+    }
+}
+
+fn head(queued: Ps, wire: u32) -> Head {
+    Head { queued: Time::from_ps(queued), wire: wire + GAP }
+}
+
+/// What sending a packet means for the timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Nothing else is in the network: it starts.
+    First,
+    /// A new packet, after others, or the last one that was held: a probe is planned anew.
+    New,
+    /// A packet that was sent before.
+    Again,
 }
 
 impl<'a> Sender<'a> {
@@ -104,7 +145,121 @@ impl<'a> Sender<'a> {
             ignores_window: false,
             timeouts: 0,
             retransmitted_bytes: 0,
+            stage: class.underlay.arrangement().and_then(|arrangement| {
+                assert_eq!(arrangement.scope, Scope::Flow);
+                Some(Stage {
+                    decision: class.underlay.start(&path, spec.start)?,
+                    queue: VecDeque::new(),
+                    gone: BTreeMap::new(),
+                    rtt_with_hold: arrangement.rtt_with_hold,
+                    backlog: arrangement.backlog as usize,
+                })
+            }),
         }
+    }
+
+    /// Whether a packet may go to the NIC. What the law allows and the underlay does not is handed over to it.
+    pub fn decide(&mut self, now: Ps) -> Turn {
+        let Some(mut stage) = self.stage.take() else { return self.turn(now) };
+        let turn = self.decide_with(now, &mut stage);
+        self.stage = Some(stage);
+        turn
+    }
+
+    fn decide_with(&mut self, now: Ps, stage: &mut Stage) -> Turn {
+        if stage.queue.is_empty() {
+            match self.turn(now) {
+                Turn::Now => {}
+                wait => return wait,
+            }
+            let wire = self.recovery.next().map_or(0, |(next, _)| self.wire(next));
+            if stage.release(now, now, wire) <= now {
+                return Turn::Now;
+            }
+        }
+        let mut paced = Ps::MAX;
+        while stage.queue.len() < stage.backlog {
+            match self.turn(now) {
+                Turn::Now => {
+                    let packet = self.emit(now, true).expect("it may go");
+                    stage.queue.push_back((packet, now));
+                }
+                Turn::At(time) => {
+                    paced = time;
+                    break;
+                }
+                Turn::Blocked => break,
+            }
+        }
+        let first = stage.queue.front().map(|(packet, queued)| (*queued, packet.wire));
+        let release = first.map_or(Ps::MAX, |(queued, wire)| stage.release(now, queued, wire));
+        match release.min(paced) {
+            _ if release <= now => Turn::Now,
+            Ps::MAX => Turn::Blocked,
+            time => Turn::At(time),
+        }
+    }
+
+    /// The next packet for the NIC, if one may go.
+    pub fn take(&mut self, now: Ps) -> Option<(Packet, Sent)> {
+        if self.decide(now) != Turn::Now {
+            return None;
+        }
+        if self.stage.as_ref().is_none_or(|stage| stage.queue.is_empty()) {
+            let was_idle = self.recovery.in_flight() == 0;
+            let again = self.recovery.next().is_some_and(|(_, again)| again);
+            let packet = self.emit(now, false)?;
+            if let Some(stage) = &mut self.stage {
+                stage.decision.on_release(Time::from_ps(now), &head(now, packet.wire));
+            }
+            return Some((
+                packet,
+                if was_idle {
+                    Sent::First
+                } else if again {
+                    Sent::Again
+                } else {
+                    Sent::New
+                },
+            ));
+        }
+        let stage = self.stage.as_mut()?;
+        let (mut packet, queued) = stage.queue.pop_front()?;
+        stage.decision.on_release(Time::from_ps(now), &head(queued, packet.wire));
+        // The times of so many packets are remembered.
+        while stage.gone.len() >= self.recovery.in_flight() as usize + 64 {
+            stage.gone.pop_first();
+        }
+        if queued < now {
+            stage.gone.insert(now, queued);
+        }
+        let is_empty = stage.queue.is_empty();
+        packet.stamp = now;
+        let Content::Data { position, .. } = packet.content else { return None };
+        let was_idle = self.recovery.outstanding() == 0;
+        let is_new = self.recovery.leave(position, now);
+        if was_idle && self.recovery.outstanding() > 0 {
+            return Some((packet, Sent::First));
+        }
+        let may_probe = is_empty && self.recovery.rack().is_some_and(|rack| rack.may_probe());
+        let plans_probe = may_probe && self.purpose == Purpose::Timeout;
+        if plans_probe {
+            self.purpose = Purpose::Probe;
+        }
+        Some((packet, if is_new || plans_probe { Sent::New } else { Sent::Again }))
+    }
+
+    fn has_held(&self) -> bool {
+        self.stage.as_ref().is_some_and(|stage| !stage.queue.is_empty())
+    }
+
+    /// All that is in flight is held: the timer stands still.
+    pub fn only_holds(&self) -> bool {
+        self.recovery.in_flight() > 0 && self.recovery.outstanding() == 0
+    }
+
+    fn wire(&self, packet: u32) -> u32 {
+        host::data_bytes(self.class, self.payload(packet) as u32)
     }
 
     fn mtu(&self) -> u64 {
@@ -125,7 +280,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Whether the law lets the next packet go.
-    pub fn turn(&mut self, now: Ps) -> Turn {
+    fn turn(&mut self, now: Ps) -> Turn {
         let Some((packet, again)) = self.recovery.next() else { return Turn::Blocked };
         if !again && self.position(packet) >= self.credit {
             return Turn::Blocked;
@@ -158,14 +313,18 @@ impl<'a> Sender<'a> {
     }
 
     /// Makes the next packet.
-    pub fn emit(&mut self, now: Ps) -> Option<Packet> {
+    fn emit(&mut self, now: Ps, holds: bool) -> Option<Packet> {
         let (position, again) = self.recovery.next()?;
         let payload = self.payload(position) as u32;
         let wire = host::data_bytes(self.class, payload);
         if again {
             self.retransmitted_bytes += u64::from(payload);
         }
-        self.recovery.sent(now);
+        if holds {
+            self.recovery.hold();
+        } else {
+            self.recovery.sent(now);
+        }
         self.ignores_window = false;
         self.law.on_sent(Time::from_ps(now), payload);
         self.last_sent = Some((now, wire));
@@ -211,7 +370,9 @@ impl<'a> Sender<'a> {
         };
         let acked_before = self.recovery.acked();
         let nothing_to_send = self.recovery.next().is_none();
-        let rtt = now - answer.stamp;
+        let handed_over = self.stage.as_ref().filter(|stage| stage.rtt_with_hold);
+        let handed_over = handed_over.and_then(|stage| stage.gone.get(&answer.stamp).copied());
+        let rtt = now - handed_over.unwrap_or(answer.stamp);
         self.rtt = Some(match self.rtt {
             None => (rtt, rtt / 2),
             Some((smoothed, variation)) => {
@@ -239,6 +400,10 @@ impl<'a> Sender<'a> {
         });
         self.ignores_window |= starts;
         self.report_loss(now, &lost, repaired);
+        if let Some(stage) = &mut self.stage {
+            let (now, sent) = (Time::from_ps(now), Time::from_ps(answer.stamp));
+            stage.decision.on_report(now, sent, delay_ns as i64 * 1000);
+        }
         if !arrived.is_empty() {
             (self.backoff, self.probed) = (0, false);
         }
@@ -275,23 +440,28 @@ impl<'a> Sender<'a> {
         if self.recovery.rack().is_some() {
             return self.rack_deadline(now, ack_delay);
         }
-        match self.rtt {
-            Some((smoothed, _)) if self.recovery.has_probe() && !self.probed && self.backoff == 0 => {
-                now + timeout.min(2 * smoothed + ack_delay)
+        let probe = match self.rtt {
+            Some((smoothed, _))
+                if self.recovery.has_probe() && !self.has_held() && !self.probed && self.backoff == 0 =>
+            {
+                Some(now + timeout.min(2 * smoothed + ack_delay))
             }
-            _ => now + timeout,
-        }
+            _ => None,
+        };
+        self.purpose = if probe.is_some() { Purpose::Probe } else { Purpose::Timeout };
+        probe.unwrap_or(now + timeout)
     }
 
     /// RFC 8985: a late packet, a probe, or the timeout.
     fn rack_deadline(&mut self, now: Ps, ack_delay: Ps) -> Ps {
         let (timeout, srtt, alone) = (self.timeout, self.srtt(), self.recovery.in_flight() == 1);
+        let has_held = self.has_held();
         let Some(rack) = self.recovery.rack() else { return timeout };
         let late = rack.reordering_timer.filter(|late| *late < timeout);
-        let pto = if srtt == 0 { 1_000_000_000_000 } else { 2 * srtt + if alone { ack_delay } else { 0 } };
+        let pto = if srtt == 0 { FIRST_TIMEOUT } else { 2 * srtt + if alone { ack_delay } else { 0 } };
         let (purpose, deadline) = match late {
             Some(late) => (Purpose::Reordering, late),
-            None if rack.may_probe() => (Purpose::Probe, timeout.min(now + pto)),
+            None if !has_held && rack.may_probe() => (Purpose::Probe, timeout.min(now + pto)),
             None => (Purpose::Timeout, timeout),
         };
         self.purpose = purpose;
@@ -300,15 +470,22 @@ impl<'a> Sender<'a> {
 
     /// A new packet was sent: when to act now, if that has changed.
     pub fn replan(&mut self, now: Ps) -> Option<Ps> {
-        let host = &self.config.host;
-        let ack_delay = if host.ack_every > 1 { host.ack_delay.ps() } else { 0 };
         let by_time = self.recovery.rack().is_some() && self.purpose == Purpose::Probe;
-        by_time.then(|| self.rack_deadline(now, ack_delay))
+        let wait = if self.srtt() == 0 { FIRST_TIMEOUT } else { 2 * self.srtt() };
+        by_time.then(|| self.timeout.min(now + wait))
     }
 
     /// The flow has only credit to wait for.
     pub fn lacks_credit(&self) -> bool {
         matches!(self.recovery.next(), Some((packet, false)) if self.position(packet) >= self.credit)
+    }
+
+    /// A probe is due, but what is held will serve as one: when to act instead.
+    pub fn put_off_probe(&mut self) -> Option<Ps> {
+        (self.purpose == Purpose::Probe && self.has_held()).then(|| {
+            self.purpose = Purpose::Timeout;
+            self.timeout
+        })
     }
 
     /// Nothing was heard; true if what is in flight is given up.
@@ -320,11 +497,13 @@ impl<'a> Sender<'a> {
             self.report_loss(now, &lost, None);
             return false;
         }
+        let has_held = self.has_held();
         let may_probe = match self.recovery.rack() {
+            _ if has_held => false,
             Some(_) => self.purpose == Purpose::Probe,
             None => self.rtt.is_some() && self.recovery.has_probe() && !self.probed && self.backoff == 0,
         };
-        if self.recovery.in_flight() == 0 {
+        if self.recovery.outstanding() == 0 {
             let lacks_credit = self.lacks_credit();
             if may_probe {
                 // There is nothing to probe for; the timeout comes next.

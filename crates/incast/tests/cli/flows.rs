@@ -6,7 +6,7 @@ use incast_lab::{
     scenario::Scenario,
     trace::{Request, trace},
 };
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, sync::atomic::AtomicBool};
 
 /// Rows as maps of columns.
 fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
@@ -52,7 +52,7 @@ fn the_listed_flows_are_those_of_a_run() {
         loaded.seeds = vec![seed];
         let plan = Plan::new(loaded, None, &Only::default().with("scheme", scheme));
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
-        let traced = trace(&plan.runs[0], &Request::default(), &mut |_| true);
+        let traced = trace(&plan.runs[0], &Request::default(), &AtomicBool::new(false), &mut |_| ());
         let traced = traced.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(listed.len(), traced.outcome.flows.len());
         assert!(listed.len() > 50, "{}", listed.len());

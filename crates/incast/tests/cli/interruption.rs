@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant, SystemTime},
 };
@@ -83,6 +83,12 @@ fn kill_and_resume() {
     assert_eq!(modified(&runs(&results)), all);
 }
 
+fn signal(name: &str, child: &Child) {
+    // The shell's own: a minimal system has no program of that name.
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+}
+
 #[test]
 fn interrupt_keeps_what_is_finished() {
     let long = scenario("long");
@@ -94,9 +100,7 @@ fn interrupt_keeps_what_is_finished() {
         .spawn()
         .expect("the binary starts");
     wait_for_runs(&results, 1);
-    // The shell's own: a minimal system has no program of that name.
-    let kill = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    signal("INT", &child);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
@@ -104,6 +108,37 @@ fn interrupt_keeps_what_is_finished() {
     assert!(left.into_iter().all(|path| path.extension().is_none_or(|ending| ending != "partial")));
     // The summary is about what is finished.
     assert!(!json(&results.join("summary.json"))["rows"].as_array().expect("a list").is_empty());
+}
+
+#[test]
+fn a_signal_while_flows_are_made_keeps_what_is_finished() {
+    let out = folder("generation");
+    let results = out.join("generation");
+    let path = scenario("generation");
+    let arguments = ["run", "--quiet", "--jobs", "1", "--out", text(&out), &path];
+    let child =
+        command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    wait_for_runs(&results, 1);
+    thread::sleep(Duration::from_millis(100));
+    signal("TERM", &child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
+    assert_eq!(runs(&results).len(), 1);
+}
+
+#[test]
+fn a_run_that_takes_longer_than_its_limit_fails_and_the_others_go_on() {
+    let out = folder("late");
+    let results = out.join("generation");
+    let path = scenario("generation");
+    let output =
+        incast(&["run", "--quiet", "--jobs", "1", "--run-timeout", "2s", "--out", text(&out), &path]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("longer than the 2 s of --run-timeout"), "{}", stderr(&output));
+    assert!(!json(&results.join("summary.json"))["rows"].as_array().expect("a list").is_empty());
+    let failed = runs(&results).into_iter().filter(|run| json(&run.join("run.json"))["status"] == "failed");
+    assert_eq!(failed.count(), 1);
 }
 
 #[test]

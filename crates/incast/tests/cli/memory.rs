@@ -34,7 +34,7 @@ const LEAF_SPINE: &str = "kind = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts_p
                           host_link = { rate = \"100Gbps\", delay = \"1us\" }\n\
                           fabric_link = { rate = \"200Gbps\", delay = \"1us\" }";
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 16] = [
     SMALL,
     Case {
         name: "all-to-all-512",
@@ -96,6 +96,51 @@ const CASES: [Case; 10] = [
         measure: "[measure]\nports = { every = \"1us\", which = [\"s0->h*\"] }\nrates = { every = \"5us\", flows = \"all\" }",
         ..SMALL
     },
+    Case {
+        name: "permutation-8192",
+        topology: "kind = \"fat-tree\"\nk = 32",
+        workload: "kind = \"permutation\"\nsize = \"256KB\"",
+        ..SMALL
+    },
+    Case {
+        name: "websearch-1024",
+        topology: "kind = \"fat-tree\"\nk = 16",
+        workload: "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6",
+        drain: "100ms",
+        ..SMALL
+    },
+    // Long after the last flow is done there is nothing to sample.
+    Case {
+        name: "ports-and-a-long-drain",
+        topology: LEAF_SPINE,
+        measure: "[measure]\nports = { every = \"1us\", which = [\"leaf0->*\"] }",
+        ..SMALL
+    },
+    Case {
+        name: "rates-of-calls",
+        topology: "kind = \"single-switch\"\nhosts = 65",
+        workload: "kind = \"rpc\"\nrequest = { fixed = \"256B\" }\nresponse = { fixed = \"16KB\" }\noutstanding = 64",
+        measure: "[measure]\nrates = { every = \"1us\", flows = \"all\" }",
+        ..SMALL
+    },
+    Case {
+        name: "rates",
+        topology: LEAF_SPINE,
+        duration: "4ms",
+        drain: "20ms",
+        workload: "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6",
+        measure: "[measure]\nrates = { every = \"1us\", flows = \"all\" }",
+        ..SMALL
+    },
+    Case {
+        name: "events",
+        topology: LEAF_SPINE,
+        duration: "4ms",
+        drain: "20ms",
+        workload: "kind = \"poisson\"\nsizes = \"websearch\"\nload = 0.6",
+        measure: "[measure]\ntraces = true",
+        ..SMALL
+    },
 ];
 
 /// Each runs in a process of its own, whose largest resident memory is what the estimate is about. Time is not looked
@@ -121,9 +166,9 @@ fn estimates_are_not_below_what_is_taken_and_at_most_twice_that() {
         succeed(&["run", "--quiet", "--jobs", "1", "--out", text(&out), text(&file)]);
         let cost = &json(&runs(&out.join(name))[0].join("run.json"))["cost"];
         let memory = run.estimated_memory() as f64 / cost["peak_rss_bytes"].as_f64().expect("bytes");
-        let hops = run.expected_packet_hops() / cost["packet_hops"].as_f64().expect("a count");
+        let hops = run.estimated_packet_hops() / cost["packet_hops"].as_f64().expect("a count");
         println!("{name}: memory {memory:.2}, packet-hops {hops:.2} of what was measured; {cost}");
-        if !(1.0..=2.0).contains(&memory) || !(0.5..=2.0).contains(&hops) {
+        if !(1.0..=2.0).contains(&memory) || !(1.0..=2.0).contains(&hops) {
             wrong.push(format!("{name}: memory {memory:.2}, packet-hops {hops:.2}"));
         }
     }

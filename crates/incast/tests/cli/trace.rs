@@ -10,14 +10,15 @@ use incast_sim::{
     fabric::packet::Kind,
     outcome::{EventKind, PacketRecord, Step},
 };
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, sync::atomic::AtomicBool};
 
 /// The first run of the scenario, recorded without files: what the files are compared with.
 fn recorded(request: &Request) -> Traced {
     let scenario =
         Scenario::load(Path::new(&scenario("trace")), &[]).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::new(scenario, None, &Only::default()).unwrap_or_else(|error| panic!("{error}"));
-    trace(&plan.runs[0], request, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
+    trace(&plan.runs[0], request, &AtomicBool::new(false), &mut |_| ())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn flow(name: impl ToString) -> Request {

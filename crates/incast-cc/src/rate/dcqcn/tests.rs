@@ -39,7 +39,7 @@ fn the_scaled_profile_is_the_papers_on_its_network() {
         let values = |constants: &Constants| {
             let mut values = Parameters { profile: Profile::Paper, ..constants.parameters.clone() };
             match variant {
-                "paper" => values.decrease_timer = US(1),
+                "paper" => values.decrease_timer = Period::of(US(1)),
                 _ => values.byte_counter = Bytes::new(1),
             }
             values
@@ -51,12 +51,12 @@ fn the_scaled_profile_is_the_papers_on_its_network() {
     assert_eq!(Dcqcn::transport(&constants).notification_interval, Some(US(50)));
     let elsewhere = Path { rate: Rate::from_gbps(100), base_rtt: US(8), ..path() };
     let scaled = Dcqcn::resolve(&elsewhere, &[]).expect("defaults").parameters.clone();
-    assert_eq!((scaled.alpha_timer, scaled.cnp_interval), (US(44), US(40)));
+    assert_eq!((scaled.alpha_timer.time(), scaled.cnp_interval), (US(44), US(40)));
     assert_eq!(scaled.additive_increase, Rate::from_bps(100_000_000));
     // Explicit keys win over both profiles, wherever they stand.
     let own = given(&[("alpha_timer", "7us"), ("profile", "paper")]);
     let own = Dcqcn::resolve(&elsewhere, &own).expect("allowed").parameters.clone();
-    assert_eq!((own.alpha_timer, own.increase_timer), (US(7), US(55)));
+    assert_eq!((own.alpha_timer.time(), own.increase_timer.time()), (US(7), US(55)));
 }
 
 #[test]
@@ -275,7 +275,10 @@ fn the_lineage_takes_marked_acknowledgements_for_notifications() {
     let lineage = Dcqcn::resolve(&path, &given(&[("profile", "hpcc-lineage")])).expect("allowed");
     let values = &lineage.parameters;
     assert_eq!((values.variant, values.fast_recovery), (Variant::Mellanox, 1));
-    assert_eq!((values.alpha_timer, values.decrease_timer, values.increase_timer), (US(1), US(4), US(300)));
+    assert_eq!(
+        [values.alpha_timer, values.decrease_timer, values.increase_timer].map(Period::time),
+        [US(1), US(4), US(300)]
+    );
     let mbps = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
     assert_eq!((values.additive_increase, values.hyper_increase), (mbps(20), mbps(200)));
     assert_eq!((values.min_rate, values.window), (mbps(1000), Bytes::new(153_000)));
@@ -391,7 +394,7 @@ fn mistakes_are_refused() {
     let refused =
         |values: &[(&str, &str)]| Dcqcn::resolve(&path(), &given(values)).expect_err("refused").to_string();
     assert!(refused(&[("variant", "nic")]).contains("\"paper\" \"mellanox\""));
-    assert!(refused(&[("increase_timer", "0us")]).contains("above 0"));
+    assert!(refused(&[("increase_timer", "0us")]).contains("at least 10ns"));
     assert!(refused(&[("byte_counter", "0B")]).contains("at least 1B"));
     assert!(refused(&[("kmin", "5KB")]).contains("unknown parameter"));
 }

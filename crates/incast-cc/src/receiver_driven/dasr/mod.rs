@@ -27,7 +27,7 @@ use crate::{
     Cnp, Feedback, Loss, Path,
     law::{Framing, LawCapabilities, LawInfo, Opening, ReceiverDriven, Recovery, SenderLaw, Transport},
     message::{self, Body, DataTag, Instruction},
-    parameters::{Condition, ParameterError, ParameterInfo, Raw},
+    parameters::{Condition, ParameterError, ParameterInfo, Period, Raw},
     rate::dcqcn::{self, Dcqcn},
 };
 use demand::Demand;
@@ -113,13 +113,11 @@ crate::parameters!(Parameters {
         value: |_| Active::Recent,
         source: "ours; \"open\" is Blitz, SIGCOMM 2018: \"when a sender completes\""
     },
-    idle_after: Time {
+    idle_after: Period {
         doc: "A sender that was not heard of for so long does not count; nor less than the time of two of \
             its packets.",
         default: "4 base RTT",
-        value: |path| path.base_rtt.saturating_mul(4),
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt.saturating_mul(4)),
         source: "ours"
     },
     advertise: Advertise {
@@ -128,13 +126,11 @@ crate::parameters!(Parameters {
         value: |_| Advertise::Changes,
         source: "ours; \"acks\" is Blitz, SIGCOMM 2018: \"piggybacks the count\""
     },
-    advertise_interval: Time {
+    advertise_interval: Period {
         doc: "Changes are told, and limits of senders taken in, no more often than this; nor so often that \
             it takes more than a tenth of the receiver's link.",
         default: "base RTT / 2",
-        value: |path| path.base_rtt / 2,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt / 2),
         source: "ours: half an RTT to wait and half to travel"
     },
     look_ahead: bool {

@@ -219,7 +219,7 @@ impl Receiver {
         let flow = &self.flows[place];
         let part = self.part(flow).min(flow.limit).max(1e-9);
         let least = self.packet.mul_f64(LEAST_PACKETS / part);
-        flow.last_arrival.saturating_add(self.parameters().idle_after.max(least))
+        flow.last_arrival.saturating_add(self.parameters().idle_after.time().max(least))
     }
 
     /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
@@ -245,7 +245,8 @@ impl Receiver {
         }
         if advertised > 0 || self.limited > 0 {
             let busy = self.frame.saturating_mul(ADVERTISED * advertised);
-            self.next_advertisement = now.saturating_add(self.parameters().advertise_interval.max(busy));
+            self.next_advertisement =
+                now.saturating_add(self.parameters().advertise_interval.time().max(busy));
         }
     }
 

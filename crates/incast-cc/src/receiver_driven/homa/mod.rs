@@ -31,7 +31,7 @@ use crate::{
         SenderLaw, SizeClass, Transport,
     },
     message::{self, DataTag, Instruction},
-    parameters::{Condition, ParameterError, Raw, Setting, chosen},
+    parameters::{Condition, ParameterError, Period, Raw, Setting, chosen},
     receiver_driven::{Profile, reminder::Reminder},
 };
 use incast_units::{Bytes, Time};
@@ -169,20 +169,16 @@ crate::parameters!(Parameters {
         value: |_| Fill::Low,
         source: "SIGCOMM 2018, section 3.4; \"high\" is Linux"
     },
-    resend_timeout: Time {
+    resend_timeout: Period {
         doc: "Time without data of a message that is to come, after which it is asked for again.",
         default: "host.rto_min",
-        value: |path| path.rto_min,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.rto_min),
         source: "SIGCOMM 2018, section 3.7: a few ms; Linux: 5 ticks of 1ms"
     },
-    resend_interval: Time {
+    resend_interval: Period {
         doc: "From one RESEND of a message to the next.",
         default: "resend_timeout",
-        value: |path| path.rto_min,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.rto_min),
         source: "Linux: 5 ticks of 1ms, as its timeout"
     },
     resends: Resends {

@@ -145,7 +145,7 @@ impl Receiver {
     /// Grants an active message; true if it is granted in full by that.
     fn grant_one(&mut self, now: Time, flow: u32, level: u8, send: &mut dyn FnMut(u32, Instruction)) -> bool {
         let Some(place) = self.place(flow) else { return false };
-        let (ahead, timeout) = (self.constants.ahead, self.constants.parameters.resend_timeout);
+        let (ahead, timeout) = (self.constants.ahead, self.constants.parameters.resend_timeout.time());
         let message = &mut self.messages[place];
         let position = message.received().saturating_add(ahead).min(message.bytes);
         if position <= message.granted {
@@ -176,7 +176,7 @@ impl Receiver {
         let parameters = &self.constants.parameters;
         let message = &mut self.messages[place];
         message.requested = true;
-        message.deadline = now.saturating_add(parameters.resend_interval);
+        message.deadline = now.saturating_add(parameters.resend_interval.time());
         let (flow, priority) = (message.flow, Some(message.level));
         if message.granted > message.unscheduled {
             send(flow, Instruction::Credit { position: message.granted, priority });
@@ -234,7 +234,7 @@ impl ReceiverScheduler for Receiver {
             granted: unscheduled,
             level: self.constants.lowest(),
             requested: false,
-            deadline: new.now.saturating_add(self.constants.parameters.resend_timeout),
+            deadline: new.now.saturating_add(self.constants.parameters.resend_timeout.time()),
             timed: false,
         };
         let (source, flow, bytes, wants_grants) =
@@ -251,7 +251,7 @@ impl ReceiverScheduler for Receiver {
         let message = &mut self.messages[place];
         match signal {
             Signal::Busy => {
-                message.deadline = now.saturating_add(self.constants.parameters.resend_timeout);
+                message.deadline = now.saturating_add(self.constants.parameters.resend_timeout.time());
             }
             // All unscheduled data is lost, as nothing of it came in a timeout of the sender.
             Signal::Request if message.received() == 0 && !message.requested => {
@@ -284,7 +284,7 @@ impl ReceiverScheduler for Receiver {
         let Some(place) = self.place(arrival.flow) else { return };
         let message = &mut self.messages[place];
         let before = message.remaining();
-        message.deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout);
+        message.deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout.time());
         if arrival.bytes > 0
             && message.arrived.insert(arrival.position / message.mss)
             && message.wants_grants()

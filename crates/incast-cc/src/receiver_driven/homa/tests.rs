@@ -343,7 +343,7 @@ fn parameters_that_contradict_each_other_are_refused() {
     assert_eq!((one.lowest(), one.scheduled_levels(), one.unscheduled_level(9)), (0, 1, 0));
     let paper = constants(&[("profile", text("paper"))]);
     assert_eq!((paper.ahead, paper.parameters.overcommitment), (12_000, 2));
-    assert_eq!(constants(&[]).parameters.resend_timeout, Time::from_ms(1));
+    assert_eq!(constants(&[]).parameters.resend_timeout.time(), Time::from_ms(1));
 }
 
 /// Four messages of three senders, of which each packet takes 1 us on the link and a grant is answered 3 us later.

@@ -31,7 +31,7 @@ use crate::{
         Transport,
     },
     message::Instruction,
-    parameters::{ParameterError, Raw, chosen},
+    parameters::{ParameterError, Period, Raw, chosen},
 };
 use incast_units::{Bytes, Time};
 
@@ -57,12 +57,10 @@ crate::parameters!(Parameters {
         check: |rate| *rate > 0.0 && *rate <= 1.0,
         source: "SIGCOMM 2017, section 3.3; its authors' simulator runs with 0.99"
     },
-    pull_timeout: Time {
+    pull_timeout: Period {
         doc: "A PULL of which nothing has come for so long is repeated, if no other one is due.",
         default: "host.rto_min",
-        value: |path| path.rto_min,
-        allowed: "above 0",
-        check: |time| *time > Time::ZERO,
+        value: |path| Period::of(path.rto_min),
         source: "ours: the paper has no remedy for a lost last PULL"
     },
 });

@@ -63,7 +63,7 @@ impl Receiver {
         let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
         Self {
             interval: packet.mul_f64(1.0 / parameters.pull_rate),
-            pull_timeout: parameters.pull_timeout,
+            pull_timeout: parameters.pull_timeout.time(),
             flows: Vec::new(),
             turns: VecDeque::new(),
             next_pull: Time::ZERO,

@@ -28,7 +28,7 @@ use crate::{
         SenderLaw, Transport,
     },
     message::{self, Instruction},
-    parameters::{ParameterError, Raw, chosen},
+    parameters::{ParameterError, Period, Raw, chosen},
     receiver_driven::{Profile, reminder::Reminder},
 };
 use incast_units::{Bytes, Time};
@@ -214,16 +214,17 @@ impl SenderLaw for Phost {
         let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
         let wait = |packets: f64| {
             let literal = packet.mul_f64(packets);
-            match parameters.timeouts {
+            let time = match parameters.timeouts {
                 Timeouts::Literal => literal,
                 Timeouts::Rtt => literal.max(path.base_rtt.mul_f64(packets / PAPER_RTT)),
-            }
+            };
+            Period::of(time).time()
         };
         Ok(Arc::new(Constants {
             packet: packet.max(Time::from_ps(1)),
             free: parameters.free_tokens.get().div_ceil(mss),
             mss,
-            lifetime: packet.mul_f64(parameters.token_expiry),
+            lifetime: Period::of(packet.mul_f64(parameters.token_expiry)).time(),
             window_timeout: wait(parameters.window_timeout),
             resend_timeout: wait(parameters.resend_timeout),
             parameters,

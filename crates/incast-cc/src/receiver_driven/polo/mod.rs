@@ -35,7 +35,7 @@ use crate::{
         SenderLaw, Transport,
     },
     message::{self, Body, Instruction},
-    parameters::{Condition, ParameterError, Raw, chosen},
+    parameters::{Condition, ParameterError, Period, Raw, chosen},
 };
 use incast_units::{Bytes, Time};
 
@@ -225,12 +225,10 @@ crate::parameters!(Parameters {
         value: |_| true,
         source: "ICPP 2020, slides"
     },
-    rto: Time {
+    rto: Period {
         doc: "The timeout of recovery 3; it doubles while nothing is heard.",
         default: "host.rto_min",
-        value: |path| path.rto_min,
-        allowed: "above 0",
-        check: |rto| *rto > Time::ZERO,
+        value: |path| Period::of(path.rto_min),
         source: "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it"
     },
     wasted_packet_optimization: bool {
@@ -358,7 +356,7 @@ impl SenderLaw for Polo {
             unscheduled_left: 0,
             mss: u64::from(path.mss.max(1)),
             adjoint: false,
-            rto: if parameters.recovery3 { parameters.rto } else { Time::MAX },
+            rto: if parameters.recovery3 { parameters.rto.time() } else { Time::MAX },
             backoff: 0,
             deadline: Time::MAX,
             base_rtt: path.base_rtt,

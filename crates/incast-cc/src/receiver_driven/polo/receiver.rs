@@ -637,7 +637,7 @@ impl ReceiverScheduler for Receiver {
         if self.by_flow() || is_owner || self.rules.epoch == EpochOf::Each {
             self.end_epoch(place, now, send);
         }
-        let silent = self.flows[place].last_arrival.saturating_add(self.rules.rto) <= now;
+        let silent = self.flows[place].last_arrival.saturating_add(self.rules.rto.time()) <= now;
         if silent && self.rules.recovery3 {
             self.presume_lost(place, now);
             self.restart(place, now, send);

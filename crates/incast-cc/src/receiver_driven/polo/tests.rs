@@ -135,7 +135,7 @@ mod sender {
     #[test]
     fn profiles_and_scopes_set_defaults() {
         let scaled = resolve(&[]).expect("defaults");
-        assert_eq!((scaled.unscheduled, scaled.rto), (Bytes::new(6_000), Time::from_ms(1)));
+        assert_eq!((scaled.unscheduled, scaled.rto.time()), (Bytes::new(6_000), Time::from_ms(1)));
         assert_eq!(scaled.adjoint_scope, AdjointScope::Owner);
         let paper = resolve(&[("profile", text("paper"))]).expect("allowed");
         assert_eq!(paper.unscheduled, Bytes::new(12_000));

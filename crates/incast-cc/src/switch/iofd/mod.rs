@@ -57,7 +57,7 @@ use crate::agent::{
 };
 use crate::{
     Path,
-    parameters::{Condition, ParameterError, Raw},
+    parameters::{Condition, ParameterError, Period, Raw},
 };
 use incast_units::{Bytes, Time};
 use std::{collections::VecDeque, sync::Arc};
@@ -123,21 +123,17 @@ crate::parameters!(Parameters {
         check: |moves| *moves > 0,
         source: "ours: all flows of a queue would leave together"
     },
-    idle: Time {
+    idle: Period {
         doc: "An entry that was not used for so long is given back, and one of a non-minimal path if its usual \
             port is `deflect_below`.",
         default: "10 base RTT",
-        value: |path| path.base_rtt * 10,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt * 10),
         source: "ours"
     },
-    marker_timeout: Time {
+    marker_timeout: Period {
         doc: "A marker without an answer is sent again after this, and each time after twice as long.",
         default: "4 base RTT",
-        value: |path| path.base_rtt * 4,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt * 4),
         source: "ours: an answer is due after a base RTT and two queues that are `deflect_above`"
     },
     order: Order {
@@ -284,7 +280,7 @@ impl Iofd {
     fn change(&mut self, place: u16, to: u16, now: Time) {
         self.changes += 1;
         let name = self.changes << PLACE_BITS | u64::from(place);
-        let patience = self.parameters.marker_timeout;
+        let patience = self.parameters.marker_timeout.time();
         if let Some((_, entry)) = self.table.get_mut(place) {
             self.moves[usize::from(entry.port)].from += 1;
             self.moves[usize::from(to)].to += 1;
@@ -313,7 +309,7 @@ impl Iofd {
 
     /// Interval between scans of the table.
     fn period(&self) -> Time {
-        self.parameters.marker_timeout.min(self.parameters.idle)
+        self.parameters.marker_timeout.time().min(self.parameters.idle.time())
     }
 
     /// Chooses the port of a visit anew, for this packet and the following ones.
@@ -508,7 +504,7 @@ impl SwitchAgent for Iofd {
                 }
                 continue;
             }
-            let is_idle = now - entry.seen >= self.parameters.idle;
+            let is_idle = now - entry.seen >= self.parameters.idle.time();
             let leaving = switch.rerouting().leaving_priority(visit.ingress, entry.usual, visit.priority);
             let may_return = || {
                 let port = usize::from(entry.port);

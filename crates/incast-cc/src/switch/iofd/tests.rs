@@ -197,7 +197,7 @@ fn defaults_follow_from_the_base_rtt() {
         (US(8), US(2), 4)
     );
     assert_eq!(
-        (parameters.idle, parameters.marker_timeout, parameters.table_entries),
+        (parameters.idle.time(), parameters.marker_timeout.time(), parameters.table_entries),
         (US(80), US(32), 1024)
     );
     let text = |text: &str| Raw::Text(text.to_owned());

@@ -36,7 +36,7 @@ impl Detection {
         (self.paused_at, self.received) = (view.now, 0);
         let becomes = parameters.during_pause == DuringPause::Undetermined && !is_undetermined;
         if becomes {
-            self.start_timer(view.now, parameters.state_timer, view.queue_bytes);
+            self.start_timer(view.now, parameters.state_timer.time(), view.queue_bytes);
         }
         is_undetermined || becomes
     }
@@ -69,7 +69,7 @@ impl Detection {
         }
         if parameters.timer_start == TimerStart::EachResume || !self.resumed {
             self.resumed = true;
-            self.start_timer(view.now, parameters.state_timer, view.queue_bytes);
+            self.start_timer(view.now, parameters.state_timer.time(), view.queue_bytes);
         }
         true
     }
@@ -83,7 +83,7 @@ impl Detection {
         let stays =
             view.queue_bytes >= threshold && self.has_decreased(view.queue_bytes, parameters.decrease);
         if stays {
-            self.start_timer(view.now, parameters.state_timer, view.queue_bytes);
+            self.start_timer(view.now, parameters.state_timer.time(), view.queue_bytes);
         } else {
             self.resumed = false;
         }

@@ -220,7 +220,7 @@ impl Mercury {
 
     /// Schedules the next inspection of the queues, at a multiple of the period, if one is above the threshold.
     fn plan_look(&mut self, now: Time) {
-        let period = self.constants.parameters.period;
+        let period = self.constants.parameters.period.time();
         if self.look_at == Time::MAX {
             let next = now.ps() / period.ps() + 1;
             self.look_at = Time::from_ps(next.saturating_mul(period.ps()));

@@ -1,7 +1,6 @@
 //! What the paper leaves open: parameters, readings and their names (`docs/mercury.md`).
 
-use crate::parameters::{Raw, Setting};
-use crate::periodic::LEAST_PERIOD;
+use crate::parameters::{Period, Raw, Setting};
 use incast_units::{Bytes, Time};
 
 crate::choice! {
@@ -142,12 +141,10 @@ crate::parameters!(Parameters {
         allowed: "any size, or \"kmin\"",
         source: "ours: the paper prints none; DCQCN's Kmin, so that both react to the same queue"
     },
-    state_timer: Time {
+    state_timer: Period {
         doc: "T: time after which the state of an Undetermined port is looked at again.",
         default: "5/6 base RTT",
-        value: |path| path.base_rtt.mul_f64(5.0 / 6.0),
-        allowed: "at least 10ns",
-        check: |t| *t >= LEAST_PERIOD,
+        value: |path| Period::of(path.base_rtt.mul_f64(5.0 / 6.0)),
         source: "the paper: 10us, at a base RTT of 12us"
     },
     base_rtt: Time {
@@ -179,12 +176,10 @@ crate::parameters!(Parameters {
         value: |_| Trigger::Enqueue,
         source: "the paper: a flow that passes through"
     },
-    period: Time {
+    period: Period {
         doc: "Period of the timer that sends notifications (M2).",
         default: "base RTT",
-        value: |path| path.base_rtt,
-        allowed: "above 0",
-        check: |t| *t > Time::ZERO,
+        value: |path| Period::of(path.base_rtt),
         source: "ours"
     },
     during_pause: DuringPause {

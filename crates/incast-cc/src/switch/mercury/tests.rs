@@ -490,7 +490,7 @@ fn mistakes_are_refused() {
     assert!(refused("cnp_trigger", "timer").contains("\"enqueue\" \"periodic\""));
     assert!(refused("thr", "5KB").contains("unknown parameter"));
     let defaults = Mercury::resolve(&path(), &[]).expect("defaults").parameters.clone();
-    assert_eq!((defaults.state_timer, defaults.cnp_interval), (US(10), US(12)));
+    assert_eq!((defaults.state_timer.time(), defaults.cnp_interval), (US(10), US(12)));
     assert_eq!(defaults.tolerance, Bytes::new(2_000));
 }
 

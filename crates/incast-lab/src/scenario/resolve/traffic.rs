@@ -559,7 +559,7 @@ impl Builder<'_> {
                 self.document.duration
             ));
         }
-        Ok(Trace { name, flows })
+        Ok(Trace::new(name, flows))
     }
 
     fn rpc(&mut self, class: u16, name: String, rpc: &described::Rpc) -> Result<Rpc, Problem> {
@@ -582,8 +582,9 @@ impl Builder<'_> {
         let request_class = self.class(&format!("{name}-request"))?;
         // As many calls as pauses, propagation and the slower of the two sides allow.
         let rate = |hosts: &[u32]| hosts.iter().map(|host| self.fluid.host_rate(*host)).sum::<f64>();
-        let delay =
-            4.0 * self.topology.cables.iter().map(|cable| cable.link.delay.as_secs_f64()).fold(0.0, f64::max);
+        let cables = &self.topology.cables;
+        let delay = 4.0 * cables.iter().map(|cable| cable.link.delay.as_secs_f64()).sum::<f64>()
+            / cables.len().max(1) as f64;
         let bits = (request.mean() + response.mean()) * 8.0;
         let link = self.fluid.host_rate(clients[0]).max(1.0);
         let cycle = rpc.think.as_secs_f64() + 2.0 * delay + bits / link;
@@ -600,7 +601,8 @@ impl Builder<'_> {
             response,
             think: rpc.think,
             duration: self.document.duration,
-            calls: per_second * self.document.duration.as_secs_f64(),
+            // The first ones need not wait for another to end.
+            calls: per_second * self.document.duration.as_secs_f64() + open,
         })
     }
 

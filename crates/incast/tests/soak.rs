@@ -1,0 +1,687 @@
+//! Random scenarios in which many features meet: each ends, conserves the bytes of all packets, delivers what it says,
+//! takes no more packet-hops than were estimated, has one digest for every number of threads, and is as in the reference
+//! simulator where that has its features; or it is refused by name.
+//!
+//! Swarm testing (A. Groce et al., ISSTA 2012): each scenario first draws which features are on at all, so that none
+//! crowds out another. The features are the keys of `[host]`, `[switch]`, `[wire]`, `[measure]` and `[[scheme]]` as the
+//! scenarios' own schema has them, each kind that a key can have on its own, and the registered laws, underlays and
+//! agents, so that what is new there joins by itself; topologies and workloads are listed. A pair of features that was
+//! never met is reported; it needs a reason, which is a message that names one of the two and refuses each of the
+//! simplest scenarios that have both.
+//!
+//! `make soak` runs it for an hour. Environment: `INCAST_SOAK`, seconds; `INCAST_SEED`, the first seed, which is 1 in the
+//! short form and else that of the clock.
+
+#[path = "../../incast-sim/tests/reference/mod.rs"]
+// It also has a base RTT, which tests of its own compare.
+#[allow(dead_code, unused_imports)]
+mod reference;
+
+use incast_cc::{
+    parameters::{ParameterInfo, Raw},
+    registry::{AGENTS, LAWS, UNDERLAYS},
+};
+use incast_lab::scenario::{Form, Run, Scenario, schema};
+use incast_sim::{
+    Config, Outcome, SimulationError, config::Probes, outcome::FlowRecord, simulate, simulate_observed,
+};
+use incast_units::Time;
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Seconds of the short form, which is part of `make test`.
+const SHORT: u64 = 45;
+/// A scenario that is not done after so long with one thread does not end. The largest take a second.
+const LONGEST: Duration = Duration::from_secs(40);
+/// The same with several threads, which wait for each other: where others keep the processors busy, for long.
+const LONGEST_TOGETHER: Duration = Duration::from_secs(600);
+/// What a scenario may cost, as estimated.
+const MOST_HOPS: f64 = 200_000.0;
+const MOST_MEMORY: u64 = 1 << 30;
+/// Events for each packet-hop, and for each scenario besides: periodic timers of idle nodes.
+const MOST_EVENTS: (u64, u64) = (100, 20_000_000);
+/// Scenarios that are tried to find why a pair was never met.
+const TRIES: u64 = 40;
+/// A picosecond for each link of the longest path.
+const ROUNDING: Time = Time::from_ps(8);
+/// From so many seconds on, pairs that were never met fail.
+const HOUR: u64 = 3000;
+
+/// Random numbers: SplitMix64.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+    fn below(&mut self, count: usize) -> usize {
+        (self.next() % count as u64) as usize
+    }
+    /// True `percent` times of a hundred.
+    fn chance(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
+    }
+    fn of<T: Clone>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())].clone()
+    }
+}
+
+// ---- Values by the schema ------------------------------------------------------------------------------------
+
+/// Values of what the schema has as a text of a certain form, mostly small ones.
+fn texts(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "Duration" => &["0ps", "1ps", "1ns", "700ns", "3us", "10us", "77us", "1ms", "12ms"],
+        "Size" => &["0B", "1B", "64B", "1000B", "4KB", "9KB", "33333B", "200KB", "4MB"],
+        "Depth" => &["0B", "1B", "4KB", "30KB", "0.01bdp", "0.2bdp", "1bdp"],
+        "Headroom" => &["computed", "20KB", "3 rate*delay"],
+        "Speed" => &["1Gbps", "7777777777bps", "25Gbps", "56Gbps", "100Gbps"],
+        _ => &[],
+    }
+}
+
+/// A value of a part of the schema; `None` where it has no value that could be drawn.
+fn value(part: &Value, root: &Value, draw: &mut Draw) -> Option<Value> {
+    if let Some(name) = part.get("$ref").and_then(Value::as_str) {
+        let name = name.rsplit('/').next()?;
+        let known = texts(name);
+        if !known.is_empty() {
+            return Some(json!(draw.of(known)));
+        }
+        return value(&root["$defs"][name], root, draw);
+    }
+    for key in ["oneOf", "anyOf"] {
+        if let Some(parts) = part.get(key).and_then(Value::as_array) {
+            let parts: Vec<&Value> = parts.iter().filter(|one| one["type"] != "null").collect();
+            return value(draw.of(&parts), root, draw);
+        }
+    }
+    if let Some(fixed) = part.get("const") {
+        return Some(fixed.clone());
+    }
+    if let Some(list) = part.get("enum").and_then(Value::as_array) {
+        return Some(draw.of(list));
+    }
+    let kind = match &part["type"] {
+        Value::Array(kinds) => kinds.iter().find_map(|kind| kind.as_str().filter(|kind| *kind != "null"))?,
+        kind => kind.as_str()?,
+    };
+    Some(match kind {
+        "boolean" => json!(draw.chance(50)),
+        "string" => json!("h0->*"),
+        "integer" => json!(draw.of(&[0, 1, 2, 3, 8, 100])),
+        "number" => json!(draw.of(&[0.0, 0.001, 0.1, 0.5, 1.0, 2.0, 8.0])),
+        "array" => {
+            let items = part.get("items")?;
+            let count = draw.of(&[1, 2, 8]);
+            Value::Array((0..count).map(|_| value(items, root, draw)).collect::<Option<_>>()?)
+        }
+        "object" => {
+            let required: BTreeSet<&str> =
+                part["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let mut table = Map::new();
+            let Some(properties) = part["properties"].as_object() else {
+                // One entry, of the class that every scenario has.
+                return Some(json!({"a": value(part.get("additionalProperties")?, root, draw)?}));
+            };
+            for (key, part) in properties {
+                if required.contains(key.as_str()) || draw.chance(30) {
+                    table.insert(key.clone(), value(part, root, draw)?);
+                }
+            }
+            Value::Object(table)
+        }
+        _ => return None,
+    })
+}
+
+/// A small value of a law's, an underlay's or an agent's parameter, in the form of its default.
+fn parameter(info: &ParameterInfo, default: &Raw, draw: &mut Draw) -> Option<Value> {
+    if info.bundled.is_some() {
+        return None;
+    }
+    let choices: Vec<&str> = info.kind.split('"').skip(1).step_by(2).collect();
+    Some(match default {
+        _ if info.kind.starts_with("a time") => json!(draw.of(texts("Duration"))),
+        _ if info.kind.starts_with("a size") => json!(draw.of(texts("Size"))),
+        _ if info.kind.starts_with("a rate") => json!(draw.of(texts("Speed"))),
+        _ if info.kind.starts_with("one of") => json!(draw.of(&choices)),
+        Raw::Flag(_) => json!(draw.chance(50)),
+        Raw::Integer(_) => json!(draw.of(&[0, 1, 2, 3, 8, 100])),
+        Raw::Float(_) => json!(draw.of(&[0.0, 0.001, 0.1, 0.5, 0.9, 1.0, 2.0, 50.0])),
+        _ => return None,
+    })
+}
+
+/// A kind of thing that has a name and parameters, with one or two of these given.
+fn with_parameters(infos: &[ParameterInfo], draw: &mut Draw) -> Map<String, Value> {
+    let path = incast_cc::Path {
+        rate: incast_units::Rate::from_gbps(100),
+        base_rtt: incast_units::Time::from_us(8),
+        mss: 4096,
+        wire_mss: 4186,
+        rto_min: incast_units::Time::from_ms(1),
+    };
+    let mut table = Map::new();
+    for _ in 0..draw.of(&[0, 0, 1, 2]) {
+        if infos.is_empty() {
+            break;
+        }
+        let info = &infos[draw.below(infos.len())];
+        if let Some(value) = parameter(info, &(info.default_on)(&path), draw) {
+            table.insert(info.name.to_owned(), value);
+        }
+    }
+    table
+}
+
+// ---- Features ------------------------------------------------------------------------------------------------
+
+/// Parts of the schema whose keys are features, with their names there.
+const SECTIONS: [(&str, &str); 5] =
+    [("host", "Host"), ("switch", "Switch"), ("wire", "Wire"), ("measure", "Measure"), ("scheme", "Scheme")];
+/// Keys that are drawn by other means.
+const ELSEWHERE: [&str; 7] = ["agent", "law", "name", "underlay", "host", "switch", "rates"];
+
+/// The kinds that a key can have, by name, if it has several: texts, and tables with a `kind`.
+fn kinds<'v>(part: &'v Value, root: &'v Value) -> Vec<(&'v str, &'v Value)> {
+    if let Some(name) = part.get("$ref").and_then(Value::as_str) {
+        return kinds(&root["$defs"][name.rsplit('/').next().unwrap_or_default()], root);
+    }
+    let parts = ["oneOf", "anyOf"].iter().find_map(|key| part.get(*key)?.as_array());
+    let parts: Vec<&Value> = parts.into_iter().flatten().filter(|one| one["type"] != "null").collect();
+    if let [only] = parts[..] {
+        return kinds(only, root);
+    }
+    let named = |one: &&'v Value| {
+        let name = one.get("const").or_else(|| one.pointer("/properties/kind/const"))?.as_str()?;
+        (name != "off").then_some((name, *one))
+    };
+    parts.iter().filter_map(named).collect()
+}
+
+/// The features that a key of a section has: itself, or one for each kind.
+fn features_of(section: &str, key: &str, part: &Value, root: &Value) -> Vec<String> {
+    let kinds = kinds(part, root);
+    if kinds.len() < 2 {
+        return vec![format!("{section}.{key}")];
+    }
+    kinds.iter().map(|(kind, _)| format!("{section}.{key} {kind}")).collect()
+}
+
+/// Features of which a scenario has one at most: agents, and the kinds of a key.
+fn group(feature: &str) -> &str {
+    match feature.split_once(' ') {
+        Some((key, _)) if key == "agent" || key.contains('.') => key,
+        _ => feature,
+    }
+}
+
+/// Features that exclude each other by their nature: of each list a scenario has one.
+fn alternatives() -> Vec<Vec<String>> {
+    let named = |prefix: &str, names: &mut dyn Iterator<Item = &'static str>| {
+        names.map(|name| format!("{prefix} {name}")).collect::<Vec<_>>()
+    };
+    vec![
+        named("law", &mut LAWS.iter().map(|law| law.name)),
+        named(
+            "topology",
+            &mut ["single-switch", "dumbbell", "leaf-spine", "fat-tree", "clos3", "chain", "ring"]
+                .into_iter(),
+        ),
+        named("workload", &mut ["poisson", "incast", "permutation", "all-to-all", "long", "rpc"].into_iter()),
+    ]
+}
+
+/// Features each of which is on or off.
+fn options(root: &Value) -> Vec<String> {
+    let mut all: Vec<String> =
+        ["loss", "zero delay", "unequal links", "link events", "parameters", "rates", "second class"]
+            .map(str::to_owned)
+            .into();
+    all.extend(UNDERLAYS.iter().filter(|one| one.name != "none").map(|one| format!("underlay {}", one.name)));
+    all.extend(AGENTS.iter().filter(|one| one.name != "none").map(|one| format!("agent {}", one.name)));
+    for (section, name) in SECTIONS {
+        let keys = root["$defs"][name]["properties"].as_object().expect("a section with keys");
+        let keys = keys.iter().filter(|(key, _)| !ELSEWHERE.contains(&key.as_str()));
+        all.extend(keys.flat_map(|(key, part)| features_of(section, key, part, root)));
+    }
+    all
+}
+
+/// The features of a scenario: one of each list of alternatives, and the options that the swarm allows and that are drawn.
+fn features(options: &[String], draw: &mut Draw) -> BTreeSet<String> {
+    let mut on: BTreeSet<String> = alternatives().iter().map(|list| draw.of(list)).collect();
+    // From a scenario with next to nothing to one with every third option.
+    let share = draw.of(&[3, 6, 12, 30]);
+    on.extend(options.iter().filter(|_| draw.chance(share)).cloned());
+    // Two at least, so that pairs are met.
+    on.insert(draw.of(options));
+    on.insert(draw.of(options));
+    // One of each group: any of them.
+    let mut kept: Vec<String> = on.into_iter().collect();
+    (1..kept.len()).rev().for_each(|index| kept.swap(index, draw.below(index + 1)));
+    let mut groups = BTreeSet::new();
+    kept.retain(|name| groups.insert(group(name).to_owned()));
+    kept.into_iter().collect()
+}
+
+fn link(on: &BTreeSet<String>, draw: &mut Draw) -> Value {
+    let rate = if on.contains("unequal links") {
+        draw.of(&["10Gbps", "25Gbps", "56Gbps", "400Gbps"])
+    } else {
+        "100Gbps"
+    };
+    let delay =
+        if on.contains("zero delay") { draw.of(&["0ns", "1ps", "1us"]) } else { draw.of(&["1us", "300ns"]) };
+    let mut link = json!({"rate": rate, "delay": delay});
+    if on.contains("loss") {
+        link["loss"] = json!(draw.of(&[0.001, 0.02, 0.1]));
+    }
+    link
+}
+
+/// A scenario with these features, as TOML.
+fn scenario(on: &BTreeSet<String>, root: &Value, draw: &mut Draw) -> Option<String> {
+    let of = |prefix: &str| {
+        on.iter().filter_map(|name| name.strip_prefix(prefix)?.strip_prefix(' ')).next().map(str::to_owned)
+    };
+    let link = |draw: &mut Draw| link(on, draw);
+    let topology = of("topology").unwrap_or_else(|| "leaf-spine".into());
+    let counts: &[(&str, i32)] = match topology.as_str() {
+        "single-switch" => &[("hosts", 6)],
+        "dumbbell" => &[("left", 3), ("right", 3)],
+        "leaf-spine" => &[("leaves", 2), ("spines", 2), ("hosts_per_leaf", 3)],
+        "fat-tree" => &[("k", 4)],
+        "clos3" => {
+            &[("pods", 2), ("tors_per_pod", 2), ("aggs_per_pod", 2), ("cores", 2), ("hosts_per_tor", 2)]
+        }
+        _ => &[("switches", 3), ("hosts_per_switch", 2)],
+    };
+    let links: &[&str] = match topology.as_str() {
+        "single-switch" | "fat-tree" => &["link"],
+        "dumbbell" => &["host_link", "bottleneck"],
+        "clos3" => &["host_link", "tor_agg_link", "agg_core_link"],
+        _ => &["host_link", "fabric_link"],
+    };
+    let mut fabric = json!({"kind": topology});
+    counts.iter().for_each(|(key, count)| fabric[*key] = json!(count));
+    links.iter().for_each(|key| fabric[*key] = link(draw));
+    let size = draw.of(&["1B", "1000B", "30KB", "100KB"]);
+    let kind = of("workload").unwrap_or_else(|| "permutation".into());
+    let mut workloads = vec![match kind.as_str() {
+        "poisson" => {
+            json!({"kind": kind, "class": "a", "sizes": {"fixed": size}, "load": draw.of(&[0.1, 0.5, 0.9])})
+        }
+        "incast" => {
+            json!({"kind": kind, "class": "a", "fan_in": 3, "size": size, "every": draw.of(&["20us", "70us"])})
+        }
+        "long" => json!({"kind": kind, "class": "a", "flows": 3, "size": draw.of(&["30KB", "300KB"])}),
+        "rpc" => {
+            json!({"kind": kind, "class": "a", "request": {"fixed": "1000B"}, "response": {"fixed": size}, "think": "5us"})
+        }
+        _ => json!({"kind": kind, "class": "a", "size": size}),
+    }];
+    if on.contains("second class") {
+        workloads.push(json!({"kind": "incast", "class": "b", "fan_in": 2, "size": "20KB", "every": "50us"}));
+    }
+    let name = of("law")?;
+    let law = LAWS.iter().find(|law| law.name == name)?;
+    let with = |infos: &[ParameterInfo], draw: &mut Draw| {
+        if on.contains("parameters") { with_parameters(infos, draw) } else { Map::new() }
+    };
+    let mut scheme = with(law.parameters, draw);
+    for needed in [("constant-window", "window", "64KB"), ("constant-rate", "rate", "20Gbps")] {
+        if law.name == needed.0 {
+            scheme.insert(needed.1.into(), json!(needed.2));
+        }
+    }
+    scheme.insert("law".into(), json!(law.name));
+    if let Some(info) = of("underlay").and_then(|name| UNDERLAYS.iter().find(|one| one.name == name)) {
+        let mut underlay = with(info.parameters, draw);
+        underlay.insert("kind".into(), json!(info.name));
+        underlay.entry("threshold").or_insert_with(|| json!(draw.of(&["3us", "9us", "30us"])));
+        scheme.insert("underlay".into(), Value::Object(underlay));
+    }
+    let mut document = json!({
+        "name": "soak", "duration": draw.of(&["30us", "200us"]), "drain": draw.of(&["1ms", "20ms"]),
+        "seeds": [1 + draw.below(1000)], "topology": fabric, "workload": workloads, "scheme": [scheme],
+        "switch": {}, "host": {}, "measure": {},
+    });
+    for (section, definition) in SECTIONS {
+        let keys = root["$defs"][definition]["properties"].as_object()?;
+        for (key, part) in keys {
+            let feature = format!("{section}.{key}");
+            let kind =
+                kinds(part, root).into_iter().find(|(kind, _)| on.contains(&format!("{feature} {kind}")));
+            let part = match kind {
+                Some((_, part)) => part,
+                None if on.contains(&feature) => part,
+                None => continue,
+            };
+            let value = value(part, root, draw)?;
+            match section {
+                "scheme" => document["scheme"][0][key] = value,
+                _ => document[section][key] = value,
+            }
+        }
+    }
+    if !on.contains("switch.buffer") {
+        document["switch"]["buffer"] = json!({"total": draw.of(&["60KB", "4MB"]), "alpha": 1.0});
+    }
+    if let Some(info) = of("agent").and_then(|name| AGENTS.iter().find(|one| one.name == name)) {
+        let mut agent = with(info.parameters, draw);
+        agent.insert("kind".into(), json!(info.name));
+        document["switch"]["agent"] = Value::Object(agent);
+    }
+    if on.contains("link events") {
+        let cable = match topology.as_str() {
+            "single-switch" => "h0-s0",
+            "leaf-spine" => draw.of(&["leaf0-spine0", "h0-leaf0"]),
+            "dumbbell" | "chain" | "ring" => "s0-s1",
+            _ => "agg0-core0",
+        };
+        let (down, up) = draw.of(&[("5us", "6us"), ("10us", "300us"), ("0us", "90us")]);
+        document["event"] = json!([{"at": down, "link_down": cable}, {"at": up, "link_up": cable}]);
+    }
+    if on.contains("rates") {
+        document["measure"]["rates"] = json!({"every": "10us", "flows": "all"});
+    }
+    toml::to_string(&document).ok()
+}
+
+// ---- What is checked -----------------------------------------------------------------------------------------
+
+/// What became of a scenario.
+enum Ending {
+    /// It ran, and all was as it should be.
+    Ran { hops: u64, compared: bool },
+    /// It was refused, for this reason.
+    Refused(String),
+    /// It is larger than is worth the time.
+    TooLarge,
+    /// Something is wrong.
+    Found(String),
+}
+
+fn check(outcome: &Outcome, run: &Run, estimates: bool) -> Result<(), String> {
+    let totals = &outcome.totals;
+    let into = totals.injected_bytes + totals.created_bytes;
+    let out = totals.received_bytes
+        + totals.consumed_bytes
+        + totals.dropped_bytes
+        + totals.lost_bytes
+        + totals.trimmed_bytes
+        + totals.left_bytes;
+    if into != out {
+        return Err(format!("{into} bytes went in, {out} are accounted for"));
+    }
+    if let Some(flow) = outcome.flows.iter().find(|flow| flow.delivered_bytes > flow.bytes) {
+        return Err(format!("a flow has more bytes delivered than it has: {flow:?}"));
+    }
+    if let Some(flow) =
+        outcome.flows.iter().find(|flow| outcome.complete && flow.delivered_bytes < flow.bytes)
+    {
+        return Err(format!("all is said to be done, but for {flow:?}"));
+    }
+    let again = outcome.flows.iter().any(|flow| flow.retransmitted_bytes > 0 || flow.timeouts > 0);
+    // A packet behind others may end a picosecond earlier on a link than alone, where its time is no whole number of them.
+    let is_early = |flow: &&FlowRecord| {
+        flow.delivered.is_some_and(|delivered| Some(delivered - flow.start + ROUNDING) < flow.ideal)
+    };
+    if let Some(flow) = outcome.flows.iter().find(is_early) {
+        return Err(format!("a flow is faster than alone: {flow:?}"));
+    }
+    // How many flows there are, and how far they go, is drawn.
+    let estimate = run.estimated_packet_hops();
+    let most = estimate * (1.0 + 3.0 / run.expected_flows().max(1.0).sqrt());
+    // Nor are the frames of link-level flow control, which are as many as its parameters make.
+    if estimates && !again && totals.pauses == 0 && totals.packet_hops as f64 > most {
+        return Err(format!("{} packet-hops, {estimate:.0} were estimated", totals.packet_hops));
+    }
+    let most = MOST_EVENTS.0 * totals.packet_hops + MOST_EVENTS.1;
+    if totals.events > most {
+        return Err(format!("{} events for {} packet-hops", totals.events, totals.packet_hops));
+    }
+    Ok(())
+}
+
+fn attempt(path: &Path, threads: &[usize], estimates: bool) -> Ending {
+    let scenario = match Scenario::load_form(path, &[], Form::Full) {
+        Ok(scenario) => scenario,
+        Err(error) => return Ending::Refused(error.to_string()),
+    };
+    let runs = scenario.runs();
+    let Some(run) = runs.first() else { return Ending::Refused("no run".into()) };
+    if run.expected_packet_hops() > MOST_HOPS || run.estimated_memory() > MOST_MEMORY {
+        return Ending::TooLarge;
+    }
+    let mut digests: Vec<String> = Vec::new();
+    let mut hops = 0;
+    for count in threads {
+        let config = match run.config(*count) {
+            Ok(config) => config,
+            Err(error) => return Ending::Refused(error.to_string()),
+        };
+        let has_credits = config.switch.credits.is_some();
+        let started = Instant::now();
+        let longest = if *count == 1 { LONGEST } else { LONGEST_TOGETHER };
+        let outcome = match simulate_observed(config, &mut |_| true, &|| started.elapsed() >= longest) {
+            Ok(outcome) => outcome,
+            Err(SimulationError::Config(error)) => return Ending::Refused(error.to_string()),
+            Err(SimulationError::Halted) => {
+                return Ending::Found(format!("it does not end within {longest:?} with {count} threads"));
+            }
+            Err(error) => return Ending::Found(error.to_string()),
+        };
+        if let Err(wrong) = check(&outcome, run, estimates && !has_credits) {
+            return Ending::Found(wrong);
+        }
+        hops = outcome.totals.packet_hops;
+        digests.push(outcome.digest);
+    }
+    if digests.iter().any(|digest| *digest != digests[0]) {
+        return Ending::Found(format!("the digest depends on the number of threads: {digests:?}"));
+    }
+    match compare(run) {
+        Ok(compared) => Ending::Ran { hops, compared },
+        Err(difference) => Ending::Found(difference),
+    }
+}
+
+/// Whether the reference simulator has all that is in a run, or how it differs.
+fn compare(run: &Run) -> Result<bool, String> {
+    let config = || {
+        let mut config = run.config(1).map_err(|error| error.to_string())?;
+        config.probes = Probes { events: true, ..Probes::default() };
+        Ok::<Config, String>(config)
+    };
+    let covered = config()?;
+    if !reference::covers(&covered) {
+        return Ok(false);
+    }
+    let outcome = simulate(config()?).map_err(|error| error.to_string())?;
+    match reference::Summary::of(&outcome).difference(&reference::simulate(&covered)) {
+        None => Ok(true),
+        // It would not notice, and go on.
+        Some(_) if outcome.deadlock.is_some() => Ok(false),
+        Some(difference) => Err(format!("the reference simulator disagrees: {difference}")),
+    }
+}
+
+/// The same, where a panic is a finding, too. `estimates` of packet-hops are not for timers at their limits, nor for clocks
+/// that are wrong by more than a round trip.
+fn guarded(path: &Path, threads: &[usize], estimates: bool) -> Ending {
+    catch_unwind(AssertUnwindSafe(|| attempt(path, threads, estimates))).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Ending::Found(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+/// All that the threads of the generator have seen.
+#[derive(Default)]
+struct Seen {
+    ran: u64,
+    refused: u64,
+    too_large: u64,
+    /// Features that have no value together.
+    undrawable: u64,
+    /// Of those that ran, those that the reference simulator ran, too.
+    compared: u64,
+    hops: u64,
+    pairs: BTreeSet<(String, String)>,
+    findings: Vec<String>,
+}
+
+/// Pairs of features that are possible at all.
+fn all_pairs(options: &[String]) -> BTreeSet<(String, String)> {
+    let lists = alternatives();
+    let all: Vec<&String> = lists.iter().flatten().chain(options).collect();
+    let excludes = |a: &str, b: &str| {
+        lists.iter().any(|list| list.iter().any(|one| one == a) && list.iter().any(|one| one == b))
+            || group(a) == group(b)
+    };
+    let mut pairs = BTreeSet::new();
+    for a in &all {
+        for b in &all {
+            if a < b && !excludes(a, b) {
+                pairs.insert(((*a).clone(), (*b).clone()));
+            }
+        }
+    }
+    pairs
+}
+
+/// What a message that refuses a feature says: its key or its kind.
+fn names(message: &str, feature: &str) -> bool {
+    feature.split([' ', '.']).skip(1).any(|word| message.contains(word)) || message.contains(feature)
+}
+
+/// Why a pair cannot be met: every one of some scenarios with hardly anything else is refused, and says that it is for one
+/// of the two.
+fn reason(pair: &(String, String), root: &Value, folder: &Path) -> Option<String> {
+    let path = folder.join("pair.toml");
+    let (mut last, mut others) = (None, 0);
+    for seed in 0..TRIES {
+        let mut draw = Draw(seed);
+        let mut on: BTreeSet<String> = [pair.0.clone(), pair.1.clone()].into();
+        for list in alternatives() {
+            if !list.iter().any(|one| on.contains(one)) {
+                on.insert(draw.of(&list));
+            }
+        }
+        let Some(text) = scenario(&on, root, &mut draw) else { continue };
+        fs::write(&path, text).expect("a file");
+        match guarded(&path, &[1], false) {
+            Ending::Ran { .. } => return None,
+            Ending::Refused(message) if names(&message, &pair.0) || names(&message, &pair.1) => {
+                last = Some(message);
+            }
+            Ending::Refused(_) | Ending::TooLarge => others += 1,
+            Ending::Found(what) => panic!("{pair:?}: {what}, {}", path.display()),
+        }
+    }
+    // Some are refused for what else they drew.
+    last.filter(|_| others <= TRIES / 4)
+}
+
+#[test]
+fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
+    let from = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seconds = from("INCAST_SOAK").unwrap_or(SHORT);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    let first = from("INCAST_SEED").unwrap_or(if seconds == SHORT { 1 } else { now.as_secs() });
+    println!("soak: seed {first}, {seconds} s (INCAST_SEED={first} INCAST_SOAK={seconds} repeats it)");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("soak");
+    fs::create_dir_all(&folder).expect("a folder");
+    let root = schema();
+    let options = options(&root);
+    let (seed, seen) = (AtomicU64::new(first), Mutex::new(Seen::default()));
+    let started = Instant::now();
+    let work = |worker: usize| {
+        let path = folder.join(format!("worker-{worker}.toml"));
+        while started.elapsed().as_secs() < seconds {
+            let seed = seed.fetch_add(1, Ordering::Relaxed);
+            let mut draw = Draw(seed);
+            let on = features(&options, &mut draw);
+            let Some(text) = scenario(&on, &root, &mut draw) else {
+                seen.lock().unwrap_or_else(PoisonError::into_inner).undrawable += 1;
+                continue;
+            };
+            fs::write(&path, &text).expect("a file");
+            let ending = guarded(&path, &[1, 2, 3], !on.contains("parameters") && !on.contains("host.clock"));
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            match ending {
+                Ending::Ran { hops, compared } => {
+                    seen.ran += 1;
+                    seen.compared += u64::from(compared);
+                    seen.hops += hops;
+                    for a in &on {
+                        seen.pairs.extend(on.iter().filter(|b| a < *b).map(|b| (a.clone(), b.clone())));
+                    }
+                }
+                Ending::Refused(_) => seen.refused += 1,
+                Ending::TooLarge => seen.too_large += 1,
+                Ending::Found(what) => {
+                    let kept = folder.join(format!("finding-{seed}.toml"));
+                    fs::write(&kept, format!("# {}\n{text}", what.replace('\n', "\n# "))).expect("a file");
+                    println!("{}: {what}", kept.display());
+                    seen.findings.push(format!("{}: {what}", kept.display()));
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let work = &work;
+        for worker in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(move || work(worker));
+        }
+    });
+    let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let pairs = all_pairs(&options);
+    let unmet: Vec<_> = pairs.difference(&seen.pairs).collect();
+    println!(
+        "soak: {} scenarios ran with 1, 2 and 3 threads ({} packet-hops), {} of them in the reference simulator, too; {} \
+         were refused, {} too large, {} have no values; {} of {} pairs of features met",
+        seen.ran,
+        seen.hops,
+        seen.compared,
+        seen.refused,
+        seen.too_large,
+        seen.undrawable,
+        pairs.len() - unmet.len(),
+        pairs.len()
+    );
+    let mut without = Vec::new();
+    if seconds >= HOUR {
+        let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for pair in unmet {
+            let names = format!("{} with {}", pair.0, pair.1);
+            match reason(pair, &root, &folder) {
+                Some(reason) => reasons.entry(reason).or_default().push(names),
+                None => without.push(names),
+            }
+        }
+        for (reason, pairs) in &reasons {
+            println!("never met, as {}:\n  {}", reason.replace('\n', " "), pairs.join("\n  "));
+        }
+    }
+    assert!(seen.findings.is_empty(), "{} findings:\n{}", seen.findings.len(), seen.findings.join("\n"));
+    assert!(without.is_empty(), "these pairs were never met, without a reason:\n{}", without.join("\n"));
+    assert!(seen.ran > 50, "{} scenarios ran", seen.ran);
+}
