@@ -26,7 +26,7 @@ needs:
 ## Puts what the demo prints into README.md; CI compares the two.
 readme: needs
 	mkdir -p $(OUT)
-	$(MAKE) --no-print-directory demo >$(OUT)/demo.txt
+	COLUMNS=80 $(MAKE) --no-print-directory demo >$(OUT)/demo.txt
 	scripts/readme-demo.py --update $(OUT)/demo.txt
 
 ## Every crate as `cargo publish` would upload it, built from that alone: all that it needs is in it.

@@ -23,6 +23,17 @@ pub fn decimals(value: f64) -> usize {
     }
 }
 
+/// A value of three significant digits or so, perhaps with its error bar in the same digits.
+pub fn rounded(value: f64, error: Option<f64>) -> String {
+    let decimals = decimals(value);
+    let unit =
+        if value.abs() < 1000.0 { 1.0 } else { libm::exp10(libm::floor(libm::log10(value.abs())) - 2.0) };
+    let text = |number: f64| format!("{:.decimals$}", (number / unit).round() * unit);
+    let plain = |number: f64| format!("{number:.decimals$}");
+    let text = |number: f64| if unit > 1.0 { text(number) } else { plain(number) };
+    error.map_or_else(|| text(value), |error| format!("{} ±{}", text(value), text(error)))
+}
+
 /// Three significant digits without trailing zeros.
 pub fn significant(value: f64) -> String {
     let size = value.abs();
@@ -95,6 +106,10 @@ mod tests {
         assert_eq!([0.0, 0.25, 9.94, 9.96].map(mean_count), ["0", "0.2", "9.9", "10"]);
         assert_eq!([0.0, 0.01234, 99.9, 999.96].map(number), ["0", "0.0123", "99.90", "1000.0"]);
         assert_eq!([0.0, 0.012345, 1.5, 99.96, 123.4].map(significant), ["0", "0.0123", "1.5", "100", "123"]);
+        let rounded = |value, error| rounded(value, Some(error));
+        assert_eq!(rounded(11_644.0, 3_216.0), "11600 ±3200");
+        assert_eq!(rounded(508.8, 16.27), "509 ±16");
+        assert_eq!([rounded(1.234, 0.5), rounded(25.55, 0.5)], ["1.23 ±0.50", "25.6 ±0.5"]);
         assert_eq!([0, 999, 1_500, 2_000_000].map(bytes), ["0", "999 B", "1.5 KB", "2.0 MB"]);
     }
 }

@@ -121,6 +121,9 @@ pub struct Running {
     /// Overwrite the results that --out holds
     #[arg(long)]
     pub force: bool,
+    /// Print every number in one table, however wide, and all published numbers
+    #[arg(long)]
+    pub wide: bool,
 }
 
 /// Arguments of `reproduce`.

@@ -69,6 +69,7 @@ fn describe(plan: &Plan) -> String {
             let _ = writeln!(text, "#   {line}");
         }
     }
+    loads(&mut text, plan);
     let mut schemes: Vec<&str> = Vec::new();
     for run in &plan.runs {
         let notes = run.footnotes();
@@ -116,6 +117,45 @@ fn describe(plan: &Plan) -> String {
         available.unwrap_or_default()
     );
     text
+}
+
+/// The nominal load at each grid point, the highest of the schemes, and whether flows arrive for long enough.
+fn loads(text: &mut String, plan: &Plan) {
+    let _ = writeln!(text, "\n# nominal load of the most loaded link, headers included");
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for runs in plan.runs.chunk_by(|a, b| a.grid == b.grid) {
+        let point = runs[0].grid.iter().map(|(path, value)| format!("{path} = {value}"));
+        lines.push((point.collect::<Vec<_>>().join(", "), load(runs)));
+    }
+    let several = lines.iter().any(|(_, line)| *line != lines[0].1);
+    for (point, line) in lines.iter().take(if several { usize::MAX } else { 1 }) {
+        let point = if several { format!("{point}: ") } else { String::new() };
+        let _ = writeln!(text, "#   {point}{line}");
+    }
+}
+
+/// Of the runs of a grid point.
+fn load(runs: &[incast_lab::scenario::Run]) -> String {
+    let all = runs.iter().filter_map(|run| run.nominal());
+    let Some(most) = all.clone().max_by(|a, b| a.load.total_cmp(&b.load)) else {
+        return "none: batches, lists of flows and closed loops have no mean rate".into();
+    };
+    let least = all.map(|nominal| nominal.load).fold(most.load, f64::min);
+    let range = if most.load - least >= 5e-4 { format!("{least:.3} to ") } else { String::new() };
+    let without = if most.without.is_empty() {
+        String::new()
+    } else {
+        format!(", without {}, which have none", most.without.join(", "))
+    };
+    let until = runs[0].counted_until;
+    let settles = match most.settles {
+        None => "there is no steady state".into(),
+        Some(settles) if settles > until => {
+            format!("TOO SHORT: steady after {settles}, and flows arrive for {until}")
+        }
+        Some(settles) => format!("steady after {settles}, and flows arrive for {until}"),
+    };
+    format!("{range}{:.3} on {}{without}; {settles}", most.load, most.link)
 }
 
 fn count(hops: f64) -> String {

@@ -7,7 +7,7 @@ use crate::{
 };
 use incast_interop::export;
 use incast_lab::{
-    results::{Row, file},
+    results::{Row, file, table::Extent},
     run::{
         Finished, Observer, Options, Plan, RunError, execute,
         folder::{self, Existing},
@@ -61,6 +61,7 @@ pub fn run_all(
             _ => Existing::Refuse,
         },
         export: export::files,
+        extent: if running.wide { Extent::Wide } else { Extent::Fitting(output::width()) },
     };
     // Of all scenarios before any runs.
     plans.iter().try_for_each(|(_, plan)| folder::check(&running.out, &plan.scenario.name))?;

@@ -74,7 +74,7 @@ fn tables(summary: &Summary, style: &TableStyle) -> Result<Vec<Table>, String> {
 }
 
 fn terminal(summary: &Summary, tables: &[Table]) -> String {
-    format!("{}\n{}", summary.provenance, compact::text(tables))
+    format!("{}\n{}", summary.provenance, compact::text(tables, output::width()))
 }
 
 fn page(summary: &Summary, tables: &[Table]) -> String {

@@ -1,7 +1,8 @@
 //! What the entries of the table are computed from.
 
 use super::{
-    Number, backlog,
+    Number,
+    backlog::{self, Load, Trend},
     convergence::{HELD_ROUND_TRIPS, convergence},
     rates::{Extent, Sampling, extents},
     requests::Request,
@@ -78,6 +79,8 @@ pub struct FlowStatistics {
     pub by_size: Vec<SizeBin>,
     /// Time until the last flow of a request was delivered, in microseconds.
     pub rct_us: Distribution,
+    /// Trend of what waits, without long flows.
+    pub trend: Option<Trend>,
 }
 
 impl FlowStatistics {
@@ -86,6 +89,7 @@ impl FlowStatistics {
     pub fn new<'a>(
         flows: impl Iterator<Item = (&'a FlowRecord, Time)>,
         requests: impl Iterator<Item = (&'a Request, Time)>,
+        trend: Option<Trend>,
     ) -> Self {
         let (mut fct, mut slow, mut rct) = (Sample::default(), Sample::default(), Sample::default());
         let mut bins: BTreeMap<u64, Sample> = BTreeMap::new();
@@ -122,6 +126,7 @@ impl FlowStatistics {
                 .map(|(upto, sample)| SizeBin::new(upto, &sample.distribution()))
                 .collect(),
             rct_us: rct.distribution(),
+            trend,
         }
     }
 }
@@ -150,13 +155,14 @@ pub struct ClassRun<'a> {
     pub cpu_s: f64,
     /// Counted flows and requests.
     pub statistics: FlowStatistics,
+    /// What the workloads put on links.
+    pub load: Option<Load>,
     /// Sum of the rates that are assigned to the sampled flows.
     pub assigned_gbps: Extent,
     /// Sum of the rates that were measured of the same flows.
     pub measured_gbps: Extent,
     outcome: &'a Outcome,
     period: Range<Time>,
-    flows: Vec<&'a FlowRecord>,
     counted: Vec<&'a FlowRecord>,
     long: Vec<&'a FlowRecord>,
 }
@@ -171,6 +177,7 @@ impl<'a> ClassRun<'a> {
         counted: &Range<Time>,
         is_long: impl Fn(u16) -> bool,
         sampled_every: Option<Time>,
+        load: Option<Load>,
     ) -> Self {
         let only = |of: &dyn Fn(&FlowRecord) -> bool| -> Vec<&'a FlowRecord> {
             flows.iter().copied().filter(|flow| of(flow)).collect()
@@ -181,19 +188,22 @@ impl<'a> ClassRun<'a> {
         let (assigned_gbps, measured_gbps) = sampled_every.map_or_else(Default::default, |every| {
             extents(flows, &outcome.rates, &Sampling { every, from: counted.start, until: counted.end })
         });
+        let passing = flows.iter().copied().filter(|flow| !is_long(flow.class));
+        let backlog = backlog::series(passing, counted, ended_at);
         Self {
             totals: &outcome.totals,
             cpu_s: outcome.cost.cpu_s,
             statistics: FlowStatistics::new(
                 counting.iter().map(with_end),
                 requests.map(|request| (request, ended_at)),
+                backlog.and_then(|series| backlog::trend(&[series])),
             ),
+            load,
             assigned_gbps,
             measured_gbps,
             outcome,
             period: counted.clone(),
             counted: counting,
-            flows: only(&|flow| !is_long(flow.class)),
             long: only(&|flow| is_long(flow.class)),
         }
     }
@@ -210,11 +220,6 @@ impl<'a> ClassRun<'a> {
         let span = last.saturating_sub(self.period.start);
         let bytes: u64 = self.counted.iter().map(|flow| delivered_bytes(flow)).sum();
         (span > Time::ZERO).then(|| bytes as f64 * 8000.0 / span.ps() as f64)
-    }
-
-    /// Growth of the backlog, without long flows.
-    pub fn backlog_growth(&self) -> Option<f64> {
-        backlog::growth(self.flows.iter().copied(), self.period.end, self.outcome.ended_at)
     }
 
     /// Mean payload rate of the long flows from start to end.

@@ -24,6 +24,7 @@ pub use class_run::{ClassRun, FlowStatistics, SizeBin};
 pub use table::METRICS;
 pub use values::{Number, Value, Values};
 
+use backlog::Trend;
 use statistics::Statistic;
 
 /// What a metric is about.
@@ -129,6 +130,8 @@ pub enum Measure {
     Count(fn(&FlowStatistics) -> u64),
     /// A statistic of flows or requests; of several seeds, the statistic over all their flows.
     Statistic(fn(&FlowStatistics) -> Statistic),
+    /// Of the backlog over time; of several seeds, that of all of them together.
+    Trend(fn(&Trend) -> f64),
     /// A count or an amount; of several seeds, the sum.
     Sum(fn(&ClassRun<'_>) -> Number),
     /// A rate, a time or an index; of several seeds, their mean, which is unknown if one of them is.
@@ -144,6 +147,7 @@ impl Measure {
     pub fn pooling(&self) -> &'static str {
         match self {
             Self::Count(_) | Self::Statistic(_) => "all flows",
+            Self::Trend(_) => "all runs",
             Self::Sum(_) => "sum",
             Self::Mean(_) => "mean",
             Self::Largest(_) => "largest",
@@ -211,7 +215,7 @@ impl Metric {
 
     /// Pooled rows have its confidence interval over the seeds.
     pub fn has_interval(&self) -> bool {
-        !matches!(self.measure, Measure::Count(_))
+        !matches!(self.measure, Measure::Count(_) | Measure::Trend(_))
     }
 
     /// Claims can be about it, and columns show it.

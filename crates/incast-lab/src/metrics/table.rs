@@ -65,15 +65,49 @@ pub const METRICS: &[Metric] = &[
         ..class("goodput_gbps", Unit::Gbps, "goodput", "goodput", Measure::Mean(|run| run.goodput_gbps()))
     },
     Metric {
-        detail: "payload that waits in the fourth quarter of the arrivals, on average and beyond what would if each flow \
-                 were alone, less that of the third, over the payload offered in a quarter. Above 0.05 the row has no statistics of times: they would only tell how \
-                 long the run was. `null` if fewer than 30 flows start in one of the quarters",
+        detail: "by how much the payload that waits rises from the first half of the counted arrivals to the second, as a part \
+                 of its mean, by the line of least squares through eight parts. `null` if fewer than 30 flows start in one \
+                 of the halves. [Was the run long enough?](reading-results.md#was-the-run-long-enough)",
         ..class(
             "backlog_growth",
             Unit::Number,
             "backlog growth",
-            "growth of the backlog in the second half of the arrivals",
-            Measure::Mean(|run| run.backlog_growth()),
+            "growth of the backlog over the counted arrivals",
+            Measure::Trend(|trend| trend.growth),
+        )
+    },
+    Metric {
+        detail: "with 99% confidence. Above 0.2 the run was too short for a steady state (`too_short` of the row)",
+        ..class(
+            "backlog_growth_low",
+            Unit::Number,
+            "backlog growth, at least",
+            "lower limit of the growth of the backlog",
+            Measure::Trend(|trend| trend.at_least),
+        )
+    },
+    Metric {
+        scope: Scope::Fabric,
+        detail: "of workloads with a mean rate, spread evenly over equal-cost paths, headers included. `null` if there are only \
+                 batches, lists of flows and closed loops",
+        ..class(
+            "nominal_load",
+            Unit::Number,
+            "nominal load",
+            "nominal load of the most loaded link",
+            Measure::Mean(|run| run.load.map(|load| load.nominal)),
+        )
+    },
+    Metric {
+        scope: Scope::Fabric,
+        detail: "`duration` after which links of this nominal load are close to their steady state, where the scenario's is \
+                 shorter",
+        ..class(
+            "duration_needed_us",
+            Unit::Microseconds,
+            "duration needed",
+            "duration that the nominal load needs",
+            Measure::Mean(|run| run.load?.duration_needed.map(Time::as_us_f64)),
         )
     },
     Metric {

@@ -2,7 +2,6 @@
 
 use super::{
     ClassRun, FlowStatistics, METRICS, Measure, Metric, Scope,
-    backlog::MOST_GROWTH,
     class_run::mean,
     statistics::{Interval, Statistic, confidence, log_confidence},
 };
@@ -77,13 +76,13 @@ impl Values {
             match metric.measure {
                 Measure::Count(of) => Some(of(&run.statistics)).into(),
                 Measure::Statistic(of) => statistic(of, &run.statistics),
+                Measure::Trend(of) => run.statistics.trend.as_ref().map(of).into(),
                 Measure::Sum(of) => Some(of(run)).into(),
                 Measure::Mean(of) => of(run).into(),
                 Measure::Largest(of) => Some(of(run)).into(),
                 Measure::Derived(of) => of(values).into(),
             }
         })
-        .without_times_above_capacity()
     }
 
     /// Of several runs: `flows` are those of all of them.
@@ -93,6 +92,7 @@ impl Values {
             match metric.measure {
                 Measure::Count(of) => Some(of(flows)).into(),
                 Measure::Statistic(of) => statistic(of, flows),
+                Measure::Trend(of) => flows.trend.as_ref().map(of).into(),
                 Measure::Sum(_) => numbers().collect::<Option<Vec<_>>>().and_then(|all| sum(&all)).into(),
                 Measure::Mean(_) => {
                     let all: Option<Vec<f64>> = numbers().map(|number| number.map(Number::real)).collect();
@@ -104,7 +104,6 @@ impl Values {
                 Measure::Derived(of) => of(values).into(),
             }
         })
-        .without_times_above_capacity()
     }
 
     /// Asks for each metric in turn, with those before it at hand.
@@ -141,23 +140,6 @@ impl Values {
             Number::Count(count) => Some(count),
             Number::Real(_) => None,
         }
-    }
-
-    /// The load is more than the fabric carries: the backlog grows.
-    pub fn is_above_capacity(&self) -> bool {
-        self.number("backlog_growth").is_some_and(|growth| growth > MOST_GROWTH)
-    }
-
-    /// Leaves out the statistics of times of a row whose backlog grows, as they depend on the length of the run.
-    fn without_times_above_capacity(mut self) -> Self {
-        if self.is_above_capacity() {
-            for (metric, value) in METRICS.iter().zip(&mut self.0) {
-                if matches!(metric.measure, Measure::Statistic(_)) {
-                    *value = Value::default();
-                }
-            }
-        }
-        self
     }
 
     /// Replaces the value of a metric.

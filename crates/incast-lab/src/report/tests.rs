@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    results::table::Extent,
     run::{Observer, Options, Plan, execute, folder::Existing, only::Only},
     scenario::{Scenario, Source},
 };
@@ -60,6 +61,7 @@ fn results(test: &str, text: &str) -> PathBuf {
         run_timeout: None,
         existing: Existing::Refuse,
         export: |_, _| Vec::new(),
+        extent: Extent::Wide,
     };
     let finished = execute(&plan, &options, &Silent, &AtomicBool::new(false)).expect("it runs");
     finished.report.expect("rows").expect("a report");

@@ -186,8 +186,8 @@ pub fn measured(target: &Target<'_>, rows: &[Row]) -> (Option<f64>, Option<Inter
     (pooled, interval)
 }
 
-/// A scheme of the claim whose row has no statistics of times, as its backlog grows.
-pub fn above_capacity<'a>(target: &Target<'_>, rows: &'a [Row]) -> Option<&'a str> {
+/// A scheme of the claim whose runs were too short for a steady state.
+pub fn too_short<'a>(target: &Target<'_>, rows: &'a [Row]) -> Option<&'a str> {
     let claim = target.claim;
     let concerns = |row: &&Row| {
         row.is_pooled()
@@ -195,7 +195,7 @@ pub fn above_capacity<'a>(target: &Target<'_>, rows: &'a [Row]) -> Option<&'a st
             && (row.scheme == claim.scheme || target.base == Some(row.scheme.as_str()))
             && (row.grid == *target.grid || !claim.ratio_at.is_empty() && growth_from(target, &row.grid))
     };
-    rows.iter().filter(concerns).find(|row| row.is_above_capacity()).map(|row| row.scheme.as_str())
+    rows.iter().filter(concerns).find(|row| row.is_too_short()).map(|row| row.scheme.as_str())
 }
 
 /// The number compares two measurements.

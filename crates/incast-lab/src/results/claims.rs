@@ -4,7 +4,7 @@ pub use super::claim_status::Status;
 
 use super::{
     claim_status::{is_trivial, status},
-    claim_target::{Relation, Target, above_capacity, furthest, is_ratio, measured, targets},
+    claim_target::{Relation, Target, furthest, is_ratio, measured, targets, too_short},
     row::{ALL, Row},
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::fmt::Write;
 
 /// One claim at one grid point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -87,19 +88,17 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
     let (value, interval) = measured(target, rows);
     let trivial = value.is_some() && is_trivial(target, rows);
     let (status, mut why) = match value {
-        None => match above_capacity(target, rows) {
-            Some(scheme) => {
-                (Status::Inconclusive, format!("load above capacity: the backlog of {scheme} grows"))
-            }
-            None => {
-                let basis = find(&target.claim.metric).map_or(Basis::Run, |metric| metric.basis);
-                (Status::NotReproduced, basis.missing().to_owned())
-            }
-        },
+        None => {
+            let basis = find(&target.claim.metric).map_or(Basis::Run, |metric| metric.basis);
+            (Status::NotReproduced, basis.missing().to_owned())
+        }
         Some(value) => status(target, value, interval, all, rows),
     };
     if trivial {
         why.push_str("; every scheme meets it");
+    }
+    if let Some(scheme) = too_short(target, rows) {
+        let _ = write!(why, "; too short a run for a steady state under {scheme}");
     }
     let claim = target.claim;
     let ratio = match (target.base, claim.ratio_to.as_ref().map_or(0, |bases| bases.names().len())) {

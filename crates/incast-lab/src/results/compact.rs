@@ -1,12 +1,14 @@
 //! A comparison of many schemes: one line for each, a few numbers, as text or Markdown.
 
-use super::row::{ALL, Row};
+use super::{
+    plain::{Line, Plain},
+    row::{ALL, Row},
+};
 use crate::{
     metrics::{self, Metric, Scope, Unit, statistics::Interval},
     scenario::{Column, tree::nearest::nearest},
-    text::{bytes, decimals, grid_point, json, mean_count},
+    text::{bytes, grid_point, json, mean_count, rounded},
 };
-use comfy_table::{Cell, CellAlignment, TableComponent, presets};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -93,7 +95,7 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
 
 /// The columns, and beside drops what stands in their place: trimmed packets and bytes sent again, where some scheme has
 /// them. A scheme that trims drops nothing, and may send everything twice.
-fn completed(columns: &[Column], pooled: &[&Row]) -> Vec<Column> {
+pub fn completed(columns: &[Column], pooled: &[&Row]) -> Vec<Column> {
     let mut all = columns.to_vec();
     let Some(drops) = all.iter().position(|column| column.metric == "drops") else { return all };
     for metric in ["retransmitted_bytes", "trims"] {
@@ -126,7 +128,7 @@ fn heading(column: &Column, between: &str) -> String {
 }
 
 /// A number with half of its confidence interval, to three digits or so. Sums are of a run.
-fn cell(row: &Row, metric: &str) -> String {
+pub fn cell(row: &Row, metric: &str) -> String {
     if metric == COMPLETED.name {
         let done = row.completed() == row.flows();
         return if done { "all".to_owned() } else { format!("{}/{}", row.completed(), row.flows()) };
@@ -141,39 +143,21 @@ fn cell(row: &Row, metric: &str) -> String {
         return value.map_or_else(unknown, mean_count);
     }
     match (value, row.bound(metric.name), row.interval(metric.name)) {
-        (Some(value), _, Some(Interval(low, high))) => {
-            let decimals = decimals(value);
-            format!("{value:.decimals$} ±{:.decimals$}", (high - low) / 2.0)
-        }
-        (Some(value), _, None) => format!("{value:.*}", decimals(value)),
-        (None, Some(bound), _) => format!("≥{bound:.*}", decimals(bound)),
+        (Some(value), _, interval) => rounded(value, interval.map(|Interval(low, high)| (high - low) / 2.0)),
+        (None, Some(bound), _) => format!("≥{}", rounded(bound, None)),
         (None, None, _) => unknown(),
     }
 }
 
-/// Tables for a terminal.
-pub fn text(tables: &[Table]) -> String {
+/// Tables for a terminal of so many columns.
+pub fn text(tables: &[Table], width: usize) -> String {
     let mut text = String::new();
     for table in tables {
         if !table.title.is_empty() {
             let _ = writeln!(text, "\n{}", table.title);
         }
-        let mut drawn = comfy_table::Table::new();
-        drawn.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(&table.header);
-        // Lines between rows would double the height.
-        drawn
-            .remove_style(TableComponent::HorizontalLines)
-            .remove_style(TableComponent::MiddleIntersections)
-            .remove_style(TableComponent::LeftBorderIntersections)
-            .remove_style(TableComponent::RightBorderIntersections);
-        for line in &table.lines {
-            let cells = line.iter().enumerate().map(|(index, cell)| {
-                let side = if index == 0 { CellAlignment::Left } else { CellAlignment::Right };
-                Cell::new(cell).set_alignment(side)
-            });
-            drawn.add_row(cells.collect::<Vec<_>>());
-        }
-        let _ = writeln!(text, "{drawn}");
+        let lines = table.lines.iter().cloned().map(Line::Cells).collect();
+        text.push_str(&Plain { header: table.header.clone(), lines }.draw(width));
     }
     text
 }
@@ -254,7 +238,7 @@ mod tests {
         assert_eq!(lines[1], ["b|c", "25.6 ±0.5", "all", "2.0", "0"]);
         assert_eq!(lines[2], ["a", "≥123", "1/7", "2.0", "1.5 MB"], "sums are of a run");
         assert_eq!(lines[3], ["b|c", "", "", "", ""], "a run that failed leaves a gap");
-        assert!(text(&tables).contains("load = 0.4"));
+        assert!(text(&tables, 80).contains("load = 0.4"));
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn median_bin(row: &Row) -> Option<u64> {
 }
 
 /// Of calls, the class of the requests that open them has the times: they are named after the class of the calls.
-fn requests_of(class: &str, workloads: &[String]) -> String {
+pub fn requests_of(class: &str, workloads: &[String]) -> String {
     let calls = class.strip_suffix("-request").filter(|calls| workloads.iter().any(|other| other == calls));
     match class {
         ALL => "requests".into(),

@@ -1,6 +1,8 @@
 //! A row of `summary.json`.
 
-use crate::metrics::{Metric, Number, Scope, SizeBin, Value, Values, statistics::Interval};
+use crate::metrics::{
+    Metric, Number, Scope, SizeBin, Value, Values, backlog::MOST_GROWTH, statistics::Interval,
+};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{DeserializeOwned, Error},
@@ -51,14 +53,9 @@ pub struct Row {
 }
 
 impl Row {
-    /// The same row with slowdowns by flow size, which a row whose backlog grows does not have.
-    pub fn with_sizes(self, by_size: Vec<SizeBin>) -> Self {
-        Self { by_size: if self.is_above_capacity() { Vec::new() } else { by_size }, ..self }
-    }
-
-    /// The backlog grows: the row has no statistics of times.
-    pub fn is_above_capacity(&self) -> bool {
-        self.values.is_above_capacity()
+    /// The run was too short for a steady state: what waits still rises.
+    pub fn is_too_short(&self) -> bool {
+        self.number("backlog_growth_low").is_some_and(|low| low > MOST_GROWTH)
     }
 
     /// The number of a metric.
@@ -122,7 +119,7 @@ impl Serialize for Row {
         row.serialize_entry("seed", &self.seed)?;
         row.serialize_entry("grid", &self.grid)?;
         row.serialize_entry("runs", &self.runs)?;
-        row.serialize_entry("above_capacity", &self.is_above_capacity())?;
+        row.serialize_entry("too_short", &self.is_too_short())?;
         let values: Vec<(&Metric, Value)> = self.values.iter().collect();
         for members in values.chunk_by(|a, b| a.0.group().0.is_some() && a.0.group().0 == b.0.group().0) {
             let (metric, value) = members[0];

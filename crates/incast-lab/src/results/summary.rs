@@ -4,6 +4,7 @@ use super::row::{ALL, Row, Seed};
 use crate::{
     metrics::{
         ClassRun, FlowStatistics, Values,
+        backlog::{self, Load},
         requests::{self, Request},
         values::intervals,
     },
@@ -31,6 +32,8 @@ pub struct Key {
     pub counted: Range<Time>,
     /// Period of the samples of rates, where there are some.
     pub sampled_every: Option<Time>,
+    /// What the workloads put on links.
+    pub load: Option<Load>,
 }
 
 /// Which flows a row is about.
@@ -99,10 +102,9 @@ pub fn measure(key: &Key, seed: u64, outcome: &Outcome) -> (Vec<Request>, Vec<Ro
         let flows: Vec<&FlowRecord> = outcome.flows.iter().filter(|flow| of.has(flow)).collect();
         let counted = requests.iter().filter(|request| key.counts(of, request));
         let is_long = |class| key.is_long(class);
-        let run = ClassRun::new(outcome, &flows, counted, &key.counted, is_long, key.sampled_every);
+        let run = ClassRun::new(outcome, &flows, counted, &key.counted, is_long, key.sampled_every, key.load);
         let values = Values::of_run(&run, matches!(of, Of::All));
-        let row = key.row(name, Seed::One(seed), 1, values);
-        row.with_sizes(run.statistics.by_size)
+        Row { by_size: run.statistics.by_size, ..key.row(name, Seed::One(seed), 1, values) }
     });
     let rows = rows.collect();
     (requests, rows)
@@ -126,13 +128,19 @@ pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], runs: &[RunFlows<'_>]) -> Vec<R
         let single: Vec<&Values> = single.map(|row| &row.values).collect();
         let flows = runs.iter().flat_map(|run| run.flows.iter().map(|flow| (flow, run.ended_at)));
         let requests = runs.iter().flat_map(|run| run.requests.iter().map(|request| (request, run.ended_at)));
+        let series = runs.iter().map(|run| {
+            let passing = run.flows.iter().filter(|flow| of.has(flow) && !key.is_long(flow.class));
+            backlog::series(passing, &key.counted, run.ended_at)
+        });
+        let series: Option<Vec<backlog::Series>> = series.collect();
         let statistics = FlowStatistics::new(
             flows.filter(|(flow, _)| of.has(flow) && key.counted.contains(&flow.start)),
             requests.filter(|(request, _)| key.counts(of, request)),
+            series.and_then(|series| backlog::trend(&series)),
         );
         let values = Values::pooled(&statistics, &single);
         let row = key.row(name, Seed::Pooled(ALL.to_owned()), single.len(), values);
-        Row { ci95: Some(intervals(&single)), ..row.with_sizes(statistics.by_size) }
+        Row { ci95: Some(intervals(&single)), by_size: statistics.by_size, ..row }
     });
     pooled.collect()
 }
@@ -153,6 +161,7 @@ mod tests {
             sizes: Vec::new(),
             counted: Time::from_us(10)..Time::from_us(100),
             sampled_every: None,
+            load: None,
         }
     }
 

@@ -1,18 +1,18 @@
-//! The comparison on the terminal.
+//! The comparison on the terminal: the verdict, then a small table for each question, or one with every number.
 
 use super::{
-    claims::Judgement,
-    compact::{self, Layout},
-    comparison::{self, Counters, Line, Shows},
+    claims::{Judgement, Status},
+    compact,
+    comparison::{self, Counters, Line, Shows, requests_of},
+    plain::{self, Plain, paragraph},
     row::{ALL, Row},
-    verdict,
+    steady, verdict,
 };
 use crate::{
-    metrics::{Basis, Metric, Unit, metric, ns_per_packet_hop, statistics::Interval},
+    metrics::{self, Basis, Metric, Scope, Unit, metric, ns_per_packet_hop, statistics::Interval},
     scenario::Column,
-    text::{bytes, grid_point, number},
+    text::{bytes, grid_point, number, rounded},
 };
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -29,12 +29,30 @@ pub struct Footer {
     pub claims: Vec<Judgement>,
     /// Classes of the workloads.
     pub classes: Vec<String>,
-    /// Columns that the scenario lists, with a line for each scheme; the usual table if there are none.
+    /// Columns that the scenario lists; the usual questions if there are none.
     pub columns: Vec<Column>,
 }
 
-/// The whole text: one table per grid point, then the footer.
-pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
+/// How much of a comparison is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Small tables in so many columns of a terminal.
+    Fitting(usize),
+    /// Every number, in one table for each grid point, as wide as it is.
+    Wide,
+}
+
+impl Extent {
+    fn width(self) -> usize {
+        match self {
+            Self::Fitting(width) => width,
+            Self::Wide => usize::MAX,
+        }
+    }
+}
+
+/// The whole text.
+pub fn render(title: &str, rows: &[Row], footer: &Footer, extent: Extent) -> String {
     let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
     let mut points: Vec<&Map<String, Value>> = Vec::new();
     for row in &pooled {
@@ -42,37 +60,242 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer) -> String {
             points.push(&row.grid);
         }
     }
-    let mut text = format!("{title}\n");
-    text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.columns, &footer.classes)));
-    if !footer.columns.is_empty() {
-        text.push_str(&compact::text(&compact::tables(rows, &footer.columns, Layout::ByPoint)));
-        text.push_str("Sums are of a run.\n");
-        points.clear();
+    let width = extent.width();
+    let mut text = String::new();
+    paragraph(&mut text, 0, title, width);
+    text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.columns, &footer.classes), width));
+    match extent {
+        Extent::Fitting(_) => questions(&mut text, rows, &points, footer, width),
+        Extent::Wide => every_number(&mut text, &pooled, &points, footer),
     }
+    legend(&mut text, &pooled, width);
+    claims(&mut text, &footer.claims, extent);
+    footer_text(&mut text, footer, extent);
+    cost(&mut text, &pooled);
+    text
+}
+
+/// A number of a class, and the heading of its column.
+struct Asked {
+    heading: String,
+    class: String,
+    metric: &'static Metric,
+}
+
+/// The columns of one small table.
+struct Question {
+    title: String,
+    columns: Vec<Asked>,
+}
+
+/// What is asked of times and slowdowns, of flows and of requests.
+const USUAL: [(&Metric, Option<&Metric>); 4] = [
+    (metric("fct_us.p99"), Some(metric("rct_us.p99"))),
+    (metric("fct_us.p50"), Some(metric("rct_us.p50"))),
+    (metric("slowdown.p99"), None),
+    (metric("long_flow_gbps"), None),
+];
+/// What is asked of the fabric and of all flows, as far as some scheme has it.
+const COUNTED: [&Metric; 8] = [
+    metric("completed"),
+    metric("drops"),
+    metric("lost"),
+    metric("trims"),
+    metric("retransmitted_bytes"),
+    metric("timeouts"),
+    metric("marks.edge"),
+    metric("marks.fabric"),
+];
+
+fn usual_questions(pooled: &[&Row], footer: &Footer) -> Vec<Question> {
+    let mut classes: Vec<&str> = Vec::new();
+    for row in pooled.iter().filter(|row| row.class != ALL) {
+        if !classes.contains(&row.class.as_str()) {
+            classes.push(&row.class);
+        }
+    }
+    if classes.len() < 2 {
+        classes = vec![ALL];
+    }
+    let is_known = |class: &str, metric: &Metric| {
+        pooled.iter().any(|row| row.class == class && row.values.value(metric.name).is_known())
+    };
+    let asked = |class: &str, metric: &'static Metric, heading: String| {
+        is_known(class, metric).then(|| Asked { heading, class: class.to_owned(), metric })
+    };
+    let mut questions = Vec::new();
+    for (flows, requests) in USUAL {
+        let of = |class: &&str| {
+            let own = asked(class, flows, (*class).to_owned());
+            let of_requests = requests.and_then(|of| asked(class, of, requests_of(class, &footer.classes)));
+            [own, of_requests]
+        };
+        let columns: Vec<Asked> = classes.iter().flat_map(of).flatten().collect();
+        questions.push(Question { title: flows.heading_with_unit(), columns });
+    }
+    let claimed = |metric: &Metric| footer.claims.iter().any(|claim| claim.metric == metric.name);
+    let extras =
+        EXTRAS.iter().filter(|metric| metric.basis != Basis::Run || footer.has_pfc || claimed(metric));
+    let counted = COUNTED.iter().chain(extras).filter(|metric| {
+        let of_all = pooled.iter().filter(|row| row.class == ALL);
+        of_all.clone().any(|row| row.number(metric.name).is_some_and(|number| number > 0.0))
+            || metric.name == "drops"
+    });
+    let columns =
+        counted.map(|metric| Asked { heading: metric.heading_with_unit(), class: ALL.to_owned(), metric });
+    questions.push(Question { title: "of all flows, in a run".into(), columns: columns.collect() });
+    questions
+}
+
+/// The columns of a scenario: those of one number together, and counts in a table of their own.
+fn own_questions(columns: &[Column]) -> Vec<Question> {
+    let mut questions: Vec<Question> = Vec::new();
+    let mut counted = Vec::new();
+    for column in columns {
+        let Some(metric) = metrics::find(&column.metric) else { continue };
+        if verdict::is_better_high(metric).is_none() {
+            let class = if metric.scope == Scope::Class && column.class != ALL { &*column.class } else { "" };
+            let heading = format!("{class} {}", metric.heading_with_unit());
+            counted.push(Asked { heading: heading.trim().into(), class: column.class.clone(), metric });
+            continue;
+        }
+        let asked = Asked { heading: column.class.clone(), class: column.class.clone(), metric };
+        let title = metric.heading_with_unit();
+        match questions.iter_mut().find(|question| question.title == title) {
+            Some(question) => question.columns.push(asked),
+            None => questions.push(Question { title, columns: vec![asked] }),
+        }
+    }
+    questions.push(Question { title: "in a run".into(), columns: counted });
+    questions
+}
+
+/// A table for each question: a column for each class, a line for each scheme at each grid point.
+fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], footer: &Footer, width: usize) {
+    let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
+    let questions = if footer.columns.is_empty() {
+        usual_questions(&pooled, footer)
+    } else {
+        own_questions(&compact::completed(&footer.columns, &pooled))
+    };
+    for question in questions.iter().filter(|question| !question.columns.is_empty()) {
+        let mut lines = Vec::new();
+        for point in points {
+            if !point.is_empty() {
+                lines.push(plain::Line::Heading(grid_point(point)));
+            }
+            let here: Vec<&Row> = rows.iter().filter(|row| row.grid == **point).collect();
+            lines.extend(lines_of(question, &here));
+        }
+        align_marks(&mut lines);
+        let header = ["scheme".to_owned()].into_iter();
+        let header = header.chain(question.columns.iter().map(|asked| asked.heading.clone())).collect();
+        let _ = writeln!(text, "\n{}", question.title);
+        text.push_str(&Plain { header, lines }.draw(width));
+    }
+}
+
+/// The lines of a grid point, whose rows these are.
+fn lines_of(question: &Question, rows: &[&Row]) -> Vec<plain::Line> {
+    let mut schemes: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|row| row.is_pooled()) {
+        if !schemes.contains(&row.scheme.as_str()) {
+            schemes.push(&row.scheme);
+        }
+    }
+    let best: Vec<Vec<String>> = question.columns.iter().map(|asked| best(asked, rows)).collect();
+    let line = |scheme: &&str| {
+        let cells = question.columns.iter().zip(&best).map(|(asked, best)| {
+            let row =
+                rows.iter().find(|row| row.is_pooled() && row.scheme == **scheme && row.class == asked.class);
+            let Some(row) = row else { return String::new() };
+            let star = if best.iter().any(|name| name == scheme) { BEST } else { "" };
+            let short = if asked.metric.has_bound() && row.is_too_short() { TOO_SHORT } else { "" };
+            format!("{}{star}{short}", compact::cell(row, asked.metric.name))
+        });
+        plain::Line::Cells([(*scheme).to_owned()].into_iter().chain(cells).collect())
+    };
+    schemes.iter().map(line).collect()
+}
+
+const BEST: &str = "*";
+const TOO_SHORT: &str = "!";
+
+/// Marks stand beside numbers, not below their last digits.
+fn align_marks(lines: &mut [plain::Line]) {
+    let marks = |cell: &str| cell.chars().rev().take_while(|mark| "*!".contains(*mark)).count();
+    let columns = lines.iter().map(|line| if let plain::Line::Cells(cells) = line { cells.len() } else { 0 });
+    for column in 1..columns.max().unwrap_or(0) {
+        let cells = |line: &plain::Line| match line {
+            plain::Line::Cells(cells) => marks(&cells[column]),
+            plain::Line::Heading(_) => 0,
+        };
+        let most = lines.iter().map(cells).max().unwrap_or(0);
+        for line in lines.iter_mut() {
+            if let plain::Line::Cells(cells) = line {
+                let missing = most - marks(&cells[column]);
+                cells[column].push_str(&" ".repeat(missing));
+            }
+        }
+    }
+}
+
+/// The best scheme, and those that the seeds do not show to be worse; with too few seeds the best number alone. None of
+/// what is neither good nor bad, or if there is one scheme.
+fn best(asked: &Asked, rows: &[&Row]) -> Vec<String> {
+    let Some(high) = verdict::is_better_high(asked.metric) else { return Vec::new() };
+    if let Some(found) = verdict::verdict(rows, &asked.class, asked.metric) {
+        let open = found.open.into_iter().map(|apart| apart.scheme);
+        let all: Vec<String> = [found.best].into_iter().chain(found.close).chain(open).collect();
+        return if all.len() + found.apart.len() > 1 { all } else { Vec::new() };
+    }
+    let of_class = rows.iter().filter(|row| row.is_pooled() && row.class == asked.class);
+    let mut known: Vec<(&str, f64)> =
+        of_class.filter_map(|row| Some((row.scheme.as_str(), row.number(asked.metric.name)?))).collect();
+    known.sort_by(|a, b| if high { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
+    if known.len() < 2 { Vec::new() } else { vec![known[0].0.to_owned()] }
+}
+
+/// What marks mean, and how long runs should have been.
+fn legend(text: &mut String, pooled: &[&Row], width: usize) {
+    let mut parts: Vec<&str> = Vec::new();
+    if text.contains(BEST) {
+        parts.push("* best, or not shown to be worse");
+    }
+    if pooled.iter().any(|row| row.runs > 1) {
+        parts.push("± half of the 95% confidence interval over seeds");
+    }
+    if pooled.iter().any(|row| row.completed() < row.flows()) {
+        parts.push("≥ lower bound, as not every flow finished");
+    }
+    let notes = steady::notes(pooled);
+    if !notes.is_empty() {
+        parts.push("! run too short for a steady state");
+    }
+    if !parts.is_empty() {
+        text.push('\n');
+        paragraph(text, 0, &parts.join("; "), width);
+    }
+    for (whose, why) in notes {
+        paragraph(text, 2, &format!("{whose}: {why}"), width);
+    }
+}
+
+/// One table for each grid point, with a line for each class of a scheme and every number of the usual ones.
+fn every_number(text: &mut String, pooled: &[&Row], points: &[&Map<String, Value>], footer: &Footer) {
     let mut has_mixed = false;
     for point in points {
-        if !point.is_empty() {
-            let _ = writeln!(text, "\n{}", grid_point(point));
-        }
-        let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == *point).collect();
+        let _ = writeln!(text, "\n{}", grid_point(point));
+        let here: Vec<&Row> = pooled.iter().copied().filter(|row| row.grid == **point).collect();
         let lines = comparison::lines(&here, &footer.classes);
         has_mixed |= lines.iter().any(|line| line.shows == Shows::Mixed);
-        let _ = writeln!(text, "{}", table_of(&lines, footer));
+        text.push_str(&table_of(&lines, footer).draw(usize::MAX));
     }
     if has_mixed {
         text.push_str(
             "mixed: sizes of the classes differ too much for a common percentile; see their rows.\n",
         );
     }
-    if pooled.iter().any(|row| row.completed() < row.flows()) {
-        text.push_str("≥ marks lower bounds: not every flow finished.\n");
-    }
-    if pooled.iter().any(|row| row.runs > 1) {
-        text.push_str("± is half of the 95% confidence interval over seeds.\n");
-    }
-    footer_text(&mut text, footer);
-    cost(&mut text, &pooled);
-    text
 }
 
 /// Columns of numbers that matter in some scenarios only.
@@ -94,7 +317,7 @@ fn extras(rows: &[&Row], footer: &Footer) -> Vec<&'static Metric> {
     EXTRAS.into_iter().filter(wanted).collect()
 }
 
-fn table_of(lines: &[Line<'_>], footer: &Footer) -> Table {
+fn table_of(lines: &[Line<'_>], footer: &Footer) -> Plain {
     let has_classes = lines.iter().any(|line| line.class != ALL);
     let rows: Vec<&Row> = lines.iter().map(|line| line.row).collect();
     let statistics = comparison::statistics(rows.iter().copied());
@@ -108,30 +331,20 @@ fn table_of(lines: &[Line<'_>], footer: &Footer) -> Table {
     header.extend(statistics.iter().map(|(metric, _)| metric.heading_with_unit()));
     header.extend(counters.headings().into_iter().map(str::to_owned));
     header.extend(extras.iter().map(|metric| metric.heading_with_unit()));
-    if !extras.is_empty() || header.len() > 10 {
-        // With more columns than usual, headings take two lines.
-        header.iter_mut().for_each(|heading| *heading = heading.replacen(' ', "\n", 1));
-    }
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
-    for line in lines {
+    let of = |line: &Line<'_>| {
         let row = line.row;
-        let mut cells = vec![Cell::new(&row.scheme)];
+        let mut cells = vec![row.scheme.clone()];
         if has_classes {
-            cells.push(Cell::new(&line.class));
+            cells.push(line.class.clone());
         }
-        cells.push(right(line.count(|count| count.to_string())));
-        cells.extend(statistics.iter().map(|(metric, interval)| right(measured(line, metric, *interval))));
-        cells.extend(counters.cells(line, |count| count.to_string()).into_iter().map(right));
+        cells.push(line.count(|count| count.to_string()));
+        cells.extend(statistics.iter().map(|(metric, interval)| measured(line, metric, *interval)));
+        cells.extend(counters.cells(line, |count| count.to_string()));
         let extra = |metric| if line.shows == Shows::Requests { String::new() } else { extra(row, metric) };
-        cells.extend(extras.iter().map(|metric| right(extra(metric))));
-        table.add_row(cells);
-    }
-    table
-}
-
-fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
+        cells.extend(extras.iter().map(|metric| extra(metric)));
+        plain::Line::Cells(cells)
+    };
+    Plain { header, lines: lines.iter().map(of).collect() }
 }
 
 /// A value, or its lower bound, perhaps with half its confidence interval.
@@ -139,15 +352,15 @@ fn measured(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> St
     let Some(metric) = line.metric(column) else { return line.without_metric().to_owned() };
     let row = line.row;
     let interval = row.interval(metric.name).filter(|_| with_interval);
+    let short = if metric.has_bound() && row.is_too_short() { TOO_SHORT } else { "" };
     match (row.number(metric.name), row.bound(metric.name), interval) {
         (Some(value), _, Some(Interval(low, high))) => {
-            format!("{} ±{}", number(value), number((high - low) / 2.0))
+            format!("{} ±{}{short}", number(value), number((high - low) / 2.0))
         }
-        (Some(value), _, None) => number(value),
-        (None, Some(bound), _) => format!("≥{}", number(bound)),
+        (Some(value), _, None) => format!("{}{short}", number(value)),
+        (None, Some(bound), _) => format!("≥{}{short}", number(bound)),
         // A rate has no bound: the class has no such flows.
         (None, None, _) if metric.unit == Unit::Gbps => String::new(),
-        (None, None, _) if row.is_above_capacity() => "above capacity".to_owned(),
         (None, None, _) => "–".to_owned(),
     }
 }
@@ -160,43 +373,84 @@ fn extra(row: &Row, metric: &Metric) -> String {
     }
 }
 
-fn footer_text(text: &mut String, footer: &Footer) {
-    if !footer.claims.is_empty() {
-        let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header([
-            "published",
-            "at",
-            "value",
-            "measured",
-            "95% CI",
-            "status",
-            "why",
-        ]);
-        for claim in &footer.claims {
-            let interval = claim.interval.map(|i| format!("{} to {}", number(i.0), number(i.1)));
-            table.add_row(vec![
-                Cell::new(&claim.claim),
-                Cell::new(grid_point(&claim.grid)),
-                right(claim.described(number)),
-                right(claim.measured.map_or_else(|| "–".to_owned(), number)),
-                right(interval.unwrap_or_else(|| "–".to_owned())),
-                Cell::new(claim.outcome()),
-                Cell::new(&claim.why),
-            ]);
-        }
-        let _ = writeln!(text, "\n{table}");
+/// How many claims have which status, then those with a decided one; all of them in a wide text.
+fn claims(text: &mut String, claims: &[Judgement], extent: Extent) {
+    if claims.is_empty() {
+        return;
     }
-    if !footer.workloads.is_empty() {
-        text.push_str("\nworkloads\n");
-        for line in &footer.workloads {
-            let _ = writeln!(text, "  {line}");
+    const ORDER: [Status; 4] =
+        [Status::NotReproduced, Status::SameDirection, Status::Reproduced, Status::Inconclusive];
+    let of = |status: Status| claims.iter().filter(move |claim| claim.status == status);
+    let counts: Vec<String> = ORDER
+        .into_iter()
+        .rev()
+        .map(|status| (of(status).count(), status))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, status)| format!("{count} {status}"))
+        .collect();
+    let _ = writeln!(text, "\npublished numbers: {}", counts.join(", "));
+    let is_wide = extent == Extent::Wide;
+    let mut points: Vec<&Map<String, Value>> = Vec::new();
+    for claim in claims {
+        if !points.contains(&&claim.grid) {
+            points.push(&claim.grid);
         }
+    }
+    let decided = |status: &Status| is_wide || *status != Status::Inconclusive;
+    let at = |point: &Map<String, Value>| {
+        ORDER
+            .into_iter()
+            .filter(decided)
+            .flat_map(of)
+            .filter(move |claim| claim.grid == *point)
+            .collect::<Vec<_>>()
+    };
+    let shown: Vec<&Judgement> = points.into_iter().flat_map(at).collect();
+    if shown.len() < claims.len() {
+        text.push_str("inconclusive ones need more seeds; --wide and the report list them\n");
+    }
+    if shown.is_empty() {
+        return;
+    }
+    let mut header = vec!["claim", "published", "measured", "95% interval", "status"];
+    if is_wide {
+        header.push("why");
+    }
+    let mut lines = Vec::new();
+    let mut point = None;
+    for claim in shown {
+        if point != Some(&claim.grid) && !claim.grid.is_empty() {
+            lines.push(plain::Line::Heading(grid_point(&claim.grid)));
+        }
+        point = Some(&claim.grid);
+        let short = |value: f64| rounded(value, None);
+        let interval = claim.interval.map(|i| format!("{} to {}", short(i.0), short(i.1)));
+        let mut cells = vec![
+            claim.claim.clone(),
+            claim.described(short),
+            claim.measured.map_or_else(|| "–".to_owned(), short),
+            interval.unwrap_or_else(|| "–".to_owned()),
+            claim.outcome(),
+        ];
+        if is_wide {
+            cells.push(claim.why.clone());
+        }
+        lines.push(plain::Line::Cells(cells));
+    }
+    let header = header.into_iter().map(str::to_owned).collect();
+    text.push_str(&Plain { header, lines }.draw(extent.width()));
+}
+
+fn footer_text(text: &mut String, footer: &Footer, extent: Extent) {
+    if !footer.workloads.is_empty() && extent == Extent::Wide {
+        text.push_str("\nworkloads\n");
+        footer.workloads.iter().for_each(|line| paragraph(text, 2, line, extent.width()));
     }
     let changed: Vec<_> = footer.schemes.iter().filter(|(_, notes)| !notes.is_empty()).collect();
     if !changed.is_empty() {
         text.push_str("\nwhat schemes change\n");
         for (scheme, notes) in changed {
-            let _ = writeln!(text, "  {scheme}: {}", notes.join("; "));
+            paragraph(text, 2, &format!("{scheme}: {}", notes.join("; ")), extent.width());
         }
     }
 }
@@ -219,8 +473,8 @@ mod tests {
     use crate::results::claims::{judge, tests::row};
 
     fn heading(rows: &[Row], footer: &Footer) -> String {
-        let text = render("title", rows, footer);
-        text.lines().skip(2).take_while(|line| !line.contains('═')).collect::<Vec<_>>().join("\n")
+        let text = render("title", rows, footer, Extent::Wide);
+        text.lines().skip(2).take_while(|line| !line.contains('─')).collect::<Vec<_>>().join("\n")
     }
 
     fn about(metric: &str, rows: &[Row]) -> Footer {
@@ -229,16 +483,65 @@ mod tests {
         Footer { claims: judge(&[claim], rows), ..Footer::default() }
     }
 
+    /// The comparison of all schemes, with the columns of its scenario.
+    #[test]
+    fn a_comparison_fits_the_terminal() {
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/all/leaf-spine-100g.toml");
+        let scenario = crate::scenario::Scenario::load(&path, &[]).expect("a scenario");
+        let mut rows = Vec::new();
+        for (index, scheme) in scenario.schemes().iter().enumerate() {
+            for (seed, column) in [None, Some(1), Some(2), Some(3)]
+                .iter()
+                .flat_map(|seed| scenario.columns.iter().map(move |column| (*seed, column)))
+            {
+                let value = 1000.0 + 37.0 * index as f64 + seed.unwrap_or(2) as f64;
+                let known = rows.iter_mut().find(|row: &&mut Row| {
+                    row.scheme == *scheme
+                        && row.class == column.class
+                        && row.is_pooled() == seed.is_none()
+                        && seed.is_none_or(|seed| row.seed == crate::results::Seed::One(seed))
+                });
+                let own = match known {
+                    Some(own) => own,
+                    None => {
+                        rows.push(Row { class: column.class.clone(), ..row(scheme, 0.5, seed, value) });
+                        rows.last_mut().expect("just added")
+                    }
+                };
+                own.values.set(&column.metric, Some(value).into());
+            }
+        }
+        let notes = vec!["switch.ecn = { kind = \"step\", at = \"65KB\" }".to_owned(); 3];
+        let footer = Footer {
+            columns: scenario.columns.clone(),
+            schemes: scenario.schemes().into_iter().map(|scheme| (scheme, notes.clone())).collect(),
+            ..Footer::default()
+        };
+        for width in [80, 100, 140] {
+            let text = render(&scenario.describe, &rows, &footer, Extent::Fitting(width));
+            let longest = text.lines().map(|line| line.chars().count()).max().expect("lines");
+            assert!(longest <= width, "{longest} in {width}\n{text}");
+            for scheme in scenario.schemes() {
+                assert!(
+                    text.lines().filter(|line| line.starts_with(&scheme)).count() >= 3,
+                    "{scheme}\n{text}"
+                );
+            }
+            assert!(text.contains("*") && text.contains("verdict"), "{text}");
+        }
+    }
+
     #[test]
     fn rates_have_columns_where_they_were_sampled() {
         let mut rows = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 100.0)];
         assert!(!heading(&rows, &Footer::default()).contains("Gbps"));
         rows[1].values.set("assigned_gbps.min", Some(2.5).into());
         rows[1].values.set("measured_gbps.min", Some(1.25).into());
-        let text = render("title", &rows, &Footer::default());
+        let text = render("title", &rows, &Footer::default(), Extent::Wide);
         assert_eq!((text.matches("assigned").count(), text.matches("measured").count()), (1, 1), "{text}");
         let line = text.lines().find(|line| line.trim_start().starts_with("b ")).expect("a row of b");
-        assert!(line.trim_end().ends_with("2.50       1.25"), "{text}");
+        assert!(line.split_whitespace().rev().take(2).eq(["1.25", "2.50"]), "{text}");
     }
 
     #[test]
@@ -254,7 +557,7 @@ mod tests {
         assert_eq!(has(&Footer { has_pfc: true, ..Footer::default() }), (true, true));
         assert_eq!(has(&about("max_queue_bytes", &rows)), (true, false));
         assert_eq!(has(&about("pfc_pauses", &rows)), (false, true));
-        let text = render("title", &rows, &Footer { has_pfc: true, ..Footer::default() });
+        let text = render("title", &rows, &Footer { has_pfc: true, ..Footer::default() }, Extent::Wide);
         let line = text.lines().find(|line| line.trim_start().starts_with("a ")).expect("a row of a");
         assert!(line.contains("1.2 MB") && line.trim_end().ends_with(" 17"), "{text}");
         // Without class, requests and long flows, and with numbers of a usual length.

@@ -2,7 +2,10 @@
 //! that are paired seed by seed, as all schemes of a seed have the same arrivals. Times and ratios are compared by their
 //! quotients, in logarithms, other numbers by their differences.
 
-use super::row::{ALL, Row, Seed};
+use super::{
+    plain::paragraph,
+    row::{ALL, Row, Seed},
+};
 use crate::{
     metrics::{
         self, Measure, Metric, Unit,
@@ -99,7 +102,7 @@ fn two_digits(number: f64) -> String {
 }
 
 /// Whether more of it is better; `None` of what is neither good nor bad, and of counters.
-fn is_better_high(metric: &Metric) -> Option<bool> {
+pub fn is_better_high(metric: &Metric) -> Option<bool> {
     match (metric.measure, metric.unit) {
         (Measure::Statistic(_), _) | (_, Unit::RoundTrips) => Some(false),
         _ if metric.name == "convergence_us" => Some(false),
@@ -145,30 +148,44 @@ pub fn verdicts(rows: &[Row], columns: &[Column], workloads: &[String]) -> Vec<V
     let subjects = subjects(rows, columns, workloads);
     let of_point = |grid: &Map<String, Value>| {
         let here: Vec<&Row> = rows.iter().filter(|row| row.grid == *grid).collect();
-        let mut schemes: Vec<&str> = Vec::new();
-        for row in &here {
-            if !schemes.contains(&row.scheme.as_str()) {
-                schemes.push(&row.scheme);
-            }
-        }
-        let seeds_of = |scheme: &str| -> BTreeSet<u64> {
-            let own = here.iter().filter(|row| row.scheme == scheme);
-            own.filter_map(|row| if let Seed::One(seed) = row.seed { Some(seed) } else { None }).collect()
-        };
-        let seeds = schemes.iter().map(|scheme| seeds_of(scheme)).reduce(|a, b| &a & &b).unwrap_or_default();
+        let (schemes, seeds) = compared(&here);
         if schemes.len() < 2 {
             return None;
         }
-        let verdict =
-            |(class, metric): &(String, &'static Metric)| verdict(&here, &schemes, &seeds, class, metric);
-        let enough = seeds.len() >= LEAST_SEEDS;
-        let verdicts = if enough { subjects.iter().filter_map(verdict).collect() } else { Vec::new() };
+        let of = |(class, metric): &(String, &'static Metric)| verdict(&here, class, metric);
+        let verdicts = subjects.iter().filter_map(of).collect();
         Some(Verdicts { grid: grid.clone(), seeds: seeds.len(), verdicts })
     };
     points.into_iter().filter_map(of_point).collect()
 }
 
-fn verdict(
+/// The schemes of these rows, and the seeds that all of them have.
+fn compared<'a>(rows: &[&'a Row]) -> (Vec<&'a str>, BTreeSet<u64>) {
+    let mut schemes: Vec<&str> = Vec::new();
+    for row in rows {
+        if !schemes.contains(&row.scheme.as_str()) {
+            schemes.push(&row.scheme);
+        }
+    }
+    let seeds_of = |scheme: &&str| -> BTreeSet<u64> {
+        let own = rows.iter().filter(|row| row.scheme == *scheme);
+        own.filter_map(|row| if let Seed::One(seed) = row.seed { Some(seed) } else { None }).collect()
+    };
+    let seeds = schemes.iter().map(seeds_of).reduce(|a, b| &a & &b).unwrap_or_default();
+    (schemes, seeds)
+}
+
+/// The order of the schemes of one grid point, whose rows these are. `None` with too few seeds, and of what is neither
+/// good nor bad.
+pub fn verdict(rows: &[&Row], class: &str, metric: &'static Metric) -> Option<Verdict> {
+    let (schemes, seeds) = compared(rows);
+    if seeds.len() < LEAST_SEEDS {
+        return None;
+    }
+    ordered(rows, &schemes, &seeds, class, metric)
+}
+
+fn ordered(
     rows: &[&Row],
     schemes: &[&str],
     seeds: &BTreeSet<u64>,
@@ -235,8 +252,8 @@ fn verdict(
 /// How many schemes a line of text names of each kind.
 const NAMED: usize = 6;
 
-/// The verdicts for a terminal; nothing where there are none.
-pub fn text(all: &[Verdicts]) -> String {
+/// The verdicts for a terminal of so many columns; nothing where there are none.
+pub fn text(all: &[Verdicts], width: usize) -> String {
     let mut text = String::new();
     if all.is_empty() {
         return text;
@@ -248,15 +265,20 @@ pub fn text(all: &[Verdicts]) -> String {
     }
     text.push_str("verdict, by differences seed by seed, with 95% intervals\n");
     for point in all {
-        let at = if point.grid.is_empty() { String::new() } else { format!("{}, ", grid_point(&point.grid)) };
-        if point.seeds < LEAST_SEEDS {
-            let _ = writeln!(text, "  {at}too few seeds ({})", point.seeds);
+        let few = if point.seeds < LEAST_SEEDS {
+            format!("too few seeds ({})", point.seeds)
+        } else {
+            String::new()
+        };
+        let at = grid_point(&point.grid);
+        let between = if at.is_empty() || few.is_empty() { "" } else { ": " };
+        if !(at.is_empty() && few.is_empty()) {
+            paragraph(&mut text, 2, &format!("{at}{between}{few}"), width);
         }
+        let indent = if at.is_empty() { 2 } else { 4 };
         for verdict in &point.verdicts {
-            let _ = writeln!(text, "  {at}for {}: {}", verdict.subject(), verdict.best);
-            for line in verdict.others(NAMED) {
-                let _ = writeln!(text, "    {line}");
-            }
+            let sentence = [vec![format!("{}: {}", verdict.subject(), verdict.best)], verdict.others(NAMED)];
+            paragraph(&mut text, indent, &sentence.concat().join("; "), width);
         }
     }
     text
@@ -324,9 +346,9 @@ mod tests {
         assert!((b.difference - (libm::exp(0.018_121_0) - 1.0)).abs() < 1e-5, "{b:?}");
         assert!((b.interval.0 - (libm::exp(0.018_121_0 - half) - 1.0)).abs() < 1e-5, "{b:?}");
         assert!(d.interval.0 > 0.0, "{d:?}");
-        let expected = "verdict, by differences seed by seed, with 95% intervals\n  load = 0.2, for FCT p99: a\n    \
-                        no difference of 15% from c\n    b is +1.8% [0.044%, 3.6%], d is +25% [2.2%, 54%]\n";
-        assert_eq!(text(&all), expected);
+        let expected = "verdict, by differences seed by seed, with 95% intervals\n  load = 0.2\n    FCT p99: a; no \
+                        difference of 15% from c; b is +1.8% [0.044%, 3.6%], d is\n      +25% [2.2%, 54%]\n";
+        assert_eq!(text(&all, 80), expected);
     }
 
     #[test]
@@ -350,11 +372,11 @@ mod tests {
     fn two_seeds_are_too_few() {
         let all = about(&[("a", &[1.0, 2.0]), ("b", &[10.0, 20.0])]);
         assert_eq!((all[0].seeds, all[0].verdicts.len()), (2, 0));
-        assert_eq!(text(&all), "verdict: too few seeds (2; at least 3 are needed)\n");
+        assert_eq!(text(&all, 80), "verdict: too few seeds (2; at least 3 are needed)\n");
         // Only seeds that all have count.
         let all = about(&[("a", &[1.0, 2.0, 3.0]), ("b", &[10.0, 20.0])]);
         assert_eq!(all[0].seeds, 2);
-        assert_eq!(text(&about(&[("a", &[1.0, 2.0, 3.0])])), "", "nothing to compare with");
+        assert_eq!(text(&about(&[("a", &[1.0, 2.0, 3.0])]), 80), "", "nothing to compare with");
     }
 
     #[test]

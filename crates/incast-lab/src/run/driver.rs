@@ -19,7 +19,7 @@ use crate::{
         parquet,
         row::Row,
         summary::{RunFlows, pooled_rows},
-        table::{self, Footer},
+        table::{self, Extent, Footer},
     },
     scenario::{Form, Run, Scenario},
 };
@@ -57,6 +57,8 @@ pub struct Options {
     pub existing: Existing,
     /// Further files of each run.
     pub export: Export,
+    /// How much of the comparison is printed.
+    pub extent: Extent,
 }
 
 /// The selected runs of a scenario.
@@ -212,7 +214,7 @@ pub fn execute(
     };
     let done = planned.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
     let footer = footer(plan, &rows);
-    let table = table::render(&title(plan), &rows, &footer);
+    let table = table::render(&title(plan), &rows, &footer, options.extent);
     let mut report = None;
     if !rows.is_empty() {
         let (json_path, csv_path) = (folder.path().join("summary.json"), folder.path().join("summary.csv"));

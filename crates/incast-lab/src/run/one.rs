@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     atomic,
+    metrics::backlog::Load,
     results::{
         host::{Host, peak_rss_bytes},
         labels::Labels,
@@ -281,6 +282,10 @@ pub fn key(run: &Run, classes: Vec<String>, long: &[String]) -> Key {
         sizes: run.sizes().to_vec(),
         counted: run.counted_from..run.counted_until,
         sampled_every: run.rates_sampled_every(),
+        load: run.nominal().map(|nominal| Load {
+            nominal: nominal.load,
+            duration_needed: nominal.settles.filter(|settles| *settles > run.counted_until),
+        }),
     }
 }
 

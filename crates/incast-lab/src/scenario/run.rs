@@ -2,7 +2,7 @@
 
 use super::{
     Form, SizeRange, effective,
-    resolve::{Point, credits, pfc, resolved::Resolved, scheduler},
+    resolve::{Point, credits, nominal::Nominal, pfc, resolved::Resolved, scheduler},
 };
 use crate::{
     scenario::{
@@ -271,6 +271,11 @@ impl Run {
     /// One line for each workload: the mean size that `load` refers to, arrivals, flows to be expected.
     pub fn describe_workloads(&self) -> Vec<String> {
         self.point.traffic.generators.iter().map(|generator| generator.describe()).collect()
+    }
+
+    /// The nominal load of the most loaded link, if a workload has one.
+    pub fn nominal(&self) -> Option<&Nominal> {
+        self.resolved.nominal.as_ref()
     }
 
     /// What flow control comes to, one line for each kind of switch port; nothing where there is none.

@@ -12,6 +12,7 @@ use crate::{
         compact::{self, Layout},
         comparison::{self, Counters, Line, Shows},
         row::{ALL, Row},
+        steady,
     },
     text::{grid_point, grouped},
 };
@@ -126,10 +127,10 @@ fn cell(line: &Line<'_>, column: &'static Metric, with_interval: bool) -> Markup
             }
             (Some(value), _, None) => (unit.text(value)),
             (None, Some(bound), _) => span.warn title="a lower bound: not every flow finished" { "≥ " (unit.text(bound)) },
-            (None, None, _) if line.row.is_above_capacity() => {
-                span.warn title="the backlog grows: times depend on the length of the run" { "above capacity" }
-            },
             (None, None, _) => "–",
+        }
+        @if value.is_some() && metric.has_bound() && line.row.is_too_short() {
+            span.warn title=(steady::reason(line.row)) { " !" }
         }
     }
 }

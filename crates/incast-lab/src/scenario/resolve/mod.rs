@@ -10,6 +10,7 @@ pub mod files;
 mod frames;
 mod host;
 mod measure;
+pub mod nominal;
 mod parameters;
 pub mod pfc;
 pub mod resolved;

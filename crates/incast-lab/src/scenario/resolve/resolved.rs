@@ -1,5 +1,6 @@
 //! A scheme as the simulator runs it.
 
+use super::nominal::Nominal;
 use crate::scenario::document::{host::Host, switch::Switch};
 use incast_cc::Path;
 use incast_sim::config::{ClassConfig, HostConfig, SwitchConfig, Ties, Wire};
@@ -21,6 +22,8 @@ pub struct Resolved {
     pub ties: Ties,
     /// The network as the scheme's own law is given it.
     pub path: Path,
+    /// The nominal load, where a workload has one.
+    pub nominal: Option<Nominal>,
     /// The switch and host tables as merged.
     pub merged: (Switch, Host),
     /// What the scheme changes.

@@ -20,6 +20,7 @@ use super::{
     agent, credits,
     files::Files,
     frames, host,
+    nominal::nominal,
     parameters::{given_parameters, parameter_problem, void_parameters},
     pfc,
     resolved::Resolved,
@@ -117,8 +118,11 @@ pub fn resolve(context: &Context<'_>, index: usize, files: &mut Files) -> Result
     let mut footnotes = footnotes(written, context.root);
     footnotes.extend(agent::footnotes(scheme, &switch.agent, &classes));
     footnotes.extend(beside);
+    let warmup = context.document.warmup;
+    let nominal = nominal(context.traffic, context.topology, &classes, mtu, wire, warmup)?;
     Ok(Resolved {
         name: scheme.name().to_owned(),
+        nominal,
         ties: switch_table.ties,
         switch,
         host,
@@ -444,13 +448,6 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         let laws: Vec<&str> = scheme.classes.iter().map(|class| class.law.info().name).collect();
         if !described.parameters.is_empty() && !laws.contains(&described.law.as_str()) {
             warnings.push(format!("scheme {name}: the parameters of {} have no effect, as by_class gives every class another law", described.law));
-        }
-        let wire = f64::from(scheme.path.wire_mss) / f64::from(scheme.path.mss.max(1));
-        if context.traffic.busiest <= 1.0 && context.traffic.busiest * wire > 1.0 {
-            warnings.push(format!(
-                "scheme {name}: with headers the busiest link is loaded {:.3}",
-                context.traffic.busiest * wire
-            ));
         }
     }
     warnings

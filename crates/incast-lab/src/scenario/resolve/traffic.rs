@@ -26,6 +26,7 @@ use crate::{
     },
     workload::spacing::Spacing,
 };
+use incast_cc::law::SizeClass;
 use incast_sim::{routing::pin, topology::Topology};
 use incast_units::{Bytes, Rate, Time};
 use std::{
@@ -43,8 +44,8 @@ pub struct Traffic {
     pub generators: Vec<Arc<dyn Generate>>,
     /// The run ends here.
     pub end: Time,
-    /// The most loaded direction of any link by payload, where loads are known beforehand.
-    pub busiest: f64,
+    /// Workloads that put a known load on links on average.
+    pub steady: Vec<Steady>,
     /// Links that a packet crosses on average.
     pub mean_hops: f64,
     /// Some flows have source routes.
@@ -56,11 +57,22 @@ pub struct Traffic {
 /// More flows than anyone waits for.
 const MOST_FLOWS: f64 = 1e8;
 
-/// A demand with the key that sets its height, and whether it may exceed what links carry.
-struct Steady {
-    demand: Demand,
-    key: [Step; 3],
-    overload: bool,
+/// The load of a workload that goes on for ever in the same way.
+#[derive(Debug)]
+pub struct Steady {
+    /// The class.
+    pub class: u16,
+    /// The key that sets its height.
+    pub key: [Step; 3],
+    /// It may exceed what links carry.
+    pub overload: bool,
+    /// Sizes of its flows.
+    pub sizes: Vec<SizeClass>,
+    /// Payload in bits per second on each cable: towards its end `b`, and towards its end `a`.
+    pub loads: Vec<[f64; 2]>,
+    /// Bytes that arrive at a time, by which the backlog of a link varies: E[X²]/E[X] of independent arrivals, and 0 of
+    /// regular ones.
+    pub burst: f64,
 }
 
 struct Builder<'a> {
@@ -69,7 +81,6 @@ struct Builder<'a> {
     fluid: Fluid<'a>,
     files: &'a mut Files,
     traffic: Traffic,
-    steady: Vec<Steady>,
 }
 
 /// Checks and converts all workloads.
@@ -89,14 +100,8 @@ pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> R
         })?
     };
     let fluid = Fluid::new(topology);
-    let mut builder = Builder {
-        document,
-        topology,
-        fluid,
-        files,
-        traffic: Traffic { end, ..Traffic::default() },
-        steady: Vec::new(),
-    };
+    let mut builder =
+        Builder { document, topology, fluid, files, traffic: Traffic { end, ..Traffic::default() } };
     if forever > 0 && forever < document.workload.len() {
         builder.warn(format!("flows of kind long without a size never end, so every run lasts until {end}"));
     }
@@ -105,9 +110,7 @@ pub fn resolve(document: &Document, topology: &Topology, files: &mut Files) -> R
         let added = builder.add(index, workload);
         problems.extend(added.err().map(|problem| problem.at(&keys!["workload", index])));
     }
-    if problems.is_empty() {
-        problems.extend(builder.check_loads().err());
-    }
+    builder.look_at_paths();
     Problems::of(problems).map_or(Ok(builder.traffic), Err)
 }
 
@@ -230,8 +233,8 @@ impl Builder<'_> {
             )
             .under("to"));
         }
-        let load = poisson.load;
-        if !is_load(load, poisson.overload) {
+        let (load, overload) = (poisson.load, poisson.overload);
+        if !is_load(load, overload) {
             return Err(
                 Problem::value(load, "above 0 and at most 1 (more with overload = true)").under("load")
             );
@@ -276,12 +279,8 @@ impl Builder<'_> {
             "load {load} of {of} in payload bytes, sizes {}",
             sizes::label(&poisson.sizes, &distribution)
         );
-        self.steady.push(Steady {
-            demand,
-            key: keys!["workload", index, "load"],
-            overload: poisson.overload,
-        });
-        Ok(Poisson {
+        let loads = self.fluid.loads(&demand);
+        let poisson = Poisson {
             class,
             name,
             sources,
@@ -289,7 +288,14 @@ impl Builder<'_> {
             sizes: distribution,
             duration: self.document.duration,
             label,
-        })
+        };
+        let sizes: Vec<SizeClass> = poisson.sizes().into_iter().map(|(_, size)| size).collect();
+        let sum =
+            |power: i32| sizes.iter().map(|size| size.flows * (size.bytes as f64).powi(power)).sum::<f64>();
+        let burst = sum(2) / sum(1).max(1.0);
+        let key = keys!["workload", index, "load"];
+        self.traffic.steady.push(Steady { class, key, overload, sizes, loads, burst });
+        Ok(poisson)
     }
 
     fn incast(
@@ -399,7 +405,11 @@ impl Builder<'_> {
         for host in &may_send {
             demand.sources[*host as usize] = average / may_send.len() as f64;
         }
-        self.steady.push(Steady { demand, key: keys!["workload", index, key], overload: incast.overload });
+        // Groups come at regular times, at receivers in their turn or at one; at those that are drawn, by chance.
+        let burst = if receiver == Receiver::Random { f64::from(incast.fan_in) * size as f64 } else { 0.0 };
+        let sizes = vec![SizeClass { bytes: size, flows: 1.0 }];
+        let (key, loads) = (keys!["workload", index, key], self.fluid.loads(&demand));
+        self.traffic.steady.push(Steady { class, key, overload: incast.overload, sizes, loads, burst });
         Ok(Incast {
             class,
             name,
@@ -606,36 +616,16 @@ impl Builder<'_> {
         })
     }
 
-    /// Adds up what is steady and looks for links that cannot carry it.
-    fn check_loads(&mut self) -> Result<(), Problem> {
-        let hosts = self.topology.hosts as usize;
+    /// Paths of uniform traffic, and whether loads could be looked at on all of their links.
+    fn look_at_paths(&mut self) {
         let uniform = Demand {
             sources: (0..self.topology.hosts).map(|host| self.fluid.host_rate(host)).collect(),
-            destinations: vec![1.0; hosts],
+            destinations: vec![1.0; self.topology.hosts as usize],
         };
         self.traffic.mean_hops = self.fluid.mean_hops(&uniform);
-        if self.fluid.is_too_large() && !self.steady.is_empty() {
-            self.warn("the fabric is so large that only the loads of host links were checked".into());
+        if self.fluid.is_too_large() && !self.traffic.steady.is_empty() {
+            self.warn("the fabric is so large that only the loads of host links were computed".into());
         }
-        let mut total = vec![[0.0; 2]; self.topology.cables.len()];
-        for steady in &self.steady {
-            for (sum, load) in total.iter_mut().zip(self.fluid.loads(&steady.demand)) {
-                sum[0] += load[0];
-                sum[1] += load[1];
-            }
-        }
-        let Some((busiest, cable)) = self.fluid.busiest(&total) else { return Ok(()) };
-        self.traffic.busiest = busiest;
-        if busiest > 1.0 + 1e-9 && self.steady.iter().all(|steady| !steady.overload) {
-            let Some(last) = self.steady.last() else { return Ok(()) };
-            let link = self.topology.cable_name(cable).unwrap_or_default();
-            let together = if self.steady.len() > 1 { " with all workloads together" } else { "" };
-            let allowed = "at most 1 on every link (more with overload = true)";
-            return Err(
-                Problem::value(format!("a load of {busiest:.4} on {link}{together}"), allowed).at(&last.key)
-            );
-        }
-        Ok(())
     }
 }
 
