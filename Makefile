@@ -9,7 +9,7 @@ FUZZ ?= 300
 # Seconds of `make soak`.
 SOAK ?= 3600
 
-.PHONY: all needs demo readme packages test test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions clean
+.PHONY: all needs demo examples packages test test-hosts hosts lint bench fuzz soak sanitize validate docs install generate instructions clean
 
 all: demo
 
@@ -23,11 +23,13 @@ demo: needs
 needs:
 	@scripts/needs.sh
 
-## Puts what the demo prints into README.md; CI compares the two.
-readme: needs
-	mkdir -p $(OUT)
-	COLUMNS=80 $(MAKE) --no-print-directory demo >$(OUT)/demo.txt
-	scripts/readme-demo.py --update $(OUT)/demo.txt
+# Pages whose examples are run.
+EXAMPLES := README.md docs/tutorial.md
+
+## Puts into pages what their examples print; CI compares the two.
+examples: needs
+	$(CARGO) build --release --locked -p incast
+	scripts/page-examples.py --update target/release/incast $(EXAMPLES)
 
 ## Every crate as `cargo publish` would upload it, built from that alone: all that it needs is in it.
 packages:

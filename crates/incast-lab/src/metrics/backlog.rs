@@ -82,8 +82,9 @@ pub fn trend(runs: &[Series]) -> Option<Trend> {
     }
     // Part numbers from their middle, as one vector of length 1.
     let middle = (PARTS - 1) as f64 / 2.0;
-    let square: f64 = (0..PARTS).map(|part| (part as f64 - middle).powi(2)).sum();
-    let line = |part: usize| (part as f64 - middle) / square.sqrt();
+    let from_middle = |part: usize| part as f64 - middle;
+    let square: f64 = (0..PARTS).map(|part| from_middle(part) * from_middle(part)).sum();
+    let line = |part: usize| from_middle(part) / square.sqrt();
     let (mut slopes, mut squares, mut neighbours) = (0.0, 0.0, 0.0);
     for run in runs {
         let own = run.iter().sum::<f64>() / PARTS as f64;

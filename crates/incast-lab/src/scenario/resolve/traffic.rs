@@ -290,9 +290,11 @@ impl Builder<'_> {
             label,
         };
         let sizes: Vec<SizeClass> = poisson.sizes().into_iter().map(|(_, size)| size).collect();
-        let sum =
-            |power: i32| sizes.iter().map(|size| size.flows * (size.bytes as f64).powi(power)).sum::<f64>();
-        let burst = sum(2) / sum(1).max(1.0);
+        let (bytes, squares) = sizes.iter().fold((0.0, 0.0), |(bytes, squares), size| {
+            let own = size.bytes as f64;
+            (bytes + size.flows * own, squares + size.flows * own * own)
+        });
+        let burst = squares / f64::max(bytes, 1.0);
         let key = keys!["workload", index, "load"];
         self.traffic.steady.push(Steady { class, key, overload, sizes, loads, burst });
         Ok(poisson)
