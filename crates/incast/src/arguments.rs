@@ -35,6 +35,8 @@ pub enum Command {
     Export(Export),
     /// List schemes, workloads, topologies or bundled scenarios
     List(List),
+    /// Print the file of a bundled scenario, so that it can be adapted
+    Show(Show),
     /// Record the life of one flow or port: Perfetto trace, pcapng, and a few lines
     Trace(Trace),
     /// List the flows of a scenario's workloads as CSV, without simulating them
@@ -59,7 +61,7 @@ pub enum Command {
 /// Which runs of which scenarios.
 #[derive(Debug, Args)]
 pub struct Selection {
-    /// Scenario files
+    /// Scenario files, or names of bundled ones, such as marimo/table1
     #[arg(required = true, value_name = "SCENARIO.toml")]
     pub scenarios: Vec<PathBuf>,
     /// Change a value: scheme.dctcp.gain=0.1, workload.incast.fan_in=16
@@ -248,11 +250,19 @@ pub struct List {
     pub json: bool,
 }
 
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// A scenario, such as marimo/table1, or a file beside one
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
 /// Arguments of `trace`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("target").required(true).multiple(true).args(["flow", "port"])))]
 pub struct Trace {
-    /// Scenario file
+    /// Scenario file, or the name of a bundled one
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// A flow: its row in flows.parquet, or SOURCE:SEQUENCE
@@ -293,7 +303,7 @@ pub struct Trace {
 /// Arguments of `flows`.
 #[derive(Debug, Args)]
 pub struct Flows {
-    /// Scenario file
+    /// Scenario file, or the name of a bundled one
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// Whose laws and priorities the classes have; all schemes have the same flows [default: the first]

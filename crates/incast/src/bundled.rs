@@ -1,6 +1,13 @@
 //! The bundled scenarios, and the files that lie beside them. They are part of the binary, so that it works from any
 //! directory.
 
+use incast_lab::{
+    run::RunError,
+    scenario::tree::{
+        error::{Fault, ScenarioError},
+        nearest::nearest,
+    },
+};
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
@@ -12,6 +19,54 @@ include!(concat!(env!("OUT_DIR"), "/bundled.rs"));
 /// Path, below `scenarios/`, and content of every file.
 pub fn files() -> &'static [(&'static str, &'static [u8])] {
     BUNDLED
+}
+
+/// The bundled file of this name: `marimo/table1`, `scenarios/marimo/table1.toml`, or a file beside a scenario,
+/// `mercury/fig02.topology`. Gives its path below `scenarios/` and its content.
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<(&'static str, &'static [u8]), Fault> {
+    let short = name.strip_prefix("scenarios/").unwrap_or(name);
+    let of = |path: &str| path == short || path.strip_suffix(".toml") == Some(short);
+    BUNDLED.iter().copied().find(|(path, _)| of(path)).ok_or_else(|| {
+        let names = BUNDLED.iter().filter_map(|(path, _)| path.strip_suffix(".toml"));
+        Fault {
+            file: name.into(),
+            line: None,
+            column: None,
+            argument: None,
+            key: String::new(),
+            what: "there is no such file, nor a bundled scenario of this name".into(),
+            allowed: Some("what `incast list scenarios` shows".into()),
+            nearest: nearest(short, names).map(str::to_owned),
+        }
+    })
+}
+
+/// Where the scenarios of a command line are. Bundled ones are files for as long as this value exists.
+#[derive(Debug, Default)]
+pub struct Located {
+    unpacked: Option<Unpacked>,
+}
+
+impl Located {
+    /// The file of this path, or else the bundled scenario of this name.
+    ///
+    /// # Errors
+    /// There is neither, or the bundled ones cannot be written to the folder for temporary files.
+    pub fn file(&mut self, path: &Path) -> Result<PathBuf, RunError> {
+        if path.exists() {
+            return Ok(path.to_owned());
+        }
+        let (below, _) =
+            find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(fault)))?;
+        if self.unpacked.is_none() {
+            let failed = |source| RunError::Files { path: env::temp_dir(), source };
+            self.unpacked = Some(Unpacked::new(BUNDLED).map_err(failed)?);
+        }
+        Ok(self.unpacked.as_ref().map_or_else(PathBuf::new, |unpacked| unpacked.folder().join(below)))
+    }
 }
 
 /// The head of a scenario, before its first table.

@@ -8,19 +8,6 @@ use incast_lab::{
 };
 use std::fmt::Write;
 
-/// Cost that a packet-hop is expected to have on one core, in nanoseconds, in fabrics of up to `SMALL` hosts and from
-/// `LARGE` hosts on, which do not fit into caches; in between it grows evenly. See `incast bench`.
-const NS_SMALL: f64 = 60.0;
-const NS_LARGE: f64 = 120.0;
-const SMALL: f64 = 1_024.0;
-const LARGE: f64 = 8_192.0;
-
-/// Expected cost of a packet-hop of a run in nanoseconds.
-fn ns_per_packet_hop(run: &incast_lab::scenario::Run) -> f64 {
-    let part = ((f64::from(run.hosts()) - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
-    NS_SMALL + (NS_LARGE - NS_SMALL) * part
-}
-
 /// Prints effective values, runs, warnings and the expected cost.
 pub fn check(arguments: &arguments::Check) -> End {
     match plan::plans(&arguments.selection) {
@@ -96,9 +83,7 @@ fn describe(plan: &Plan) -> String {
             let _ = writeln!(text, "#   {line}");
         }
     }
-    let hops: f64 = plan.runs.iter().map(incast_lab::scenario::Run::expected_packet_hops).sum();
-    let cpu_s: f64 =
-        plan.runs.iter().map(|run| run.expected_packet_hops() * ns_per_packet_hop(run) * 1e-9).sum();
+    let (hops, cpu_s) = plan::expected_cost(plan);
     let memory = plan.runs.iter().map(incast_lab::scenario::Run::estimated_memory).max().unwrap_or(0);
     let _ = writeln!(text, "\n# expected cost");
     let _ = writeln!(

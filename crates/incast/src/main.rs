@@ -18,6 +18,7 @@ mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod show;
 mod table;
 mod trace;
 mod validate;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Table(arguments) => table::table(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::List(arguments) => list::list(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),
         Command::Flows(arguments) => flows::flows(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),

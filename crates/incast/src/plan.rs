@@ -1,6 +1,6 @@
 //! From arguments to the selected runs.
 
-use crate::{arguments::Selection, output};
+use crate::{arguments::Selection, bundled::Located, output};
 use incast_lab::{
     run::{Plan, RunError, only::Only},
     scenario::{Form, Run, Scenario},
@@ -15,8 +15,12 @@ use std::{
 /// # Errors
 /// The first mistake.
 pub fn plans(selection: &Selection) -> Result<Vec<(String, Plan)>, RunError> {
-    let files: Vec<(String, PathBuf)> =
-        selection.scenarios.iter().map(|path| (path.display().to_string(), path.clone())).collect();
+    // Scenarios read the files beside them while they are loaded; then everything is in memory.
+    let mut located = Located::default();
+    let mut files: Vec<(String, PathBuf)> = Vec::new();
+    for path in &selection.scenarios {
+        files.push((path.display().to_string(), located.file(path)?));
+    }
     let only = Only::parse(&selection.only)?;
     load(&files, &selection.sets, selection.short, selection.seeds, &only)
 }
@@ -53,6 +57,26 @@ pub fn load(
     Ok(plans)
 }
 
+/// Packet-hops and CPU seconds that the runs of a plan are expected to take.
+pub fn expected_cost(plan: &Plan) -> (f64, f64) {
+    plan.runs.iter().fold((0.0, 0.0), |(hops, cpu_s), run| {
+        let own = run.expected_packet_hops();
+        (hops + own, cpu_s + own * ns_per_packet_hop(run) * 1e-9)
+    })
+}
+
+/// Cost that a packet-hop is expected to have on one core, in nanoseconds, in fabrics of up to `SMALL` hosts and from
+/// `LARGE` hosts on, which do not fit into caches; in between it grows evenly. See `incast bench`.
+const NS_SMALL: f64 = 60.0;
+const NS_LARGE: f64 = 120.0;
+const SMALL: f64 = 1_024.0;
+const LARGE: f64 = 8_192.0;
+
+fn ns_per_packet_hop(run: &Run) -> f64 {
+    let part = ((f64::from(run.hosts()) - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
+    NS_SMALL + (NS_LARGE - NS_SMALL) * part
+}
+
 /// What names one run of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
@@ -82,7 +106,8 @@ impl Choice<'_> {
             only = only.with("scheme", scheme);
         }
         let form = if self.short { Form::Short } else { Form::Full };
-        let mut scenario = Scenario::load_form(self.scenario, self.sets, form)?;
+        let mut located = Located::default();
+        let mut scenario = Scenario::load_form(&located.file(self.scenario)?, self.sets, form)?;
         for warning in &scenario.warnings {
             output::message(&format!("warning: {}: {warning}", self.scenario.display()));
         }

@@ -11,7 +11,7 @@ use crate::{
 use incast_lab::{
     results::claims::Status,
     run::{Finished, Plan, only::Only},
-    scenario::tree::nearest::nearest,
+    scenario::{Form, Scenario, tree::nearest::nearest},
 };
 use serde_json::{Value, json};
 use std::{
@@ -43,10 +43,6 @@ pub fn reproduce(arguments: &Reproduce) -> End {
             return End::BadInput;
         }
     };
-    if arguments.list || (arguments.names.is_empty() && !arguments.all) {
-        output::data(&list(&chosen, arguments.json));
-        return End::Done;
-    }
     // Scenarios read the files beside them while they are loaded; then everything is in memory.
     let unpacked = match &arguments.from {
         Some(_) => None,
@@ -60,6 +56,10 @@ pub fn reproduce(arguments: &Reproduce) -> End {
     };
     let folder =
         unpacked.as_ref().map(Unpacked::folder).or(arguments.from.as_deref()).unwrap_or(Path::new("."));
+    if arguments.list || (arguments.names.is_empty() && !arguments.all) {
+        output::data(&list(&chosen, folder, arguments.json));
+        return End::Done;
+    }
     let files: Vec<(String, PathBuf)> =
         chosen.iter().map(|entry| (entry.name.clone(), folder.join(&entry.file))).collect();
     let plans = plan::load(&files, &arguments.sets, arguments.short, arguments.seeds, &Only::default());
@@ -146,11 +146,26 @@ fn unknown(name: &str, entries: &[Entry]) -> String {
     )
 }
 
-fn list(entries: &[Entry], json: bool) -> String {
+/// Runs and CPU seconds of a form of a scenario; `None` if it cannot be loaded.
+fn cost(file: &Path, form: Form) -> Option<(usize, f64)> {
+    let scenario = Scenario::load_form(file, &[], form).ok()?;
+    let plan = Plan::new(scenario, None, &Only::default()).ok()?;
+    Some((plan.runs.len(), plan::expected_cost(&plan).1))
+}
+
+fn list(entries: &[Entry], folder: &Path, json: bool) -> String {
+    let costs = |entry: &Entry| {
+        let file = folder.join(&entry.file);
+        let short = entry.head.short.then(|| cost(&file, Form::Short)).flatten();
+        (cost(&file, Form::Full), short)
+    };
     if json {
         let facts = entries.iter().map(|entry| {
             let Head { name, describe, source, short } = &entry.head;
-            json!({"scenario": entry.name, "name": name, "describe": describe, "source": source, "short": short})
+            let (full, of_short) = costs(entry);
+            json!({"scenario": entry.name, "name": name, "describe": describe, "source": source, "short": short,
+                "runs": full.map(|(runs, _)| runs), "cpu_s": full.map(|(_, cpu_s)| cpu_s),
+                "short_runs": of_short.map(|(runs, _)| runs), "short_cpu_s": of_short.map(|(_, cpu_s)| cpu_s)})
         });
         return format!("{:#}\n", Value::from(facts.collect::<Vec<_>>()));
     }
@@ -158,10 +173,26 @@ fn list(entries: &[Entry], json: bool) -> String {
         return "no scenarios of published tables or figures are bundled\n".to_owned();
     }
     let text = entries.iter().map(|entry| {
-        let form = if entry.head.short { " (has a short form)" } else { "" };
-        format!("{}{form}\n    {}\n    source: {}\n", entry.name, entry.head.describe, entry.head.source)
+        let say = |(runs, cpu_s): (usize, f64)| format!("{runs} runs, about {} of CPU", span(cpu_s));
+        let (full, short) = costs(entry);
+        let full = full.map_or_else(|| "cannot be loaded: see `incast check`".to_owned(), say);
+        let short = short.map_or_else(String::new, |cost| format!("; --short: {}", say(cost)));
+        format!(
+            "{}\n    {}\n    source: {}\n    {full}{short}\n",
+            entry.name, entry.head.describe, entry.head.source
+        )
     });
     text.collect::<Vec<_>>().join("\n")
+}
+
+/// Seconds, minutes or hours, with two digits.
+fn span(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 9.95 => format!("{seconds:.1} s"),
+        _ if seconds < 100.0 => format!("{seconds:.0} s"),
+        _ if seconds < 6_000.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3_600.0),
+    }
 }
 
 /// The rows of all summaries with their scenario, and all claims.

@@ -277,3 +277,56 @@ fn seeds_are_added_where_a_claim_is_inconclusive() {
     let budget = incast(&["check", &file, "--set", "seed_budget=1"]);
     assert_eq!(budget.status.code(), Some(2));
 }
+
+#[test]
+fn bundled_scenarios_have_names_everywhere() {
+    let folder = folder("bundled_names");
+    let shown = succeed(&["show", "first-light"]);
+    assert!(shown.starts_with("name = \"first-light\""), "{shown}");
+    let adapted = folder.join("mine.toml");
+    fs::write(&adapted, shown).expect("a file");
+    let of_file = succeed(&["check", text(&adapted), "--short"]);
+    assert_eq!(succeed(&["check", "first-light", "--short"]), of_file);
+    assert!(
+        of_file.contains("# nominal load of the most loaded link, headers included\n#   0.4"),
+        "{of_file}"
+    );
+    // With a file beside it.
+    assert!(succeed(&["check", "mercury/fig04", "--short"]).contains("name = "));
+    assert!(!succeed(&["show", "mercury/fig04.topology"]).is_empty());
+    assert!(succeed(&["flows", "scenarios/hosts/incast.toml"]).starts_with("flow,"));
+    for command in ["check", "show", "flows"] {
+        let output = incast(&[command, "first-ligth"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let message = stderr(&output);
+        assert!(message.contains("first-ligth: there is no such file, nor a bundled scenario"), "{message}");
+        assert!(message.contains("did you mean \"first-light\"?"), "{message}");
+    }
+    let listed = succeed(&["reproduce", "marimo/table1", "--list"]);
+    assert!(listed.contains(" runs, about ") && listed.contains("; --short: "), "{listed}");
+}
+
+#[test]
+fn a_comparison_fits_the_width_that_is_asked_for() {
+    let out = folder("widths").join("results");
+    let run = |columns: &str, more: &[&str]| {
+        let mut command = command(
+            &[&["run", "first-light", "--short", "--force", "--quiet", "--out", text(&out)], more].concat(),
+        );
+        let output = command.env("COLUMNS", columns).output().expect("the binary starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    for columns in ["80", "100", "140"] {
+        let text = run(columns, &["--set", "duration=\"1ms\"", "--set", "warmup=\"0ms\""]);
+        let most = columns.parse().expect("a number");
+        for line in
+            text.lines().filter(|line| !line.starts_with("results: ") && !line.starts_with("report: "))
+        {
+            assert!(line.chars().count() <= most, "{line}");
+        }
+        assert!(text.contains("\nFCT p99 us\n") && text.contains("verdict: too few seeds (1;"), "{text}");
+    }
+    let wide = run("80", &["--wide", "--set", "duration=\"1ms\"", "--set", "warmup=\"0ms\""]);
+    assert!(wide.lines().any(|line| line.chars().count() > 100), "{wide}");
+}
