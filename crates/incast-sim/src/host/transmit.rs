@@ -277,7 +277,7 @@ fn enqueue_by_rank(sender: &mut Sender, nic: &mut Nic) {
 /// Schedules the event that the retransmission timer needs.
 #[inline]
 pub(super) fn plan_timer_event(sender: &mut Sender, base: u32, context: &mut impl NodeContext) {
-    if let Some(time) = sender.recovery.needs_event() {
+    if let Some(time) = sender.recovery.needs_event(context.now()) {
         schedule(class::RETRANSMISSION, time, sender.slot, base, context);
     }
 }

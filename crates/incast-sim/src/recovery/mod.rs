@@ -183,10 +183,11 @@ impl LossRecovery {
 
     /// The time of a timer event that is needed because none is pending before the deadline.
     #[inline]
-    pub fn needs_event(&mut self) -> Option<Time> {
+    pub fn needs_event(&mut self, now: Time) -> Option<Time> {
         (self.deadline < self.planned).then(|| {
-            (self.event, self.planned) = (self.deadline, self.deadline);
-            self.deadline
+            // A deadline that passed before the tick of the timer comes at once.
+            (self.event, self.planned) = (self.deadline.max(now), self.deadline);
+            self.event
         })
     }
 
@@ -285,17 +286,34 @@ mod tests {
         let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3));
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
         recovery.start_timer(Time::ZERO, false, &limits);
-        assert_eq!(recovery.needs_event(), Some(Time::from_ms(1)));
+        assert_eq!(recovery.needs_event(Time::ZERO), Some(Time::from_ms(1)));
         // The deadline moves to 1.4 ms, which is between two ticks.
         recovery.start_timer(Time::from_us(400), false, &limits);
-        assert_eq!(recovery.needs_event(), None);
+        assert_eq!(recovery.needs_event(Time::ZERO), None);
         let event = recovery.on_timer_event(Time::from_ms(1), to_ticks);
         assert_eq!(event, TimerEvent::Early(Time::from_ms(2)));
         // At 1.5 ms the deadline has passed, and its event is pending.
-        assert_eq!(recovery.needs_event(), None);
+        assert_eq!(recovery.needs_event(Time::ZERO), None);
         assert_eq!(recovery.on_timer_event(Time::from_ms(2), to_ticks), TimerEvent::Expired);
         // An earlier deadline than the pending event's needs one of its own.
         recovery.start_timer(Time::from_ms(2), false, &limits);
-        assert_eq!(recovery.needs_event(), Some(Time::from_ms(3)));
+        assert_eq!(recovery.needs_event(Time::ZERO), Some(Time::from_ms(3)));
+    }
+
+    #[test]
+    fn a_timeout_that_has_passed_before_the_tick_comes_at_once() {
+        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::RackTlp, 10, 3));
+        let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
+        // A probe was due at 1.1 ms, and the timeout at 1.2 ms.
+        recovery.purpose = Purpose::Probe;
+        (recovery.deadline, recovery.timeout) = (Time::from_us(1100), Time::from_us(1200));
+        assert_eq!(recovery.needs_event(Time::ZERO), Some(Time::from_us(1100)));
+        let event = recovery.on_timer_event(Time::from_us(1100), to_ticks);
+        assert_eq!(event, TimerEvent::Early(Time::from_ms(2)));
+        assert_eq!(recovery.on_timer_event(Time::from_ms(2), to_ticks), TimerEvent::Expired);
+        recovery.put_off_probe();
+        assert_eq!(recovery.needs_event(Time::from_ms(2)), Some(Time::from_ms(2)));
+        assert_eq!(recovery.on_timer_event(Time::from_ms(2), to_ticks), TimerEvent::Expired);
+        assert_eq!(recovery.purpose(), Purpose::Timeout);
     }
 }

@@ -302,7 +302,7 @@ fn bundled_scenarios_have_names_everywhere() {
         assert!(message.contains("first-ligth: there is no such file, nor a bundled scenario"), "{message}");
         assert!(message.contains("did you mean \"first-light\"?"), "{message}");
     }
-    let listed = succeed(&["reproduce", "marimo/table1", "--list"]);
+    let listed = succeed(&["reproduce", "--list"]);
     assert!(listed.contains(" runs, about ") && listed.contains("; --short: "), "{listed}");
 }
 
