@@ -50,6 +50,7 @@ test:
 	scripts/instruction-gate.sh
 	$(CARGO) build --release --locked --quiet -p incast
 	scripts/short-forms.py target/release/incast
+	target/release/incast table --check docs/*.md
 	scripts/sanitize.sh --short
 	CARGO_PROFILE_DEV_OPT_LEVEL=0 scripts/fuzz.sh $(FUZZ_SHORT)
 	scripts/report-browser-test.sh

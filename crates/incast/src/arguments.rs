@@ -176,8 +176,8 @@ pub struct Report {
 #[derive(Debug, Args)]
 pub struct Table {
     /// Folder of a scenario's results, which `run` prints as "results"
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "check", conflicts_with = "check")]
+    pub folder: Option<PathBuf>,
     /// What it shows.
     #[command(flatten)]
     pub style: TableStyle,
@@ -188,6 +188,9 @@ pub struct Table {
     /// <!-- end of table -->
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number"])]
     pub update: Vec<PathBuf>,
+    /// Say which tables of bundled scenarios in Markdown pages are stale: results, or the scenario, have changed
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["columns", "by_number", "markdown", "update"])]
+    pub check: Vec<PathBuf>,
 }
 
 /// Arguments of `export`.

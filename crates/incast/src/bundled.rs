@@ -61,6 +61,14 @@ impl Located {
         }
         let (below, _) =
             find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(fault)))?;
+        self.bundled(below)
+    }
+
+    /// The bundled file of this path below `scenarios/`.
+    ///
+    /// # Errors
+    /// The bundled ones cannot be written to the folder for temporary files.
+    pub fn bundled(&mut self, below: &str) -> Result<PathBuf, RunError> {
         if self.unpacked.is_none() {
             let failed = |source| RunError::Files { path: env::temp_dir(), source };
             self.unpacked = Some(Unpacked::new(BUNDLED).map_err(failed)?);

@@ -12,6 +12,9 @@ use crate::{
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
+/// Mark of a number of a run that was too short for a steady state.
+pub const TOO_SHORT: &str = "!";
+
 /// The column that shows whether flows are missing.
 const COMPLETED: &Metric = metrics::metric("completed");
 
@@ -53,7 +56,11 @@ pub fn tables(rows: &[Row], columns: &[Column], layout: Layout) -> Vec<Table> {
     let cell_of = |scheme: &str, point: &Map<String, Value>, column: &Column| {
         let row =
             pooled.iter().find(|row| row.scheme == scheme && row.class == column.class && row.grid == *point);
-        row.map_or_else(String::new, |row| cell(row, &column.metric))
+        row.map_or_else(String::new, |row| {
+            let has_bound = metrics::find(&column.metric).is_some_and(Metric::has_bound);
+            let short = if has_bound && row.is_too_short() { TOO_SHORT } else { "" };
+            format!("{}{short}", cell(row, &column.metric))
+        })
     };
     let table = |title: String, headings: Vec<String>, cells: &dyn Fn(&str) -> Vec<String>| Table {
         title,

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 /// Version of the file's form. It changes when a key gets another meaning or place; a new key alone does not change it.
-/// Version 1 was the list of rows alone.
-pub const SCHEMA: u64 = 2;
+/// Version 1 was the list of rows alone; to version 2 `backlog_growth` was another number, and `too_short` was
+/// `above_capacity`.
+pub const SCHEMA: u64 = 3;
 
 /// The file.
 #[derive(Deserialize)]
@@ -54,14 +55,14 @@ mod tests {
         let all = [row("a", 0.2, None, 100.0), row("b", 0.2, None, 120.0)];
         let text = to_json(&[&all[..1], &all[1..]]).expect("written");
         assert!(
-            text.starts_with("{\n\"schema\": 2,\n\"version\": \"") && text.lines().count() == 8,
+            text.starts_with("{\n\"schema\": 3,\n\"version\": \"") && text.lines().count() == 8,
             "{text}"
         );
         assert_eq!(rows(text.as_bytes()).expect("read"), all);
         assert_eq!(rows(to_json(&[]).expect("written").as_bytes()).expect("read"), []);
         let list = serde_json::to_string(&all).expect("written");
         assert_eq!(rows(format!(" {list}").as_bytes()).expect("read"), all);
-        let newer = text.replace("\"schema\": 2", "\"schema\": 3");
+        let newer = text.replace("\"schema\": 3", "\"schema\": 3");
         assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 3, this incast reads 1 to 2"));
     }
 }

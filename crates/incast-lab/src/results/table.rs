@@ -2,7 +2,7 @@
 
 use super::{
     claims::{Judgement, Status},
-    compact,
+    compact::{self, TOO_SHORT},
     comparison::{self, Counters, Line, Shows, requests_of},
     plain::{self, Plain, paragraph},
     row::{ALL, Row},
@@ -219,7 +219,6 @@ fn lines_of(question: &Question, rows: &[&Row]) -> Vec<plain::Line> {
 }
 
 const BEST: &str = "*";
-const TOO_SHORT: &str = "!";
 
 /// Marks stand beside numbers, not below their last digits.
 fn align_marks(lines: &mut [plain::Line]) {

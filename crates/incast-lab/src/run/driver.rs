@@ -99,6 +99,11 @@ impl Plan {
         Ok(Self { scenario, runs, identity, all, further })
     }
 
+    /// Hash of the scenario's effective values and of the files that it names.
+    pub fn scenario_hash(&self) -> &str {
+        &self.identity.scenario_hash
+    }
+
     /// Runs of more seeds at the grid points where claims are inconclusive: as many seeds again as `planned` has.
     fn further(&self, claims: &[Judgement], planned: &[&Run]) -> Vec<&Run> {
         let open: Vec<_> = claims.iter().filter(|claim| claim.status == Status::Inconclusive).collect();

@@ -13,6 +13,7 @@ pub mod list;
 pub mod memory;
 pub mod one;
 pub mod only;
+pub mod state;
 #[cfg(test)]
 mod testing;
 

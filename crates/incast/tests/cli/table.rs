@@ -79,3 +79,36 @@ fn tables_in_pages_are_rewritten_where_they_are() {
     }
     assert_eq!(incast(&["table", text(&results.with_file_name("none"))]).status.code(), Some(2));
 }
+
+#[test]
+fn a_table_says_what_it_was_made_of_and_when_it_is_stale() {
+    let out = folder("table_state");
+    let page = out.join("page.md");
+    let begin = "<!-- incast table mercury-fig04 --columns flows -->";
+    fs::write(&page, format!("{begin}\n<!-- end of table -->\n```text\n{begin}\n```\n")).expect("a page");
+    let check = || incast(&["table", "--check", text(&page)]);
+    let output = check();
+    assert_eq!(output.status.code(), Some(1), "it has no state yet");
+    let message = stderr(&output);
+    assert!(message.contains("page.md: line 1: the table of mercury-fig04 is stale"), "{message}");
+    assert!(message.contains("incast run mercury/fig04,"), "{message}");
+
+    let run = |more: &[&str]| {
+        let results = out.join(more.len().to_string());
+        succeed(&[&["run", "mercury/fig04", "--quiet", "--out", text(&results)], more].concat());
+        results.join("mercury-fig04")
+    };
+    let results = run(&[]);
+    succeed(&["table", text(&results), "--update", text(&page)]);
+    let made = fs::read_to_string(&page).expect("the page");
+    assert!(made.contains("<!-- end of table: scenario "), "{made}");
+    assert_eq!(String::from_utf8_lossy(&check().stdout), "1 tables, 0 of them stale\n", "not that in the code");
+
+    // Another scenario, or another result.
+    let other = run(&["--set", "host.rto_min=2ms"]);
+    let output = incast(&["table", text(&other), "--update", text(&page)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("not of the bundled scenario as it is"), "{}", stderr(&output));
+    fs::write(&page, made.replace("short form ", "short form 0")).expect("a page");
+    assert_eq!(check().status.code(), Some(1));
+}

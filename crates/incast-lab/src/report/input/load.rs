@@ -17,6 +17,7 @@ use incast_units::{Rate, Time};
 use serde_json::{Map, Value};
 use std::{
     borrow::Borrow,
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -114,6 +115,12 @@ pub struct Summary {
     pub columns: Vec<Column>,
     /// What the numbers are of: form, seeds, time, version.
     pub provenance: String,
+    /// Version of incast.
+    pub version: String,
+    /// Hash of the scenario.
+    pub scenario_hash: String,
+    /// Digests of the runs by the names of their folders.
+    pub digests: BTreeMap<String, String>,
 }
 
 /// Reads the summary alone.
@@ -132,15 +139,23 @@ pub fn summary(folder: &Path) -> Result<Summary, ReportError> {
         Seed::Pooled(_) => None,
     }));
     let provenance = format!(
-        "{}{}, {} of arrivals, {} seed{}, incast {}",
+        "{}{}, {} of arrivals, {} seed{}, incast {}{}",
         first.text("name"),
         if first.record.short { " (short form)" } else { "" },
         first.text("duration"),
         seeds.len(),
         if seeds.len() == 1 { "" } else { "s; ± is half of the 95% confidence interval over them" },
-        first.record.version
+        first.record.version,
+        if rows.iter().any(|row| row.is_pooled() && row.is_too_short()) {
+            "; ! marks a run too short for a steady state"
+        } else {
+            ""
+        }
     );
-    Ok(Summary { name: first.text("name").to_owned(), rows, columns, provenance })
+    let (version, scenario_hash) = (first.record.version.clone(), first.record.scenario_hash.clone());
+    let name = first.text("name").to_owned();
+    let digests = runs.iter().map(|run| (run.name(), run.record.digest.clone())).collect();
+    Ok(Summary { name, rows, columns, provenance, version, scenario_hash, digests })
 }
 
 /// Reads a folder and checks that its parts belong together.
