@@ -160,6 +160,15 @@ def look(browser, width, scheme, report, expect):
             return r.left < box.left - 3 || r.right > box.right + 3 || r.bottom > box.bottom + 3; }).map(t => t.textContent);
         }).slice(0, 5).join(', ')""")
     expect(not cut, f"{at}: text is cut off: {cut}")
+    # Headings stand above what they are about, every scheme is in the legend, and each has a colour of its own.
+    over = browser.evaluate("""[...document.querySelectorAll('.where')].filter(w => w.checkVisibility() && w.nextElementSibling
+        && w.nextElementSibling.firstElementChild.getBoundingClientRect().top < w.getBoundingClientRect().bottom - 1)
+        .map(w => w.textContent).join(', ')""")
+    expect(not over, f"{at}: lies over what follows: {over}")
+    legend = browser.evaluate("""(() => { const all = [...document.querySelectorAll('.legend button')];
+        const seen = all.filter(b => b.getBoundingClientRect().right <= innerWidth && b.getBoundingClientRect().left >= 0);
+        return [all.length, seen.length, new Set(all.map(b => getComputedStyle(b).getPropertyValue('--c'))).size]; })()""")
+    expect(len(set(legend)) == 1, f"{at}: schemes, those in sight, and colours: {legend}")
     # The controls do what they say.
     hidden = browser.evaluate("""(() => { const all = () => [...document.querySelectorAll('.distributions g.measured')]
         .filter(e => e.getBoundingClientRect().width > 0).length; const before = all();

@@ -222,6 +222,11 @@ impl<'a> ClassRun<'a> {
         (span > Time::ZERO).then(|| bytes as f64 * 8000.0 / span.ps() as f64)
     }
 
+    /// The largest part of its rate that any link carried.
+    pub fn busiest_link(&self) -> f64 {
+        self.outcome.busiest_link
+    }
+
     /// Mean payload rate of the long flows from start to end.
     pub fn long_flow_gbps(&self) -> Option<f64> {
         mean(&self.rates_gbps(&self.long))

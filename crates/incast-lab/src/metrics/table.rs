@@ -238,6 +238,18 @@ pub const METRICS: &[Metric] = &[
             Measure::Largest(|run| run.totals.max_queue_bytes),
         )
     },
+    Metric {
+        scope: Scope::Fabric,
+        detail: "the largest part of its rate that any link carried in one direction, from the start to the end of the run: \
+                 frames without preamble and gap",
+        ..class(
+            "busiest_link",
+            Unit::Number,
+            "busiest link",
+            "use of the busiest link",
+            Measure::Mean(|run| Some(run.busiest_link())),
+        )
+    },
     sampled("assigned_gbps.min", "assigned min", "lowest assigned rate", |run| run.assigned_gbps.min),
     sampled("assigned_gbps.mean", "assigned mean", "mean assigned rate", |run| run.assigned_gbps.mean),
     sampled("measured_gbps.min", "measured min", "lowest measured rate", |run| run.measured_gbps.min),

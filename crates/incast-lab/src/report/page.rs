@@ -1,7 +1,7 @@
 //! The page: its frame, style and script, and the sections in their order.
 
 use super::{
-    chart::series_class,
+    chart::{further_colours, series_class},
     input::{
         figures::{Figures, PointCurves},
         load::{FinishedRun, Results},
@@ -33,7 +33,7 @@ pub fn render(results: &Results, figures: &Figures) -> Markup {
                 meta name="generator" content=(format!("incast {}", first.record.version));
                 title { (name) " · incast" }
                 link rel="icon" href="data:,";
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(further_colours(results.schemes.len()))) }
             }
             body {
                 (header(results, first))

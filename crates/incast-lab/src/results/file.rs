@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(rows(to_json(&[]).expect("written").as_bytes()).expect("read"), []);
         let list = serde_json::to_string(&all).expect("written");
         assert_eq!(rows(format!(" {list}").as_bytes()).expect("read"), all);
-        let newer = text.replace("\"schema\": 3", "\"schema\": 3");
-        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 3, this incast reads 1 to 2"));
+        let newer = text.replace("\"schema\": 3", "\"schema\": 4");
+        assert!(rows(newer.as_bytes()).expect_err("refused").contains("found 4, this incast reads 1 to 3"));
     }
 }

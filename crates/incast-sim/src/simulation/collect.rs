@@ -9,7 +9,10 @@ use super::{
 use crate::{
     application::FlowSpec,
     engine::{Executor, Statistics, halt::Halt},
-    fabric::packet::{Kind, Packet},
+    fabric::{
+        link::Transmitter,
+        packet::{Kind, Packet},
+    },
     host::{Host, SentFlow},
     probe::{ArrivedSample, FlowRecord, find_roots},
     routing::{self, config::LoadBalancing},
@@ -96,6 +99,7 @@ pub fn outcome(
     let nodes: Vec<&Node<'_>> = domains.iter().flat_map(Domain::nodes).collect();
     outcome.totals = totals(&nodes, outcome.ended_at, bytes_in_flight.iter().sum());
     outcome.totals.events = statistics.events;
+    outcome.busiest_link = busiest_link(&nodes, outcome.ended_at);
     outcome.base_rtt = settings.base_rtt;
     outcome.digest = digest(&outcome);
     outcome.cost = Cost { cpu_s: statistics.cpu.as_secs_f64(), wall_s: 0.0, windows: statistics.windows };
@@ -326,6 +330,16 @@ fn ideal_time(
     } else {
         ideal::completion(&links, packets, settings.wire.rounding)
     })
+}
+
+fn busiest_link(nodes: &[&Node<'_>], ended_at: Time) -> f64 {
+    let seconds = ended_at.as_secs_f64();
+    let part = |link: &Transmitter| link.sent_bytes() as f64 * 8.0 / (link.rate().as_f64() * seconds);
+    let of_node = |node: &&Node<'_>| match node {
+        Node::Switch(switch) => switch.links().map(|(link, _)| part(link)).fold(0.0, f64::max),
+        Node::Host(host) => part(host.link().0),
+    };
+    if ended_at == Time::ZERO { 0.0 } else { nodes.iter().map(of_node).fold(0.0, f64::max) }
 }
 
 fn totals(nodes: &[&Node<'_>], ended_at: Time, bytes_in_flight: u64) -> Totals {

@@ -27,6 +27,9 @@ pub struct Outcome {
     /// SHA-256 of the flows and totals, in hexadecimal. Samples and recorded events are left out, so that a probe does
     /// not change it, and so is `totals.events`, which counts the engine's work.
     pub digest: String,
+    /// The largest part of its rate that any link carried in one direction, over the whole run: frames without preamble
+    /// and gap.
+    pub busiest_link: f64,
     /// The longest round trip of the fabric without queueing, for a full packet and its acknowledgement; of the class
     /// with the longest one where classes differ.
     pub base_rtt: Time,

@@ -20,12 +20,26 @@ use maud::{Markup, html};
 /// Width of every chart, in its own units; the page scales it.
 pub const WIDTH: f64 = 480.0;
 
-/// Colours in the page's style; after these they repeat with another dash.
+/// Colours in the page's style; for more see [`further_colours`].
 const COLOURS: usize = 8;
 
 /// Classes of what belongs to a scheme: its colour and its dash.
 pub fn series_class(series: usize) -> String {
-    format!("s{} d{}", series % COLOURS, series % 5)
+    format!("s{series} d{}", series % 5)
+}
+
+/// The colours of schemes beyond those of the style sheet: hues a golden angle apart, so that none comes twice, in
+/// three lightnesses.
+pub fn further_colours(schemes: usize) -> String {
+    let colour = |series: usize, lightnesses: [u32; 3]| {
+        let hue = (series as f64 * 137.508) % 360.0;
+        format!(".s{series} {{ --c: hsl({hue:.0} 65% {}%); }} ", lightnesses[series % 3])
+    };
+    let all = |lightnesses| (COLOURS..schemes).map(|series| colour(series, lightnesses)).collect::<String>();
+    if schemes <= COLOURS {
+        return String::new();
+    }
+    format!("{}@media (prefers-color-scheme: dark) {{ {}}}", all([30, 38, 46]), all([60, 70, 80]))
 }
 
 /// Class of what became of a claim.

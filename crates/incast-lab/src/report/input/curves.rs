@@ -1,31 +1,44 @@
 //! Curves with no more points than a screen can show, and how exact they still are.
 
-/// A cumulative distribution.
+/// A complementary cumulative distribution, in which a tail is as wide as all the rest.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cdf {
+pub struct Ccdf {
     /// Values, known or not.
     pub count: usize,
-    /// Those that are known: the curve ends at this share of `count`.
+    /// Those that are known: the curve ends above the share of those that are not.
     pub known: usize,
-    /// Value, and the share of all values that are at most that. Every point is exact; points are left out, not
+    /// Value, and the share of all values that are at least that. Every point is exact; points are left out, not
     /// averaged.
     pub points: Vec<(f64, f64)>,
 }
 
-impl Cdf {
-    /// Of values, `unknown` more of which are above all of them, in about `most` points of equally spaced ranks. The
-    /// smallest and the largest value are always among them.
+impl Ccdf {
+    /// Of values, `unknown` more of which are above all of them, in at most `most` points: half of them at equally
+    /// spaced ranks, half at equal ratios of ranks from above. The smallest and the largest value are always among them.
     pub fn new(mut values: Vec<f64>, unknown: usize, most: usize) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let (known, count) = (values.len(), values.len() + unknown);
-        let share = |rank: usize| (values[rank - 1], rank as f64 / count as f64);
-        let points = if known <= most.max(2) {
-            (1..=known).map(share).collect()
+        let most = most.max(4);
+        // Places from above, the largest value at 1.
+        let mut places: Vec<usize> = if known <= most {
+            (1..=known).collect()
         } else {
-            let steps = most.max(2) - 1;
-            (0..=steps).map(|step| share(1 + (known - 1) * step / steps)).collect()
+            let steps = most / 2 - 1;
+            let ratio = libm::log(known as f64) / steps as f64;
+            let even = (0..=steps).map(|step| 1 + (known - 1) * step / steps);
+            let tail = (0..=steps).map(|step| libm::exp(ratio * step as f64).round() as usize);
+            even.chain(tail).map(|place| place.clamp(1, known)).collect()
         };
-        Self { count, known, points }
+        places.sort_unstable_by(|a, b| b.cmp(a));
+        places.dedup();
+        let share = |place: usize| (values[known - place], (unknown + place) as f64 / count as f64);
+        Self { count, known, points: places.into_iter().map(share).collect() }
+    }
+
+    /// The smallest value that is drawn and that at least this part of all do not exceed; `None` if they are not known.
+    pub fn percentile(&self, part: f64) -> Option<f64> {
+        let above = 1.0 - part + 1.0 / self.count.max(1) as f64;
+        self.points.iter().find(|(_, share)| *share <= above + 1e-12).map(|(value, _)| *value)
     }
 }
 
@@ -100,23 +113,26 @@ mod tests {
 
     #[test]
     fn a_small_distribution_is_kept_whole() {
-        let cdf = Cdf::new(vec![3.0, 1.0, 2.0], 1, 400);
-        assert_eq!((cdf.count, cdf.known), (4, 3));
-        assert_eq!(cdf.points, [(1.0, 0.25), (2.0, 0.5), (3.0, 0.75)]);
-        assert_eq!(Cdf::new(Vec::new(), 5, 400).points, []);
+        let ccdf = Ccdf::new(vec![3.0, 1.0, 2.0], 1, 400);
+        assert_eq!((ccdf.count, ccdf.known), (4, 3));
+        assert_eq!(ccdf.points, [(1.0, 1.0), (2.0, 0.75), (3.0, 0.5)]);
+        assert_eq!([0.5, 0.75, 0.9].map(|part| ccdf.percentile(part)), [Some(2.0), Some(3.0), None]);
+        assert_eq!(Ccdf::new(Vec::new(), 5, 400).points, []);
     }
 
     #[test]
-    fn a_thinned_distribution_is_exact_at_its_points() {
+    fn a_thinned_distribution_is_exact_at_its_points_and_dense_in_the_tail() {
         let values: Vec<f64> = (1..=100_000).rev().map(f64::from).collect();
-        let cdf = Cdf::new(values, 0, 400);
-        assert_eq!(cdf.points.len(), 400);
-        assert_eq!((cdf.points[0].0, cdf.points[399]), (1.0, (100_000.0, 1.0)));
-        for (value, share) in &cdf.points {
-            assert!((value / 100_000.0 - share).abs() < 1e-12, "{value} {share}");
+        let ccdf = Ccdf::new(values, 0, 400);
+        assert!((300..=400).contains(&ccdf.points.len()), "{}", ccdf.points.len());
+        assert_eq!((ccdf.points[0], ccdf.points.last()), ((1.0, 1.0), Some(&(100_000.0, 1e-5))));
+        for (value, share) in &ccdf.points {
+            assert!(((100_001.0 - value) / 100_000.0 - share).abs() < 1e-12, "{value} {share}");
         }
-        let widest = cdf.points.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
-        assert!(widest < 1.0 / 390.0, "{widest}");
+        let steps = || ccdf.points.windows(2);
+        assert!(steps().all(|pair| pair[0].1 - pair[1].1 < 1.0 / 190.0 && pair[0].1 / pair[1].1 <= 2.0));
+        let tail = ccdf.points.iter().filter(|(_, share)| *share <= 0.01).count();
+        assert!(tail > 80, "{tail} of the largest 1%");
     }
 
     #[test]

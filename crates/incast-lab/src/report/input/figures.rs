@@ -2,7 +2,7 @@
 
 use super::{
     ReportError,
-    curves::{Cdf, Series},
+    curves::{Ccdf, Series},
     load::{FinishedRun, Point, Results},
 };
 use crate::{
@@ -27,9 +27,9 @@ const MOST_FLOWS: usize = 8;
 #[derive(Debug, Default)]
 pub struct ClassCurves {
     /// Time to delivery of its counted flows, in microseconds, all seeds together.
-    pub fct: Cdf,
+    pub fct: Ccdf,
     /// Completion of its counted requests, in microseconds.
-    pub rct: Cdf,
+    pub rct: Ccdf,
 }
 
 /// The rate of a flow over time, in bit/s.
@@ -164,7 +164,7 @@ fn read_flows(
             add(&mut rct, request.class, request.start, request.completion);
         }
     }
-    let cdf = |(known, unknown): (Vec<f64>, usize)| Cdf::new(known, unknown, most);
+    let cdf = |(known, unknown): (Vec<f64>, usize)| Ccdf::new(known, unknown, most);
     Ok(fct.into_iter().zip(rct).map(|(fct, rct)| ClassCurves { fct: cdf(fct), rct: cdf(rct) }).collect())
 }
 

@@ -3,7 +3,7 @@
 use super::of_class;
 use crate::report::chart::{Axis, Curve, Plot, Spacing, Unit, plot};
 use crate::report::input::{
-    curves::Cdf,
+    curves::Ccdf,
     figures::{ClassCurves, PointCurves},
     load::Results,
 };
@@ -17,7 +17,7 @@ pub fn section(results: &Results, curves: &PointCurves) -> Markup {
         @if !fct.is_empty() {
             section.distributions {
                 h2 { "Distribution of flow completion times" }
-                p.note { "The share of counted flows that were delivered within a time, all seeds together. A curve that ends below 100% has flows that did not finish." }
+                p.note { "The share of counted flows that took at least a time, all seeds together (complementary cumulative distribution): where a curve crosses 1% it has its p99. A curve that ends high has flows that did not finish." }
                 div.charts { @for chart in &fct { (chart) } }
             }
         }
@@ -31,10 +31,15 @@ pub fn section(results: &Results, curves: &PointCurves) -> Markup {
     }
 }
 
-fn charts(results: &Results, curves: &PointCurves, label: &str, of: fn(&ClassCurves) -> &Cdf) -> Vec<Markup> {
+fn charts(
+    results: &Results,
+    curves: &PointCurves,
+    label: &str,
+    of: fn(&ClassCurves) -> &Ccdf,
+) -> Vec<Markup> {
     let mut charts = Vec::new();
     for (index, class) in results.classes.iter().enumerate() {
-        let cdfs: Vec<(usize, &Cdf)> = curves
+        let cdfs: Vec<(usize, &Ccdf)> = curves
             .schemes
             .iter()
             .enumerate()
@@ -44,6 +49,7 @@ fn charts(results: &Results, curves: &PointCurves, label: &str, of: fn(&ClassCur
         if cdfs.is_empty() {
             continue;
         }
+        let shares = cdfs.iter().flat_map(|(_, cdf)| cdf.points.iter().map(|(_, share)| *share));
         let values = cdfs.iter().flat_map(|(_, cdf)| cdf.points.iter().map(|(value, _)| *value));
         let describe: Vec<String> =
             cdfs.iter().map(|(series, cdf)| note(&results.schemes[*series], cdf)).collect();
@@ -57,7 +63,12 @@ fn charts(results: &Results, curves: &PointCurves, label: &str, of: fn(&ClassCur
             title: format!("{label}, {}", of_class(class)),
             describe: describe.join("; "),
             x: Axis::over(label, Unit::Time, Spacing::Log, values),
-            y: Axis::over("share", Unit::Share, Spacing::Linear, [1.0].into_iter()),
+            y: Axis::over(
+                "share that takes at least as long",
+                Unit::Share,
+                Spacing::Log,
+                shares.chain([1.0]),
+            ),
             curves: lines.collect(),
         }));
     }
@@ -65,12 +76,13 @@ fn charts(results: &Results, curves: &PointCurves, label: &str, of: fn(&ClassCur
 }
 
 /// The curve in words.
-fn note(scheme: &str, cdf: &Cdf) -> String {
-    let at = |share: f64| cdf.points.iter().find(|(_, at)| *at >= share - 1e-12).map(|(value, _)| *value);
-    let text = |share: f64| at(share).map_or_else(|| "unfinished".to_owned(), |value| Unit::Time.text(value));
+fn note(scheme: &str, cdf: &Ccdf) -> String {
+    let text = |part: f64| {
+        cdf.percentile(part).map_or_else(|| "unfinished".to_owned(), |value| Unit::Time.text(value))
+    };
     let unfinished = match cdf.count - cdf.known {
         0 => String::new(),
         some => format!(", {some} of {} did not finish", cdf.count),
     };
-    format!("{scheme}: half within {}, 90% within {}{unfinished}", text(0.5), text(0.9))
+    format!("{scheme}: half within {}, 99% within {}{unfinished}", text(0.5), text(0.99))
 }

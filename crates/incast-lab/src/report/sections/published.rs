@@ -2,16 +2,18 @@
 
 use super::{add_claimed, is_measured, of_class};
 use crate::{
-    metrics::{Metric, metric},
+    metrics::{Metric, Scope, metric},
     report::{
         chart::{Bar, Bars, Unit, bars},
         input::load::{Point, Results},
     },
-    results::claims::Judgement,
+    results::{claims::Judgement, row::ALL},
 };
 use maud::{Markup, html};
 
 const METRICS: [&Metric; 2] = [metric("fct_us.p50"), metric("fct_us.p99")];
+/// Of the fabric.
+const OF_ALL: [&Metric; 2] = [metric("max_queue_bytes"), metric("busiest_link")];
 
 /// Bars of a grid point, and of whatever else was published of it as plain numbers.
 pub fn section(results: &Results, point: &Point) -> Markup {
@@ -19,6 +21,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
     for class in &results.classes {
         charts.extend(METRICS.iter().map(|metric| (class.as_str(), *metric)));
     }
+    charts.extend(OF_ALL.iter().map(|metric| (ALL, *metric)));
     for claim in plain(results, point) {
         add_claimed(&mut charts, claim);
     }
@@ -26,7 +29,7 @@ pub fn section(results: &Results, point: &Point) -> Markup {
     let published = plain(results, point).next().is_some();
     html! {
         section.bars {
-            h2 { @if published { "Measured and published" } @else { "Flow completion times" } }
+            h2 { @if published { "Measured and published" } @else { "Flow completion times, queues and links" } }
             @if published {
                 p.note {
                     "Bars are measured, strokes published; an arrow points to where a published bound allows values. Whiskers are 95% confidence intervals over seeds."
@@ -58,6 +61,9 @@ fn chart(results: &Results, point: &Point, class: &str, metric: &Metric) -> Bars
             .collect();
         Some(Bar { series, name: scheme.clone(), value, at_least, interval, published })
     });
-    let title = format!("{}, {}", metric.title, of_class(class));
+    let title = match metric.scope {
+        Scope::Class => format!("{}, {}", metric.title, of_class(class)),
+        _ => metric.title.to_owned(),
+    };
     Bars { title, unit: Unit::of(metric.name), bars: bars.collect() }
 }
