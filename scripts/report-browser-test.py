@@ -162,7 +162,7 @@ def look(browser, width, scheme, report, expect):
     expect(not cut, f"{at}: text is cut off: {cut}")
     # Headings stand above what they are about, every scheme is in the legend, and each has a colour of its own.
     over = browser.evaluate("""[...document.querySelectorAll('.where')].filter(w => w.checkVisibility() && w.nextElementSibling
-        && w.nextElementSibling.firstElementChild.getBoundingClientRect().top < w.getBoundingClientRect().bottom - 1)
+        && (w.nextElementSibling.firstElementChild || w.nextElementSibling).getBoundingClientRect().top < w.getBoundingClientRect().bottom - 1)
         .map(w => w.textContent).join(', ')""")
     expect(not over, f"{at}: lies over what follows: {over}")
     legend = browser.evaluate("""(() => { const all = [...document.querySelectorAll('.legend button')];
