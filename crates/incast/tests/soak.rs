@@ -497,10 +497,60 @@ fn attempt(path: &Path, threads: &[usize], estimates: bool) -> Ending {
     if digests.iter().any(|digest| *digest != digests[0]) {
         return Ending::Found(format!("the digest depends on the number of threads: {digests:?}"));
     }
+    if let Err(wrong) = void(path, &scenario, &digests[0]) {
+        return Ending::Found(wrong);
+    }
     match compare(run) {
         Ok(compared) => Ending::Ran { hops, compared },
         Err(difference) => Ending::Found(difference),
     }
+}
+
+/// What a warning says to have no effect has none: without it the result is the same.
+fn void(path: &Path, scenario: &Scenario, digest: &str) -> Result<(), String> {
+    let text = fs::read_to_string(path).expect("a scenario");
+    for warning in &scenario.warnings {
+        let said = warning.split(": ").find_map(|part| part.split_once(" has no effect"));
+        let Some((key, _)) = said.filter(|(key, _)| !key.contains(' ')) else { continue };
+        let mut table: toml::Table = text.parse().expect("TOML");
+        let steps: Vec<&str> = key.split('.').collect();
+        if !removed(&mut table, &steps) {
+            continue;
+        }
+        let other = path.with_extension("void.toml");
+        fs::write(&other, table.to_string()).expect("a file");
+        let Ok(without) = Scenario::load_form(&other, &[], Form::Full) else { continue };
+        let runs = without.runs();
+        let Some(Ok(config)) = runs.first().map(|run| run.config(1)) else { continue };
+        let outcome = simulate(config).map_err(|error| format!("without {key}: {error}"))?;
+        if outcome.digest != digest {
+            return Err(format!("another result without {key}, but: {warning}"));
+        }
+    }
+    Ok(())
+}
+
+/// Takes a key out of a scenario, its schemes and their classes; whether it was there.
+fn removed(table: &mut toml::Table, steps: &[&str]) -> bool {
+    fn one(table: &mut toml::Table, steps: &[&str]) -> bool {
+        match steps {
+            [] => false,
+            [last] => table.remove(*last).is_some(),
+            [first, rest @ ..] => {
+                table.get_mut(*first).and_then(toml::Value::as_table_mut).is_some_and(|own| one(own, rest))
+            }
+        }
+    }
+    let mut found = one(table, steps);
+    let schemes = table.get_mut("scheme").and_then(toml::Value::as_array_mut);
+    for scheme in schemes.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+        found |= one(scheme, steps);
+        let classes = scheme.get_mut("by_class").and_then(toml::Value::as_table_mut);
+        for (_, class) in classes.into_iter().flat_map(|classes| classes.iter_mut()) {
+            found |= class.as_table_mut().is_some_and(|class| one(class, steps));
+        }
+    }
+    found
 }
 
 /// Whether the reference simulator has all that is in a run, or how it differs.

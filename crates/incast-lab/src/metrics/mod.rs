@@ -116,7 +116,7 @@ impl Basis {
     /// Why there is no value.
     pub fn missing(self) -> &'static str {
         match self {
-            Self::Run => "not measured: no such row, or flows did not finish",
+            Self::Run => "not measured, as flows did not finish",
             Self::Rates => "rates were not sampled, or no sampled flow lasted for a period",
             Self::EqualRates => "rates did not become fair in some run, or were not sampled",
         }

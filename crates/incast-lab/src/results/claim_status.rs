@@ -235,10 +235,9 @@ fn ordering(
         } else {
             "the schemes are ordered"
         };
-        let holds = measured(other, rows)
-            .0
-            .is_some_and(|theirs| (value - theirs) * (target.value - other.value) > 0.0);
-        if !holds {
+        // What was not measured has no place in an order.
+        let Some(theirs) = measured(other, rows).0 else { continue };
+        if (value - theirs) * (target.value - other.value) <= 0.0 {
             return Some((false, along));
         }
         order = Some((true, along));

@@ -131,6 +131,19 @@ fn growth_from(target: &Target<'_>, grid: &Map<String, Value>) -> bool {
             .all(|(path, value)| grid.get(path).is_some_and(|found| same(found, value)))
 }
 
+/// All schemes that a target compares were run there. Where some were not, by `--only` or because their runs failed, there
+/// is nothing to be said about the claim.
+pub fn was_run(target: &Target<'_>, rows: &[Row]) -> bool {
+    let claim = target.claim;
+    let bases = claim.ratio_to.as_ref().map_or(&[][..], |bases| bases.names());
+    let is_there = |scheme: &str| {
+        let mut own = rows.iter().filter(|row| row.is_pooled() && row.scheme == scheme);
+        own.clone().any(|row| row.grid == *target.grid)
+            && (claim.ratio_at.is_empty() || own.any(|row| growth_from(target, &row.grid)))
+    };
+    is_there(&claim.scheme) && bases.iter().all(|base| is_there(base))
+}
+
 /// The grid's value along the axis of a curve: the one number that the claim does not fix.
 fn axis(claim: &Claim, grid: &Map<String, Value>) -> Option<f64> {
     grid.iter()

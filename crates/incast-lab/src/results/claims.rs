@@ -4,7 +4,7 @@ pub use super::claim_status::Status;
 
 use super::{
     claim_status::{is_trivial, status},
-    claim_target::{Relation, Target, furthest, is_ratio, measured, targets, too_short},
+    claim_target::{Relation, Target, furthest, is_ratio, measured, targets, too_short, was_run},
     row::{ALL, Row},
 };
 use crate::{
@@ -70,18 +70,38 @@ impl Judgement {
     }
 }
 
-/// Judges every claim at every grid point that it is about.
+/// Judges every claim at every grid point that it is about, where all schemes that it compares were run.
 pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
+    let points = points(rows);
+    let targets: Vec<Target<'_>> =
+        all_targets(claims, &points).filter(|target| was_run(target, rows)).collect();
+    let targets = furthest(targets, rows);
+    targets.iter().map(|target| judge_one(target, &targets, rows)).collect()
+}
+
+/// Published numbers that are not judged, as a scheme that they compare was not run.
+pub fn not_run(claims: &[Claim], rows: &[Row]) -> usize {
+    let points = points(rows);
+    let targets: Vec<Target<'_>> =
+        all_targets(claims, &points).filter(|target| !was_run(target, rows)).collect();
+    furthest(targets, rows).len()
+}
+
+fn points(rows: &[Row]) -> Vec<&Map<String, Value>> {
     let mut points: Vec<&Map<String, Value>> = Vec::new();
     for row in rows {
         if !points.contains(&&row.grid) {
             points.push(&row.grid);
         }
     }
-    let targets: Vec<Target<'_>> =
-        claims.iter().flat_map(|claim| points.iter().flat_map(move |grid| targets(claim, grid))).collect();
-    let targets = furthest(targets, rows);
-    targets.iter().map(|target| judge_one(target, &targets, rows)).collect()
+    points
+}
+
+fn all_targets<'a>(
+    claims: &'a [Claim],
+    points: &'a [&'a Map<String, Value>],
+) -> impl Iterator<Item = Target<'a>> {
+    claims.iter().flat_map(move |claim| points.iter().flat_map(move |grid| targets(claim, grid)))
 }
 
 fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement {

@@ -27,6 +27,8 @@ pub struct Footer {
     pub has_pfc: bool,
     /// Published numbers and what became of them.
     pub claims: Vec<Judgement>,
+    /// Published numbers of schemes that were not run.
+    pub not_run: usize,
     /// Classes of the workloads.
     pub classes: Vec<String>,
     /// Columns that the scenario lists; the usual questions if there are none.
@@ -69,7 +71,7 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer, extent: Extent) -> Str
         Extent::Wide => every_number(&mut text, &pooled, &points, footer),
     }
     legend(&mut text, &pooled, width);
-    claims(&mut text, &footer.claims, extent);
+    claims(&mut text, footer, extent);
     footer_text(&mut text, footer, extent);
     cost(&mut text, &pooled);
     text
@@ -373,8 +375,9 @@ fn extra(row: &Row, metric: &Metric) -> String {
 }
 
 /// How many claims have which status, then those with a decided one; all of them in a wide text.
-fn claims(text: &mut String, claims: &[Judgement], extent: Extent) {
-    if claims.is_empty() {
+fn claims(text: &mut String, footer: &Footer, extent: Extent) {
+    let claims = &footer.claims;
+    if claims.is_empty() && footer.not_run == 0 {
         return;
     }
     const ORDER: [Status; 4] =
@@ -386,6 +389,7 @@ fn claims(text: &mut String, claims: &[Judgement], extent: Extent) {
         .map(|status| (of(status).count(), status))
         .filter(|(count, _)| *count > 0)
         .map(|(count, status)| format!("{count} {status}"))
+        .chain((footer.not_run > 0).then(|| format!("{} of schemes that were not run", footer.not_run)))
         .collect();
     let _ = writeln!(text, "\npublished numbers: {}", counts.join(", "));
     let is_wide = extent == Extent::Wide;

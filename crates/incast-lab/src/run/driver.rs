@@ -334,6 +334,7 @@ fn title(plan: &Plan) -> String {
 fn footer(plan: &Plan, rows: &[Row]) -> Footer {
     let mut footer = Footer {
         claims: claims::judge(&plan.scenario.claims, rows),
+        not_run: claims::not_run(&plan.scenario.claims, rows),
         has_pfc: plan.runs.iter().any(Run::has_pfc),
         columns: plan.scenario.columns.clone(),
         classes: plan.runs.first().map(|run| run.classes.clone()).unwrap_or_default(),

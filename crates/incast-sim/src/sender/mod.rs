@@ -364,7 +364,9 @@ impl Sender {
                 next: self.flow.position(self.recovery.scoreboard.unsent(), mtu),
                 in_flight: self.in_flight(mtu),
             });
-            if settings.host.prr && self.reduction.is_none() && self.law.pacing_rate().is_none() {
+            // Where whole flows are acknowledged, nothing would let a reduction go on.
+            let is_gradual = settings.host.prr && !self.flow_acks && self.law.pacing_rate().is_none();
+            if is_gradual && self.reduction.is_none() {
                 self.reduce_gradually(mtu);
             }
         }

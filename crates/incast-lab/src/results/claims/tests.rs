@@ -324,9 +324,18 @@ fn three_schemes() -> Vec<Row> {
 
 #[test]
 fn a_ratio_to_one_of_several_is_the_largest() {
+    let mut rows = three_schemes();
+    // Its flows did not finish.
+    let unmeasured = rows.iter().filter(|row| row.scheme == "c").cloned().map(|mut row| {
+        row.scheme = "unmeasured".into();
+        row.values.set("fct_us.p99", Default::default());
+        row
+    });
+    let unmeasured: Vec<Row> = unmeasured.collect();
+    rows.extend(unmeasured);
     let several = Bases::Several(vec!["b".into(), "c".into(), "unmeasured".into()]);
     let ratio = Claim { ratio_to: Some(several.clone()), at_least: Some(1.6), ..claim("a", None) };
-    let judged = judge(&[ratio], &three_schemes());
+    let judged = judge(&[ratio], &rows);
     let found: Vec<_> = judged.iter().map(|one| (one.claim.as_str(), one.measured)).collect();
     assert_eq!(
         found,
@@ -334,9 +343,12 @@ fn a_ratio_to_one_of_several_is_the_largest() {
     );
     assert!(judged.iter().all(|one| one.why.contains("the bound holds") && one.is_ratio));
     let nothing = Claim { ratio_to: Some(several), value: Some(2.0), ..claim("unmeasured", Some(0.2)) };
-    let judged = judge(&[nothing], &three_schemes());
-    assert_eq!(judged.len(), 1);
-    assert_eq!((judged[0].status, judged[0].measured), (Status::NotReproduced, None));
+    let judged = judge(std::slice::from_ref(&nothing), &rows);
+    assert_eq!((judged.len(), judged[0].status, judged[0].measured), (1, Status::NotReproduced, None));
+    assert_eq!(judged[0].why, "not measured, as flows did not finish");
+    // Nothing can be said of a scheme that was not run.
+    assert!(judge(std::slice::from_ref(&nothing), &three_schemes()).is_empty());
+    assert_eq!(not_run(&[nothing], &three_schemes()), 1);
 }
 
 #[test]
@@ -378,7 +390,10 @@ fn claim_at(value: f64) -> Claim {
 }
 
 #[test]
-fn what_was_not_measured_is_not_reproduced() {
-    let judged = judge(&[Claim { value: Some(1.0), ..claim("c", Some(0.2)) }], &rows());
-    assert_eq!((judged[0].status, judged[0].measured), (Status::NotReproduced, None));
+fn a_scheme_that_was_not_run_has_no_place_in_an_order() {
+    let number = |scheme: &str, value| Claim { value: Some(value), ..claim(scheme, Some(0.2)) };
+    let claims = [number("a", 10.0), number("c", 20.0)];
+    let judged = judge(&claims, &rows());
+    assert_eq!((judged.len(), not_run(&claims, &rows())), (1, 1));
+    assert_eq!((judged[0].status, judged[0].why.as_str()), (Status::NotReproduced, "+900%: another number"));
 }

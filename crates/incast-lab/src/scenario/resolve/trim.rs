@@ -30,7 +30,7 @@ pub fn warnings(scheme: &Resolved) -> Vec<String> {
     let trimmable = || scheme.classes.iter().filter(|class| class.trimmable);
     if trimmable().next().is_none() {
         return vec![format!(
-            "scheme {name}: switch.trim has no effect, as no law of it has its packets trimmed"
+            "scheme {name}: switch.trim only limits queues, as no law of it has its packets trimmed"
         )];
     }
     let highest = trimmable().filter(|class| class.priority == 0);
