@@ -10,6 +10,7 @@ A paragraph ends before an empty line. Commands of a page run in one empty folde
 usage: page-examples.py --check|--update INCAST PAGE...
 """
 
+import difflib
 import os
 import pathlib
 import re
@@ -19,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MARK = re.compile(r"<!-- (file|prints) (.*?) -->\n```(\w+)\n(.*?)```\n", re.DOTALL)
+MARK = re.compile(r"<!-- (file|prints) ([^\n]*?) -->\n```(\w+)\n(.*?)```\n", re.DOTALL)
 COLUMNS = 80
 # What differs from machine to machine and from build to build.
 VARIES = re.compile(r"packet-hops; at .*|s of CPU|^results: |^report: |GB are available|, incast \d")
@@ -71,7 +72,7 @@ def made_anew(incast, page):
             if kind == "file":
                 file, _, base = what.partition(": ")
                 text = (folder / base).read_text(encoding="utf-8") if base else ""
-                text = re.sub(r'^name = .*', f'name = "{pathlib.Path(file).stem}"', text, count=1) + "\n" * bool(base)
+                text = re.sub(r'^name = .*', f'name = "{pathlib.Path(file).stem}"', text, count=1, flags=re.MULTILINE) + "\n" * bool(base)
                 (folder / file).write_text(text + body, encoding="utf-8")
                 return match[0]
             command, _, names = what.partition(": ")
@@ -88,15 +89,16 @@ def main():
     stale = False
     for path in map(pathlib.Path, sys.argv[3:]):
         old = path.read_text(encoding="utf-8")
-        if not MARK.search(old):
-            sys.exit(f"page-examples.py: {path} has no example")
+        marks = len(re.findall(r"<!-- (?:file|prints) ", old))
+        if not marks or marks != len(MARK.findall(old)):
+            sys.exit(f"page-examples.py: {path} has no example, or one without a block of code right after it")
         new = made_anew(incast, old)
         if sys.argv[1] == "--update":
             path.write_text(new, encoding="utf-8")
             continue
-        for line, other in zip(old.splitlines(), new.splitlines()):
-            if line != other:
-                print(f"{path}: {line}\nprinted: {other}", file=sys.stderr)
+        names = {"fromfile": str(path), "tofile": "printed", "n": 0, "lineterm": ""}
+        for line in difflib.unified_diff(old.splitlines(), new.splitlines(), **names):
+            print(line, file=sys.stderr)
         stale |= new != old
     if stale:
         sys.exit("page-examples.py: pages do not show what is printed: run `make examples`")

@@ -56,7 +56,7 @@ impl Located {
     /// # Errors
     /// There is neither, or the bundled ones cannot be written to the folder for temporary files.
     pub fn file(&mut self, path: &Path) -> Result<PathBuf, RunError> {
-        if path.exists() {
+        if path.is_file() {
             return Ok(path.to_owned());
         }
         let (below, _) =

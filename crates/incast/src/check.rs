@@ -4,6 +4,7 @@ use crate::{End, arguments, output, plan};
 use incast_lab::{
     results::host::{available_memory, cores},
     run::Plan,
+    scenario::LONGEST,
     text::bytes,
 };
 use std::fmt::Write;
@@ -135,10 +136,11 @@ fn load(runs: &[incast_lab::scenario::Run]) -> String {
     let until = runs[0].counted_until;
     let settles = match most.settles {
         None => "there is no steady state".into(),
+        Some(settles) if settles >= LONGEST => "not steady within a day".into(),
         Some(settles) if settles > until => {
-            format!("TOO SHORT: steady after {settles}, and flows arrive for {until}")
+            format!("TOO SHORT: a duration of {settles} would be enough with this warm-up, and it is {until}")
         }
-        Some(settles) => format!("steady after {settles}, and flows arrive for {until}"),
+        Some(settles) => format!("a duration of {settles} is enough with this warm-up, and it is {until}"),
     };
     format!("{range}{:.3} on {}{without}; {settles}", most.load, most.link)
 }

@@ -197,6 +197,13 @@ fn check(pages: &[PathBuf]) -> End {
                     }
                 };
             }
+            if known.get(&name).is_some_and(Option::is_none) && end != format!("{END} {CLOSE}") {
+                stale += 1;
+                output::error(&format!(
+                    "{}: line {line}: there is no bundled scenario {name}",
+                    path.display()
+                ));
+            }
             if let Some(Some(Bundled { name: path_name, state, .. })) = known.get(&name)
                 && end != format!("{END}: {state} {CLOSE}")
             {
@@ -209,7 +216,7 @@ fn check(pages: &[PathBuf]) -> End {
             }
         }
     }
-    output::data(&format!("{count} tables, {stale} of them stale\n"));
+    output::data(&format!("{count} table{}, {stale} stale\n", if count == 1 { "" } else { "s" }));
     if stale == 0 { End::Done } else { End::Failed }
 }
 

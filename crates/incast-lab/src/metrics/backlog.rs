@@ -5,8 +5,7 @@
 //! (the method of batch means: Schmeiser, *Batch size effects in the analysis of simulation output*, Operations Research
 //! 30(3), 1982), and a line through them is tested against their own fluctuation, as in Schruben, Singh and Tierney,
 //! *Optimal tests for initialization bias in simulation output*, Operations Research 31(6), 1983. Neighbouring parts are
-//! not independent, so the test uses the number of independent ones that have the same variance of the mean under a
-//! first-order autoregression.
+//! not independent, so that the variance is enlarged as that of a mean is under a first-order autoregression.
 //!
 //! `docs/reading-results.md` has the rates of false alarms and of misses that were measured.
 
@@ -15,14 +14,14 @@ use incast_sim::outcome::FlowRecord;
 use incast_units::Time;
 use std::ops::Range;
 
-/// A run was too short if its backlog rises by more than this part of its mean, with 99% confidence.
+/// A run was too short if the lower limit of its growth is more than this part of its mean.
 pub const MOST_GROWTH: f64 = 0.2;
 /// Equal parts of the counted arrivals.
 pub const PARTS: usize = 8;
 /// So many flows have to start in each half of the counted arrivals.
 const LEAST_FLOWS: usize = 30;
 /// The residuals of a line through few points vary against each other: their autocorrelation is too low by about so much.
-const BIAS: f64 = 1.5 / PARTS as f64;
+const BIAS: f64 = 1.5 / (PARTS - 2) as f64;
 /// At the most; more would leave nothing independent.
 const MOST_CORRELATED: f64 = 0.9;
 
@@ -43,7 +42,7 @@ pub struct Load {
 pub struct Trend {
     /// By the line of least squares.
     pub growth: f64,
-    /// Its lower limit, with 99% confidence.
+    /// Its lower limit, at a nominal 99%: eight parts tell their autocorrelation only roughly.
     pub at_least: f64,
 }
 

@@ -77,7 +77,7 @@ pub const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        detail: "with 99% confidence. Above 0.2 the run was too short for a steady state (`too_short` of the row)",
+        detail: "at a nominal 99%. Above 0.2 the run was too short for a steady state (`too_short` of the row)",
         ..class(
             "backlog_growth_low",
             Unit::Number,

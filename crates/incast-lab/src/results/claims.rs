@@ -43,6 +43,8 @@ pub struct Judgement {
     /// Every scheme meets the bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trivial: bool,
+    /// The runs of one of its schemes were too short for a steady state.
+    pub too_short: bool,
     /// What we measured.
     pub measured: Option<f64>,
     /// Our confidence interval over seeds.
@@ -117,7 +119,8 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
     if trivial {
         why.push_str("; every scheme meets it");
     }
-    if let Some(scheme) = too_short(target, rows) {
+    let short = too_short(target, rows);
+    if let Some(scheme) = short {
         let _ = write!(why, "; too short a run for a steady state under {scheme}");
     }
     let claim = target.claim;
@@ -147,6 +150,7 @@ fn judge_one(target: &Target<'_>, all: &[Target<'_>], rows: &[Row]) -> Judgement
         },
         ours: claim.ours,
         trivial,
+        too_short: short.is_some(),
         measured: value,
         interval,
         status,

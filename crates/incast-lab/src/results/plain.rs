@@ -41,7 +41,7 @@ impl Plain {
             if start > 0 {
                 text.push('\n');
             }
-            self.draw_columns(&mut text, first, start + 1, &widths[start..next]);
+            self.draw_columns(&mut text, width, first, start + 1, &widths[start..next]);
         }
         text
     }
@@ -56,7 +56,7 @@ impl Plain {
         self.cells().map(|cells| length(&cells[column])).chain(words).max().unwrap_or(0)
     }
 
-    fn draw_columns(&self, text: &mut String, first: usize, start: usize, widths: &[usize]) {
+    fn draw_columns(&self, text: &mut String, width: usize, first: usize, start: usize, widths: &[usize]) {
         let mut headings = vec![wrap(&self.header[0], first)];
         headings.extend(widths.iter().zip(&self.header[start..]).map(|(width, name)| wrap(name, *width)));
         let height = headings.iter().map(Vec::len).max().unwrap_or(0);
@@ -74,10 +74,7 @@ impl Plain {
         text.push('\n');
         for line in &self.lines {
             match line {
-                Line::Heading(heading) => {
-                    text.push_str(heading);
-                    text.push('\n');
-                }
+                Line::Heading(heading) => paragraph(text, 0, heading, width),
                 Line::Cells(cells) if length(&cells[0]) > first => {
                     text.push_str(&cells[0]);
                     text.push('\n');
@@ -117,12 +114,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();
-        let mut depth = 0;
-        let is_break = |mark: char| {
-            depth += i32::from(mark == '[') - i32::from(mark == ']');
-            mark == ' ' && depth <= 0
-        };
-        for word in paragraph.split(is_break) {
+        for word in words(paragraph) {
             if !line.is_empty() && length(&line) + 1 + length(word) > width {
                 lines.push(std::mem::take(&mut line));
             } else if !line.is_empty() {
@@ -133,6 +125,23 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// What blanks separate, without those in brackets that are closed.
+fn words(text: &str) -> Vec<&str> {
+    let (mut words, mut start, mut closes_at) = (Vec::new(), 0, 0);
+    for (at, mark) in text.char_indices() {
+        match mark {
+            '[' => closes_at = text[at..].find(']').map_or(closes_at, |length| at + length),
+            ' ' if at > closes_at => {
+                words.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&text[start..]);
+    words
 }
 
 /// Adds a paragraph whose first line is indented by `indent`, and the others by two more.
@@ -188,5 +197,10 @@ mod tests {
         let mut text = String::new();
         paragraph(&mut text, 2, "one two three four +4% [1%, 7%]", 12);
         assert_eq!(text, "  one two\n    three\n    four +4%\n    [1%, 7%]\n");
+        assert_eq!(
+            wrap("buffers [4 MB of a chip", 8),
+            ["buffers", "[4 MB of", "a chip"],
+            "it does not close"
+        );
     }
 }

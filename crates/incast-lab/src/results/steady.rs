@@ -1,6 +1,7 @@
 //! What is said of runs that were too short for a steady state, and with which length they would not be.
 
 use super::row::{ALL, Row};
+use crate::scenario::LONGEST;
 use incast_units::Time;
 
 /// Why a row is marked.
@@ -17,14 +18,17 @@ pub fn reason(row: &Row) -> String {
 fn advice(all: Option<&Row>) -> String {
     let of = |metric: &str| all.and_then(|row| row.number(metric));
     match (of("nominal_load"), of("duration_needed_us")) {
-        (Some(load), _) if load >= 1.0 => format!("no length would do: the nominal load is {load:.2}"),
+        (Some(load), _) if load >= 1.0 => format!("no length would do: the nominal load is {load:.3}"),
+        (Some(load), Some(us)) if us >= LONGEST.as_us_f64() => {
+            format!("for a nominal load of {load:.3} not even a day would do")
+        }
         (Some(load), Some(us)) => {
             let needed = Time::from_us(us as u64);
-            format!("for a nominal load of {load:.2}, {needed} would do")
+            format!("for a nominal load of {load:.3}, {needed} would do")
         }
         (Some(load), None) => format!(
-            "a nominal load of {load:.2} would be steady by now: the scheme carries less, or needs longer, which a run \
-             of twice the duration tells"
+            "for a nominal load of {load:.3} the duration is enough: the scheme carries less, or needs longer, or this is \
+             a false alarm, which a run of twice the duration tells"
         ),
         (None, _) => "there is no nominal load; a run of twice the duration tells whether it settles".into(),
     }
@@ -70,7 +74,7 @@ mod tests {
         let (whose, text) = note(Some(0.571), Some(14_000.0));
         assert_eq!(whose, "a, load = 0.2");
         assert!(text.starts_with("what waits rose by 83% (at least 41%)"), "{text}");
-        assert!(text.ends_with("for a nominal load of 0.57, 14ms would do"), "{text}");
+        assert!(text.ends_with("for a nominal load of 0.571, 14ms would do"), "{text}");
         assert!(note(Some(1.04), None).1.contains("no length would do"), "above capacity");
         assert!(note(Some(0.5), None).1.contains("twice the duration"), "not by its load");
         assert!(note(None, None).1.contains("there is no nominal load"), "a closed loop");

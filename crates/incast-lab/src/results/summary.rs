@@ -132,11 +132,12 @@ pub fn pooled_rows(key: &Key, rows: &[Vec<Row>], runs: &[RunFlows<'_>]) -> Vec<R
             let passing = run.flows.iter().filter(|flow| of.has(flow) && !key.is_long(flow.class));
             backlog::series(passing, &key.counted, run.ended_at)
         });
-        let series: Option<Vec<backlog::Series>> = series.collect();
+        // Of the runs that have enough flows.
+        let series: Vec<backlog::Series> = series.flatten().collect();
         let statistics = FlowStatistics::new(
             flows.filter(|(flow, _)| of.has(flow) && key.counted.contains(&flow.start)),
             requests.filter(|(request, _)| key.counts(of, request)),
-            series.and_then(|series| backlog::trend(&series)),
+            backlog::trend(&series),
         );
         let values = Values::pooled(&statistics, &single);
         let row = key.row(name, Seed::Pooled(ALL.to_owned()), single.len(), values);

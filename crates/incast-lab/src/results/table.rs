@@ -67,10 +67,15 @@ pub fn render(title: &str, rows: &[Row], footer: &Footer, extent: Extent) -> Str
     paragraph(&mut text, 0, title, width);
     text.push_str(&verdict::text(&verdict::verdicts(rows, &footer.columns, &footer.classes), width));
     match extent {
-        Extent::Fitting(_) => questions(&mut text, rows, &points, footer, width),
-        Extent::Wide => every_number(&mut text, &pooled, &points, footer),
+        Extent::Fitting(_) => {
+            let has_best = questions(&mut text, rows, &points, footer, width);
+            legend(&mut text, &pooled, has_best, width);
+        }
+        Extent::Wide => {
+            every_number(&mut text, &pooled, &points, footer);
+            legend(&mut text, &pooled, false, width);
+        }
     }
-    legend(&mut text, &pooled, width);
     claims(&mut text, footer, extent);
     footer_text(&mut text, footer, extent);
     cost(&mut text, &pooled);
@@ -172,8 +177,16 @@ fn own_questions(columns: &[Column]) -> Vec<Question> {
     questions
 }
 
-/// A table for each question: a column for each class, a line for each scheme at each grid point.
-fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], footer: &Footer, width: usize) {
+/// A table for each question: a column for each class, a line for each scheme at each grid point. Whether some number is
+/// marked as the best.
+fn questions(
+    text: &mut String,
+    rows: &[Row],
+    points: &[&Map<String, Value>],
+    footer: &Footer,
+    width: usize,
+) -> bool {
+    let mut has_best = false;
     let pooled: Vec<&Row> = rows.iter().filter(|row| row.is_pooled()).collect();
     let questions = if footer.columns.is_empty() {
         usual_questions(&pooled, footer)
@@ -189,12 +202,14 @@ fn questions(text: &mut String, rows: &[Row], points: &[&Map<String, Value>], fo
             let here: Vec<&Row> = rows.iter().filter(|row| row.grid == **point).collect();
             lines.extend(lines_of(question, &here));
         }
+        has_best |= lines.iter().any(|line| matches!(line, plain::Line::Cells(cells) if cells[1..].iter().any(|cell| cell.contains(BEST))));
         align_marks(&mut lines);
         let header = ["scheme".to_owned()].into_iter();
         let header = header.chain(question.columns.iter().map(|asked| asked.heading.clone())).collect();
         let _ = writeln!(text, "\n{}", question.title);
         text.push_str(&Plain { header, lines }.draw(width));
     }
+    has_best
 }
 
 /// The lines of a grid point, whose rows these are.
@@ -241,26 +256,22 @@ fn align_marks(lines: &mut [plain::Line]) {
     }
 }
 
-/// The best scheme, and those that the seeds do not show to be worse; with too few seeds the best number alone. None of
-/// what is neither good nor bad, or if there is one scheme.
+/// The best scheme, and those that the seeds do not show to be worse. None with too few seeds, of what is neither good nor
+/// bad, or if there is one scheme.
 fn best(asked: &Asked, rows: &[&Row]) -> Vec<String> {
-    let Some(high) = verdict::is_better_high(asked.metric) else { return Vec::new() };
     if let Some(found) = verdict::verdict(rows, &asked.class, asked.metric) {
         let open = found.open.into_iter().map(|apart| apart.scheme);
-        let all: Vec<String> = [found.best].into_iter().chain(found.close).chain(open).collect();
+        let best = Some(found.best).filter(|best| !best.is_empty());
+        let all: Vec<String> = best.into_iter().chain(found.close).chain(open).collect();
         return if all.len() + found.apart.len() > 1 { all } else { Vec::new() };
     }
-    let of_class = rows.iter().filter(|row| row.is_pooled() && row.class == asked.class);
-    let mut known: Vec<(&str, f64)> =
-        of_class.filter_map(|row| Some((row.scheme.as_str(), row.number(asked.metric.name)?))).collect();
-    known.sort_by(|a, b| if high { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
-    if known.len() < 2 { Vec::new() } else { vec![known[0].0.to_owned()] }
+    Vec::new()
 }
 
 /// What marks mean, and how long runs should have been.
-fn legend(text: &mut String, pooled: &[&Row], width: usize) {
+fn legend(text: &mut String, pooled: &[&Row], has_best: bool, width: usize) {
     let mut parts: Vec<&str> = Vec::new();
-    if text.contains(BEST) {
+    if has_best {
         parts.push("* best, or not shown to be worse");
     }
     if pooled.iter().any(|row| row.runs > 1) {
@@ -410,7 +421,7 @@ fn claims(text: &mut String, footer: &Footer, extent: Extent) {
     };
     let shown: Vec<&Judgement> = points.into_iter().flat_map(at).collect();
     if shown.len() < claims.len() {
-        text.push_str("inconclusive ones need more seeds; --wide and the report list them\n");
+        text.push_str("--wide and the report list the inconclusive ones, and say why\n");
     }
     if shown.is_empty() {
         return;
@@ -431,7 +442,10 @@ fn claims(text: &mut String, footer: &Footer, extent: Extent) {
         let mut cells = vec![
             claim.claim.clone(),
             claim.described(short),
-            claim.measured.map_or_else(|| "–".to_owned(), short),
+            claim.measured.map_or_else(
+                || "–".to_owned(),
+                |value| format!("{}{}", short(value), if claim.too_short { TOO_SHORT } else { "" }),
+            ),
             interval.unwrap_or_else(|| "–".to_owned()),
             claim.outcome(),
         ];

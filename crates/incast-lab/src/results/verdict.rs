@@ -3,6 +3,7 @@
 //! quotients, in logarithms, other numbers by their differences.
 
 use super::{
+    compact::TOO_SHORT,
     plain::paragraph,
     row::{ALL, Row, Seed},
 };
@@ -38,8 +39,10 @@ pub struct Verdict {
     pub class: String,
     /// The number.
     pub metric: &'static Metric,
-    /// The scheme with the best mean over the seeds.
+    /// The scheme with the best mean over the seeds; empty if no scheme has a value in every seed.
     pub best: String,
+    /// Some scheme's runs were too short for a steady state of the class.
+    pub too_short: bool,
     /// Schemes whose difference from it may be none, and is none of [`EQUAL`] or more.
     pub close: Vec<String>,
     /// Schemes whose difference from it may be none, or large: there are too few seeds.
@@ -70,7 +73,8 @@ impl Verdict {
     /// What it is about.
     pub fn subject(&self) -> String {
         let class = if self.class == ALL { String::new() } else { format!("{} ", self.class) };
-        format!("{class}{}", self.metric.heading)
+        let short = if self.too_short { TOO_SHORT } else { "" };
+        format!("{class}{}{short}", self.metric.heading)
     }
 }
 
@@ -217,7 +221,21 @@ fn ordered(
     };
     let order =
         |a: &[f64], b: &[f64]| if high { mean(b).total_cmp(&mean(a)) } else { mean(a).total_cmp(&mean(b)) };
-    let (best, of_best) = known.iter().min_by(|a, b| order(&a.1, &b.1))?.clone();
+    let mut own = rows.iter().filter(|row| row.is_pooled() && row.class == class);
+    let too_short = metric.has_bound() && own.any(|row| row.is_too_short());
+    let nothing = Verdict {
+        class: class.to_owned(),
+        metric,
+        best: String::new(),
+        too_short,
+        close: Vec::new(),
+        open: Vec::new(),
+        apart: Vec::new(),
+        unknown,
+    };
+    let Some((best, of_best)) = known.iter().min_by(|a, b| order(&a.1, &b.1)).cloned() else {
+        return Some(nothing);
+    };
     let base = mean(&of_best);
     let (mut close, mut open, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for (scheme, values) in known.iter().filter(|(scheme, _)| *scheme != best) {
@@ -246,7 +264,7 @@ fn ordered(
     for list in [&mut open, &mut apart] {
         list.sort_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs()));
     }
-    Some(Verdict { class: class.to_owned(), metric, best: best.to_owned(), close, open, apart, unknown })
+    Some(Verdict { best: best.to_owned(), close, open, apart, ..nothing })
 }
 
 /// How many schemes a line of text names of each kind.
@@ -277,14 +295,20 @@ pub fn text(all: &[Verdicts], width: usize) -> String {
         }
         let indent = if at.is_empty() { 2 } else { 4 };
         for verdict in &point.verdicts {
-            let sentence = [vec![format!("{}: {}", verdict.subject(), verdict.best)], verdict.others(NAMED)];
-            paragraph(&mut text, indent, &sentence.concat().join("; "), width);
+            paragraph(&mut text, indent, &verdict.sentence(NAMED), width);
         }
     }
     text
 }
 
 impl Verdict {
+    /// All that is said, with at most so many names of each kind.
+    pub fn sentence(&self, most: usize) -> String {
+        let best = (!self.best.is_empty()).then(|| self.best.clone());
+        let said: Vec<String> = best.into_iter().chain(self.others(most)).collect();
+        format!("{}: {}", self.subject(), said.join("; "))
+    }
+
     /// What is said about the other schemes, each kind in a line with at most so many names.
     pub fn others(&self, most: usize) -> Vec<String> {
         let list = |names: Vec<String>| {

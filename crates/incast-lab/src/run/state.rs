@@ -1,6 +1,7 @@
 //! What a table in a page was made of, so that it can be seen to be stale.
 
 use super::{Plan, RunError};
+use crate::scenario::Run;
 use incast_sim::simulate;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -8,8 +9,9 @@ use std::fmt;
 /// So many digits of each hash.
 const DIGITS: usize = 12;
 
-/// The hash of a scenario, and one of digests of its short form: of every scheme's run at the first grid point with the
-/// first seed. Whatever changes a result changes a digest, so that a table is stale once either is another one.
+/// The hash of a scenario, and one of digests of its short form: of every scheme's run at the first and at the last grid
+/// point with the first seed. What changes results changes these, as a rule, so that a table is stale once either is another
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     scenario: String,
@@ -37,10 +39,13 @@ impl State {
     }
 }
 
-/// Runs every scheme at the first grid point with the first seed: names of their folders, and digests.
+/// Runs every scheme at the first and at the last grid point with the first seed: names of their folders, and digests.
 pub fn first_digests(plan: &Plan) -> impl Iterator<Item = Result<(&str, String), RunError>> {
-    let first = plan.runs.first().map(|run| (&run.grid, run.seed));
-    let runs = plan.runs.iter().filter(move |run| Some((&run.grid, run.seed)) == first);
+    let (first, last) = (plan.runs.first(), plan.runs.last());
+    let is_at = |run: &Run, end: Option<&Run>| end.is_some_and(|end| end.grid == run.grid);
+    let seed = first.map(|run| run.seed);
+    let runs =
+        plan.runs.iter().filter(move |run| Some(run.seed) == seed && (is_at(run, first) || is_at(run, last)));
     runs.map(|run| {
         let failed = |message: String| RunError::Flows { run: run.folder.clone(), message };
         let config = run.config(1).map_err(|error| failed(error.to_string()))?;

@@ -19,6 +19,7 @@ pub use document::{
     table::Column,
 };
 pub use reference::{reference_markdown, schema};
+pub use resolve::nominal::LONGEST;
 pub use run::Run;
 pub use tree::{
     error::{Fault, ScenarioError},

@@ -284,7 +284,11 @@ fn what_has_no_effect_is_a_warning() {
         ("law = \"cubic\"", "law = \"cubic\"\nswitch.ecn = { kind = \"step\", at = \"1KB\" }", "no effect"),
         ("ecn = { kind = \"step\", at = \"0.2bdp\" }", "ecn = \"off\"", "switch.ecn is off"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\npath_penalty = false", "path_penalty has no effect"),
-        ("pfc = false", "trim = true", "switch.trim only limits queues, as no law of it has its packets trimmed"),
+        (
+            "pfc = false",
+            "trim = true",
+            "switch.trim only limits queues, as no law of it has its packets trimmed",
+        ),
         ("at = \"2ms\"", "at = \"2s\"", "not before the run's end"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nack_delay = \"5us\"", "ack_delay has no effect"),
         ("mtu = \"4096B\"", "mtu = \"4096B\"\nquick_acks = 16", "quick_acks has no effect"),

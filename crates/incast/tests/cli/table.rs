@@ -102,7 +102,7 @@ fn a_table_says_what_it_was_made_of_and_when_it_is_stale() {
     succeed(&["table", text(&results), "--update", text(&page)]);
     let made = fs::read_to_string(&page).expect("the page");
     assert!(made.contains("<!-- end of table: scenario "), "{made}");
-    assert_eq!(String::from_utf8_lossy(&check().stdout), "1 tables, 0 of them stale\n", "not that in the code");
+    assert_eq!(String::from_utf8_lossy(&check().stdout), "1 table, 0 stale\n", "not that in the code");
 
     // Another scenario, or another result.
     let other = run(&["--set", "host.rto_min=2ms"]);

@@ -29,13 +29,21 @@ pub fn section(results: &Results, figures: &Figures) -> Markup {
                         @for verdict in &point.verdicts {
                             li {
                                 "for " (verdict.subject()) ": " strong { (verdict.best) }
-                                @for line in verdict.others(usize::MAX) { "; " (line) }
+                                @for (index, line) in verdict.others(usize::MAX).iter().enumerate() {
+                                    @if index > 0 || !verdict.best.is_empty() { "; " }
+                                    (line)
+                                }
                             }
                         }
                     }
                 }
             }
-            p.note { "By differences seed by seed, with 95% confidence intervals." }
+            p.note {
+                "By differences seed by seed, with 95% confidence intervals."
+                @if shown.iter().any(|point| point.verdicts.iter().any(|verdict| verdict.too_short)) {
+                    " Where a number has an exclamation mark, some run was too short for a steady state."
+                }
+            }
         }
     }
 }

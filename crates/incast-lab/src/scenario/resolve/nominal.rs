@@ -16,8 +16,8 @@ pub struct Nominal {
     pub load: f64,
     /// The link.
     pub link: String,
-    /// Flows have to arrive for so long that the backlog of every link is close to that of a steady state, on average
-    /// over the counted time. `None` if there is none, as the load is 1 or more.
+    /// With this warm-up flows have to arrive for so long that the backlog of every link is close to that of a steady
+    /// state, on average over the counted time; at most [`LONGEST`]. `None` if there is none, as the load is 1 or more.
     pub settles: Option<Time>,
     /// Classes that have no nominal load, as their flows are a batch, a list or a closed loop.
     pub without: Vec<String>,
@@ -85,6 +85,9 @@ pub fn nominal(
     Ok(Some(Nominal { load, link, settles, without: without.map(|(name, _)| name.clone()).collect() }))
 }
 
+/// Nobody simulates for longer; a load that is hardly below 1 would need it.
+pub const LONGEST: Time = Time::from_ms(86_400_000);
+
 /// The mean backlog over the counted time is at most so much below that of a steady state.
 const MOST_BELOW: f64 = 0.05;
 
@@ -99,6 +102,9 @@ fn settles(unit_s: f64, warmup: Time) -> Time {
     if unit_s <= 0.0 {
         return warmup;
     }
+    if unit_s >= LONGEST.as_secs_f64() {
+        return LONGEST;
+    }
     let from = warmup_s / unit_s;
     let below = |until: f64| (lacking(until) - lacking(from)) / (until - from);
     // The area is at most one half, so that this is long enough.
@@ -108,7 +114,7 @@ fn settles(unit_s: f64, warmup: Time) -> Time {
         if middle > from && below(middle) <= MOST_BELOW { long = middle } else { short = middle }
     }
     // Two digits of microseconds, rounded up.
-    let us = (long * unit_s * 1e6).max(1.0);
+    let us = (long * unit_s * 1e6).clamp(1.0, LONGEST.as_us_f64());
     let unit = libm::exp10((libm::floor(libm::log10(us)) - 1.0).max(0.0));
     Time::from_us((libm::ceil(us / unit - 1e-9) * unit) as u64)
 }
@@ -145,5 +151,6 @@ mod tests {
         assert!(ms(1) <= 4.0 && ms(1) > 1.0, "{}", ms(1));
         assert!((ms(10) - 10.0).abs() < 1e-6, "the warm-up alone does: {}", ms(10));
         assert_eq!(settles(0.0, Time::from_ms(2)), Time::from_ms(2));
+        assert_eq!([settles(1e9, Time::ZERO), settles(f64::INFINITY, Time::from_ms(1))], [LONGEST; 2]);
     }
 }
