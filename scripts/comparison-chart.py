@@ -35,7 +35,7 @@ LEFT, WIDTH, GAP, ROW, TOP = 130, 270, 24, 17, 62
 def tables():
     """{scheme: (value, half interval)} of COLUMN, one for each panel."""
     text = (DOCS / "comparison.md").read_text()
-    body = text.split(TABLE)[1].split("<!-- end of table -->")[0]
+    body = text.split(TABLE)[1].split("<!-- end of table")[0]
     found = []
     for line in body.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -89,7 +89,7 @@ def main():
             out.append(f'<text x="{LEFT - 8}" y="{y - 4}" text-anchor="end">{scheme}</text>')
             for panel, table in enumerate(data):
                 value, half = table[scheme]
-                ends = [position(panel, float(value) + sign * float(half)) for sign in (-1, 1)]
+                ends = [position(panel, float(value) + sign * float(half.rstrip("!"))) for sign in (-1, 1)]
                 x = position(panel, float(value))
                 out.append(f'<path d="M{ends[0]:.1f} {middle}H{ends[1]:.1f}" stroke="{colour}" stroke-width="2"/>')
                 out.append(f'<circle cx="{x:.1f}" cy="{middle}" r="3.5" fill="{colour}">'

@@ -62,7 +62,7 @@ fn scenarios_in_pages_pass_check() {
 fn the_chart_shows_the_numbers_of_the_comparison() {
     let (chart, page) = (page("docs/comparison.svg"), page("docs/comparison.md"));
     let table = page.split_once("--by-number -->").expect("tables").1;
-    let table = table.split_once("<!-- end of table -->").expect("an end").0;
+    let table = table.split_once("<!-- end of table").expect("an end").0;
     let mut points = 0;
     for title in chart.split("<title>").skip(1) {
         let (scheme, value) =
@@ -193,7 +193,7 @@ fn tables_in_pages_are_of_their_scenarios() {
     let text = self::page(page);
     for table in text.split("<!-- incast table ").skip(1) {
         let (head, rest) = table.split_once("-->").expect("options");
-        let (body, _) = rest.split_once("<!-- end of table -->").expect("an end");
+        let (body, _) = rest.split_once("<!-- end of table").expect("an end");
         let name = head.split_whitespace().next().expect("a name");
         let scenario = scenarios.iter().find(|scenario| scenario.name == name).expect("a scenario");
         let (schemes, mut rows) = (scenario.schemes(), 0);

@@ -73,7 +73,8 @@ fn scenarios(test: &str) -> PathBuf {
 fn published_scenarios_are_listed_by_system() {
     let from = scenarios("reproduce_list");
     let list = succeed(&["reproduce", "--from", text(&from), "--list"]);
-    assert!(list.contains("tests/everything (has a short form)") && list.contains("tests/small\n"), "{list}");
+    assert!(list.contains("tests/everything\n") && list.contains("tests/small\n"), "{list}");
+    assert_eq!((list.matches(" of CPU").count(), list.matches("; --short: ").count()), (3, 1), "{list}");
     assert!(!list.contains("notes") && !list.contains("of-no-system"), "{list}");
     assert_eq!(succeed(&["reproduce", "--from", text(&from)]), list, "nothing runs without a name");
     let json: Value =
