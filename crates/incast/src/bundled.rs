@@ -26,12 +26,12 @@ pub fn files() -> &'static [(&'static str, &'static [u8])] {
 ///
 /// # Errors
 /// There is none.
-pub fn find(name: &str) -> Result<(&'static str, &'static [u8]), Fault> {
+pub fn find(name: &str) -> Result<(&'static str, &'static [u8]), Box<Fault>> {
     let short = name.strip_prefix("scenarios/").unwrap_or(name);
     let of = |path: &str| path == short || path.strip_suffix(".toml") == Some(short);
     BUNDLED.iter().copied().find(|(path, _)| of(path)).ok_or_else(|| {
         let names = BUNDLED.iter().filter_map(|(path, _)| path.strip_suffix(".toml"));
-        Fault {
+        Box::new(Fault {
             file: name.into(),
             line: None,
             column: None,
@@ -40,7 +40,7 @@ pub fn find(name: &str) -> Result<(&'static str, &'static [u8]), Fault> {
             what: "there is no such file, nor a bundled scenario of this name".into(),
             allowed: Some("what `incast list scenarios` shows".into()),
             nearest: nearest(short, names).map(str::to_owned),
-        }
+        })
     })
 }
 
@@ -60,7 +60,7 @@ impl Located {
             return Ok(path.to_owned());
         }
         let (below, _) =
-            find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(fault)))?;
+            find(&path.to_string_lossy()).map_err(|fault| RunError::from(ScenarioError::from(*fault)))?;
         self.bundled(below)
     }
 
