@@ -24,7 +24,7 @@ needs:
 	@scripts/needs.sh
 
 # Pages whose examples are run.
-EXAMPLES := README.md docs/tutorial.md
+EXAMPLES := README.md docs/tutorial.md docs/reading-results.md
 
 ## Puts into pages what their examples print; CI compares the two.
 examples: needs

@@ -418,3 +418,24 @@ fn a_grid_can_leave_the_incast_out() {
     assert_eq!(with, without);
     assert_eq!(runs[0].config(1).expect("flows").flows.len(), without.len());
 }
+
+#[test]
+fn loads_count_headers() {
+    // 100 Gbps, and web search in packets of 1,000 bytes: headers and gap are 9% more.
+    let at = |load: &str, more: &str| {
+        let text =
+            GOOD.replacen("load = 0.4", &format!("load = {load}\n{more}"), 1).replace("4096B", "1000B");
+        parse(&text.replacen("\"workload.background.load\" = [0.2, 0.4]", "", 1))
+    };
+    let nominal = |scenario: &Scenario| scenario.runs()[0].nominal().expect("a load").clone();
+    let error = at("0.95", "").expect_err("refused").to_string();
+    assert!(error.contains("headers included, allowed is at most 1 on every link"), "{error}");
+    let wanted = nominal(&at("0.95", "overload = true").expect("wanted"));
+    assert!(wanted.load > 1.0 && wanted.settles.is_none(), "{wanted:?}");
+    let below = nominal(&at("0.4", "").expect("a scenario"));
+    // Background and incast, 31 times 128 KB to one of 32 hosts each millisecond.
+    let payload = 0.4 + 31.0 * 128e3 * 8.0 / 1e-3 / 32.0 / 100e9;
+    assert!((below.load / payload - 1.088).abs() < 0.01, "{below:?}");
+    assert_eq!(below.without.len(), 2, "a closed loop has two classes without a load: {below:?}");
+    assert_eq!(below.settles, Some(Time::from_ms(5)), "the warm-up is enough: {below:?}");
+}
