@@ -36,6 +36,7 @@ fn real() -> &'static (PathBuf, PathBuf, Value) {
             run_timeout: None,
             existing: Existing::Overwrite,
             export,
+            extent: incast_lab::results::table::Extent::Fitting(80),
         };
         let folder = execute(&plan, &options, &Silent, &AtomicBool::new(false)).expect("it runs").folder;
         let run = folder.join(&plan.runs[0].folder);
