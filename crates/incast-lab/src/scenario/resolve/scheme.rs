@@ -488,7 +488,7 @@ fn without_effect(scheme: &Resolved, described: &Scheme) -> Vec<String> {
         if own.or(described.priority).is_some() {
             let law = class.law.info().name;
             let warning = format!(
-                "scheme {name}: priority has no effect, as law {law} assigns the priority of each packet of data"
+                "scheme {name}: priority is not that of data, as law {law} assigns it packet by packet"
             );
             if !warnings.contains(&warning) {
                 warnings.push(warning);
