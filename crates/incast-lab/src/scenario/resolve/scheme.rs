@@ -406,13 +406,14 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
         }
         if scheme.classes.iter().all(|class| class.law.transport().notification_interval.is_none()) {
             let of_switches = scheme.switch.agent.effects().notifies != CnpContent::Nothing;
-            let given = [
-                ("notification_priority", described.notification_priority.is_some() && !of_switches),
-                ("host.notification_delay", host.notification_delay > Time::ZERO),
-            ];
-            for (key, _) in given.iter().filter(|(_, given)| *given) {
+            if described.notification_priority.is_some() && !of_switches {
                 warnings.push(format!(
-                    "scheme {name}: {key} has no effect, as its receivers send no notifications"
+                    "scheme {name}: no packet has the notification_priority, as its receivers send no notifications"
+                ));
+            }
+            if host.notification_delay > Time::ZERO {
+                warnings.push(format!(
+                    "scheme {name}: host.notification_delay has no effect, as its receivers send no notifications"
                 ));
             }
         }
