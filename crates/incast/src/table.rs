@@ -197,22 +197,20 @@ fn check(pages: &[PathBuf]) -> End {
                     }
                 };
             }
-            if known.get(&name).is_some_and(Option::is_none) && end != format!("{END} {CLOSE}") {
+            let page = path.display();
+            let (expected, message) = match known.get(&name).and_then(Option::as_ref) {
+                None => (format!("{END} {CLOSE}"), format!("there is no bundled scenario {name}")),
+                Some(Bundled { name: path_name, state, .. }) => (
+                    format!("{END}: {state} {CLOSE}"),
+                    format!(
+                        "the table of {name} is stale, as it is now of {state}: incast run {path_name}, then incast \
+                         table results/{name} --update {page}"
+                    ),
+                ),
+            };
+            if end != expected {
                 stale += 1;
-                output::error(&format!(
-                    "{}: line {line}: there is no bundled scenario {name}",
-                    path.display()
-                ));
-            }
-            if let Some(Some(Bundled { name: path_name, state, .. })) = known.get(&name)
-                && end != format!("{END}: {state} {CLOSE}")
-            {
-                stale += 1;
-                output::error(&format!(
-                    "{0}: line {line}: the table of {name} is stale, as it is now of {state}: incast run {path_name}, \
-                     then incast table results/{name} --update {0}",
-                    path.display()
-                ));
+                output::error(&format!("{page}: line {line}: {message}"));
             }
         }
     }

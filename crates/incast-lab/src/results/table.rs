@@ -140,13 +140,9 @@ fn usual_questions(pooled: &[&Row], footer: &Footer) -> Vec<Question> {
         let columns: Vec<Asked> = classes.iter().flat_map(of).flatten().collect();
         questions.push(Question { title: flows.heading_with_unit(), columns });
     }
-    let claimed = |metric: &Metric| footer.claims.iter().any(|claim| claim.metric == metric.name);
-    let extras =
-        EXTRAS.iter().filter(|metric| metric.basis != Basis::Run || footer.has_pfc || claimed(metric));
-    let counted = COUNTED.iter().chain(extras).filter(|metric| {
-        let of_all = pooled.iter().filter(|row| row.class == ALL);
-        of_all.clone().any(|row| row.number(metric.name).is_some_and(|number| number > 0.0))
-            || metric.name == "drops"
+    let counted = COUNTED.into_iter().chain(extras(pooled, footer)).filter(|metric| {
+        let mut of_all = pooled.iter().filter(|row| row.class == ALL);
+        of_all.any(|row| row.number(metric.name).is_some_and(|number| number > 0.0)) || metric.name == "drops"
     });
     let columns =
         counted.map(|metric| Asked { heading: metric.heading_with_unit(), class: ALL.to_owned(), metric });
@@ -202,7 +198,10 @@ fn questions(
             let here: Vec<&Row> = rows.iter().filter(|row| row.grid == **point).collect();
             lines.extend(lines_of(question, &here));
         }
-        has_best |= lines.iter().any(|line| matches!(line, plain::Line::Cells(cells) if cells[1..].iter().any(|cell| cell.contains(BEST))));
+        has_best |= lines.iter().any(|line| match line {
+            plain::Line::Cells(cells) => cells[1..].iter().any(|cell| cell.contains(BEST)),
+            plain::Line::Heading(_) => false,
+        });
         align_marks(&mut lines);
         let header = ["scheme".to_owned()].into_iter();
         let header = header.chain(question.columns.iter().map(|asked| asked.heading.clone())).collect();
@@ -259,13 +258,11 @@ fn align_marks(lines: &mut [plain::Line]) {
 /// The best scheme, and those that the seeds do not show to be worse. None with too few seeds, of what is neither good nor
 /// bad, or if there is one scheme.
 fn best(asked: &Asked, rows: &[&Row]) -> Vec<String> {
-    if let Some(found) = verdict::verdict(rows, &asked.class, asked.metric) {
-        let open = found.open.into_iter().map(|apart| apart.scheme);
-        let best = Some(found.best).filter(|best| !best.is_empty());
-        let all: Vec<String> = best.into_iter().chain(found.close).chain(open).collect();
-        return if all.len() + found.apart.len() > 1 { all } else { Vec::new() };
-    }
-    Vec::new()
+    let Some(found) = verdict::verdict(rows, &asked.class, asked.metric) else { return Vec::new() };
+    let open = found.open.into_iter().map(|apart| apart.scheme);
+    let best = Some(found.best).filter(|best| !best.is_empty());
+    let all: Vec<String> = best.into_iter().chain(found.close).chain(open).collect();
+    if all.len() + found.apart.len() > 1 { all } else { Vec::new() }
 }
 
 /// What marks mean, and how long runs should have been.
