@@ -96,7 +96,7 @@ const CSS_ROUNDS: u8 = 5;
 /// The state of HyStart++ in the first slow start.
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
-    /// The round ends when this is acknowledged.
+    /// windowEnd: the round ends when the byte at this position is acknowledged (RFC 9406, section 4.2).
     round_end: u64,
     /// Least RTT of the last round and of this one; [`Time::MAX`] for none.
     last: Time,
@@ -208,6 +208,14 @@ impl HyStart {
     /// Takes the RTT of an acknowledgement; true if slow start is over (RFC 9406, section 4.2).
     #[inline]
     fn on_ack(&mut self, feedback: &Feedback<'_>, min_threshold: Time, max_threshold: Time) -> bool {
+        // A round ends when the first packet that was sent in the next one is acknowledged.
+        if feedback.acked > self.round_end {
+            self.round_end = feedback.next;
+            (self.last, self.current, self.samples) = (self.current, Time::MAX, 0);
+            if self.in_css() {
+                self.rounds += 1;
+            }
+        }
         self.current = self.current.min(feedback.rtt);
         self.samples = self.samples.saturating_add(1);
         if self.samples >= HYSTART_SAMPLES {
@@ -222,14 +230,6 @@ impl HyStart {
             {
                 self.baseline = self.current;
             }
-        }
-        if feedback.acked < self.round_end {
-            return false;
-        }
-        self.round_end = feedback.next;
-        (self.last, self.current, self.samples) = (self.current, Time::MAX, 0);
-        if self.in_css() {
-            self.rounds += 1;
         }
         self.rounds >= CSS_ROUNDS
     }
@@ -380,8 +380,12 @@ impl SenderLaw for Cubic {
         if self.cause == Cause::Loss && self.acked < self.reduction_end {
             return;
         }
-        if self.ecn && feedback.marked > 0 && self.acked >= self.reduction_end {
-            self.reduce(feedback.next);
+        // Once per window: the mark of a packet that was sent after the last reduction, of which the last one before
+        // it ends at `reduction_end`. No mark grows the window (RFC 3168, section 6.1.2).
+        if self.ecn && feedback.marked > 0 {
+            if self.acked > self.reduction_end {
+                self.reduce(feedback.next);
+            }
             return;
         }
         match self.stage {
@@ -490,10 +494,12 @@ mod tests {
         lossy.acked = MSS;
         lose(&mut lossy, MSS, 101 * MSS);
         assert_eq!((law.window(), lossy.window()), (70 * MSS, 70 * MSS));
-        // Sent before the reduction: it cannot know of it.
+        // Sent before the reduction: it cannot know of it. The last such packet ends at 101 MSS.
         marked(&mut law, 100 * MSS, 150 * MSS);
         assert_eq!(law.window(), 70 * MSS);
         marked(&mut law, 101 * MSS, 171 * MSS);
+        assert_eq!(law.window(), 70 * MSS);
+        marked(&mut law, 102 * MSS, 172 * MSS);
         assert_eq!(law.window(), 49 * MSS);
         let mut deaf = flow(&window[..1]);
         marked(&mut deaf, MSS, 101 * MSS);
@@ -614,13 +620,26 @@ mod tests {
         assert!(matches!(law.stage, Stage::Avoidance(epoch) if epoch.k == 0.0));
     }
 
-    /// One round of the first slow start: `packets` acknowledgements, the last of which ends it.
+    /// One round of the first slow start: `packets` acknowledgements, the first of which begins it.
     fn slow_start_round(law: &mut Cubic, packets: u64, rtt: Time) {
-        for packet in 0..packets {
-            let Stage::FirstSlowStart(hystart) = law.stage else { return };
-            let acked = if packet + 1 == packets { hystart.round_end } else { 0 };
-            ack(law, Time::ZERO, rtt, acked, hystart.round_end + 100_000);
+        let Stage::FirstSlowStart(HyStart { round_end, .. }) = law.stage else { return };
+        for packet in 1..=packets {
+            ack(law, Time::ZERO, rtt, round_end + packet * MSS, round_end + 100_000);
         }
+    }
+
+    #[test]
+    fn a_round_of_slow_start_ends_when_a_packet_of_the_next_is_acknowledged() {
+        let mut law = flow(&[]);
+        let end = |law: &Cubic| match law.stage {
+            Stage::FirstSlowStart(hystart) => hystart.round_end,
+            _ => unreachable!("nothing ends slow start here"),
+        };
+        assert_eq!(end(&law), 100_000);
+        ack(&mut law, Time::ZERO, Time::from_ms(1), 100_000, 200_000);
+        assert_eq!(end(&law), 100_000, "the last packet of the round");
+        ack(&mut law, Time::ZERO, Time::from_ms(1), 101_000, 201_000);
+        assert_eq!(end(&law), 201_000, "the first one of the next");
     }
 
     #[test]
@@ -632,14 +651,14 @@ mod tests {
         slow_start_round(&mut law, 10, Time::from_ms(63));
         // The eighth sample is the first to be believed, and itself grows the window by a quarter.
         assert_eq!(law.window(), 127_750);
-        for _ in 0..3 {
+        for _ in 0..4 {
             slow_start_round(&mut law, 10, Time::from_ms(63));
         }
         assert!(matches!(law.stage, Stage::FirstSlowStart(_)));
-        slow_start_round(&mut law, 10, Time::from_ms(63));
-        assert_eq!((law.window(), law.threshold, law.prior), (137_750, 137_750.0, 137_750.0));
+        slow_start_round(&mut law, 1, Time::from_ms(63));
+        assert_eq!((law.window(), law.threshold, law.prior), (138_000, 138_000.0, 138_000.0));
         ack(&mut law, Time::from_ms(1), Time::from_ms(63), 1_000_000, 1_100_000);
-        assert_eq!(law.max, 137_750.0);
+        assert_eq!(law.max, 138_000.0);
     }
 
     #[test]

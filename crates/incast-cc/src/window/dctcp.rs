@@ -111,7 +111,7 @@ pub struct Dctcp {
     whole_packets: bool,
     /// Marks reduce the window over a round trip.
     cwr: bool,
-    /// Such a reduction, until `reduction_end` is acknowledged.
+    /// Such a reduction, until more than `reduction_end` is acknowledged.
     reduction: Option<Box<Reduction>>,
     mss: f64,
 }
@@ -177,10 +177,10 @@ impl Dctcp {
         self.reduction_end = next;
     }
 
-    /// An acknowledgement in CWR, which ends when all that was sent before it is acknowledged.
+    /// An acknowledgement in CWR, which ends when something sent after its start is acknowledged (Linux).
     #[cold]
     fn go_on_reducing(&mut self, feedback: &Feedback<'_>) {
-        if feedback.acked >= self.reduction_end {
+        if feedback.acked > self.reduction_end {
             self.reduction = None;
         } else if let Some(reduction) = &mut self.reduction {
             reduction.on_ack(feedback.acked_bytes, feedback.in_flight);
