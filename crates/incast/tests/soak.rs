@@ -448,9 +448,10 @@ fn check(outcome: &Outcome, run: &Run, estimates: bool) -> Result<(), String> {
     if let Some(flow) = outcome.flows.iter().find(is_early) {
         return Err(format!("a flow is faster than alone: {flow:?}"));
     }
-    // How many flows there are, and how far they go, is drawn.
-    let estimate = run.estimated_packet_hops();
-    let most = estimate * (1.0 + 3.0 / run.expected_flows().max(1.0).sqrt());
+    // How many flows there are is drawn, of a Poisson distribution: of few expected ones several may come. So is how
+    // far they go.
+    let (estimate, flows) = (run.estimated_packet_hops(), run.expected_flows().max(0.01));
+    let most = estimate * (1.0 + 3.0 / flows.sqrt() + 3.0 / flows);
     // Nor are the frames of link-level flow control, which are as many as its parameters make.
     if estimates && !again && totals.pauses == 0 && totals.packet_hops as f64 > most {
         return Err(format!("{} packet-hops, {estimate:.0} were estimated", totals.packet_hops));
