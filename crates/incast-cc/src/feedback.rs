@@ -24,13 +24,16 @@ pub struct Feedback<'a> {
     pub in_flight: u64,
     /// Round-trip time of the packet that caused this acknowledgement, host processing included.
     pub rtt: Time,
+    /// Part of `rtt` for which something was held on purpose, which is no congestion: the acknowledgement at its
+    /// receiver, to cover several packets (RFC 1122, section 4.2.3.2), or the packet in the sender's underlay.
+    pub held: Time,
     /// The flow had nothing more to send, so that its window was not what limited it.
     pub app_limited: bool,
     /// When the acknowledgement arrived, the flow had nothing to send, neither new nor again: nothing but the
     /// application limits it. Unlike [`Self::app_limited`], waiting for a pace does not count.
     pub nothing_to_send: bool,
-    /// Part of `rtt` spent in the two end hosts: from the arrival of the data at the receiver's NIC until the
-    /// acknowledgement left it, and from the arrival of that until now.
+    /// Part of `rtt` spent in the two end hosts without being held: from the arrival of the data at the receiver's NIC
+    /// until the acknowledgement left it, and from the arrival of that until now.
     pub endpoint_delay: Option<Time>,
     /// Switches that the data passed.
     pub hops: Option<u8>,
@@ -43,6 +46,12 @@ pub struct Feedback<'a> {
 }
 
 impl Feedback<'_> {
+    /// Round-trip time without what was held on purpose: what a law may take for congestion.
+    #[inline]
+    pub fn network_rtt(&self) -> Time {
+        self.rtt.saturating_sub(self.held)
+    }
+
     /// Whether the window was what limited the flow, so that it may grow: the application had more to send, and at
     /// least half of the window was in use (RFC 7661, section 4.3; RFC 9438, section 5.8).
     #[inline]

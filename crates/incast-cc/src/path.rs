@@ -26,4 +26,10 @@ impl Path {
         let wire = self.rate.bytes_in(self.base_rtt).get();
         Bytes::new((u128::from(wire) * u128::from(self.mss) / u128::from(self.wire_mss.max(1))) as u64)
     }
+
+    /// The same in whole packets, so that they fill the path.
+    pub fn bdp_packets(&self) -> Bytes {
+        let mss = u64::from(self.mss.max(1));
+        Bytes::new(self.bdp().get().div_ceil(mss).max(1) * mss)
+    }
 }

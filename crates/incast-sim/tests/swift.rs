@@ -155,18 +155,27 @@ fn hops_are_counted_on_the_way() {
     }
 }
 
-/// Acknowledgements that the receiver holds back are the endpoint's delay, which has a target of its own.
+/// The time that the receiver's NIC takes for an acknowledgement is the endpoint's delay, which has a target of its own.
+/// The time for which it is held on purpose is no congestion, whatever its length.
 #[test]
-fn delayed_acknowledgements_are_the_endpoints() {
-    let goodput = |target: &str| {
+fn slow_acknowledgements_are_the_endpoints_and_held_ones_nobodys() {
+    let goodput = |target: &str, slow: Time, held: Time| {
         let mut config = config(star(2), "swift", &[("endpoint_target", text(target))]);
         config.flows = vec![flow(0, 1, 1 << 40)];
-        config.host.ack_every = 255;
-        config.host.ack_delay = Time::from_us(30);
+        config.host.response_delay = slow;
+        config.host.ack_every = if held > Time::ZERO { 4 } else { 1 };
+        config.host.ack_delay = held;
         config.end = Time::from_ms(5);
         common::run(config).flows[0].delivered_bytes as f64 * 8.0 / 5e-3
     };
-    let (patient, strict) = (goodput("100us"), goodput("3us"));
+    let slow = Time::from_us(30);
+    let (patient, strict) = (goodput("100us", slow, Time::ZERO), goodput("3us", slow, Time::ZERO));
     println!("{:.2} and {:.2} Gbit/s", patient / 1e9, strict / 1e9);
     assert!(patient > 10.0 * strict);
+    let free = goodput("3us", Time::ZERO, Time::ZERO);
+    for held in [slow, Time::from_us(200), Time::from_us(1_500)] {
+        let goodput = goodput("3us", Time::ZERO, held);
+        println!("held for {held}: {:.2} of {:.2} Gbit/s", goodput / 1e9, free / 1e9);
+        assert!(goodput > 0.9 * free, "{held}");
+    }
 }

@@ -80,7 +80,7 @@ crate::choice! {
     }
 }
 
-crate::parameters!(Parameters {
+rate_parameters!(Parameters {
     profile: Profile {
         doc: "Where the defaults of the constants come from.",
         default: "\"scaled\"",
@@ -200,32 +200,6 @@ crate::parameters!(Parameters {
         check: |share| *share > 0.0 && *share <= 1.0,
         source: "HPCC's simulator (RateOnFirstCnp)"
     },
-    update_gap: bool {
-        doc: "A new rate changes the gap to the next packet that is under way, too.",
-        default: "true; hpcc-lineage: false",
-        value: |_| true,
-        source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
-    },
-    in_flight: InFlight {
-        doc: "A limit of what is in flight, beside the rate.",
-        default: "\"unlimited\"",
-        value: |_| InFlight::Unlimited,
-        source: "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019"
-    },
-    window: Bytes {
-        doc: "The window that `in_flight` means, at line rate.",
-        default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
-        value: |path| path.bdp(),
-        allowed: "at least 1B",
-        check: |w| w.get() > 0,
-        source: "HPCC, SIGCOMM 2019"
-    },
-    window_rule: WindowRule {
-        doc: "Which packets the window lets go.",
-        default: "\"fits\"; hpcc-lineage: \"below\"",
-        value: |_| WindowRule::Fits,
-        source: "ours; \"below\" is HPCC's simulator"
-    },
     decrease_guard: Guard {
         doc: "A notification that comes less than this after the last cut does not cut again; alpha rises \
             all the same, and a window that it grants counts. \"cnp-interval\" is the time in which a \
@@ -235,21 +209,7 @@ crate::parameters!(Parameters {
         allowed: "any time, or \"cnp-interval\"",
         source: "SIGCOMM 2015: receivers keep notifications apart; switches that notify may not"
     },
-    grant_until: GrantUntil {
-        doc: "What ends a window that a switch granted: the first increase of the rate (a step of recovery, \
-            by timer or byte counter), or a time without notifications.",
-        default: "\"first-increase\"",
-        value: |_| GrantUntil::FirstIncrease,
-        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
-            reading of its text"
-    },
-    grant_timeout: Period {
-        doc: "That time.",
-        default: "5 base RTT",
-        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
-        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
-    },
-});
+} limit("\"unlimited\"", InFlight::Unlimited, "SIGCOMM 2015; the others are DCQCN+w of HPCC, SIGCOMM 2019"));
 
 /// A time after a cut during which there is no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,7 +285,6 @@ fn defaults(profile: Profile, variant: Variant, path: &Path) -> Parameters {
             decrease_delay: Time::from_ns(1),
             update_gap: false,
             window: rate_based::lineage_window(path),
-            window_rule: WindowRule::Below,
             ..defaults
         };
     }

@@ -39,7 +39,7 @@ crate::choice! {
     }
 }
 
-crate::parameters!(Parameters {
+rate_parameters!(Parameters {
     profile: Profile {
         doc: "Where the defaults of the constants come from.",
         default: "\"scaled\"",
@@ -78,47 +78,7 @@ crate::parameters!(Parameters {
         check: |r| r.bps() > 0,
         source: "ours, as TIMELY's; HPCC's scripts: 1Gbps at 100Gbps"
     },
-    in_flight: InFlight {
-        doc: "A limit of what is in flight, beside the rate.",
-        default: "\"rate-bdp\"",
-        value: |_| InFlight::RateBdp,
-        source: "HPCC's scripts"
-    },
-    window: Bytes {
-        doc: "The window that `in_flight` means, at line rate.",
-        default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
-        value: |path| path.bdp(),
-        allowed: "at least 1B",
-        check: |w| w.get() > 0,
-        source: "HPCC, SIGCOMM 2019"
-    },
-    window_rule: WindowRule {
-        doc: "Which packets the window lets go.",
-        default: "\"fits\"; hpcc-lineage: \"below\"",
-        value: |_| WindowRule::Fits,
-        source: "ours; \"below\" is HPCC's simulator"
-    },
-    update_gap: bool {
-        doc: "A new rate changes the gap to the next packet that is under way, too.",
-        default: "true; hpcc-lineage: false",
-        value: |_| true,
-        source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
-    },
-    grant_until: GrantUntil {
-        doc: "What ends a window that a switch granted: the first increase of the rate (at the end of a \
-            batch without a cut), or a time without notifications.",
-        default: "\"first-increase\"",
-        value: |_| GrantUntil::FirstIncrease,
-        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
-            reading of its text"
-    },
-    grant_timeout: Period {
-        doc: "That time.",
-        default: "5 base RTT",
-        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
-        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
-    },
-});
+} limit("\"rate-bdp\"", InFlight::RateBdp, "HPCC's scripts"));
 
 /// What all flows of a fabric share. Rates in bit/s.
 #[derive(Debug)]
@@ -184,8 +144,7 @@ impl SenderLaw for DctcpRate {
         if chosen("profile", Profile::Scaled, given)? == Profile::HpccLineage {
             defaults = Parameters {
                 window: rate_based::lineage_window(path),
-                window_rule: WindowRule::Below,
-                additive_increase: Rate::from_bps(615_000_000),
+                    additive_increase: Rate::from_bps(615_000_000),
                 min_rate: Rate::from_bps((path.rate.bps() / 100).max(1)),
                 update_gap: false,
                 ..defaults
@@ -299,7 +258,9 @@ mod tests {
     }
 
     fn flow(values: &[(&str, &str)]) -> DctcpRate {
-        let constants = DctcpRate::resolve(&path(), &given(values)).expect("allowed");
+        // Without the slack of a packet.
+        let values = [&[("window_rule", "fits")], values].concat();
+        let constants = DctcpRate::resolve(&path(), &given(&values)).expect("allowed");
         DctcpRate::start(&constants, &path(), Time::ZERO, 0)
     }
 

@@ -54,7 +54,7 @@ crate::choice! {
     }
 }
 
-crate::parameters!(Parameters {
+rate_parameters!(Parameters {
     profile: Profile {
         doc: "Where the defaults of the constants come from.",
         default: "\"scaled\"",
@@ -136,26 +136,6 @@ crate::parameters!(Parameters {
         allowed: "1 to 1000",
         check: |m| (1..=1000).contains(m),
         source: "the released scripts (INT_MULTI)"
-    },
-    window_rule: WindowRule {
-        doc: "Which packets the window lets go.",
-        default: "\"fits\"; hpcc-lineage: \"below\"",
-        value: |_| WindowRule::Fits,
-        source: "ours; \"below\" is the released simulator"
-    },
-    grant_until: GrantUntil {
-        doc: "What ends a window that a switch granted: the first increase of the reference window (an \
-            update that does not lower it), or a time without notifications.",
-        default: "\"first-increase\"",
-        value: |_| GrantUntil::FirstIncrease,
-        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
-            reading of its text"
-    },
-    grant_timeout: Period {
-        doc: "That time.",
-        default: "5 base RTT",
-        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
-        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
     },
 });
 
@@ -341,8 +321,7 @@ impl SenderLaw for Hpcc {
             Profile::HpccLineage => {
                 defaults = Parameters {
                     window: rate_based::lineage_window(&network),
-                    window_rule: WindowRule::Below,
-                    form: Form::Rate,
+                            form: Form::Rate,
                     max_stage: 0,
                     additive_increase: Rate::from_bps(50_000_000),
                     int: Telemetry::Hpcc,
@@ -497,7 +476,9 @@ mod tests {
     }
 
     fn flow(values: &[(&str, &str)]) -> Hpcc {
-        let constants = Hpcc::resolve(&path(), &given(values)).expect("allowed");
+        // Without the slack of a packet.
+        let values = [&[("window_rule", "fits")], values].concat();
+        let constants = Hpcc::resolve(&path(), &given(&values)).expect("allowed");
         Hpcc::start(&constants, &path(), Time::ZERO, 0)
     }
 
@@ -702,7 +683,7 @@ mod tests {
         close(bps(&window), bps(&rate));
         assert!(bps(&rate) < 99.0 * GBPS);
         // 20 times the BDP in the queue: less than 1 Gbit/s would be right.
-        let mut lineage = flow(&[("profile", "hpcc-lineage")]);
+        let mut lineage = flow(&[("profile", "hpcc-lineage"), ("window_rule", "below")]);
         let mut port = Port::new();
         for round in 0..200 {
             port.ack(&mut lineage, Time::from_us(13), 1.0, 3_250_000, 1000 * round + 1000);

@@ -1,4 +1,5 @@
-//! What the laws that set a rate have in common: profiles of constants, and a window in addition to the rate.
+//! What the laws that set a rate have in common: profiles of constants, a window in addition to the rate, and the
+//! parameters of both.
 
 use crate::Path;
 use incast_units::Bytes;
@@ -30,11 +31,67 @@ crate::choice! {
 crate::choice! {
     /// Which packets a window lets go.
     pub enum WindowRule {
-        /// Those that fit into it whole.
-        Fits = "fits",
-        /// Any while less than the window is in flight, so that the last one may exceed it (HPCC's simulator).
+        /// Any while less than the window is in flight, so that the last one may exceed it.
         Below = "below",
+        /// Those that fit into it whole: a window of few packets is then smaller than it says.
+        Fits = "fits",
     }
+}
+
+/// Declares the parameters of a law that sets a rate: its own, then those of its `limit` if its window is a limit beside
+/// the rate (with the default of `in_flight` as text, as value and with its source), then those of granted windows.
+macro_rules! rate_parameters {
+    ($name:ident { $($own:tt)* } limit($default:literal, $value:expr, $source:literal)) => {
+        rate_parameters!($name {
+            $($own)*
+            in_flight: InFlight {
+                doc: "A limit of what is in flight, beside the rate.",
+                default: $default,
+                value: |_| $value,
+                source: $source
+            },
+            window: Bytes {
+                doc: "The window that `in_flight` means, at line rate.",
+                default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
+                value: |path| path.bdp(),
+                allowed: "at least 1B",
+                check: |w| w.get() > 0,
+                source: "HPCC, SIGCOMM 2019"
+            },
+            update_gap: bool {
+                doc: "A new rate changes the gap to the next packet that is under way, too.",
+                default: "true; hpcc-lineage: false",
+                value: |_| true,
+                source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
+            },
+        });
+    };
+    ($name:ident { $($own:tt)* }) => {
+        crate::parameters!($name {
+            $($own)*
+            window_rule: WindowRule {
+                doc: "Which packets the window lets go: any while less than it is in flight, or those that fit into it \
+                    whole, so that a window of few packets is smaller than it says.",
+                default: "\"below\"",
+                value: |_| WindowRule::Below,
+                source: "HPCC's simulator, and its paper: inflight < W"
+            },
+            grant_until: GrantUntil {
+                doc: "What ends a window that a switch granted: the first increase of the law's own rate or window, or \
+                    a time without notifications.",
+                default: "\"first-increase\"",
+                value: |_| GrantUntil::FirstIncrease,
+                source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
+                    reading of its text"
+            },
+            grant_timeout: Period {
+                doc: "That time.",
+                default: "5 base RTT",
+                value: |path| Period::of(path.base_rtt.saturating_mul(5)),
+                source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
+            },
+        });
+    };
 }
 
 /// The window of a law that sets a rate.

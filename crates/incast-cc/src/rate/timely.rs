@@ -68,7 +68,7 @@ crate::choice! {
     }
 }
 
-crate::parameters!(Parameters {
+rate_parameters!(Parameters {
     profile: Profile {
         doc: "Where the defaults of the constants come from.",
         default: "\"scaled\"",
@@ -188,47 +188,7 @@ crate::parameters!(Parameters {
         check: |r| r.bps() > 0,
         source: "the scripts of HPCC's simulator (MIN_RATE), SIGCOMM 2019; SIGCOMM 2015 prints none"
     },
-    in_flight: InFlight {
-        doc: "A limit of what is in flight, beside the rate.",
-        default: "\"unlimited\"",
-        value: |_| InFlight::Unlimited,
-        source: "the papers; the others are TIMELY+w of HPCC, SIGCOMM 2019"
-    },
-    window: Bytes {
-        doc: "The window that `in_flight` means, at line rate.",
-        default: "BDP; hpcc-lineage: rate x base RTT, headers counted",
-        value: |path| path.bdp(),
-        allowed: "at least 1B",
-        check: |w| w.get() > 0,
-        source: "HPCC, SIGCOMM 2019"
-    },
-    window_rule: WindowRule {
-        doc: "Which packets the window lets go.",
-        default: "\"fits\"; hpcc-lineage: \"below\"",
-        value: |_| WindowRule::Fits,
-        source: "ours; \"below\" is HPCC's simulator"
-    },
-    update_gap: bool {
-        doc: "A new rate changes the gap to the next packet that is under way, too.",
-        default: "true; hpcc-lineage: false",
-        value: |_| true,
-        source: "ours: a rate limiter does not sit out an old gap; HPCC's simulator does"
-    },
-    grant_until: GrantUntil {
-        doc: "What ends a window that a switch granted: the first increase of the rate (an update that \
-            raises it or would if it were not the line's), or a time without notifications.",
-        default: "\"first-increase\"",
-        value: |_| GrantUntil::FirstIncrease,
-        source: "Mercury, J. Cloud Computing 2024: \"first-increase\" is its algorithm 2, \"timeout\" a \
-            reading of its text"
-    },
-    grant_timeout: Period {
-        doc: "That time.",
-        default: "5 base RTT",
-        value: |path| Period::of(path.base_rtt.saturating_mul(5)),
-        source: "ours: DCQCN's cnp_interval, after which a congested receiver would have spoken again"
-    },
-});
+} limit("\"unlimited\"", InFlight::Unlimited, "the papers; the others are TIMELY+w of HPCC, SIGCOMM 2019"));
 
 /// The constants as printed.
 fn paper(defaults: Parameters) -> Parameters {
@@ -250,7 +210,6 @@ fn lineage(defaults: Parameters, path: &Path) -> Parameters {
     let share = |of: u64| Rate::from_bps((path.rate.bps() / of).max(1));
     Parameters {
         window: rate_based::lineage_window(path),
-        window_rule: WindowRule::Below,
         update: Update::Sequence,
         additive_increase: share(1000),
         min_rate: share(100),
@@ -456,9 +415,11 @@ impl SenderLaw for Timely {
         self.last_update = feedback.now;
         self.update_after = feedback.next;
         // The first completion has nothing to be compared with.
-        if let Some(previous) = self.previous_rtt.replace(feedback.rtt) {
-            let difference = feedback.rtt.ps() as f64 - previous.ps() as f64;
-            self.update(feedback.rtt.ps() as f64, difference);
+        // The paper's RTT is that of the network: no hold is part of it.
+        let rtt = feedback.network_rtt();
+        if let Some(previous) = self.previous_rtt.replace(rtt) {
+            let difference = rtt.ps() as f64 - previous.ps() as f64;
+            self.update(rtt.ps() as f64, difference);
         }
     }
     fn on_loss(&mut self, _loss: &Loss) {}
@@ -506,7 +467,9 @@ mod tests {
     }
 
     fn flow(values: &[(&str, &str)]) -> Timely {
-        let constants = Timely::resolve(&path(), &given(values)).expect("allowed");
+        // Without the slack of a packet.
+        let values = [&[("window_rule", "fits")], values].concat();
+        let constants = Timely::resolve(&path(), &given(&values)).expect("allowed");
         Timely { rate: 5.0 * GBPS, ..Timely::start(&constants, &path(), Time::ZERO, 0) }
     }
 

@@ -574,6 +574,7 @@ enum Operation {
 #[derive(Clone, Debug)]
 struct Extras {
     endpoint_delay: u64,
+    held: u64,
     one_way_delay: i64,
     hops: Vec<(u32, u64, u32)>,
     tag: Option<AckTag>,
@@ -581,9 +582,11 @@ struct Extras {
 
 fn extras() -> impl Strategy<Value = Extras> {
     let hops = prop::collection::vec((0u32..10_000_000, 0u64..1 << 30, 1_000u32..800_000), 0..5);
-    (0u64..1 << 30, -(1i64 << 40)..1 << 40, hops, any::<u16>()).prop_map(
-        |(endpoint_delay, one_way_delay, hops, tag)| Extras {
+    let delay = || 0u64..1 << 30;
+    (delay(), delay(), -(1i64 << 40)..1 << 40, hops, any::<u16>()).prop_map(
+        |(endpoint_delay, held, one_way_delay, hops, tag)| Extras {
             endpoint_delay,
+            held,
             one_way_delay,
             hops,
             tag: AckTag::new(tag),
@@ -668,6 +671,7 @@ impl Model {
                         }
                     })
                     .collect();
+                let held = extras.as_ref().map_or(0, |extras| extras.held).min(*rtt);
                 self.law.on_ack(&Feedback {
                     now,
                     acked_bytes,
@@ -677,11 +681,12 @@ impl Model {
                     next: self.next,
                     in_flight: self.in_flight,
                     rtt: Time::from_ps(*rtt),
+                    held: Time::from_ps(held),
                     app_limited: *app_limited,
                     nothing_to_send: *app_limited,
                     endpoint_delay: extras
                         .as_ref()
-                        .map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt))),
+                        .map(|extras| Time::from_ps(extras.endpoint_delay.min(*rtt - held))),
                     one_way_delay: extras.as_ref().map(|extras| extras.one_way_delay),
                     telemetry: &telemetry,
                     hops: extras.as_ref().map(|extras| extras.hops.len() as u8),

@@ -10,8 +10,8 @@ use incast_units::{Bytes, Time};
 crate::parameters!(Parameters {
     window: Bytes {
         doc: "Payload bytes in flight.",
-        default: "BDP",
-        value: |path| path.bdp(),
+        default: "BDP, rounded up to whole packets",
+        value: |path| path.bdp_packets(),
         allowed: "at least 1B",
         check: |w| w.get() > 0,
         source: "one bandwidth-delay product fills the path"

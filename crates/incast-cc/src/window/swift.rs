@@ -213,7 +213,7 @@ struct Window {
 pub struct Swift {
     fabric: Window,
     endpoint: Window,
-    /// RTT of the last acknowledgement.
+    /// RTT of the last acknowledgement, without what was held on purpose.
     rtt: Time,
     /// Timeouts since the last acknowledgement.
     timeouts: u32,
@@ -352,13 +352,13 @@ impl SenderLaw for Swift {
     fn on_ack(&mut self, feedback: &Feedback<'_>) {
         let constants = &*self.constants;
         self.timeouts = 0;
-        self.rtt = feedback.rtt;
+        self.rtt = feedback.network_rtt();
         let endpoint_delay = feedback.endpoint_delay.unwrap_or(Time::ZERO);
-        let fabric_delay = feedback.rtt.saturating_sub(endpoint_delay);
+        let fabric_delay = self.rtt.saturating_sub(endpoint_delay);
         let window = self.fabric.packets.min(self.endpoint.packets) * constants.mss;
         let event = Event {
             now: feedback.now,
-            rtt: feedback.rtt,
+            rtt: self.rtt,
             acked: feedback.acked_bytes as f64 / constants.mss,
             grows: feedback.window_limited(window),
         };

@@ -346,15 +346,6 @@ impl Pool {
         indices.map(|index| &self.entries[index as usize]).map(|entry| (&entry.packet, entry.ingress))
     }
 
-    /// Whether a packet of a queue is `wanted`.
-    pub fn any(&self, queue: &Queue, wanted: impl Fn(&Packet) -> bool) -> bool {
-        let mut index = queue.head;
-        while index != NONE && !wanted(&self.entries[index as usize].packet) {
-            index = self.next[index as usize];
-        }
-        index != NONE
-    }
-
     /// Removes the first packet of a queue that is `wanted`; the others keep their order.
     #[cold]
     pub fn pop_first(&mut self, queue: &mut Queue, wanted: impl Fn(&Packet) -> bool) -> Option<Packet> {
@@ -453,7 +444,6 @@ mod tests {
                         // Not always the head.
                         let wanted = |packet: &Packet| packet.wire.is_multiple_of(every);
                         let place = expected.iter().position(|waiting| waiting.0.is_multiple_of(every));
-                        prop_assert_eq!(pool.any(queue, wanted), place.is_some());
                         let popped = pool.pop_first(queue, wanted);
                         let last = Removed { index: pool.free[..pool.free_count].last().copied().unwrap_or(NONE), wire: 0 };
                         let popped = popped.map(|packet| seen(&pool, &packet, pool.ingress(last)));

@@ -95,16 +95,10 @@ impl Host<'_> {
         if idle {
             self.send_credited(context);
         }
-        let lanes = self.lanes();
         let has_update = self.nic.credits.as_ref().is_some_and(|end| end.has_update());
-        if has_update || self.nic.has_ready_flow() || self.nic.next_credited(lanes).is_some() {
+        if has_update || self.nic.has_ready_flow() || self.nic.next_credited().is_some() {
             self.plan_departure(context);
         }
-    }
-
-    /// Lanes in use.
-    fn lanes(&self) -> u8 {
-        self.settings.credits.as_ref().map_or(u8::MAX, |rules| rules.lanes)
     }
 
     /// The link is idle: sends a credit update, a control packet or data.
@@ -116,7 +110,7 @@ impl Host<'_> {
             self.nic.answered = false;
             return;
         }
-        let lane = self.nic.next_credited(self.lanes()).map(|packet| packet.priority);
+        let lane = self.nic.next_credited().map(|packet| packet.priority);
         match lane.and_then(|lane| self.nic.pop_control_of(lane)) {
             Some(mut packet) => {
                 self.spend_credits(packet.priority, packet.wire, context);

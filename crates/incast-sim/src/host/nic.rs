@@ -41,6 +41,8 @@ pub struct Nic {
     /// The last packet was a control packet: where they take turns, data is next.
     pub answered: bool,
     control: Queue,
+    /// How many control packets wait, by priority: very many may, and none of them be allowed to go.
+    waiting: [u32; PRIORITIES],
     pool: Pool,
     /// Flows with a packet to send, by priority.
     ready: [VecDeque<u32>; PRIORITIES],
@@ -71,6 +73,7 @@ impl Nic {
             departure: false,
             answered: false,
             control: Queue::default(),
+            waiting: [0; PRIORITIES],
             pool: Pool::default(),
             ready: Default::default(),
             shortest: BTreeSet::new(),
@@ -97,7 +100,7 @@ impl Nic {
         if self.permission.is_clear() {
             return !self.control.is_empty();
         }
-        self.pool.any(&self.control, |packet| self.permission.allowed(1 << packet.priority) != 0)
+        self.permission.allowed(self.waiting_priorities(|_| true)) != 0
     }
 
     /// When the transmission of a control packet that is ready at `now` starts, where that is known. With
@@ -119,42 +122,49 @@ impl Nic {
     /// Queues a control packet.
     #[inline]
     pub fn push_control(&mut self, packet: &Packet, telemetry: Option<&Telemetry>) {
+        self.waiting[usize::from(packet.priority)] += 1;
         self.pool.push(&mut self.control, packet, Codepoint::None, telemetry);
     }
 
     /// The next control packet that may go.
     #[inline]
     pub fn pop_control(&mut self) -> Option<Packet> {
-        if self.permission.is_clear() {
+        let packet = if self.permission.is_clear() {
             self.pool.pop(&mut self.control)
         } else {
             let permission = self.permission;
             self.pool.pop_first(&mut self.control, |packet| permission.allowed(1 << packet.priority) != 0)
-        }
+        }?;
+        self.waiting[usize::from(packet.priority)] -= 1;
+        Some(packet)
     }
 
-    /// The first control packet whose lane has credits; those of a lane keep their order. Packets may come from
-    /// `lanes`.
-    pub fn next_credited(&self, lanes: u8) -> Option<&Packet> {
+    /// Priorities of the control packets that wait, of those that are `wanted`, one bit each.
+    fn waiting_priorities(&self, wanted: impl Fn(u8) -> bool) -> u8 {
+        let waiting = (0u8..).zip(&self.waiting).filter(|(priority, count)| **count > 0 && wanted(*priority));
+        waiting.fold(0, |mask, (priority, _)| mask | 1 << priority)
+    }
+
+    /// The first control packet whose lane has credits; those of a lane keep their order.
+    pub fn next_credited(&self) -> Option<&Packet> {
         let end = self.credits.as_deref()?;
-        let mut tried = 0u8;
+        let mut untried = self.waiting_priorities(|lane| end.may_send(lane, 1));
         let mut waiting = self.pool.packets(&self.control).map(|(packet, _)| packet);
-        while tried != lanes {
+        while untried != 0 {
             let packet = waiting.next()?;
-            let bit = 1 << packet.priority;
-            if tried & bit == 0 {
-                if end.may_send(packet.priority, blocks(packet.wire)) {
-                    return Some(packet);
-                }
-                tried |= bit;
+            if untried & 1 << packet.priority != 0 && end.may_send(packet.priority, blocks(packet.wire)) {
+                return Some(packet);
             }
+            untried &= !(1 << packet.priority);
         }
         None
     }
 
     /// Takes the first control packet of a lane.
     pub fn pop_control_of(&mut self, lane: u8) -> Option<Packet> {
-        self.pool.pop_first(&mut self.control, |packet| packet.priority == lane)
+        let packet = self.pool.pop_first(&mut self.control, |packet| packet.priority == lane)?;
+        self.waiting[usize::from(lane)] -= 1;
+        Some(packet)
     }
 
     /// A flow of those that may send waits.
@@ -274,6 +284,7 @@ impl Nic {
 
     /// Removes all control packets.
     pub fn drain_control(&mut self) -> impl Iterator<Item = Packet> {
+        self.waiting.fill(0);
         std::iter::from_fn(|| self.pool.pop(&mut self.control))
     }
 

@@ -188,7 +188,7 @@ impl Host<'_> {
         ack.set_cumulative(expected);
         ack.set_echo(sent, tag);
         ack.set_one_way_delay_ns(delay);
-        ack.set_path(view.links(), Time::ZERO);
+        ack.set_path(view.links(), context.now() - arrived);
         ack.set_report(report.0, report.1);
         ack.set_duplicate(is_duplicate);
         response.wire = class.format.control() as u16;

@@ -209,7 +209,7 @@ impl Host<'_> {
         if matches!(packet.kind, Kind::Ack | Kind::Nack) {
             let error = clock::error(self.clock.as_deref(), start);
             let delay = packet.ack().since_arrival(start, error);
-            packet.ack_mut().set_endpoint_delay(delay);
+            packet.ack_mut().set_in_host(delay);
         }
         if !self.nic.link.send(start, packet, telemetry, context) {
             self.recorder.packet(start, self.node, 0, EventKind::Lost, packet);

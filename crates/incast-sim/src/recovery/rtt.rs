@@ -7,20 +7,24 @@ use incast_units::Time;
 pub struct RoundTrip {
     smoothed: u64,
     variation: u64,
+    /// The part of `smoothed` for which packets and acknowledgements were held on purpose.
+    held: u64,
 }
 
 /// Timeouts are not doubled more often than this.
 const MOST_BACKOFF: u8 = 10;
 
 impl RoundTrip {
-    /// Takes a sample.
+    /// Takes a sample, of which a part was a hold.
     #[inline]
-    pub fn sample(&mut self, sample: Time) {
-        let sample = sample.ps();
+    pub fn sample(&mut self, sample: Time, held: Time) {
+        let (sample, held) = (sample.ps(), held.ps());
         if self.smoothed == 0 {
             self.smoothed = sample;
             self.variation = sample / 2;
+            self.held = held;
         } else {
+            self.held = self.held - self.held / 8 + held / 8;
             self.variation = self.variation - self.variation / 4 + self.smoothed.abs_diff(sample) / 4;
             self.smoothed = self.smoothed - self.smoothed / 8 + sample / 8;
         }
@@ -30,6 +34,12 @@ impl RoundTrip {
     #[inline]
     pub fn smoothed(&self) -> Time {
         Time::from_ps(self.smoothed)
+    }
+
+    /// The smoothed RTT without what was held on purpose.
+    #[inline]
+    pub fn without_hold(&self) -> Time {
+        Time::from_ps(self.smoothed.saturating_sub(self.held))
     }
 
     /// Retransmission timeout after `backoff` expiries: at least `least`. Before the first sample it is three base
@@ -62,11 +72,11 @@ mod tests {
         let mut rtt = RoundTrip::default();
         assert_eq!(rtt.timeout(least, base, 0), least);
         assert_eq!(rtt.probe_timeout(Time::ZERO), None);
-        rtt.sample(Time::from_us(80));
+        rtt.sample(Time::from_us(80), Time::ZERO);
         assert_eq!(rtt.timeout(least, base, 0), Time::from_us(240));
-        rtt.sample(Time::from_us(80));
+        rtt.sample(Time::from_us(80), Time::ZERO);
         assert_eq!(rtt.timeout(least, base, 1), Time::from_us(400));
-        (0..100).for_each(|_| rtt.sample(Time::from_us(20)));
+        (0..100).for_each(|_| rtt.sample(Time::from_us(20), Time::from_us(15)));
         assert_eq!(rtt.timeout(least, base, 0), least);
         assert!(rtt.smoothed() < Time::from_us(21));
     }

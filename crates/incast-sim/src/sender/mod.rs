@@ -180,7 +180,7 @@ impl Sender {
         self.opening = false;
         self.recovery.on_progress();
         self.recovery.stop_timer();
-        self.recovery.rtt.sample(rtt);
+        self.recovery.rtt.sample(rtt, Time::ZERO);
         self.law = class.start(rate, now, self.flow.random(settings.seed));
         self.refresh(settings);
     }
@@ -219,7 +219,8 @@ impl Sender {
     #[inline(never)] // rare: kept out of the path of packets
     fn replan(&mut self, settings: &Settings, sent: bool) {
         if sent || settings.classes[usize::from(self.flow.class)].updates_gap {
-            let rtt = self.recovery.rtt.smoothed().max(settings.base_rtt);
+            // A hold is no congestion: it does not make a small window smaller.
+            let rtt = self.recovery.rtt.without_hold().max(settings.base_rtt);
             self.pacer.plan(settings.host.mtu, rtt, settings.wire.rounding);
         }
     }
@@ -271,8 +272,12 @@ impl Sender {
         let (mtu, ack) = (settings.host.mtu, packet.ack());
         let (before, sent) = (self.recovery.scoreboard.acked(), ack.echo(now));
         let nothing_to_send = self.recovery.scoreboard.next().is_none();
-        let rtt = now - if self.rtt_with_hold { self.handed_over(sent, stages) } else { sent };
-        self.recovery.rtt.sample(rtt);
+        let begins = if self.rtt_with_hold { self.handed_over(sent, stages) } else { sent };
+        let rtt = now - begins;
+        let tagged = self.receiver_driven && settings.classes[usize::from(self.flow.class)].tags_acks;
+        let (tag, hold) = if tagged { (ack.tag(), Time::ZERO) } else { (None, ack.hold()) };
+        let held = (sent - begins).saturating_add(hold).min(rtt);
+        self.recovery.rtt.sample(rtt, held);
         let arrived = Ack {
             position: ack.position(),
             cumulative: ack.cumulative(),
@@ -301,11 +306,12 @@ impl Sender {
                 rtt,
                 app_limited: self.pacer.is_app_limited(before),
                 nothing_to_send,
-                endpoint_delay: Some(ack.endpoint_delay()),
+                held,
+                endpoint_delay: Some((ack.in_host() - hold).min(rtt - held)),
                 hops: Some(ack.hops()),
                 one_way_delay: Some(one_way_delay()),
                 telemetry: telemetry.map_or(&[], Telemetry::hops),
-                tag: ack.tag(),
+                tag,
             };
             self.on_feedback(&feedback, &acked, settings);
         } else {

@@ -332,6 +332,9 @@ impl<'a> Host<'a> {
             && let Content::Data { position, .. } = packet.content
         {
             self.answer(arrived, &packet, position, expected, report, Reply::New);
+            if let Some(Packet { content: Content::Ack { held_ns, .. }, .. }) = self.control.back_mut() {
+                *held_ns = (now - arrived) / 1000;
+            }
         }
     }
 
@@ -347,7 +350,7 @@ impl<'a> Host<'a> {
         let packets = report.0.min(255);
         let marked = report.1.min(255);
         let delay_ns = (arrived - data.stamp) / 1000;
-        let (hops, endpoint_ns) = (data.links as u8 - 1, 0);
+        let (hops, endpoint_ns, held_ns) = (data.links as u8 - 1, 0, 0);
         let (negative, duplicate) = (reply == Reply::Negative, reply == Reply::Duplicate);
         let ack = Content::Ack {
             position,
@@ -359,6 +362,7 @@ impl<'a> Host<'a> {
             duplicate,
             hops,
             endpoint_ns,
+            held_ns,
         };
         self.push_control(data, ack);
     }
@@ -531,8 +535,15 @@ impl<'a> Host<'a> {
         }
         let allowed = self.control.iter().position(|packet| !self.pauses.forbids(packet.priority));
         if let Some(mut packet) = allowed.and_then(|place| self.control.remove(place)) {
-            if let Content::Ack { delay_ns, endpoint_ns, .. } = &mut packet.content {
-                *endpoint_ns = ((now - packet.stamp) / 1000 - *delay_ns).min((1 << 24) - 1);
+            if let Content::Ack { delay_ns, endpoint_ns, held_ns, .. } = &mut packet.content {
+                // A field of 24 bits, and one of 16 beside it.
+                let in_host = short((now - packet.stamp) / 1000 - *delay_ns, 24, 7);
+                if *held_ns > 0 {
+                    *endpoint_ns = short(in_host.saturating_sub(short(*held_ns, 24, 7)), 16, 10);
+                    *held_ns = in_host - *endpoint_ns;
+                } else {
+                    *endpoint_ns = in_host;
+                }
             }
             self.send(now, packet, agenda);
             return;
@@ -608,4 +619,9 @@ impl<'a> Host<'a> {
         totals.lost += self.link.lost.0 + self.lost_control;
         totals.lost_bytes += self.link.lost.1;
     }
+}
+
+/// A time in so many bits: to the nanosecond below half of what they hold, to 2^`shift` ns from there on.
+fn short(ns: u64, bits: u32, shift: u32) -> u64 {
+    if ns < 1 << (bits - 1) { ns } else { ns >> shift << shift }
 }

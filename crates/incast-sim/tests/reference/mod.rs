@@ -131,6 +131,8 @@ pub enum Content {
         hops: u8,
         /// From the arrival of the data until this leaves.
         endpoint_ns: u64,
+        /// Part of that for which it was held on purpose; without it once it has left.
+        held_ns: u64,
     },
     /// Congestion notification of the receiver.
     Notification,

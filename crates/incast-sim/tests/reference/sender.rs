@@ -66,6 +66,8 @@ pub struct Sender<'a> {
     last_sent: Option<(Ps, u32)>,
     /// When pacing allows the next packet, as it was when the last one was sent.
     planned: Ps,
+    /// The part of the smoothed RTT for which something was held on purpose.
+    held: Ps,
     backoff: u32,
     probed: bool,
     /// What the timer is for, and when a timeout is due in any case.
@@ -138,6 +140,7 @@ impl<'a> Sender<'a> {
             limited_until: 0,
             last_sent: None,
             planned: 0,
+            held: 0,
             backoff: 0,
             probed: false,
             purpose: Purpose::Timeout,
@@ -304,7 +307,7 @@ impl<'a> Sender<'a> {
             let pace = 8e12 / rate.as_f64().max(1.0);
             start + (f64::from(wire + GAP) * pace) as u64
         } else if self.law.window() < self.mtu() {
-            let rtt = self.rtt.map_or(0, |rtt| rtt.0).max(self.base_rtt);
+            let rtt = self.rtt.map_or(0, |rtt| rtt.0.saturating_sub(self.held)).max(self.base_rtt);
             let packets = self.mtu() as f64 / self.law.window().max(1) as f64;
             start + (rtt as f64 * packets).round() as u64
         } else {
@@ -364,6 +367,7 @@ impl<'a> Sender<'a> {
             duplicate,
             hops,
             endpoint_ns,
+            held_ns,
         } = answer.content
         else {
             return false;
@@ -373,6 +377,9 @@ impl<'a> Sender<'a> {
         let handed_over = self.stage.as_ref().filter(|stage| stage.rtt_with_hold);
         let handed_over = handed_over.and_then(|stage| stage.gone.get(&answer.stamp).copied());
         let rtt = now - handed_over.unwrap_or(answer.stamp);
+        let begins = handed_over.unwrap_or(answer.stamp);
+        let held = (answer.stamp - begins + held_ns * 1000).min(rtt);
+        self.held = if self.rtt.is_none() { held } else { self.held - self.held / 8 + held / 8 };
         self.rtt = Some(match self.rtt {
             None => (rtt, rtt / 2),
             Some((smoothed, variation)) => {
@@ -391,9 +398,10 @@ impl<'a> Sender<'a> {
             next,
             in_flight,
             rtt: Time::from_ps(rtt),
+            held: Time::from_ps(held),
             app_limited: acked_before > self.limited_until,
             nothing_to_send,
-            endpoint_delay: Some(Time::from_ns(endpoint_ns)),
+            endpoint_delay: Some(Time::from_ns(endpoint_ns).min(Time::from_ps(rtt - held))),
             hops: Some(hops),
             one_way_delay: Some(delay_ns as i64 * 1000),
             ..Feedback::default()

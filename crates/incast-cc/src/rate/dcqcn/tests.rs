@@ -13,7 +13,9 @@ fn given(given: &[(&str, &str)]) -> Vec<(String, Raw)> {
 }
 
 fn flow(values: &[(&str, &str)]) -> Dcqcn {
-    let constants = Dcqcn::resolve(&path(), &given(values)).expect("allowed");
+    // Without the slack of a packet.
+    let values = [&[("window_rule", "fits")], values].concat();
+    let constants = Dcqcn::resolve(&path(), &given(&values)).expect("allowed");
     Dcqcn::start(&constants, &path(), Time::ZERO, 0)
 }
 

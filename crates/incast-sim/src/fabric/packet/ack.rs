@@ -13,8 +13,43 @@ pub struct AckView<'p>(pub(super) &'p Packet);
 #[derive(Debug)]
 pub struct AckMut<'p>(pub(super) &'p mut Packet);
 
-/// The longest delay at a receiver's host that an acknowledgement can report, in nanoseconds.
-const MOST_ENDPOINT_NS: u32 = (1 << 24) - 1;
+/// A delay in few bits: in nanoseconds, or from half of what they hold on in units of 2^`shift` ns.
+struct Delay {
+    bits: u32,
+    shift: u32,
+}
+
+/// From the arrival of the data until the acknowledgement left, below the hops: exact up to 8.3 ms, to 128 ns up to 1
+/// s.
+const SINCE_ARRIVAL: Delay = Delay { bits: 24, shift: 7 };
+/// The part of it in which an acknowledgement that was held was not, and 1, in the place of a tag: exact up to 32 us, to
+/// 1 us up to 33 ms.
+const UNHELD: Delay = Delay { bits: 16, shift: 10 };
+
+impl Delay {
+    const fn half(&self) -> u32 {
+        1 << (self.bits - 1)
+    }
+    const fn mask(&self) -> u32 {
+        2 * self.half() - 1
+    }
+    fn write(&self, delay: Time) -> u32 {
+        let ns = delay.ps() / 1000;
+        if ns < self.half().into() {
+            ns as u32
+        } else {
+            self.half() | (ns >> self.shift).min(u64::from(self.half()) - 1) as u32
+        }
+    }
+    /// What is longer than can be written counts as endless, so that no part of it is taken for anything else.
+    fn read(&self, written: u32) -> Time {
+        match written & self.mask() {
+            all if all == self.mask() => Time::MAX,
+            ns if ns < self.half() => Time::from_ns(ns.into()),
+            units => Time::from_ns(u64::from(units - self.half()) << self.shift),
+        }
+    }
+}
 
 impl AckView<'_> {
     /// Index of the packet that caused it.
@@ -57,10 +92,20 @@ impl AckView<'_> {
     pub fn hops(self) -> u8 {
         (self.0.origin >> 24) as u8
     }
-    /// How long the receiver's host took from the arrival of the data until this packet left.
+    /// How long the receiver's host took from the arrival of the data until this packet left; [`Time::MAX`] if that
+    /// does not fit.
     #[inline]
-    pub fn endpoint_delay(self) -> Time {
-        Time::from_ns(u64::from(self.0.origin & MOST_ENDPOINT_NS))
+    pub fn in_host(self) -> Time {
+        SINCE_ARRIVAL.read(self.0.origin)
+    }
+    /// The part of [`Self::in_host`] for which the receiver held it on purpose, to acknowledge several packets at once;
+    /// where acknowledgements carry no tags.
+    #[inline]
+    pub fn hold(self) -> Time {
+        match self.0.upper_bits() {
+            0 => Time::ZERO,
+            unheld => self.in_host().saturating_sub(UNHELD.read(u32::from(unheld) - 1)),
+        }
     }
     /// Time since the data arrived, to the nanosecond, by a clock that is so many picoseconds ahead `now` and had its
     /// own error then.
@@ -92,17 +137,21 @@ impl AckMut<'_> {
     pub fn set_echo(&mut self, sent: Time, tag: Option<AckTag>) {
         self.0.set_value(sent.ps() & TIME_MASK | u64::from(tag.map_or(0, AckTag::get)) << TIME_BITS);
     }
-    /// The data passed so many links, and arrived some time before this packet leaves. The delay is kept in whole
-    /// nanoseconds, and 16.7 ms at most.
+    /// The data passed so many links, and this packet was held for some time. The hold is not kept beside a tag: no law
+    /// of a receiver-driven protocol reads delays.
     #[inline]
-    pub fn set_path(&mut self, links: i32, endpoint_delay: Time) {
-        let ns = (endpoint_delay.ps() / 1000).min(u64::from(MOST_ENDPOINT_NS)) as u32;
-        self.0.origin = (links.clamp(1, 256) as u32 - 1) << 24 | ns;
+    pub fn set_path(&mut self, links: i32, hold: Time) {
+        self.0.origin = (links.clamp(1, 256) as u32 - 1) << SINCE_ARRIVAL.bits | SINCE_ARRIVAL.write(hold);
     }
-    /// Sets the delay alone.
+    /// It leaves the host so long after the arrival of the data, its hold included.
     #[inline]
-    pub fn set_endpoint_delay(&mut self, delay: Time) {
-        self.set_path(i32::from(AckView(self.0).hops()) + 1, delay);
+    pub fn set_in_host(&mut self, since_arrival: Time) {
+        let hold = SINCE_ARRIVAL.read(self.0.origin);
+        if hold > Time::ZERO && self.0.upper_bits() == 0 {
+            let unheld = UNHELD.write(since_arrival.saturating_sub(hold)).min(UNHELD.mask() - 1);
+            self.0.set_upper_bits(unheld as u16 + 1);
+        }
+        self.0.origin = self.0.origin & !SINCE_ARRIVAL.mask() | SINCE_ARRIVAL.write(since_arrival);
     }
     /// The packet that caused it had arrived before.
     #[inline]

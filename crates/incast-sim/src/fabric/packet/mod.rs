@@ -10,7 +10,7 @@
 //! | `index` | position | position of the packet that caused it | position, code, lane, or switch |
 //! | `count` | packets of the flow | cumulative acknowledgement | packets, or a flag |
 //! | `delay` | links passed | one-way delay of the data | one-way delay |
-//! | `value` | send time, with a tag in the upper 16 bits | the same, echoed, with its own tag | one number |
+//! | `value` | send time, with a tag in the upper 16 bits | the same, echoed, with its own tag, or a delay | one number |
 //! | `half` | payload bytes | packets reported on, and marked ones | payload bytes, or a code and a priority |
 
 mod ack;
@@ -361,11 +361,27 @@ mod tests {
         ack.set_report(3, 2);
         ack.set_path(6, Time::from_ns(1_234));
         assert_eq!(packet.ack().report(), (3, 2));
-        assert_eq!((packet.ack().hops(), packet.ack().endpoint_delay()), (5, Time::from_ns(1_234)));
-        packet.ack_mut().set_endpoint_delay(Time::from_ms(20));
-        let longest = Time::from_ns((1 << 24) - 1);
-        assert_eq!((packet.ack().hops(), packet.ack().endpoint_delay()), (5, longest));
+        assert_eq!((packet.ack().hops(), packet.ack().in_host()), (5, Time::from_ns(1_234)));
         assert_eq!(packet.source(), None);
+    }
+
+    #[test]
+    fn a_hold_of_any_length_is_apart_from_the_rest() {
+        for (hold, rest) in [(0, 7), (1, 0), (2_000_000, 777), (40_000_000, 31_000), (900_000_000, 31_000)] {
+            let (hold, rest) = (Time::from_ns(hold), Time::from_ns(rest));
+            let mut packet = Packet::new(Kind::Ack, 0, 1, 2, 3);
+            packet.ack_mut().set_echo(Time::from_ms(5), None);
+            packet.ack_mut().set_path(256, hold);
+            packet.ack_mut().set_in_host(hold + rest);
+            let (ack, rounding) = (packet.ack(), Time::from_ns(128));
+            assert_eq!((ack.hops(), ack.echo(Time::from_ms(6))), (255, Time::from_ms(5)));
+            assert!((hold + rest).saturating_sub(ack.in_host()) < rounding, "{hold} {rest}");
+            assert!((ack.in_host() - ack.hold()).ps().abs_diff(rest.ps()) <= rounding.ps(), "{hold} {rest}");
+        }
+        // What cannot be told is no delay of the fabric.
+        let mut packet = Packet::new(Kind::Ack, 0, 1, 2, 3);
+        packet.ack_mut().set_in_host(Time::from_ms(3_000));
+        assert_eq!(packet.ack().in_host(), Time::MAX);
     }
 
     #[test]
