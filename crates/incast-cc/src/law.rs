@@ -59,6 +59,9 @@ pub struct Transport {
     /// No packet is taken as lost because later ones have arrived: receivers request what is missing, or a timeout
     /// does.
     pub in_any_order: bool,
+    /// The lifetime of a flow's tokens begins anew with each packet that it sends: it bounds for how long a sender may
+    /// prefer other flows, not how many tokens are ahead of it.
+    pub token_restarts: bool,
     /// Receivers remind senders that wait for them: a sender with nothing in flight runs no timer.
     pub reminded: bool,
     /// Senders need the incast degree of a flow ([`Opening::degree`]).
@@ -81,6 +84,7 @@ impl Transport {
             order: SendOrder::RoundRobin,
             trimmable: false,
             in_any_order: false,
+            token_restarts: false,
             reminded: false,
             incast_degree: false,
             priority: 0,

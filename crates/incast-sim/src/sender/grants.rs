@@ -1,6 +1,7 @@
 //! Grants: what the receiver of a flow has allowed.
 
 use super::tokens::Tokens;
+use crate::settings::Class;
 use incast_units::Time;
 
 /// See the module. Flows that are not receiver-driven have unlimited credit.
@@ -16,8 +17,9 @@ pub struct Grants {
 
 impl Grants {
     /// The grants of a flow whose receiver has not answered yet.
-    pub fn new(unscheduled: u64, uses_tokens: bool, priority: u8) -> Self {
-        Self { credit: unscheduled, tokens: uses_tokens.then(Box::default), priority }
+    pub fn new(unscheduled: u64, class: &Class) -> Self {
+        let tokens = class.uses_tokens.then(|| Box::new(Tokens::new(class.transport.token_restarts)));
+        Self { credit: unscheduled, tokens, priority: class.priority }
     }
 
     /// Data below `position` may be sent. Credit can be overtaken by later credit, and is never taken back.

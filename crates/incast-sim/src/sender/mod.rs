@@ -139,7 +139,7 @@ impl Sender {
             slot: 0,
             recovery: LossRecovery::new(Scoreboard::new(class.recovery, flow.packets, reordering)),
             pacer: Pacer::default(),
-            grants: Grants::new(law.unscheduled(), class.uses_tokens, class.priority),
+            grants: Grants::new(law.unscheduled(), class),
             reduction: None,
             law,
             capabilities,

@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 /// The tokens of a flow.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    /// Tokens that may be used before a time, and which packets they are for.
-    expiring: VecDeque<(Time, Option<DataTag>)>,
+    /// Tokens that expire: when they came, for how long they may be kept, and which packets they are for.
+    expiring: VecDeque<(Time, Time, Option<DataTag>)>,
+    /// With [`incast_cc::law::Transport::token_restarts`]: when the flow last sent.
+    restarts: Option<Time>,
     /// Tokens that never expire.
     lasting: u64,
     /// How many of those were given by number.
@@ -18,13 +20,25 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// None yet; `restarts` as in [`incast_cc::law::Transport::token_restarts`].
+    pub fn new(restarts: bool) -> Self {
+        Self { restarts: restarts.then_some(Time::ZERO), ..Self::default() }
+    }
+
     /// A token came that may be kept for `lifetime`.
     pub fn add(&mut self, now: Time, lifetime: Time, wanted: Option<u32>) {
-        match now.saturating_add(lifetime) {
-            Time::MAX => self.lasting += 1,
-            expiry => {
-                self.expiring.push_back((expiry, wanted.map(|packet| DataTag::of_token(packet.into()))))
-            }
+        if lifetime == Time::MAX {
+            self.lasting += 1;
+        } else {
+            self.expiring.push_back((now, lifetime, wanted.map(|packet| DataTag::of_token(packet.into()))));
+        }
+    }
+
+    /// A packet of the flow is sent, on a token or without.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time) {
+        if let Some(last) = &mut self.restarts {
+            *last = now;
         }
     }
 
@@ -48,7 +62,9 @@ impl Tokens {
 
     #[inline(never)] // rare: kept out of the path of packets
     fn any_fresh(&mut self, now: Time) -> bool {
-        while self.expiring.front().is_some_and(|(expiry, _)| *expiry <= now) {
+        let sent = self.restarts.unwrap_or(Time::ZERO);
+        let is_over = |(came, life, _): &(Time, Time, _)| sent.max(*came).saturating_add(*life) <= now;
+        while self.expiring.front().is_some_and(is_over) {
             self.expiring.pop_front();
         }
         self.lasting > 0 || !self.expiring.is_empty()
@@ -57,7 +73,7 @@ impl Tokens {
     /// Uses a token, one that expires first, and returns its tag. [`Self::any`] must have returned true.
     #[inline]
     pub fn take(&mut self) -> Option<DataTag> {
-        let Some((_, name)) = self.expiring.pop_front() else {
+        let Some((.., name)) = self.expiring.pop_front() else {
             self.lasting = self.lasting.saturating_sub(1);
             return None;
         };
@@ -83,6 +99,19 @@ mod tests {
         assert!(tokens.any(Time::from_ms(1_000_000)));
         tokens.take();
         assert!(!tokens.any(at(6)));
+    }
+
+    #[test]
+    fn or_they_last_while_their_flow_sends() {
+        let at = Time::from_us;
+        let mut tokens = Tokens::new(true);
+        (0..9).for_each(|number| tokens.add(at(0), at(2), Some(number)));
+        for now in 1..5 {
+            assert!(tokens.any(at(now)));
+            tokens.take();
+            tokens.on_sent(at(now));
+        }
+        assert!(tokens.any(at(5)) && !tokens.any(at(6)), "all of them expire together");
     }
 
     #[test]

@@ -212,8 +212,11 @@ impl Sender {
         if self.capabilities.priorities || self.capabilities.signals {
             self.apply_law(&mut packet, again, mtu);
         }
-        if on_token && let Some(tag) = self.grants.tokens.as_mut().and_then(|tokens| tokens.take()) {
-            packet.data_mut().set_tag(tag);
+        if let Some(tokens) = &mut self.grants.tokens {
+            tokens.on_sent(now);
+            if on_token && let Some(tag) = tokens.take() {
+                packet.data_mut().set_tag(tag);
+            }
         }
         if again {
             self.recovery.retransmitted_bytes += u64::from(payload);

@@ -58,7 +58,8 @@ crate::choice! {
     /// What the waiting times are.
     pub enum Timeouts {
         /// No less than the paper's are in RTTs, and t_p for each packet that the receiver waits for, of all flows: on
-        /// longer paths, and in a queue at the receiver's port, what is on its way is not taken as lost.
+        /// longer paths, and in a queue at the receiver's port, what is on its way is not taken as lost. A token does
+        /// not expire while its own flow sends, and a slower sender has its own t_p.
         Rtt = "rtt",
         /// As many t_p as printed, on any path.
         Literal = "literal",
@@ -126,7 +127,7 @@ crate::parameters!(Parameters {
         source: "the authors' simulator"
     },
     timeouts: Timeouts {
-        doc: "What the two waiting times are on paths that are longer than the paper's.",
+        doc: "What the two waiting times, and the lifetime of tokens, are on paths that are longer than the paper's.",
         default: "\"rtt\"",
         value: |_| Timeouts::Rtt,
         source: "ours; \"literal\" is the authors' simulator"
@@ -242,6 +243,7 @@ impl SenderLaw for Phost {
             },
             trimmable: false,
             in_any_order: true,
+            token_restarts: constants.parameters.timeouts == Timeouts::Rtt,
             reminded: false,
             priority: LONG,
             control_priority: Some(0),
@@ -297,7 +299,14 @@ impl ReceiverDriven for Phost {
     /// A token.
     fn on_message(&mut self, _now: Time, token: Instruction) -> Option<Instruction> {
         self.reminder.on_heard();
-        Some(token)
+        match token {
+            Instruction::Token { wanted, lifetime, priority }
+                if self.constants.parameters.timeouts == Timeouts::Rtt =>
+            {
+                Some(Instruction::Token { wanted, lifetime: lifetime.max(self.constants.lifetime), priority })
+            }
+            other => Some(other),
+        }
     }
     fn take_signal(&mut self) -> Option<Rts> {
         self.rts.take()
