@@ -322,6 +322,8 @@ fn headers_and_links_of_descendants_are_read() {
         assert_eq!(imported.topology, expected.topology, "{topology}");
         assert_eq!(imported.scenario, expected.scenario, "{topology}");
         assert!(said(&imported, unused), "{topology}: {:?}", imported.notes);
+        let warned = imported.warnings.iter().any(|warning| warning.contains("--algorithm"));
+        assert_eq!(warned, unused.starts_with("tors") || unused.starts_with("the speeds"), "{topology}");
     }
 }
 

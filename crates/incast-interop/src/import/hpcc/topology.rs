@@ -117,6 +117,12 @@ impl Topology {
         if !header.unused.is_empty() {
             said.notes.push(text.warning(first.number, format!("read and not used: {}", header.unused)));
         }
+        if header.unused.starts_with("tors") {
+            // inet-tub/ns3-datacenter, simulator/ns-3.39/examples/PowerTCP/powertcp-evaluation-workload.cc
+            let message = "a topology of ns3-datacenter, whose programs take the law from their command line \
+                           (--algorithm, --wien for PowerTCP, --windowCheck): here CC_MODE and HAS_WIN count";
+            said.warnings.push(text.warning(first.number, message));
+        }
         let at = |line: &Line<'_>| {
             let line = line.number;
             move |message: String| text.error(line, message)
