@@ -30,6 +30,9 @@ pub fn import(arguments: &arguments::Import) -> End {
             return End::BadInput;
         }
     };
+    for note in &imported.notes {
+        output::message(&format!("note: {note}"));
+    }
     for warning in &imported.warnings {
         output::message(&format!("warning: {warning}"));
     }

@@ -35,6 +35,17 @@ pub struct Imported {
     pub flows: String,
     /// Look at these before you trust the results.
     pub warnings: Vec<String>,
+    /// How the files were read, and what in them is not used.
+    pub notes: Vec<String>,
+}
+
+/// What an import says on its way.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// What may make results differ.
+    pub warnings: Vec<String>,
+    /// How the files were read.
+    pub notes: Vec<String>,
 }
 
 /// Names of the files of an import.
@@ -148,6 +159,7 @@ mod tests {
             topology: Some(text.into()),
             flows: text.into(),
             warnings: Vec::new(),
+            notes: Vec::new(),
         };
         assert_eq!(imported("1").write(&names, false).expect("written").len(), 3);
         assert!(matches!(imported("2").write(&names, false), Err(WriteError::Exists(_))));

@@ -128,6 +128,13 @@ pub fn shown(word: &str) -> String {
     format!("`{start}`")
 }
 
+/// Some of a list, and how many more there are.
+pub fn listed(all: &[String]) -> String {
+    const MOST: usize = 5;
+    let shown = all.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > MOST { format!("{shown} and {} more", all.len() - MOST) } else { shown }
+}
+
 /// A whole number of at most `most`.
 ///
 /// # Errors

@@ -33,12 +33,66 @@ pub struct Table {
     pub step: bool,
 }
 
+/// What stands between a size and its probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Columns {
+    /// A comma; a header is there.
+    Comma,
+    /// Blanks.
+    Blanks,
+}
+
+impl Columns {
+    /// By the first line, and whether that is a header.
+    fn of(line: &str) -> Option<(Self, bool)> {
+        // Without it, a table of probabilities and sizes, or of sizes in packets, would be taken for one of ours.
+        if line.contains(',') {
+            return (line.replace(' ', "") == "size_bytes,cdf").then_some((Self::Comma, true));
+        }
+        let (first, second) = Self::Blanks.split(line)?;
+        if first.parse::<f64>().is_ok() {
+            return Some((Self::Blanks, false));
+        }
+        let first = first.to_ascii_lowercase();
+        let is_header = second.parse::<f64>().is_err() && (first.starts_with("size") || first == "bytes");
+        is_header.then_some((Self::Blanks, true))
+    }
+
+    /// Its two cells.
+    fn split(self, line: &str) -> Option<(&str, &str)> {
+        match self {
+            Self::Comma => line.split_once(','),
+            Self::Blanks => {
+                let mut words = line.split_whitespace();
+                let pair = (words.next()?, words.next()?);
+                words.next().is_none().then_some(pair)
+            }
+        }
+    }
+
+    fn allowed(self) -> &'static str {
+        match self {
+            Self::Comma => "size_bytes,cdf",
+            Self::Blanks => "`size percent` or `size cdf`",
+        }
+    }
+
+    /// The largest probability.
+    fn most(self) -> f64 {
+        match self {
+            Self::Comma => 1.0,
+            Self::Blanks => 100.0,
+        }
+    }
+}
+
 /// Sizes of at most this many bytes are exact in floating point.
 const LARGEST: f64 = (1u64 << 53) as f64;
 
 impl Table {
-    /// Reads a header, `size_bytes,cdf`, and lines with these two; `#` starts a comment line, and a comment that
-    /// mentions step sampling requests it.
+    /// Reads a header, `size_bytes,cdf`, and lines with these two; or lines of a size and a percentage or a fraction with
+    /// blanks between them, as HPCC's generator has them, with a header such as `size percent` or without. There the last
+    /// value says which: 100 or 1. `#` starts a comment line, and a comment that mentions step sampling requests it.
     ///
     /// # Errors
     /// Anything else, sizes below 0, a column that falls, probabilities outside [0, 1] or not ending at 1.
@@ -46,7 +100,7 @@ impl Table {
         let fail = |line: usize, message: String| Err(TableError { line, message });
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut step = false;
-        let mut header = true;
+        let mut columns = None;
         let mut last_line = 0;
         for (index, line) in text.lines().enumerate() {
             let (number, line) = (index + 1, line.trim().trim_start_matches('\u{feff}'));
@@ -60,28 +114,44 @@ impl Table {
                 continue;
             }
             let shown: String = line.chars().take(40).collect();
-            if std::mem::take(&mut header) {
-                // Without it, a table of probabilities and sizes, or of sizes in packets, would be taken for one of ours.
-                if line.replace(' ', "") != "size_bytes,cdf" {
-                    return fail(number, format!("found {shown:?}, allowed is the header size_bytes,cdf"));
+            let columns = match columns {
+                Some(columns) => columns,
+                None => {
+                    let Some((found, is_header)) = Columns::of(line) else {
+                        return fail(
+                            number,
+                            format!(
+                                "found {shown:?}, allowed is the header size_bytes,cdf, or lines `size percent` or \
+                                 `size cdf`"
+                            ),
+                        );
+                    };
+                    columns = Some(found);
+                    if is_header {
+                        continue;
+                    }
+                    found
                 }
-                continue;
-            }
+            };
             last_line = number;
-            let Some((size, probability)) = line.split_once(',') else {
-                return fail(number, format!("found {shown:?}, allowed is size_bytes,cdf"));
+            let Some((size, probability)) = columns.split(line) else {
+                return fail(number, format!("found {shown:?}, allowed is {}", columns.allowed()));
             };
             let (Ok(size), Ok(probability)) = (size.trim().parse::<f64>(), probability.trim().parse::<f64>())
             else {
-                return fail(number, format!("found {shown:?}, allowed are two numbers: size_bytes,cdf"));
+                return fail(
+                    number,
+                    format!("found {shown:?}, allowed are two numbers: {}", columns.allowed()),
+                );
             };
             if !(0.0..=LARGEST).contains(&size) {
                 return fail(number, format!("found size {size}, allowed is 0 to 2^53 bytes"));
             }
-            if !(0.0..=1.0 + 1e-9).contains(&probability) {
-                return fail(number, format!("found probability {probability}, allowed is 0 to 1"));
+            let most = columns.most();
+            if !(0.0..=most + 1e-9).contains(&probability) {
+                return fail(number, format!("found probability {probability}, allowed is 0 to {most}"));
             }
-            let probability = probability.min(1.0);
+            let probability = probability.min(most);
             if let Some((size_before, probability_before)) = points.last() {
                 if size < *size_before {
                     return fail(
@@ -99,6 +169,19 @@ impl Table {
                 }
             }
             points.push((size, probability));
+        }
+        // In percent, if the last one says so.
+        if let (Some(Columns::Blanks), Some((_, last))) = (columns, points.last())
+            && *last > 1.0 + 1e-6
+        {
+            if (*last - 100.0).abs() > 1e-4 {
+                let message =
+                    format!("found {last} as the last value, allowed is 100 of percent or 1 of a fraction");
+                return fail(last_line, message);
+            }
+            for (_, probability) in &mut points {
+                *probability /= 100.0;
+            }
         }
         match points.last_mut() {
             None => fail(0, "found no points, allowed are lines size_bytes,cdf".into()),
@@ -297,6 +380,75 @@ mod tests {
             ("", 0),
         ] {
             assert_eq!(table(text).expect_err(text).line, line, "{text}");
+        }
+    }
+
+    /// The files that are passed around among simulators: sizes with a percentage or a fraction.
+    #[test]
+    fn percentages_and_fractions_are_told_apart_by_the_last() {
+        // Of the shape of the usual ones: a point at 0, steps, many points, points at one size, ends of lines of Windows.
+        let shapes: [&[(u64, f64)]; 4] = [
+            &[
+                (0, 0.0),
+                (10_000, 15.0),
+                (20_000, 20.0),
+                (30_000, 30.0),
+                (1_000_000, 80.0),
+                (30_000_000, 100.0),
+            ],
+            &[(0, 0.0), (36, 10.8913), (77, 22.0705), (15_158_197, 100.0)],
+            &[(1, 0.0), (300, 40.0), (300, 60.0), (4_096, 60.0), (8_192, 100.0)],
+            &[(64, 50.0), (2_048, 100.0)],
+        ];
+        for points in shapes {
+            let lines = |unit: f64, end: &str| {
+                points
+                    .iter()
+                    .map(|(size, percent)| format!("{size} {}{end}", percent / unit))
+                    .collect::<String>()
+            };
+            let csv: String =
+                points.iter().map(|(size, percent)| format!("{size},{}\n", percent / 100.0)).collect();
+            let expected = table(&format!("size_bytes,cdf\n{csv}")).expect("valid");
+            for text in [
+                lines(1.0, "\n"),
+                lines(1.0, "\r\n"),
+                lines(100.0, "\n"),
+                format!("size percent\n{}", lines(1.0, "\n")),
+                format!("# from a paper\n\nSize_Bytes  CDF\n{}", lines(100.0, "\n")),
+                lines(1.0, "\n").replace(' ', "\t"),
+            ] {
+                let found = table(&text).expect(&text);
+                assert_eq!(found.points.len(), expected.points.len(), "{text}");
+                for (found, expected) in found.points.iter().zip(&expected.points) {
+                    assert_eq!(found.0, expected.0, "{text}");
+                    assert!((found.1 - expected.1).abs() < 1e-15, "{text}: {found:?}");
+                }
+            }
+        }
+        // Five hundred points, as fine tables have.
+        let fine: String =
+            (0..=500).map(|point| format!("{} {}\n", point * 100, f64::from(point) / 5.0)).collect();
+        assert!((table(&fine).expect("valid").mean_of_lines(u64::MAX) - 25_000.0).abs() < 1e-6);
+        for (text, line, expected) in [
+            ("0 0\n10 50\n20 80\n", 3, "found 80 as the last value, allowed is 100 of percent or 1"),
+            ("0 0\n10 0.5\n20 0.8\n", 3, "found 0.8 as the last probability, allowed is 1"),
+            ("0 0\n10 x\n20 100\n", 2, "allowed are two numbers: `size percent` or `size cdf`"),
+            ("0 0\n10 1 0.5\n20 2 1\n", 2, "found \"10 1 0.5\", allowed is `size percent`"),
+            ("0 0\n10 50\n20 101\n", 3, "found probability 101, allowed is 0 to 100"),
+            ("0 0\n10 50\n5 100\n", 3, "found size 5 after 10"),
+            ("0 0\n10 50\n20 40\n30 100\n", 3, "found probability 40 after 50"),
+            ("0 0\n10,50\n20 100\n", 2, "allowed is `size percent`"),
+            (
+                "percent size\n50 10\n100 20\n",
+                1,
+                "allowed is the header size_bytes,cdf, or lines `size percent`",
+            ),
+            ("0 100\n", 1, "found 0 as the largest size"),
+        ] {
+            let error = table(text).expect_err(text);
+            assert_eq!(error.line, line, "{text}: {error:?}");
+            assert!(error.message.contains(expected), "{text}: {error:?}");
         }
     }
 

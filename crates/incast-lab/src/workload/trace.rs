@@ -11,6 +11,7 @@ use incast_sim::{FlowSpec, routing::Pinned};
 use incast_units::Time;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt::Write,
     path::Path,
 };
 
@@ -38,6 +39,40 @@ pub struct TraceError {
     pub line: usize,
     /// What was found and what is allowed.
     pub message: String,
+}
+
+/// All errors of a file; of many the first.
+#[derive(Default)]
+struct Errors {
+    found: Vec<TraceError>,
+    more: usize,
+}
+
+impl Errors {
+    /// So many are named.
+    const SHOWN: usize = 20;
+
+    fn push(&mut self, error: TraceError) {
+        if self.found.len() < Self::SHOWN {
+            self.found.push(error);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// `good`, or one error that has the others behind it, each with what `place` says.
+    fn finish<T>(self, good: T, place: fn(&TraceError) -> String) -> Result<T, TraceError> {
+        let mut found = self.found.into_iter();
+        let Some(mut all) = found.next() else { return Ok(good) };
+        for error in found {
+            // Writing to a string does not fail.
+            let _ = write!(all.message, "; {}{}", place(&error), error.message);
+        }
+        if self.more > 0 {
+            let _ = write!(all.message, "; and {} more", self.more);
+        }
+        Err(all)
+    }
 }
 
 /// A trace whose hosts and classes are known.
@@ -155,7 +190,7 @@ pub fn read(path: &Path) -> Result<Vec<Row>, TraceError> {
 /// Reads CSV; `#` starts a comment line.
 ///
 /// # Errors
-/// See [`read`].
+/// See [`read`]; all rows that are no flows in one error.
 pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
     let fail = |line: usize, message: String| TraceError { line, message };
@@ -174,33 +209,43 @@ pub fn read_csv(input: impl std::io::Read) -> Result<Vec<Row>, TraceError> {
     let (bytes, class) = (need(&["bytes", "size_bytes"])?, column(&["class"]));
     let (path, reverse_path) = (column(&["path"]), column(&["reverse_path"]));
     let starts = STARTS.into_iter().find(|(name, _)| header.get(start) == Some(name)).unwrap_or(STARTS[0]);
-    let mut rows = Vec::new();
+    let (mut rows, mut errors) = (Vec::new(), Errors::default());
     for record in reader.records() {
-        let record = record.map_err(csv_error)?;
+        let record = match record {
+            // Reading goes on behind anything else.
+            Err(error) if error.is_io_error() => return Err(csv_error(error)),
+            Err(error) => {
+                errors.push(csv_error(error));
+                continue;
+            }
+            Ok(record) => record,
+        };
         let line = record.position().map_or(0, |position| position.line() as usize);
         let field = |index: usize| record.get(index).unwrap_or("");
-        let time = start_of(starts, field(start)).map_err(|message| fail(line, message))?;
-        let size = field(bytes);
-        rows.push(Row {
-            start: time,
-            source: field(source).to_owned(),
-            destination: field(destination).to_owned(),
-            bytes: size
-                .parse::<u64>()
-                .ok()
-                .or_else(|| size.parse::<incast_units::Bytes>().ok().map(incast_units::Bytes::get))
-                .ok_or_else(|| {
-                    fail(line, format!("found bytes {size:?}, allowed is a whole number from 1 on"))
-                })?,
-            class: class.map(field).filter(|class| !class.is_empty()).map(str::to_owned),
-            paths: both(path.map_or("", field), reverse_path.map_or("", field))
-                .map_err(|message| fail(line, message))?,
-        });
+        let row = || {
+            let size = field(bytes);
+            Ok(Row {
+                start: start_of(starts, field(start))?,
+                source: field(source).to_owned(),
+                destination: field(destination).to_owned(),
+                bytes: size
+                    .parse::<u64>()
+                    .ok()
+                    .or_else(|| size.parse::<incast_units::Bytes>().ok().map(incast_units::Bytes::get))
+                    .ok_or_else(|| format!("found bytes {size:?}, allowed is a whole number from 1 on"))?,
+                class: class.map(field).filter(|class| !class.is_empty()).map(str::to_owned),
+                paths: both(path.map_or("", field), reverse_path.map_or("", field))?,
+            })
+        };
+        match row() {
+            Ok(row) => rows.push(row),
+            Err(message) => errors.push(fail(line, message)),
+        }
         if rows.len() > LIMIT {
             return Err(too_many(&format!("more than {LIMIT}")));
         }
     }
-    Ok(rows)
+    errors.finish(rows, |error| format!("line {}: ", error.line))
 }
 
 /// Both paths of a flow, or none.
@@ -228,7 +273,9 @@ pub fn resolve(
     let host = |name: &str| {
         host_of.get(name).copied().or_else(|| name.parse::<u32>().ok().filter(|number| *number < hosts))
     };
-    rows.iter()
+    let mut errors = Errors::default();
+    let flows = rows
+        .iter()
         .enumerate()
         .map(|(index, row)| {
             let fail = |message: String| TraceError {
@@ -270,7 +317,10 @@ pub fn resolve(
                 pinned,
             })
         })
-        .collect()
+        .filter_map(|flow| flow.map_err(|error| errors.push(error)).ok())
+        .collect();
+    // A message names its flow.
+    errors.finish(flows, |_| String::new())
 }
 
 impl Generate for Trace {
@@ -398,6 +448,26 @@ mod tests {
         assert_eq!(known(Time::from_us(3)), [5, 6]);
         assert_eq!(known(Time::from_us(4)), [5, 6, 7]);
         assert!(known(Time::ZERO).is_empty());
+    }
+
+    #[test]
+    fn all_bad_rows_are_named_at_once() {
+        let text = "start,src,dst,bytes\n1us,h0,h1,5\nlater,h0,h1,5\n# a comment\n1us,h0,h1,5\n1us,h0,h1\n1us,h0,h1,-5\n";
+        let error = read_csv(text.as_bytes()).expect_err("three bad rows");
+        assert_eq!(error.line, 3);
+        for expected in ["start: ", "; line 6: ", "; line 7: found bytes \"-5\""] {
+            assert!(error.message.contains(expected), "{}", error.message);
+        }
+        let many = format!("start,src,dst,bytes\n{}", "1us,h0,h1,x\n".repeat(50));
+        let error = read_csv(many.as_bytes()).expect_err("fifty bad rows");
+        assert_eq!((error.line, error.message.matches("found bytes").count()), (2, 20));
+        assert!(error.message.contains("; line 21: ") && error.message.ends_with("; and 30 more"));
+        let rows = read_csv("start,src,dst,bytes\n1us,h0,h9,5\n1us,h0,h1,5\n1us,h1,h1,5\n".as_bytes())
+            .expect("rows");
+        let names = BTreeMap::from([("h0", 0), ("h1", 1)]);
+        let error = resolve(&rows, 2, &names, &|_| 0, &no_way).expect_err("two bad flows");
+        assert_eq!(error.line, 1);
+        assert!(error.message.contains("; flow 3: found a flow from h1 to itself"), "{}", error.message);
     }
 
     #[test]

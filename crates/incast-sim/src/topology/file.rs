@@ -105,6 +105,13 @@ fn lines(text: &str) -> Result<Vec<Line<'_>>, TopologyError> {
         let Some(&kind) = line.words.first() else { continue };
         let usage = match kind {
             "host" | "switch" => (2..=2, format!("{kind} NAME")),
+            "link" if line.words.len() > 6 => {
+                return Err(line.error(format!(
+                    "this line has {} words: write `link A B RATE DELAY [LOSS]`; an MTU or other properties of one link \
+                     are not there",
+                    line.words.len()
+                )));
+            }
             "link" => (5..=6, "link A B RATE DELAY [LOSS]".to_owned()),
             "route" => (4..=4, "route SWITCH HOST NEXT[,NEXT...]".to_owned()),
             _ => {
@@ -196,12 +203,16 @@ impl<'a> Names<'a> {
             // A host comes first.
             let (a, b) = if b < self.hosts { (b, a) } else { (a, b) };
             if b < self.hosts {
-                return Err(line.error("a link joins a host and a switch or two switches, not two hosts"));
+                return Err(line.error(
+                    "a link joins a host and a switch or two switches; links between hosts are not there",
+                ));
             }
             let cable = Cable { a, b, link };
             match of_host.get_mut(a as usize) {
                 Some(Some((_, earlier))) => {
-                    return Err(line.error(format!("a host has one link, and line {earlier} is one already")));
+                    return Err(line.error(format!(
+                        "a host has one link, and line {earlier} is one already; several NICs of a host are not there"
+                    )));
                 }
                 Some(place) => *place = Some((cable, line.number)),
                 None => fabric.push(cable),
@@ -485,8 +496,9 @@ mod tests {
             ("link s t 1Gbps", "`link A B RATE DELAY [LOSS]`"),
             ("link s x 1Gbps 1us", "`x` is unknown"),
             ("link s s 1Gbps 1us", "two different nodes"),
-            ("link h0 t 1Gbps 1us", "line 5 is one already"),
-            ("link h0 h1 1Gbps 1us", "not two hosts"),
+            ("link h0 t 1Gbps 1us", "line 5 is one already; several NICs"),
+            ("link h0 h1 1Gbps 1us", "links between hosts are not there"),
+            ("link s t 1Gbps 1us 0 9000", "an MTU or other properties of one link are not there"),
             ("link s t 0Gbps 1us", "1Kbps to 100Tbps"),
             ("link s t -1Gbps 1us", "is not a rate"),
             ("link s t NaN 1us", "is not a rate"),

@@ -1,10 +1,16 @@
 //! `config.txt`: `KEY value` pairs.
 //!
-//! The simulator reads word by word and ignores unknown words. Here a key and its values are on one line, and
-//! what is ignored is said.
+//! The simulator reads word by word and ignores words that are no keys, so that there may be comments. Here a key and its
+//! values are on one line, and what is ignored is said.
 
-use super::units;
-use crate::import::text::{ImportError, Line, Text, number, shown, whole};
+use super::{
+    keys::{self, Key, Role},
+    units,
+};
+use crate::import::{
+    Said,
+    text::{ImportError, Line, Text, listed, number, shown, whole},
+};
 use incast_lab::scenario::tree::nearest::nearest;
 use incast_units::{Rate, Time};
 use std::collections::BTreeMap;
@@ -70,8 +76,12 @@ pub struct Config {
     pub enable_qcn: bool,
     pub use_dynamic_pfc_threshold: bool,
     pub packet_payload_size: u64,
+    pub enable_pfc: bool,
+    pub enable_irn: bool,
     /// In nanoseconds.
     pub simulator_stop_time: u64,
+    /// FLOWGEN_START_TIME in nanoseconds: from when links go down.
+    pub flows_from: u64,
     pub alpha_resume_interval: Time,
     pub rate_decrease_interval: Time,
     pub clamp_target_rate: bool,
@@ -103,62 +113,11 @@ pub struct Config {
     pub buffer_size: u64,
 }
 
-/// Keys for the paths of files and for what is recorded.
-const NO_MODEL: &[&str] = &[
-    "TOPOLOGY_FILE",
-    "FLOW_FILE",
-    "TRACE_FILE",
-    "TRACE_OUTPUT_FILE",
-    "FCT_OUTPUT_FILE",
-    "PFC_OUTPUT_FILE",
-    "QLEN_MON_FILE",
-    "QLEN_MON_START",
-    "QLEN_MON_END",
-    "ENABLE_TRACE",
-];
-
-/// Keys of which the value is read, with the simulator's default; none where it must be given if the mode uses it.
-const KEYS: &[(&str, Option<&str>)] = &[
-    ("CC_MODE", None),
-    ("ENABLE_QCN", Some("1")),
-    ("USE_DYNAMIC_PFC_THRESHOLD", Some("1")),
-    ("PACKET_PAYLOAD_SIZE", Some("1000")),
-    ("SIMULATOR_STOP_TIME", Some("3.01")),
-    ("ALPHA_RESUME_INTERVAL", Some("55")),
-    ("RATE_DECREASE_INTERVAL", Some("4")),
-    ("CLAMP_TARGET_RATE", Some("0")),
-    ("RP_TIMER", Some("1500")),
-    ("EWMA_GAIN", Some("0.0625")),
-    ("FAST_RECOVERY_TIMES", Some("5")),
-    ("RATE_AI", None),
-    ("RATE_HAI", None),
-    ("MIN_RATE", Some("100Mb/s")),
-    ("DCTCP_RATE_AI", Some("1000Mb/s")),
-    ("ERROR_RATE_PER_LINK", Some("0")),
-    ("L2_CHUNK_SIZE", Some("0")),
-    ("L2_ACK_INTERVAL", Some("1")),
-    ("L2_BACK_TO_ZERO", Some("0")),
-    ("HAS_WIN", Some("1")),
-    ("GLOBAL_T", Some("1")),
-    ("VAR_WIN", Some("0")),
-    ("FAST_REACT", Some("1")),
-    ("U_TARGET", Some("0.95")),
-    ("MI_THRESH", Some("5")),
-    ("INT_MULTI", Some("1")),
-    ("MULTI_RATE", Some("1")),
-    ("SAMPLE_FEEDBACK", Some("0")),
-    ("PINT_LOG_BASE", Some("1.05")),
-    ("PINT_PROB", Some("1")),
-    ("NIC_TOTAL_PAUSE_TIME", Some("0")),
-    ("PAUSE_TIME", Some("5")),
-    ("RATE_BOUND", Some("1")),
-    ("ACK_HIGH_PRIO", Some("0")),
-    ("LINK_DOWN", Some("0 0 0")),
-    ("BUFFER_SIZE", Some("16")),
-];
-
 /// Keys of tables by link speed.
 const MAPS: [&str; 3] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"];
+
+/// How long ConWeave's program runs after the last flow may start, in nanoseconds.
+const CONWEAVE_DRAIN_NS: u64 = 10_000_000_000;
 
 /// The values of each key and the line that has them.
 struct Values<'a> {
@@ -167,27 +126,84 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn read(text: &'a Text, warnings: &mut Vec<String>) -> Self {
-        let names = || KEYS.iter().map(|(name, _)| *name).chain(MAPS).chain(NO_MODEL.iter().copied());
-        let mut given = BTreeMap::new();
-        for mut line in text.lines() {
-            let key = line.words.remove(0);
-            if names().all(|name| name != key) {
-                let near =
-                    nearest(key, names()).map(|name| format!(" (did you mean {name}?)")).unwrap_or_default();
-                let message =
-                    format!("the key {} is unknown and ignored, as the peer does{near}", shown(key));
-                warnings.push(text.warning(line.number, message));
-            } else {
-                let number = line.number;
-                if let Some(Line { number: other, .. }) = given.insert(key, line) {
-                    warnings.push(
-                        text.warning(number, format!("{key} is in line {other} too: the last one counts")),
+    fn read(text: &'a Text, said: &mut Said) -> Result<Self, ImportError> {
+        let mut given: BTreeMap<&str, Line<'_>> = BTreeMap::new();
+        let (mut comments, mut record, mut unused) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for line in text.lines() {
+            let mut at = 0;
+            let mut skipped = false;
+            while let Some(word) = line.words.get(at).copied() {
+                at += 1;
+                let Some(key) = Key::find(word) else {
+                    if at == 1 && word.starts_with("ns3::") {
+                        let message = format!(
+                            "{}: keys that are names of attributes, as SimAI's later versions have them, are not \
+                             read, allowed are HPCC's such as CC_MODE",
+                            shown(word)
+                        );
+                        return Err(text.error(line.number, message));
+                    }
+                    if at == 1 && like_a_key(word) {
+                        let near = nearest(word, keys::names())
+                            .map(|name| format!(" (did you mean {name}?)"))
+                            .unwrap_or_default();
+                        let message = format!(
+                            "the key {} is unknown and ignored, as HPCC's simulator does{near}",
+                            shown(word)
+                        );
+                        said.warnings.push(text.warning(line.number, message));
+                        // Its value.
+                        at += usize::from(line.words.get(at).is_some_and(|word| Key::find(word).is_none()));
+                    } else {
+                        skipped = true;
+                    }
+                    continue;
+                };
+                let end = at + key.values(&line.words[at..]);
+                let values = Line { number: line.number, words: line.words[at..end].to_vec() };
+                at = end;
+                if key.role == Role::Map && line.words.get(at).is_some_and(|word| word.parse::<f64>().is_ok())
+                {
+                    let message = format!(
+                        "{}: the numbers behind the last pair are skipped, as the peer does",
+                        key.name
                     );
+                    said.warnings.push(text.warning(line.number, message));
+                }
+                match key.role {
+                    Role::Record => record.push(key.name),
+                    Role::Unused(why) => {
+                        unused.insert(key.name, why);
+                    }
+                    Role::Read(_) | Role::Map => {}
+                }
+                if let Some(Line { number: other, .. }) = given.insert(key.name, values) {
+                    let message = format!("{} is in line {other} too: the last one counts", key.name);
+                    said.warnings.push(text.warning(line.number, message));
                 }
             }
+            if skipped {
+                comments.push(line.number.to_string());
+            }
         }
-        Self { text, given }
+        if !comments.is_empty() {
+            let lines = listed(&comments);
+            said.notes.push(
+                text.warning(
+                    0,
+                    format!("words that are no keys are skipped, as the peer does: line {lines}"),
+                ),
+            );
+        }
+        if !record.is_empty() {
+            let names = record.join(", ");
+            said.notes.push(text.warning(0, format!("ignored, as files and what is recorded: {names}")));
+        }
+        if !unused.is_empty() {
+            let names: Vec<_> = unused.iter().map(|(name, why)| format!("{name} ({why})")).collect();
+            said.notes.push(text.warning(0, format!("read and not used: {}", names.join(", "))));
+        }
+        Ok(Self { text, given })
     }
 
     /// The line and words of a key.
@@ -195,10 +211,33 @@ impl<'a> Values<'a> {
         if let Some(line) = self.given.get(key) {
             return Ok((line.number, line.words.clone()));
         }
-        match KEYS.iter().find(|(name, _)| *name == key).and_then(|(_, default)| *default) {
-            Some(default) => Ok((0, default.split(' ').collect())),
-            None => Err(self.text.error(0, format!("the key {key} is missing"))),
+        match Key::find(key).map(|key| key.role) {
+            Some(Role::Read(Some(default))) => Ok((0, default.split(' ').collect())),
+            _ => Err(self.missing(&[key])),
         }
+    }
+
+    /// All keys that are missing, in one error.
+    fn missing(&self, keys: &[&str]) -> ImportError {
+        match keys {
+            [key] => self.text.error(0, format!("the key {key} is missing")),
+            keys => self.text.error(0, format!("the keys {} are missing", keys.join(", "))),
+        }
+    }
+
+    /// Refuses a file without keys that a mode uses.
+    fn complete(&self, mode: Mode, has_maps: bool) -> Result<(), ImportError> {
+        let wanted = |key: &Key| match key.role {
+            Role::Read(None) => mode.uses(key.name),
+            Role::Map => has_maps,
+            _ => false,
+        };
+        let missing: Vec<_> = keys::KEYS
+            .iter()
+            .filter(|key| wanted(key) && !self.given.contains_key(key.name))
+            .map(|key| key.name)
+            .collect();
+        if missing.is_empty() { Ok(()) } else { Err(self.missing(&missing)) }
     }
 
     /// The one value of a key.
@@ -246,9 +285,10 @@ impl<'a> Values<'a> {
         &self,
         key: &'static str,
         value: impl Fn(&str, &str) -> Result<f64, String>,
+        said: &mut Said,
     ) -> Result<(usize, BTreeMap<Rate, f64>), ImportError> {
         let Some(line) = self.given.get(key) else {
-            return Err(self.text.error(0, format!("the key {key} is missing")));
+            return Err(self.missing(&[key]));
         };
         let at = |message: String| self.text.error(line.number, message);
         let [count, pairs @ ..] = line.words.as_slice() else {
@@ -264,7 +304,8 @@ impl<'a> Values<'a> {
         for pair in pairs.chunks_exact(2) {
             let rate = Rate::from_bps(whole(key, pair[0], 1..=u64::MAX).map_err(at)?);
             if map.insert(rate, value(key, pair[1]).map_err(at)?).is_some() {
-                return Err(at(format!("{key}: found {} twice", shown(pair[0]))));
+                let message = format!("{key}: found {} twice: the last one counts", shown(pair[0]));
+                said.warnings.push(self.text.warning(line.number, message));
             }
         }
         Ok((line.number, map))
@@ -275,32 +316,29 @@ impl Config {
     /// Reads the file. `speeds` are those of the links, each with its line in the topology.
     ///
     /// # Errors
-    /// The first value that is not what it should be, or a speed that a map lacks.
-    pub fn parse(
-        text: &Text,
-        speeds: &BTreeMap<Rate, usize>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Self, ImportError> {
-        let values = Values::read(text, warnings);
-        let cc_mode = values.one("CC_MODE", |key, word| match word {
-            "1" => Ok(Mode::Dcqcn),
-            "3" => Ok(Mode::Hpcc),
-            "7" => Ok(Mode::Timely),
-            "8" => Ok(Mode::Dctcp),
-            "10" => Err(format!("{key}: 10, HPCC-PINT, is not supported, allowed is 1, 3, 7 or 8")),
-            _ => Err(format!(
-                "{key}: found {}, allowed is 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)",
-                shown(word)
-            )),
-        })?;
+    /// All keys that are missing, all that ask for what incast does not have, the first value that is not what it should
+    /// be, or a speed that a map lacks.
+    pub fn parse(text: &Text, speeds: &BTreeMap<Rate, usize>, said: &mut Said) -> Result<Self, ImportError> {
+        let values = Values::read(text, said)?;
+        let (cc_mode, lb_mode) = (values.one("CC_MODE", mode), values.one("LB_MODE", ecmp));
+        if let (Err(first), Err(second)) = (&cc_mode, &lb_mode) {
+            return Err(text.error(first.line, format!("{}; {}", first.message, second.message)));
+        }
+        let cc_mode = cc_mode?;
+        lb_mode?;
         let enable_qcn = values.flag("ENABLE_QCN")?;
-        let red = if enable_qcn && cc_mode.has_marks() { red(&values, speeds)? } else { Vec::new() };
+        let has_maps = enable_qcn && cc_mode.has_marks();
+        values.complete(cc_mode, has_maps)?;
+        let red = if has_maps { red(&values, speeds, said)? } else { Vec::new() };
         let config = Self {
             cc_mode,
             enable_qcn,
             use_dynamic_pfc_threshold: values.flag("USE_DYNAMIC_PFC_THRESHOLD")?,
             packet_payload_size: values.whole("PACKET_PAYLOAD_SIZE", 64..=9216)?,
-            simulator_stop_time: values.one("SIMULATOR_STOP_TIME", units::seconds)?,
+            enable_pfc: values.flag("ENABLE_PFC")?,
+            enable_irn: values.flag("ENABLE_IRN")?,
+            simulator_stop_time: stop(&values, said)?,
+            flows_from: values.one("FLOWGEN_START_TIME", units::seconds)?,
             alpha_resume_interval: values.micros("ALPHA_RESUME_INTERVAL")?,
             rate_decrease_interval: values.micros("RATE_DECREASE_INTERVAL")?,
             clamp_target_rate: values.flag("CLAMP_TARGET_RATE")?,
@@ -329,7 +367,7 @@ impl Config {
             red,
             buffer_size: values.whole("BUFFER_SIZE", 1..=1 << 20)? << 20,
         };
-        config.warn(&values, warnings)?;
+        config.warn(&values, &mut said.warnings)?;
         Ok(config)
     }
 
@@ -382,20 +420,94 @@ impl Config {
                 "1 writes the peer's packet trace, which is not supported; see `incast trace`",
             );
         }
-        if values.given.contains_key("NIC_TOTAL_PAUSE_TIME") {
-            warn("NIC_TOTAL_PAUSE_TIME", "is read and not used by the peer, nor here");
+        if !self.enable_pfc {
+            warn("ENABLE_PFC", "0 drops packets; the limits of queues are those of our shared buffer");
+        }
+        if self.enable_irn {
+            warn(
+                "ENABLE_IRN",
+                "1 is selective repeat with at most a BDP in flight; the peer's timeout of 100 us for flows of few \
+                 packets is not there",
+            );
+        }
+        if values.given.keys().any(|key| Key::find(key).is_some_and(Key::is_conweaves)) {
+            warnings.push(values.text.warning(
+                0,
+                "ConWeave's switches send acknowledgements before data whatever the file says; here they share a queue",
+            ));
         }
         Ok(())
     }
 }
 
+/// Whether a word that begins a line is meant as a key.
+fn like_a_key(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// The law of a `CC_MODE`.
+fn mode(key: &str, word: &str) -> Result<Mode, String> {
+    const ALLOWED: &str = "allowed is 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP)";
+    let name = match word {
+        "1" => return Ok(Mode::Dcqcn),
+        "3" => return Ok(Mode::Hpcc),
+        "7" => return Ok(Mode::Timely),
+        "8" => return Ok(Mode::Dctcp),
+        "10" => "HPCC-PINT",
+        "11" => "Swift in astra-sim and SimAI, other laws in other descendants",
+        "12" => "no control at all in astra-sim and SimAI",
+        _ => return Err(format!("{key}: found {}, {ALLOWED}", shown(word))),
+    };
+    Err(format!("{key}: {word}, {name}, is not supported, {ALLOWED}"))
+}
+
+/// Refuses load balancing that is not ECMP.
+fn ecmp(key: &str, word: &str) -> Result<(), String> {
+    let name = match word {
+        "0" => return Ok(()),
+        "2" => "DRILL",
+        "3" => "CONGA",
+        "6" => "LetFlow",
+        "9" => "ConWeave",
+        _ => return Err(format!("{key}: found {}, allowed is 0 (ECMP)", shown(word))),
+    };
+    Err(format!("{key}: {word}, {name}, is not supported, allowed is 0 (ECMP)"))
+}
+
+/// When the simulation ends, in nanoseconds; ConWeave's program knows when flows stop to start instead.
+fn stop(values: &Values<'_>, said: &mut Said) -> Result<u64, ImportError> {
+    let given = |key| values.given.contains_key(key);
+    if !given("SIMULATOR_STOP_TIME") && given("FLOWGEN_STOP_TIME") {
+        return Ok(values.one("FLOWGEN_STOP_TIME", units::seconds)? + CONWEAVE_DRAIN_NS);
+    }
+    let stop = values.one("SIMULATOR_STOP_TIME", |key, word| match word.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > units::LONGEST_S => Ok(None),
+        _ => units::seconds(key, word).map(Some),
+    })?;
+    if let Some(stop) = stop {
+        return Ok(stop);
+    }
+    let line = values.given.get("SIMULATOR_STOP_TIME").map_or(0, |line| line.number);
+    let message = format!(
+        "SIMULATOR_STOP_TIME is later than our clock goes: the run ends when all flows have ended, or at {} s",
+        units::LONGEST_S
+    );
+    said.warnings.push(values.text.warning(line, message));
+    Ok(units::LONGEST_S as u64 * 1_000_000_000)
+}
+
 /// The three maps, which must agree and have every speed.
-fn red(values: &Values<'_>, speeds: &BTreeMap<Rate, usize>) -> Result<Vec<Red>, ImportError> {
+fn red(
+    values: &Values<'_>,
+    speeds: &BTreeMap<Rate, usize>,
+    said: &mut Said,
+) -> Result<Vec<Red>, ImportError> {
     let kilobytes =
         |key: &str, word: &str| whole(key, word, 0..=u64::from(u32::MAX)).map(|value| value as f64);
-    let (line, min) = values.map(MAPS[0], kilobytes)?;
-    let (_, max) = values.map(MAPS[1], kilobytes)?;
-    let (_, p) = values.map(MAPS[2], |key, word| number(key, word, 0.0..=1.0))?;
+    let (line, min) = values.map(MAPS[0], kilobytes, said)?;
+    let (_, max) = values.map(MAPS[1], kilobytes, said)?;
+    let (_, p) = values.map(MAPS[2], |key, word| number(key, word, 0.0..=1.0), said)?;
     let mut red = Vec::new();
     for (rate, link) in speeds {
         let find = |key: &str, map: &BTreeMap<Rate, f64>| {

@@ -6,12 +6,13 @@
 
 pub mod config;
 pub mod flows;
+mod keys;
 pub mod paths;
 mod scenario;
 pub mod topology;
 pub mod units;
 
-use super::{ImportError, Imported, Names, Text};
+use super::{ImportError, Imported, Names, Said, Text};
 use crate::standalone::Standalone;
 use config::Config;
 use flows::Flow;
@@ -19,9 +20,6 @@ use incast_units::{Bytes, Rate, Time};
 use paths::FlowPaths;
 use std::{collections::BTreeMap, fmt::Write};
 use topology::Topology;
-
-/// The simulator's convention: flows start at 2 s, and links go down so long after 2 s.
-const CONVENTIONAL_START_NS: u64 = 2_000_000_000;
 
 /// The files.
 #[derive(Clone, Copy, Debug)]
@@ -56,15 +54,16 @@ struct Simulation {
 /// # Errors
 /// The first fault in any of them.
 pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportError> {
-    let mut warnings = Vec::new();
-    let topology = Topology::parse(inputs.topology, &mut warnings)?;
+    let mut said = Said::default();
+    let topology = Topology::parse(inputs.topology, &mut said)?;
     let mut speeds: BTreeMap<Rate, usize> = BTreeMap::new();
     for link in &topology.links {
         speeds.entry(link.rate).or_insert(link.line);
     }
-    let config = Config::parse(inputs.config, &speeds, &mut warnings)?;
+    let config = Config::parse(inputs.config, &speeds, &mut said)?;
     let (ours, built) = topology.convert(inputs.topology, config.error_rate_per_link)?;
-    let flows = flows::parse(inputs.flows, &topology, &mut warnings)?;
+    let flows = flows::parse(inputs.flows, &topology, &mut said)?;
+    topology.check(inputs.flows, &flows)?;
     let paths = inputs.paths.map(|text| paths::parse(text, &flows, &topology, &built)).transpose()?;
     let first = flows.iter().map(|flow| flow.start).min().unwrap_or(0);
     if config.simulator_stop_time <= first {
@@ -72,20 +71,14 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
         return Err(inputs.config.error(0, message));
     }
     let (base_rtt, window) = Standalone::new(&built, config.packet_payload_size).largest();
-    let simulation = Simulation {
-        origin: first.min(CONVENTIONAL_START_NS),
-        base_rtt,
-        window,
-        topology,
-        flows,
-        config,
-        paths,
-    };
+    let simulation =
+        Simulation { origin: first.min(config.flows_from), base_rtt, window, topology, flows, config, paths };
     Ok(Imported {
-        scenario: scenario::write(&simulation, inputs, names, &mut warnings)?,
+        scenario: scenario::write(&simulation, inputs, names, &mut said.warnings)?,
         topology: Some(ours),
         flows: write_flows(&simulation, inputs),
-        warnings,
+        warnings: said.warnings,
+        notes: said.notes,
     })
 }
 
@@ -107,7 +100,7 @@ fn write_flows(simulation: &Simulation, inputs: &Inputs<'_>) -> String {
             topology.name(flow.source),
             topology.name(flow.destination),
             flow.bytes,
-            class(flow.port)
+            class(flow.label)
         );
         if let Some(paths) = paths.as_ref().and_then(|paths| paths.get(index)) {
             let _ = write!(text, ",{},{}", paths.data, paths.acks);

@@ -43,8 +43,13 @@ pub fn write(
     page.table("[host]");
     page.text("mtu", Bytes::new(config.packet_payload_size), "PACKET_PAYLOAD_SIZE");
     page.key("ack_every", 1, "the peer acknowledges every packet whatever L2_ACK_INTERVAL is");
-    page.text("recovery", "go-back-n", "");
-    page.text("rto_min", "10ms", "the peer has no timeout: a flow whose last packet is lost hangs");
+    if config.enable_irn {
+        page.text("recovery", "selective-repeat", "ENABLE_IRN");
+        page.text("rto_min", "320us", "the peer's IrnRtoHigh");
+    } else {
+        page.text("recovery", "go-back-n", "");
+        page.text("rto_min", "10ms", "the peer has no timeout: a flow whose last packet is lost hangs");
+    }
 
     page.table("[[workload]]");
     page.text("class", "background", "");
@@ -61,8 +66,8 @@ pub fn write(
             return Err(inputs.config.error(down.line, format!("LINK_DOWN: no link joins {a} and {b}")));
         }
         page.table("[[event]]");
-        let after_2s = Time::from_ns(super::CONVENTIONAL_START_NS - origin);
-        page.text("at", down.after.saturating_add(after_2s), "LINK_DOWN");
+        let start = Time::from_ns(config.flows_from - origin);
+        page.text("at", down.after.saturating_add(start), "LINK_DOWN");
         let [a, b] = down.ends.map(|end| simulation.topology.name(end));
         page.text("link_down", format_args!("{a}-{b}"), "LINK_DOWN");
     }
@@ -105,7 +110,11 @@ fn switch(page: &mut Page, simulation: &Simulation) {
 /// Memory of the switches, and what keeps it from overflowing.
 fn buffer(page: &mut Page, config: &Config) {
     page.key("buffer", format_args!("{{ total = \"{}\" }}", Bytes::new(config.buffer_size)), "BUFFER_SIZE");
-    page.key("pfc", HPCC_PFC, "the peer's, which takes any BUFFER_SIZE");
+    if config.enable_pfc {
+        page.key("pfc", HPCC_PFC, "the peer's, which takes any BUFFER_SIZE");
+    } else {
+        page.key("pfc", false, "ENABLE_PFC");
+    }
 }
 
 fn red(red: &Red) -> String {
@@ -167,17 +176,20 @@ fn scheme(page: &mut Page, simulation: &Simulation, inputs: &Inputs<'_>, warning
     }
     page.text("min_rate", config.min_rate, "MIN_RATE");
     let in_flight = match (config.has_win, config.var_win) {
+        // IRN has at most a BDP in flight, with a window or without.
+        (false, _) if config.enable_irn => "bdp",
         (false, _) => "unlimited",
         (true, false) => "bdp",
         (true, true) => "rate-bdp",
     };
     if config.cc_mode != Mode::Hpcc {
-        page.text("in_flight", in_flight, "HAS_WIN, VAR_WIN");
+        let from = if config.enable_irn { "HAS_WIN, VAR_WIN, ENABLE_IRN" } else { "HAS_WIN, VAR_WIN" };
+        page.text("in_flight", in_flight, from);
     } else if in_flight != "rate-bdp" {
         let message = "HAS_WIN, VAR_WIN: HPCC without a window that follows its rate is not supported";
         warnings.push(inputs.config.warning(0, format!("{message}; here it follows")));
     }
-    if config.has_win {
+    if config.has_win || config.enable_irn {
         page.text("window", window, "T and the topology");
     }
 }

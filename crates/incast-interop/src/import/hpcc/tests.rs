@@ -203,7 +203,15 @@ fn every_mistake_is_named_with_its_line() {
         ("topology", "4 2 3\n0\n", 2, "found 1 ids"),
         ("topology", "4 2 3\n0 0\n", 2, "there twice"),
         ("topology", "4 1 3\n7\n", 2, "a switch's id: found `7`"),
-        ("topology", "4 1 3\n0\n0 1 100Gbps 1us\n", 3, "found 4 words"),
+        ("topology", "4 1 3\n0\n0 1 100Gbps\n", 3, "found 3 words"),
+        (
+            "topology",
+            "4 1 3\n0\n0 1 100Gbps 1us 0 9000\n",
+            3,
+            "an MTU or other properties of a link are not there",
+        ),
+        ("topology", "4 1 1 3 1 1 1 1\n0\n", 1, "found 8 words"),
+        ("topology", "4 2 3 1 3 A100\n0 1 2 3\n", 1, "found 4 switches of 4 nodes"),
         ("topology", "4 1 3\n0\n0 9 100Gbps 1us 0\n", 3, "a node: found `9`"),
         ("topology", "4 1 3\n0\n1 1 100Gbps 1us 0\n", 3, "to itself"),
         ("topology", "4 1 3\n0\n1 2 100Gbps 1us 0\n", 3, "are hosts"),
@@ -212,7 +220,12 @@ fn every_mistake_is_named_with_its_line() {
         ("topology", "4 1 3\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 11s 0\n0 3 100Gbps 1us 0\n", 4, "at most 10s"),
         ("topology", "4 1 3\n0\n0 1 1Gbps -1us 0\n", 3, "delay: found `-1us`"),
         ("topology", "4 1 3\n0\n0 1 1Gbps 1us 1\n", 3, "loss: found `1`"),
-        ("topology", "4 1 3\n0\n0 1 1Gbps 1us 0\n0 1 1Gbps 1us 0\n", 4, "has the link of line 3 already"),
+        (
+            "topology",
+            "4 1 3\n0\n0 1 1Gbps 1us 0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n",
+            4,
+            "has the link of line 3 already",
+        ),
         ("topology", "4 1 2\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", 1, "the host 3 has no link"),
         ("topology", "4 1 3\n0\0\n", 2, "character"),
         ("flows", "", 0, "empty"),
@@ -221,7 +234,16 @@ fn every_mistake_is_named_with_its_line() {
         ("flows", "-1\n", 1, "number of flows: found `-1`"),
         ("flows", "18446744073709551615\n", 1, "number of flows"),
         ("flows", "10000000\n2 1 3 100 5 2\n", 2, "the file ends after 1 flows"),
-        ("flows", "1\n2 1 3 100 5\n", 2, "found 5 words"),
+        ("flows", "1\n2 1 3 100\n", 2, "found 4 words"),
+        (
+            "flows",
+            "2\n2 1 3 100 5 2\n2 1 3 5 2\n",
+            3,
+            "found 5 words, wanted is `src dst pg dport size start`",
+        ),
+        ("flows", "1\n2 1 3 100 5 2.0 2.5\n", 2, "flows that stop at a time are not there"),
+        ("flows", "1\n2 1 3 -5 2.0\n", 2, "size: found `-5`"),
+        ("flows", "1\n2 1 3 5 2.0 18446744073709551616\n", 2, "group: found"),
         ("flows", "1\n0 1 3 100 5 2\n", 2, "src: 0 is no host"),
         ("flows", "1\n2 7 3 100 5 2\n", 2, "dst: 7 is no host"),
         ("flows", "1\n2 2 3 100 5 2\n", 2, "to itself"),
@@ -236,7 +258,22 @@ fn every_mistake_is_named_with_its_line() {
         ("config", "CC_MODE 10\n", 1, "HPCC-PINT, is not supported"),
         ("config", "\nCC_MODE 2\n", 2, "found `2`, allowed is 1 (DCQCN)"),
         ("config", "CC_MODE\n", 1, "found 0 values"),
-        ("config", "CC_MODE 1 2\n", 1, "found 2 values"),
+        ("config", "CC_MODE 12\n", 1, "no control at all in astra-sim"),
+        (
+            "config",
+            "CC_MODE 1 2\n",
+            0,
+            "the keys RATE_AI, RATE_HAI, KMIN_MAP, KMAX_MAP, PMAX_MAP are missing",
+        ),
+        (
+            "config",
+            "CC_MODE 1\nLB_MODE 9\n",
+            2,
+            "LB_MODE: 9, ConWeave, is not supported, allowed is 0 (ECMP)",
+        ),
+        ("config", "CC_MODE 11\nLB_MODE 3\n", 1, "LB_MODE: 3, CONGA"),
+        ("config", "ns3::RdmaHw::CcMode 3\n", 1, "names of attributes"),
+        ("config", "{a comment that names CC_MODE as one}\n", 1, "CC_MODE: found `as`"),
     ];
     for (file, content, line, expected) in cases {
         let error = refused(file, content);
@@ -250,7 +287,8 @@ fn every_mistake_is_named_with_its_line() {
         ("KMAX_MAP 2 100000000000 1600", "KMAX_MAP 2", "KMAX_MAP: found 2 words after 2, wanted are 4"),
         ("KMIN_MAP 2 100000000000", "KMIN_MAP 2 200000000000", "nothing for 100Gbps, which line 3"),
         ("KMIN_MAP 2 100000000000 400", "KMIN_MAP 2 100000000000 4000", "found 4000 KB for 100Gbps"),
-        ("RATE_AI 20Mb/s", "RATE_AI 20", "RATE_AI: found `20`"),
+        ("RATE_AI 20Mb/s", "RATE_AI x20", "RATE_AI: found `x20`"),
+        ("SIMULATOR_STOP_TIME 2.2", "SIMULATOR_STOP_TIME inf", "SIMULATOR_STOP_TIME: found `inf`"),
         ("EWMA_GAIN 0.00390625", "EWMA_GAIN -1", "EWMA_GAIN: found `-1`"),
         ("RP_TIMER 300", "RP_TIMER nan", "RP_TIMER: found `nan`"),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 0 0", "LINK_DOWN: found 2 values"),
@@ -263,6 +301,137 @@ fn every_mistake_is_named_with_its_line() {
         let error = refused("config", &CONFIG.replacen(from, to, 1));
         assert!(error.message.contains(expected), "{to}: {error}");
         assert_eq!(error.line, line, "{to}: {error}");
+    }
+}
+
+/// Four hosts' worth of the descendants' topologies are the same as HPCC's.
+#[test]
+fn headers_and_links_of_descendants_are_read() {
+    let plain = "4 1 3\n3\n0 3 100Gbps 0.001ms 0\n1 3 100Gbps 0.001ms 0\n2 3 100Gbps 0.001ms 0\n";
+    let flows = "2\n0 2 3 100 1000000 2.0\n1 2 3 101 1000000 2.0\n";
+    let expected = import_all(plain, flows, CONFIG, None).expect("imported");
+    let said = |imported: &Imported, what: &str| imported.notes.iter().any(|note| note.contains(what));
+    for (topology, unused) in [
+        (plain.replace(" 0\n", "\n"), ""),
+        (plain.replace("4 1 3", "4 1 1 3").replace("100Gbps 0.001ms", "100000000000.0 1us"), "tors"),
+        (plain.replace("4 1 3", "4 1 1 3 100 400"), "the speeds of leaves and spines"),
+        (plain.replace("4 1 3", "4 2 0 1 3 H100"), "gpus_per_server, gpu_type"),
+        (plain.replace("4 1 3", "4 2 1 0 3 H100 2"), "gpus_per_node"),
+    ] {
+        let imported = import_all(&topology, flows, CONFIG, None).expect(&topology);
+        assert_eq!(imported.topology, expected.topology, "{topology}");
+        assert_eq!(imported.scenario, expected.scenario, "{topology}");
+        assert!(said(&imported, unused), "{topology}: {:?}", imported.notes);
+        let warned = imported.warnings.iter().any(|warning| warning.contains("--algorithm"));
+        assert_eq!(warned, unused.starts_with("tors") || unused.starts_with("the speeds"), "{topology}");
+    }
+}
+
+/// Hosts with NVLink and a NIC go on with the NIC; only flows inside a server need the other.
+#[test]
+fn nvswitches_are_left_out_where_hosts_have_a_nic() {
+    let topology = "6 2 1 1 6 A100\n4 5\n0 4 2400Gbps 0.000025ms 0\n1 4 2400Gbps 0.000025ms 0\n\
+                    0 5 100Gbps 0.0005ms 0\n1 5 100Gbps 0.0005ms 0\n2 5 100Gbps 0.0005ms 0\n3 5 100Gbps 0.0005ms 0\n";
+    let imported = import_all(topology, "1\n0 2 3 100 5000 2.0\n", CONFIG, None).expect("imported");
+    assert!(
+        imported.warnings.iter().any(|warning| warning.contains("1 NVSwitches with 2 links are left out"))
+    );
+    let ours = imported.topology.expect("a file");
+    assert!(!ours.contains("s4") && !ours.contains("h4") && ours.contains("link h3 s5"), "{ours}");
+    let error =
+        import_all(topology, "2\n0 2 3 100 5000 2\n0 1 3 100 5000 2\n", CONFIG, None).expect_err("inside");
+    assert_eq!(error.line, 3, "{error}");
+    assert!(error.message.contains("0 and 1 are joined by the NVSwitch 4"), "{error}");
+    // A host that has NVLink alone keeps the switch, and then another one has two links.
+    let error = import_all(&topology.replace("1 5 100", "3 5 100"), "1\n0 2 3 100 5000 2.0\n", CONFIG, None);
+    assert!(error.expect_err("two NICs").message.contains("several NICs of a host are not there"));
+}
+
+#[test]
+fn flows_of_descendants_are_read() {
+    let imported = |flows: &str| import_all(TOPOLOGY, flows, CONFIG, None).expect(flows);
+    let rows = |flows: &str| imported(flows).flows.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    for (flows, form, row) in [
+        ("1\n2 1 3 1000000 2\n", "`src dst pg size start`", "0,h2,h1,1000000,background"),
+        ("1\n2 1 3 0 2\n", "`src dst pg size start`", "0,h2,h1,1,background"),
+        ("1\n2 1 3 1000000 2.0 7\n", "`src dst pg size start group`", "0,h2,h1,1000000,group-7"),
+        ("1\n2 1 3 100 1000000 2.0\n", "`src dst pg dport size start`", "0,h2,h1,1000000,background"),
+        ("1\n2 1 3 100 1000000 2.0 7\n", "`src dst pg dport size start group`", "0,h2,h1,1000000,group-7"),
+    ] {
+        assert_eq!(rows(flows), [row], "{flows}");
+        let notes = imported(flows).notes;
+        assert!(notes.iter().any(|note| note.contains(form)), "{flows}: {notes:?}");
+    }
+}
+
+#[test]
+fn comments_and_what_is_not_used_are_named() {
+    let config = "CC_MODE 3 {1: DCQCN, 3: HPCC}\nU_TARGET 0.95 # eta\nRATE_AI 50Mb/s\nMIN_RATE 1000000000\n\
+                  BUFFER_SIZE 32\nPINT_PROB 1.0\nFCT_OUTPUT_FILE fct.txt\nHAS_WIN 1 VAR_WIN 1\n\
+                  SIMULATOR_STOP_TIME 40000000000000.00\n";
+    let imported = import_all(TOPOLOGY, FLOWS, config, None).expect("imported");
+    for line in ["min_rate = \"1Gbps\"  # MIN_RATE", "law = \"hpcc\"  # CC_MODE"] {
+        assert!(imported.scenario.lines().any(|other| other == line), "{line}\n{}", imported.scenario);
+    }
+    assert!(!imported.warnings.iter().any(|warning| warning.contains("HPCC without a window")));
+    for expected in [
+        "skipped, as the peer does: line 1, 2",
+        "ignored, as files and what is recorded: FCT_OUTPUT_FILE",
+        "read and not used: PINT_PROB (only CC_MODE 10 uses it)",
+    ] {
+        assert!(
+            imported.notes.iter().any(|note| note.contains(expected)),
+            "{expected}: {:?}",
+            imported.notes
+        );
+    }
+    let late =
+        |warning: &String| warning.contains("config.txt:9: SIMULATOR_STOP_TIME is later than our clock goes");
+    assert!(imported.warnings.iter().any(late), "{:?}", imported.warnings);
+}
+
+#[test]
+fn the_last_value_of_a_speed_counts() {
+    let map = "KMAX_MAP 2 100000000000 1600 400000000000 6400";
+    assert!(CONFIG.contains(map));
+    let twice = CONFIG.replace(map, "KMAX_MAP 2 100000000000 1600 100000000000 800 400000000000 6400");
+    let imported = import_all(TOPOLOGY, FLOWS, &twice, None).expect("imported");
+    assert!(imported.scenario.contains("min = \"400KB\", max = \"800KB\""), "{}", imported.scenario);
+    for expected in ["found `100000000000` twice", "the numbers behind the last pair are skipped"] {
+        assert!(
+            imported.warnings.iter().any(|warning| warning.contains(expected)),
+            "{:?}",
+            imported.warnings
+        );
+    }
+}
+
+#[test]
+fn keys_of_conweave_change_the_scenario() {
+    let config = CONFIG
+        .replace("SIMULATOR_STOP_TIME 2.2", "FLOWGEN_STOP_TIME 2.1")
+        .replace("LINK_DOWN 0 0 0", "LINK_DOWN 500 2 0");
+    let config =
+        format!("{config}ENABLE_PFC 0\nENABLE_IRN 1\nLB_MODE 0\nFLOWGEN_START_TIME 2.001\nLOAD 50\n");
+    let imported = import_all(TOPOLOGY, FLOWS, &config, None).expect("imported");
+    for line in [
+        "pfc = false  # ENABLE_PFC",
+        "recovery = \"selective-repeat\"  # ENABLE_IRN",
+        "in_flight = \"bdp\"  # HAS_WIN, VAR_WIN, ENABLE_IRN",
+        // 2.1 s and ten more, from 2 s on.
+        "drain = \"10.099s\"  # SIMULATOR_STOP_TIME",
+        "at = \"1499.999us\"  # LINK_DOWN",
+    ] {
+        assert!(imported.scenario.lines().any(|other| other == line), "{line}\n{}", imported.scenario);
+    }
+    for expected in
+        ["ENABLE_PFC: 0 drops packets", "ENABLE_IRN: 1 is selective repeat", "acknowledgements before data"]
+    {
+        assert!(
+            imported.warnings.iter().any(|warning| warning.contains(expected)),
+            "{:?}",
+            imported.warnings
+        );
     }
 }
 

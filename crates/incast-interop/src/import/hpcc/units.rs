@@ -3,12 +3,16 @@
 use crate::import::text::shown;
 use incast_units::{Rate, Time};
 
-/// A rate; `b/s` and `bps` are the same.
+/// A rate; `b/s` and `bps` are the same, and a plain number is in bit/s.
 ///
 /// # Errors
 /// What was found and what is allowed.
 pub fn rate(what: &str, word: &str) -> Result<Rate, String> {
     let wrong = || format!("{what}: found {}, allowed is a rate such as `100Gbps` or `50Mb/s`", shown(word));
+    if word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        let bps = word.parse::<f64>().map_err(|_| wrong())?;
+        return if (1.0..=1e18).contains(&bps) { Ok(Rate::from_bps(bps as u64)) } else { Err(wrong()) };
+    }
     let ours = match word.strip_suffix("b/s") {
         Some(number) => format!("{number}bps"),
         None => word.to_owned(),
@@ -51,7 +55,7 @@ pub fn seconds(what: &str, word: &str) -> Result<u64, String> {
 }
 
 /// Our clock ends after 213 days.
-const LONGEST_S: f64 = 1e7;
+pub const LONGEST_S: f64 = 1e7;
 
 #[cfg(test)]
 mod tests {
@@ -84,7 +88,10 @@ mod tests {
         assert_eq!(rate("r", "100Gbps"), Ok(Rate::from_gbps(100)));
         assert_eq!(time("t", "0.001ms"), Ok(Time::from_us(1)));
         assert_eq!(time("t", "1.5ns"), Ok(Time::from_ns(1)));
-        for wrong in ["0bps", "-1Gbps", "b/s", "1", ""] {
+        // ns-3 takes a number without a unit in bit/s.
+        assert_eq!(rate("r", "100000000000.0"), Ok(Rate::from_gbps(100)));
+        assert_eq!(rate("r", "1000000000"), Ok(Rate::from_gbps(1)));
+        for wrong in ["0bps", "-1Gbps", "b/s", "0", "0.5", ".", "1.2.3", "99999999999999999999", "1e9", ""] {
             assert!(rate("r", wrong).is_err(), "{wrong}");
         }
         assert!(time("t", "-1ns").is_err() && time("t", "5").is_err());

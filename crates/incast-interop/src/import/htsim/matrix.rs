@@ -16,9 +16,12 @@ pub const PAYLOAD: u64 = 4096;
 pub const MOST_NODES: u64 = 1 << 20;
 /// Our clock ends after 213 days.
 const LATEST_PS: f64 = 1e19;
-/// Words of a connection, each but `addon` with a value.
-const KEYS: [&str; 8] =
-    ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio", "addon"];
+/// Words of a connection, each but `addon` and `msg` with a value.
+const KEYS: [&str; 9] =
+    ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio", "addon", "msg"];
+/// What incast has for connections that start when others end.
+const TRIGGERS: &str = "connections that start when others end are not supported; instead write a connection for each \
+                        with its `start`, or a scenario with `kind = \"rpc\"`, whose requests follow each other";
 /// First words of lines that are no connections.
 const HEADS: [&str; 6] = ["Nodes", "Connections", "Triggers", "Failures", "trigger", "failure"];
 
@@ -142,8 +145,10 @@ fn header(line: &Line<'_>, range: std::ops::RangeInclusive<u64>) -> Result<u64, 
 fn not_done(line: &Line<'_>) -> Result<(), String> {
     let first = line.words[0];
     let what = match first {
-        "Triggers" | "trigger" => "connections that start when others end",
-        "Failures" | "failure" => "failed links",
+        "Triggers" | "trigger" => TRIGGERS,
+        "Failures" | "failure" => {
+            "failed links are not supported; instead write an `[[event]]` with `link_down` into the scenario"
+        }
         _ => {
             let mean = nearest(first, HEADS).map(|name| format!(", did you mean {name}?"));
             return Err(format!(
@@ -155,7 +160,7 @@ fn not_done(line: &Line<'_>) -> Result<(), String> {
     };
     match line.words[..] {
         ["Triggers" | "Failures", "0"] => Ok(()),
-        _ => Err(format!("{first}: {what} are not supported")),
+        _ => Err(format!("{first}: {what}")),
     }
 }
 
@@ -172,7 +177,19 @@ fn connection(line: &Line<'_>, nodes: u64) -> Result<(Connection, u64), String> 
     while let Some(key) = words.next() {
         match key {
             "trigger" | "send_done_trigger" | "recv_done_trigger" | "addon" => {
-                return Err(format!("{key}: connections that start when others end are not supported"));
+                return Err(format!("{key}: {TRIGGERS}"));
+            }
+            "msg" => {
+                return Err(format!(
+                    "{key}: messages that share a connection, of uet-htsim's -conn_reuse, are not supported; instead write \
+                     a connection with an `id` of its own for each"
+                ));
+            }
+            "size" if words.clone().next() == Some("0") => {
+                return Err(format!(
+                    "{key}: found 0, a connection without an end, allowed is a whole number from 1; instead write more \
+                     bytes than the run has time for, or a scenario with `kind = \"long\"`"
+                ));
             }
             _ if !KEYS.contains(&key) => {
                 let mean = nearest(key, KEYS).map(|name| format!(", did you mean {name}?"));
@@ -252,7 +269,8 @@ mod tests {
     fn faults_have_a_line() {
         let header = "Nodes 4\nConnections 1\n";
         for (rest, line, expected) in [
-            ("0->1 start 0 size 0\n", 3, "size: found `0`"),
+            ("0->1 start 0 size 0\n", 3, "size: found 0, a connection without an end"),
+            ("0->1 id 1 start 0 size 5 msg 1\n", 3, "msg: messages that share a connection"),
             ("0->1 start 0\n", 3, "size is missing"),
             ("0->1 size 5\n", 3, "start is missing"),
             ("0->4 start 0 size 5\n", 3, "dst: found `4`, allowed is a whole number from 0 to 3"),

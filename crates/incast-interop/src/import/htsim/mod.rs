@@ -35,7 +35,7 @@ pub fn import(inputs: &Inputs<'_>, names: &Names) -> Result<Imported, ImportErro
         None => Fabric::usual(&matrix, inputs.matrix, &mut warnings)?,
     };
     let (scenario, topology) = scenario::write(&matrix, &fabric, inputs, names);
-    Ok(Imported { scenario, topology, flows: write_flows(&matrix, inputs), warnings })
+    Ok(Imported { scenario, topology, flows: write_flows(&matrix, inputs), warnings, notes: Vec::new() })
 }
 
 /// The connections as a trace. `id` is for readers.

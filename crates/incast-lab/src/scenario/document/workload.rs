@@ -261,7 +261,7 @@ impl<'de> Deserialize<'de> for Hosts {
 #[schemars(untagged)]
 #[serde(untagged)]
 pub enum Sizes {
-    /// A bundled distribution, or the path of a CSV relative to the scenario.
+    /// A bundled distribution, or the path of a table relative to the scenario.
     Named(String),
     /// A distribution spelled out.
     Spelled(Spelled),
@@ -277,7 +277,7 @@ pub struct Spelled {
     /// The logarithm of the size is normally distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lognormal: Option<Lognormal>,
-    /// A bundled distribution, or the path of a CSV.
+    /// A bundled distribution, or the path of a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// With `file`: sizes between the points, or only those of the points. Default: linear, unless the file has step
@@ -310,7 +310,7 @@ impl<'de> Deserialize<'de> for Sizes {
             type Value = Sizes;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(
-                    "the name of a distribution, the path of a CSV, or a table such as { fixed = \"20KB\" }",
+                    "the name of a distribution, the path of its table, or a table such as { fixed = \"20KB\" }",
                 )
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Sizes, E> {

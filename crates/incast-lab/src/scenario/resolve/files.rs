@@ -47,12 +47,13 @@ impl Files {
             Some(text) => Table::parse(text),
             None => {
                 let path = self.base.join(name);
-                let looks_like_a_path = name.contains(['/', '\\']) || name.contains(".csv");
+                let looks_like_a_path =
+                    name.contains(['/', '\\']) || name.contains(".csv") || name.contains(".txt");
                 if !looks_like_a_path && !path.is_file() {
                     return Err(Problem {
                         nearest: nearest(name, names()).map(str::to_owned),
                         allowed: Some(format!(
-                            "the path of a CSV or one of {}",
+                            "the path of a table or one of {}",
                             names().collect::<Vec<_>>().join(", ")
                         )),
                         ..Problem::new(format!("found {name:?}"))

@@ -20,6 +20,9 @@ fn messages_say_where_what_and_what_else() {
         "\"workload.backgruond.load\" =",
         "(did you mean \"background\"?)",
     );
+    refused("fan_in = 31", "fan_in = 31\nmtu = 1500", "an MTU of a link is not there");
+    refused("fan_in = 31", "fan_in = 31\nnics = 2", "several NICs of a host are not there");
+    refused("fan_in = 31", "fan_in = 31\nhost_pause = \"h0\"", "a host that pauses for ever is not there");
     refused("leaf0-spine1", "leaf0-spin1", "(did you mean \"leaf0-spine1\"?)");
     refused("scheme = \"dctcp\"\nvalue", "scheme = \"dctpc\"\nvalue", "(did you mean \"dctcp\"?)");
     refused("\"fct_us.p99\"", "\"fct_su.p99\"", "(did you mean \"fct_us.p99\"?)");

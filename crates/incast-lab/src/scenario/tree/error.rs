@@ -225,6 +225,16 @@ pub fn list(names: &[&str], quoted: bool) -> String {
 /// Names that the contract promises and this version does not have yet.
 const LATER: &[&str] = &["flowlet", "collective"];
 
+/// Keys that are looked for where they are not, and why.
+const NOT_THERE: &[(&[&str], &str)] = &[
+    (&["mtu", "link_mtu"], "an MTU of a link is not there, `host.mtu` is that of all"),
+    (
+        &["nics", "nics_per_host", "planes", "rails"],
+        "several NICs of a host are not there, a host has one link",
+    ),
+    (&["host_pause", "pause", "pause_storm", "storm"], "a host that pauses for ever is not there"),
+];
+
 impl de::StdError for Problem {}
 
 impl fmt::Display for Problem {
@@ -255,7 +265,9 @@ impl de::Error for Problem {
         }
     }
     fn unknown_field(found: &str, names: &'static [&'static str]) -> Self {
-        Self::unknown("unknown key", found, names.iter().copied())
+        let absent = NOT_THERE.iter().find(|(keys, _)| keys.contains(&found));
+        let what = absent.map_or("unknown key".to_owned(), |(_, why)| format!("unknown key: {why}"));
+        Self::unknown(what, found, names.iter().copied())
     }
     fn missing_field(name: &'static str) -> Self {
         Self::missing(name)
