@@ -32,4 +32,10 @@ impl Path {
         let mss = u64::from(self.mss.max(1));
         Bytes::new(self.bdp().get().div_ceil(mss).max(1) * mss)
     }
+
+    /// A timeout before anything is known of queues: no shorter than three round trips, as a host's first
+    /// retransmission timeout.
+    pub fn timeout(&self) -> Time {
+        self.rto_min.max(self.base_rtt.saturating_mul(3))
+    }
 }

@@ -363,8 +363,8 @@ fn spraying_changes_no_promise() {
     assert_eq!(outcome.flows.iter().map(|record| record.retransmitted_bytes).sum::<u64>(), 0);
 }
 
-/// 500 senders, 100 KB each, 1 Gbit/s: what is sent blindly is lost by the hundred, and is asked for again while it
-/// still waits. With a packet each, as messages of an incast have it, far less is lost.
+/// 500 senders, 100 KB each, 1 Gbit/s: what is sent blindly is lost by the hundred. With a packet each, as messages of an
+/// incast have it, far less is lost.
 #[test]
 fn a_large_incast_completes() {
     let run = |incast_control: &str| {
@@ -383,7 +383,7 @@ fn a_large_incast_completes() {
         (goodput, outcome.totals.drops)
     };
     let (off, marked) = (run("off"), run("marked"));
-    assert!(off.0 > 0.5 && marked.0 > 0.5 && 4 * marked.1 < off.1, "{off:?} {marked:?}");
+    assert!(off.0 > 0.8 && marked.0 > 0.8 && 3 * marked.1 < off.1, "{off:?} {marked:?}");
 }
 
 /// A class of an incast, of which a packet of each message is unscheduled, beside another class to the same host: they

@@ -66,6 +66,9 @@ pub struct LossRecovery {
     pub timeouts: u32,
     /// Payload bytes sent more than once.
     pub retransmitted_bytes: u64,
+    /// The retransmission timeout counts for each packet since it was sent: where acknowledgements of others do not show
+    /// that it is lost.
+    by_packet: bool,
 }
 
 /// What the timer is set for.
@@ -91,9 +94,10 @@ pub enum TimerEvent {
 }
 
 impl LossRecovery {
-    /// Recovery of a flow that has sent nothing.
-    pub fn new(scoreboard: Scoreboard) -> Self {
+    /// Recovery of a flow that has sent nothing; with a timeout for each packet, or one for the flow.
+    pub fn new(scoreboard: Scoreboard, by_packet: bool) -> Self {
         Self {
+            by_packet,
             scoreboard,
             rtt: RoundTrip::default(),
             deadline: Time::MAX,
@@ -113,6 +117,13 @@ impl LossRecovery {
     /// retransmission timeout.
     #[inline]
     pub fn start_timer(&mut self, now: Time, may_probe: bool, limits: &TimerLimits) {
+        if self.by_packet {
+            // A packet that is overdue is so at once.
+            let oldest = self.scoreboard.oldest().unwrap_or(now);
+            self.timeout = oldest.saturating_add(self.packet_timeout(limits)).max(now);
+            (self.purpose, self.deadline) = (Purpose::Timeout, self.timeout);
+            return;
+        }
         self.timeout = now.saturating_add(self.rtt.timeout(limits.rto_min, limits.base_rtt, self.backoff));
         (self.purpose, self.deadline) = match self.scoreboard.late_until() {
             Some(time) if time < self.timeout => (Purpose::Reordering, time.max(now)),
@@ -121,6 +132,10 @@ impl LossRecovery {
                 None => (Purpose::Timeout, self.timeout),
             },
         };
+    }
+
+    fn packet_timeout(&self, limits: &TimerLimits) -> Time {
+        self.rtt.packet_timeout(limits.rto_min, limits.base_rtt, self.backoff)
     }
 
     /// When a probe is due if nothing more arrives.
@@ -240,12 +255,21 @@ impl LossRecovery {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// The timer expired: what is in flight is presumed lost.
-    pub fn on_timeout(&mut self, now: Time) {
+    /// The timer expired: what is in flight is presumed lost, or where each packet has its timeout what is overdue.
+    /// Returns how many packets may go without being asked for.
+    pub fn on_timeout(&mut self, now: Time, limits: &TimerLimits) -> u32 {
+        let timeout = self.packet_timeout(limits);
         self.count_timeout();
         self.probed = false;
+        if self.by_packet {
+            let overdue = self.scoreboard.on_overdue(now.saturating_sub(timeout));
+            if overdue.lost > 0 {
+                return overdue.lost;
+            }
+        }
         self.scoreboard.on_timeout(now, self.rtt.smoothed());
         self.ignores_window = self.scoreboard.is_by_time();
+        1
     }
 
     /// A packet that may only have been late is still missing.
@@ -283,7 +307,7 @@ mod tests {
     fn a_tick_after_the_deadline_needs_no_event_at_the_deadline() {
         let limits =
             TimerLimits { rto_min: Time::from_ms(1), base_rtt: Time::from_us(10), ack_delay: Time::ZERO };
-        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3));
+        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::GoBackN, 10, 3), false);
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
         recovery.start_timer(Time::ZERO, false, &limits);
         assert_eq!(recovery.needs_event(Time::ZERO), Some(Time::from_ms(1)));
@@ -302,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_timeout_that_has_passed_before_the_tick_comes_at_once() {
-        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::RackTlp, 10, 3));
+        let mut recovery = LossRecovery::new(Scoreboard::new(Recovery::RackTlp, 10, 3), false);
         let to_ticks = |time: Time| Time::from_ms(time.ps() / Time::from_ms(1).ps() + 1);
         // A probe was due at 1.1 ms, and the timeout at 1.2 ms.
         recovery.purpose = Purpose::Probe;

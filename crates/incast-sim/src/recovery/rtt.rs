@@ -55,6 +55,13 @@ impl RoundTrip {
         if backoff == 0 { timeout } else { timeout.saturating_mul(1 << backoff.min(MOST_BACKOFF)) }
     }
 
+    /// The same for a timer that acknowledgements of other packets do not restart, which would add a round trip to it:
+    /// SRTT + max(`least`, 4 RTTVAR), as Linux has it.
+    pub fn packet_timeout(&self, least: Time, base: Time, backoff: u8) -> Time {
+        let least = if self.smoothed == 0 { least } else { self.smoothed() + least };
+        self.timeout(least, base, backoff)
+    }
+
     /// Probe timeout for tail losses, twice the smoothed RTT (RFC 8985, section 7.2); `None` before the first sample.
     #[inline]
     pub fn probe_timeout(&self, ack_delay: Time) -> Option<Time> {

@@ -102,6 +102,22 @@ impl Scoreboard {
         }
     }
 
+    /// When the packet on its way that was sent the longest ago was sent: selective repeat.
+    pub fn oldest(&mut self) -> Option<Time> {
+        match self {
+            Self::Selective(send) => send.oldest().map(Time::from_ps),
+            Self::GoBackN(_) => None,
+        }
+    }
+
+    /// Takes what was sent at `until` or before, and has not arrived, as lost.
+    pub fn on_overdue(&mut self, until: Time) -> Acked {
+        match self {
+            Self::Selective(send) => send.on_overdue(until.ps()),
+            Self::GoBackN(_) => Acked::default(),
+        }
+    }
+
     /// The retransmission timer expired: what is in flight is presumed lost.
     pub fn on_timeout(&mut self, now: Time, smoothed_rtt: Time) {
         match self {

@@ -382,6 +382,30 @@ impl SelectiveRepeat {
         self.rack = Some(rack);
     }
 
+    /// When the packet on its way that was sent the longest ago was sent, where losses are not found by time.
+    pub(super) fn oldest(&mut self) -> Option<u64> {
+        self.forget_arrived();
+        let is_over = |state| matches!(state, State::Arrived | State::Lost | State::Again);
+        while self.examined < self.unsent && is_over(self.entry(self.examined).state) {
+            self.examined += 1;
+        }
+        let next = (self.examined < self.unsent).then(|| self.entry(self.examined));
+        let once = next.filter(|entry| entry.state == State::InFlight).map(|entry| entry.sent.stamp);
+        let again = self.again.front().map(|again| again.stamp).filter(|stamp| *stamp != NOT_YET);
+        once.into_iter().chain(again).min()
+    }
+
+    /// Takes what was sent at `until` or before, and has not arrived, as lost.
+    pub(super) fn on_overdue(&mut self, until: u64) -> Acked {
+        let mut result = Acked::default();
+        while self.oldest().is_some_and(|oldest| oldest <= until) {
+            let again = self.again.front().filter(|again| again.stamp <= until).map(|again| again.packet);
+            let packet = again.unwrap_or(self.examined);
+            self.lose(packet, &mut result);
+        }
+        result
+    }
+
     /// When a packet that may only be late is taken as lost.
     #[inline]
     pub(super) fn late_until(&self) -> Option<Time> {

@@ -137,7 +137,10 @@ impl Sender {
             |arrangement: incast_cc::underlay::Arrangement| arrangement.reports == Reports::Acknowledgements;
         let mut sender = Self {
             slot: 0,
-            recovery: LossRecovery::new(Scoreboard::new(class.recovery, flow.packets, reordering)),
+            recovery: LossRecovery::new(
+                Scoreboard::new(class.recovery, flow.packets, reordering),
+                class.transport.in_any_order && class.transport.acknowledges == Acknowledges::Packets,
+            ),
             pacer: Pacer::default(),
             grants: Grants::new(law.unscheduled(), class),
             reduction: None,
@@ -484,11 +487,11 @@ impl Sender {
             self.refresh(settings);
             true
         } else if self.recovery.scoreboard.outstanding() > 0 || self.recovery.scoreboard.next().is_none() {
-            self.recovery.on_timeout(now);
+            let unasked = self.recovery.on_timeout(now, &settings.timer_limits());
             self.reduction = None;
             self.law.on_timeout(now, next);
-            // The first of the lost packets needs no token of the receiver.
-            self.grants.add_token(now, Time::MAX, None);
+            // Nobody asks for them, as no header has come.
+            (0..unasked).for_each(|_| self.grants.add_token(now, Time::MAX, None));
             self.refresh(settings);
             true
         } else if is_probe {

@@ -5,8 +5,34 @@ use incast_lab::scenario::{Run, Scenario};
 use incast_sim::{Outcome, simulate};
 use std::path::PathBuf;
 
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/public_reports").join(name)
+}
+
+/// The runs of a scenario.
+fn load(text: &str) -> Vec<Run> {
+    let thread = std::thread::current().id();
+    let file = std::env::temp_dir().join(format!("incast-report-{}-{thread:?}.toml", std::process::id()));
+    std::fs::write(&file, text).expect("a file");
+    let scenario = Scenario::load(&file, &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
+    std::fs::remove_file(file).expect("a file");
+    scenario.runs()
+}
+
+/// The first run of a scenario.
+fn run_text(text: &str) -> (Outcome, Run) {
+    let run = load(text).remove(0);
+    (simulate(run.config(1).expect("runs")).expect("ends"), run)
+}
+
+/// All of them, with the names of their schemes.
+fn run_all(text: &str) -> Vec<(String, Outcome)> {
+    let outcome = |run: Run| (run.scheme.clone(), simulate(run.config(1).expect("runs")).expect("ends"));
+    load(text).into_iter().map(outcome).collect()
+}
+
 fn scenario(name: &str, sets: &[(&str, &str)]) -> Scenario {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/public_reports").join(name);
+    let path = path(name);
     let sets: Vec<_> = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Scenario::load(&path, &sets).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -65,13 +91,68 @@ fn a_held_acknowledgement_is_no_congestion() {
     }
 }
 
+/// What stands before a message is not silence (HomaL4Protocol-ns-3 9): nothing is lost, and nothing sent again.
+#[test]
+fn a_short_resend_timeout_sends_nothing_again() {
+    for (scheme, _, outcome) in outcomes("homa-resend-timer.toml", &[]) {
+        let again: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
+        assert_eq!((again, outcome.totals.drops), (0, 0), "{scheme}");
+    }
+}
+
+/// Two messages that are unscheduled as a whole are no incast (HomaSimulation 10).
+#[test]
+fn two_senders_are_no_incast() {
+    let mut taken = outcomes("homa-two-senders.toml", &[]).into_iter().map(|(scheme, _, outcome)| {
+        let last = outcome.flows.iter().map(|flow| flow.delivered.expect("delivered") - flow.start).max();
+        (scheme, last.expect("a flow").as_secs_f64() * 1e6)
+    });
+    let (homa, off) = (taken.next().expect("homa"), taken.next().expect("off"));
+    assert_eq!((homa.0.as_str(), off.0.as_str()), ("homa", "off"));
+    assert!(homa.1 < 3.7 && homa.1 == off.1, "{homa:?} {off:?}");
+}
+
+/// Where a sender's link and the receiver's differ (HomaL4Protocol-ns-3 2): a lone flow takes about its ideal time.
+#[test]
+fn a_flow_between_hosts_of_several_rates_takes_its_ideal_time() {
+    let scenario = std::fs::read_to_string(path("slow-sender.toml")).expect("a file");
+    for (slow, fast) in
+        [("100Gbps", "10Gbps"), ("10Gbps", "100Gbps"), ("10Gbps", "40Gbps"), ("25Gbps", "25Gbps")]
+    {
+        let file = std::env::temp_dir().join(format!("incast-rates-{}.topo", std::process::id()));
+        let links =
+            format!("host slow\nhost fast\nswitch s\nlink slow s {slow} 1us\nlink fast s {fast} 1us\n");
+        std::fs::write(&file, links).expect("a file");
+        let mut table: toml::Table = scenario.parse().expect("TOML");
+        table["topology"]["path"] = file.to_str().expect("a path").into();
+        for (scheme, outcome) in run_all(&table.to_string()) {
+            let slowdown = slowdown(&outcome);
+            assert!(slowdown < 1.06, "{scheme}, {slow} to {fast}: {slowdown}");
+            assert_eq!(outcome.flows[0].retransmitted_bytes, 0, "{scheme}, {slow} to {fast}");
+        }
+        std::fs::remove_file(file).expect("a file");
+    }
+}
+
+/// Nothing is sent again where nothing is lost, over paths of very different lengths.
+#[test]
+fn unequal_paths_are_no_losses() {
+    for (scheme, _, outcome) in outcomes("unequal-paths.toml", &[]) {
+        // Packets of one flow on all of the paths overtake each other by a millisecond.
+        if scheme != "spray" {
+            let again: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_bytes).sum();
+            assert_eq!((again, outcome.totals.drops), (0, 0), "{scheme}");
+        }
+    }
+}
+
 // ---- A lone flow fills an idle link --------------------------------------------------------------------------
 
 /// The share of an idle link that a law aims at, where it is not all of it.
 const TARGETS: &[(&str, f64)] = &[("hpcc", 0.95)];
 
 /// The slowdown of a lone flow over one switch.
-fn alone(law: &str, gbps: u64, mtu: u64, delay: &str, ns: u64) -> f64 {
+fn alone(law: &str, gbps: u64, mtu: u64, delay: &str, ns: u64) -> (f64, Run) {
     let bdp = gbps * 4 * ns / 8;
     let bytes = (20 * bdp).clamp(200 * mtu, 4_000 * mtu);
     let text = format!(
@@ -81,12 +162,8 @@ fn alone(law: &str, gbps: u64, mtu: u64, delay: &str, ns: u64) -> f64 {
          workload = [{{ kind = \"incast\", fan_in = 1, size = \"{bytes}B\", every = \"1ms\", receiver = \"h1\", overload = true }}]\n",
         mark = (bdp / 2).max(4 * mtu),
     );
-    let file = std::env::temp_dir().join(format!("incast-alone-{}-{law}.toml", std::process::id()));
-    std::fs::write(&file, text).expect("a file");
-    let scenario = Scenario::load(&file, &[]).unwrap_or_else(|error| panic!("{law}: {error}"));
-    std::fs::remove_file(file).expect("a file");
-    let run = scenario.runs().remove(0);
-    slowdown(&simulate(run.config(1).expect("runs")).expect("ends"))
+    let (outcome, run) = run_text(&text);
+    (slowdown(&outcome), run)
 }
 
 #[test]
@@ -98,11 +175,52 @@ fn a_lone_flow_fills_an_idle_link_under_every_law() {
         for gbps in [1, 10, 100, 400] {
             for mtu in [256, 1_460, 9_000] {
                 for (delay, ns) in [("100ns", 100), ("1us", 1_000), ("20us", 20_000), ("1ms", 1_000_000)] {
-                    let slowdown = alone(name, gbps, mtu, delay, ns);
+                    let (slowdown, run) = alone(name, gbps, mtu, delay, ns);
+                    // Polo sends an adjoint packet of 102 B on each round trip, on which there may be few others.
+                    let path = run.path();
+                    let packets = path.rate.bytes_in(path.base_rtt).get() / u64::from(path.wire_mss);
+                    let target = if name == "polo" && packets < 5 { 0.88 } else { target };
                     if slowdown * target > 1.02 {
                         slow.push(format!("{name} at {gbps} Gbit/s, {mtu} B, {delay}: {slowdown:.3}"));
                     }
                 }
+            }
+        }
+    }
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+}
+
+// ---- Losses in an outage -------------------------------------------------------------------------------------
+
+/// NDP 3 and 6: what an outage takes is repaired once, after one timeout at most, and then the link is full again, for
+/// every transport. Of 50 MB, which take 4.1 ms, an outage of 1 us takes about 28 packets at 100 Gbit/s.
+#[test]
+fn the_link_is_full_again_after_an_outage() {
+    let mut slow = Vec::new();
+    for law in incast_cc::registry::LAWS {
+        for (down, up) in [("200us", "201us"), ("333us", "347us"), ("1us", "2us"), ("2ms", "2.3ms")] {
+            let text = std::fs::read_to_string(path("ndp-short-outage.toml")).expect("a file");
+            let text = text
+                .replace("at = \"200us\"", &format!("at = \"{down}\""))
+                .replace("\"201us\"", &format!("\"{up}\""));
+            let mut table: toml::Table = text.parse().expect("TOML");
+            let mut schemes = table["scheme"].as_array().expect("schemes").clone();
+            schemes.truncate(1);
+            if law.name != "ndp" {
+                schemes[0] = toml::from_str(&format!("law = \"{}\"", law.name)).expect("TOML");
+            }
+            table.insert("scheme".into(), schemes.into());
+            let (outcome, _) = run_text(&table.to_string());
+            let flow = outcome.flows[0];
+            // The outage, and a timeout.
+            let ideal = flow.ideal.expect("a way").as_secs_f64();
+            let lost = if up == "2.3ms" { 300e-6 } else { 14e-6 } + 1.5e-3;
+            let taken = (flow.delivered.expect("delivered") - flow.start).as_secs_f64();
+            // Homa's receiver asks again after silence, as the paper and Linux have it: until then what is lost is
+            // missing in the RTTbytes that it keeps on their way, and the flow goes on with the rest of them.
+            let share = if law.name == "homa" { 1.9 } else { 1.06 };
+            if taken > ideal * share + lost {
+                slow.push(format!("{} {down}: {:.3}", law.name, taken / ideal));
             }
         }
     }

@@ -170,15 +170,16 @@ crate::parameters!(Parameters {
         source: "SIGCOMM 2018, section 3.4; \"high\" is Linux"
     },
     resend_timeout: Period {
-        doc: "Time without data of a message that is to come, after which it is asked for again.",
-        default: "host.rto_min",
-        value: |path| Period::of(path.rto_min),
+        doc: "Time without data of a message that is to come, after which it is asked for again. What of other \
+            messages is to come first adds the time that it takes.",
+        default: "max(host.rto_min, 3 base RTT)",
+        value: |path| Period::of(path.timeout()),
         source: "SIGCOMM 2018, section 3.7: a few ms; Linux: 5 ticks of 1ms"
     },
     resend_interval: Period {
         doc: "From one RESEND of a message to the next.",
         default: "resend_timeout",
-        value: |path| Period::of(path.rto_min),
+        value: |path| Period::of(path.timeout()),
         source: "Linux: 5 ticks of 1ms, as its timeout"
     },
     resends: Resends {
@@ -203,8 +204,8 @@ crate::parameters!(Parameters {
     },
     incast_threshold: u64 {
         doc: "Messages of one request to one host above which all of them count as part of an incast.",
-        default: "overcommitment",
-        value: |_| 4,
+        default: "overcommitment, at least 4",
+        value: |_| LEAST_THRESHOLD,
         allowed: "at least 1",
         check: |n| *n >= 1,
         source: "ours: so many messages' RTTbytes are what overcommitment lets a receiver's port queue; SIGCOMM \
@@ -220,6 +221,10 @@ crate::parameters!(Parameters {
     },
 });
 
+/// So many messages are no incast, however few priorities there are: each that is unscheduled as a whole takes a round
+/// trip less.
+const LEAST_THRESHOLD: u64 = 4;
+
 /// What all messages of a fabric share.
 #[derive(Debug)]
 pub struct Constants {
@@ -231,6 +236,8 @@ pub struct Constants {
     incast_bytes: u64,
     /// RTTbytes, in whole packets.
     ahead: u64,
+    /// A full packet on the host's link.
+    packet: Time,
 }
 
 impl Constants {
@@ -315,7 +322,7 @@ fn derive(mut parameters: Parameters, is_given: &dyn Fn(&str) -> bool) -> Result
         };
     }
     if !is_given("incast_threshold") {
-        parameters.incast_threshold = parameters.overcommitment;
+        parameters.incast_threshold = parameters.overcommitment.max(LEAST_THRESHOLD);
     }
     Ok(parameters)
 }
@@ -355,7 +362,8 @@ impl SenderLaw for Homa {
             IncastControl::Counted | IncastControl::Off => ahead,
             IncastControl::Marked => incast_bytes,
         };
-        Ok(Arc::new(Constants { parameters, mss, unscheduled_bytes, incast_bytes, ahead }))
+        let packet = path.rate.time_of(Bytes::new(path.wire_mss.into()));
+        Ok(Arc::new(Constants { parameters, mss, unscheduled_bytes, incast_bytes, ahead, packet }))
     }
     fn values(constants: &Arc<Constants>) -> Vec<(&'static str, Raw)> {
         constants.parameters.values()
@@ -374,7 +382,7 @@ impl SenderLaw for Homa {
         }
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
-        let reminder = Reminder::new(path.rto_min);
+        let reminder = Reminder::new(path.timeout());
         let unscheduled = constants.unscheduled_bytes;
         Self { bytes: 0, unscheduled, signal: None, reminder, constants: constants.clone() }
     }

@@ -29,7 +29,7 @@ struct Message {
     level: u8,
     /// A RESEND was sent for it.
     requested: bool,
-    /// If nothing arrives until then, a RESEND is sent.
+    /// If nothing arrives until then, and until what of other messages is to come has had its time, a RESEND is sent.
     deadline: Time,
     /// It has an entry among the timers.
     timed: bool,
@@ -48,8 +48,13 @@ impl Message {
         self.granted < self.bytes
     }
 
+    /// Bytes that are to come.
+    fn expected(&self) -> u64 {
+        self.granted.saturating_sub(self.received())
+    }
+
     fn is_waited_for(&self) -> bool {
-        self.received() < self.granted
+        self.expected() > 0
     }
 }
 
@@ -66,6 +71,8 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// Scratch: the messages that are active.
     active: Vec<u32>,
+    /// Bytes of all messages that are to come.
+    expected: u64,
     /// Unscheduled bytes of a message of which only an announcement has come: the least of all hosts.
     assumed_unscheduled: u64,
 }
@@ -81,6 +88,7 @@ impl Receiver {
             shortest: BTreeSet::new(),
             timers: BinaryHeap::new(),
             active: Vec::new(),
+            expected: 0,
             assumed_unscheduled,
         }
     }
@@ -151,6 +159,7 @@ impl Receiver {
         if position <= message.granted {
             return false;
         }
+        self.expected += position - message.granted.max(message.received());
         message.granted = position;
         message.level = level;
         message.deadline = now.saturating_add(timeout);
@@ -167,8 +176,24 @@ impl Receiver {
     fn watch(&mut self, place: usize) {
         let message = &mut self.messages[place];
         if message.is_waited_for() && !std::mem::replace(&mut message.timed, true) {
-            self.timers.push(Reverse((message.deadline, message.flow)));
+            let flow = message.flow;
+            self.timers.push(Reverse((self.due(place), flow)));
         }
+    }
+
+    /// When a message is overdue. Packets of others may stand before its own.
+    fn due(&self, place: usize) -> Time {
+        let message = &self.messages[place];
+        let others = self.expected.saturating_sub(message.expected()) / message.mss;
+        message.deadline.saturating_add(self.constants.packet.saturating_mul(others))
+    }
+
+    /// Changes a message, and what is to come with it.
+    fn change(&mut self, place: usize, change: impl FnOnce(&mut Message)) {
+        let message = &mut self.messages[place];
+        self.expected = self.expected.saturating_sub(message.expected());
+        change(message);
+        self.expected += message.expected();
     }
 
     /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
@@ -197,6 +222,7 @@ impl Receiver {
         let Some(place) = self.place(flow) else { return };
         self.messages.free(flow, place);
         let message = &mut self.messages[place];
+        self.expected = self.expected.saturating_sub(message.expected());
         message.arrived = Arrived::default();
         if message.wants_grants() {
             let (source, remaining) = (message.source, message.remaining());
@@ -239,6 +265,7 @@ impl ReceiverScheduler for Receiver {
         };
         let (source, flow, bytes, wants_grants) =
             (new.source, new.flow, message.remaining(), message.wants_grants());
+        self.expected += message.expected();
         let place = self.messages.insert(flow, message);
         if wants_grants {
             self.rank(source, flow, None, Some(bytes));
@@ -253,9 +280,13 @@ impl ReceiverScheduler for Receiver {
             Signal::Busy => {
                 message.deadline = now.saturating_add(self.constants.parameters.resend_timeout.time());
             }
-            // All unscheduled data is lost, as nothing of it came in a timeout of the sender.
+            // All unscheduled data is lost, as nothing of it came in a timeout of the sender, unless others' stands before
+            // it.
             Signal::Request if message.received() == 0 && !message.requested => {
-                self.request_again(place, now, send)
+                let timeout = self.constants.parameters.resend_timeout.time();
+                if self.due(place).saturating_sub(timeout) <= now {
+                    self.request_again(place, now, send);
+                }
             }
             Signal::Request => {}
         }
@@ -272,8 +303,11 @@ impl ReceiverScheduler for Receiver {
         // What was granted stays so. What was assumed and is not sent unscheduled is to be granted.
         let is_granted = message.granted > message.unscheduled;
         let before = message.wants_grants().then(|| message.remaining());
-        message.unscheduled = unscheduled;
-        message.granted = if is_granted { message.granted.max(unscheduled) } else { unscheduled };
+        self.change(place, |message| {
+            message.unscheduled = unscheduled;
+            message.granted = if is_granted { message.granted.max(unscheduled) } else { unscheduled };
+        });
+        let message = &self.messages[place];
         let now = message.wants_grants().then(|| message.remaining());
         let source = message.source;
         self.rank(source, flow, before, now);
@@ -285,10 +319,13 @@ impl ReceiverScheduler for Receiver {
         let message = &mut self.messages[place];
         let before = message.remaining();
         message.deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout.time());
-        if arrival.bytes > 0
-            && message.arrived.insert(arrival.position / message.mss)
-            && message.wants_grants()
-        {
+        if arrival.bytes > 0 {
+            self.change(place, |message| {
+                message.arrived.insert(arrival.position / message.mss);
+            });
+        }
+        let message = &self.messages[place];
+        if message.remaining() < before && message.wants_grants() {
             let (source, now) = (message.source, message.remaining());
             self.rank(source, arrival.flow, Some(before), Some(now));
         }
@@ -307,7 +344,8 @@ impl ReceiverScheduler for Receiver {
             self.timers.pop();
             let Some(place) = self.place(flow) else { continue };
             self.messages[place].timed = false;
-            if self.messages[place].is_waited_for() && self.messages[place].deadline <= now {
+            let due = self.due(place);
+            if self.messages[place].is_waited_for() && due <= now {
                 self.request_again(place, now, send);
             }
             self.watch(place);

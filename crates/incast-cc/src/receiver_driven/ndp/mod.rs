@@ -59,8 +59,8 @@ crate::parameters!(Parameters {
     },
     pull_timeout: Period {
         doc: "A PULL of which nothing has come for so long is repeated, if no other one is due.",
-        default: "host.rto_min",
-        value: |path| Period::of(path.rto_min),
+        default: "max(host.rto_min, 3 base RTT)",
+        value: |path| Period::of(path.timeout()),
         source: "ours: the paper has no remedy for a lost last PULL"
     },
 });

@@ -252,7 +252,7 @@ impl SenderLaw for Phost {
     }
     fn start(constants: &Arc<Constants>, path: &Path, _now: Time, _random: u32) -> Self {
         let mss = u64::from(path.mss.max(1));
-        let reminder = Reminder::new(path.rto_min);
+        let reminder = Reminder::new(path.timeout());
         let (free, constants) = (constants.free * mss, constants.clone());
         Self { priority: LONG, mss, free, bytes: 0, rts: None, reminder, constants }
     }

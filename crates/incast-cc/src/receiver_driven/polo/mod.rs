@@ -96,7 +96,10 @@ crate::choice! {
 crate::choice! {
     /// A7: what has not arrived of an inactive flow's first window when it becomes active.
     pub enum PausedWindow {
-        /// It is lost, and requested first.
+        /// It is lost, and requested first, if nothing of the flow has come for `recovery2_timeout`; else it may be on its
+        /// way, and is awaited.
+        Overdue = "overdue",
+        /// It is lost.
         Lost = "lost",
         /// It is awaited, as that of any flow.
         Awaited = "awaited",
@@ -183,8 +186,8 @@ crate::parameters!(Parameters {
     },
     paused_window: PausedWindow {
         doc: "What is made of an inactive flow's first window when it becomes active (A7).",
-        default: "\"lost\"",
-        value: |_| PausedWindow::Lost,
+        default: "\"overdue\"",
+        value: |_| PausedWindow::Overdue,
         source: "ours: the slides do not say"
     },
     adjoint_scope: AdjointScope {
@@ -227,8 +230,8 @@ crate::parameters!(Parameters {
     },
     rto: Period {
         doc: "The timeout of recovery 3; it doubles while nothing is heard.",
-        default: "host.rto_min",
-        value: |path| Period::of(path.rto_min),
+        default: "max(host.rto_min, 3 base RTT)",
+        value: |path| Period::of(path.timeout()),
         source: "ICPP 2020, slides: \"e.g., 1ms\"; all protocols of a scenario share it"
     },
     wasted_packet_optimization: bool {
@@ -311,7 +314,6 @@ impl SenderLaw for Polo {
         Condition::new("epoch", "adjoint_scope", &["all", "active"]),
         Condition::new("recovery2_scope", "d_scope", &["receiver"]),
         Condition::new("recovery2_scope", "recovery2", &["true"]),
-        Condition::new("recovery2_timeout", "recovery2", &["true"]),
         Condition::new("rto", "recovery3", &["true"]),
         Condition::new("paused_window", "pause", &["until-marked", "active-limit"]),
         Condition::new("max_active", "pause", &["active-limit"]),

@@ -384,7 +384,7 @@ fn what_is_awaited_of_a_silent_flow_is_lost() {
 /// Slides, "Optimization for highly concurrent flows".
 #[test]
 fn flows_that_come_after_a_mark_wait_until_another_ends() {
-    let mut world = World::new(&[("unscheduled", text("2KB"))]);
+    let mut world = World::new(&[("unscheduled", text("2KB")), ("paused_window", text("lost"))]);
     (0..2).for_each(|_| _ = world.open(3));
     assert_eq!(world.data(0, 0), "0+");
     assert_eq!(world.marked(1, 0), "");
@@ -492,6 +492,21 @@ fn driving_packets_may_answer_data_one_by_one() {
     assert_eq!(world.adjoint(0), "0? 0!11");
 }
 
+/// A7: what an inactive flow sent may be on its way when it becomes active; after four base RTTs it is lost.
+#[test]
+fn the_window_of_an_inactive_flow_is_lost_when_it_is_overdue() {
+    for (wait, said) in [(0, "2+"), (4_000, "2!1")] {
+        let mut world = World::new(&[("unscheduled", text("2KB"))]);
+        (0..2).for_each(|_| _ = world.open(3));
+        world.data(0, 0);
+        world.marked(1, 0);
+        world.open(4);
+        world.data(2, 0);
+        world.now += Time::from_us(wait);
+        assert_eq!(world.data(1, 1), said);
+    }
+}
+
 /// A1.
 #[test]
 fn each_flow_may_have_its_own_d() {
@@ -508,7 +523,7 @@ fn each_flow_may_have_its_own_d() {
 
 #[test]
 fn a_flow_that_is_given_up_makes_room() {
-    let mut world = World::new(&[("unscheduled", text("2KB"))]);
+    let mut world = World::new(&[("unscheduled", text("2KB")), ("paused_window", text("lost"))]);
     world.open(100);
     (0..2).for_each(|packet| drop(world.data(0, packet)));
     world.marked(0, 2);
