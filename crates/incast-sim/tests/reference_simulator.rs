@@ -13,8 +13,8 @@ use incast_cc::{
 use incast_sim::{
     Config, FlowSpec, base_path,
     config::{
-        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, Pfc, Probes,
-        RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
+        Buffer, ClassConfig, Ecn, Headroom, HostConfig, Limit, LinkEvent, LoadBalancing, MarkAt, NotEct, Pfc,
+        Probes, RedAtRate, Scheduling, Size, SwitchConfig, Threshold, Ties, Trim, Victim, Wire,
     },
     fabric::format::Format,
     outcome::Totals,
@@ -342,8 +342,9 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
     ];
     let mark_at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
     let balancing = prop_oneof![2 => Just(LoadBalancing::Ecmp), 1 => Just(LoadBalancing::Spray)];
-    (buffer, ecn, mark_at, 1u8..9, balancing, pfc(), trim(), scheduler()).prop_map(
-        |(buffer, ecn, mark_at, priorities, load_balancing, pfc, trim, scheduler)| SwitchConfig {
+    let not_ect = prop_oneof![2 => Just(NotEct::Pass), 1 => Just(NotEct::Drop)];
+    (buffer, ecn, (mark_at, not_ect), 1u8..9, balancing, pfc(), trim(), scheduler()).prop_map(
+        |(buffer, ecn, (mark_at, not_ect), priorities, load_balancing, pfc, trim, scheduler)| SwitchConfig {
             // What every ingress may hold is more than these memories of ports.
             buffer: match (buffer, &pfc) {
                 (Buffer::PerPort { .. } | Buffer::PerPortPackets { .. }, Some(_)) => Buffer::Unlimited,
@@ -351,6 +352,7 @@ fn switch() -> impl Strategy<Value = SwitchConfig> {
             },
             ecn,
             mark_at,
+            not_ect: if mark_at == MarkAt::Enqueue { not_ect } else { NotEct::Pass },
             priorities,
             scheduler: scheduler.of(priorities),
             virtual_channels: 1,

@@ -15,7 +15,7 @@ pub use crate::{
     routing::config::LoadBalancing,
     settings::host::{Echo, HostClock, HostConfig},
     switch::{
-        config::{Ecn, MarkAt, RedAtRate, SwitchConfig},
+        config::{Ecn, MarkAt, NotEct, RedAtRate, SwitchConfig},
         scheduler::config::Scheduling,
     },
 };

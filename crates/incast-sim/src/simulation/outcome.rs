@@ -84,9 +84,9 @@ pub struct Totals {
     pub consumed_bytes: u64,
     /// Bytes in queues and on links at the end.
     pub left_bytes: u64,
-    /// Bytes dropped for lack of buffer.
+    /// Bytes dropped for lack of buffer, or by active queue management.
     pub dropped_bytes: u64,
-    /// Packets dropped for lack of buffer.
+    /// Packets dropped for lack of buffer, or by active queue management.
     pub drops: u64,
     /// Packets of lossless priorities dropped because their ingress had no headroom left: some of `drops`.
     pub lossless_drops: u64,

@@ -3,7 +3,10 @@
 use super::config::ConfigError;
 use crate::{
     fabric::{config::Buffer, queue::MOST_COUNTED, trim::config::Limit},
-    switch::{config::SwitchConfig, scheduler::config::Dwrr},
+    switch::{
+        config::{MarkAt, NotEct, SwitchConfig},
+        scheduler::config::Dwrr,
+    },
 };
 
 /// The least quantum: with less, a decision would take many rounds.
@@ -51,6 +54,13 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
 /// # Errors
 /// What is wrong.
 pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
+    if switch.not_ect == NotEct::Drop && switch.mark_at == MarkAt::Dequeue {
+        return Err(ConfigError::value(
+            "switch.not_ect",
+            "\"drop\"",
+            "\"pass\" with switch.ecn_at = \"dequeue\": what leaves is not dropped",
+        ));
+    }
     if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
         return Err(ConfigError::value("switch.buffer", "0 packets for each port", "at least 1"));
     }

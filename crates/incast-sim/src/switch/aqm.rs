@@ -4,7 +4,7 @@ use crate::{
     engine::random::Stream,
     fabric::packet::Packet,
     settings::Class,
-    switch::config::{Ecn, MarkAt},
+    switch::config::{Ecn, MarkAt, NotEct, SwitchConfig},
 };
 use incast_cc::{agent::Codepoint, marking::Marking};
 use incast_units::{Rate, Time};
@@ -24,6 +24,7 @@ pub(super) struct Aqm {
     /// By port; empty without RED.
     red: Vec<Stream>,
     mark_at: MarkAt,
+    not_ect: NotEct,
     /// By port.
     leads_to_host: Vec<bool>,
 }
@@ -44,11 +45,12 @@ pub(super) fn thresholds(ecn: &Ecn, rate: Rate, base_rtt: Time) -> Marking {
 
 impl Aqm {
     /// Of switch `node`, whose ports lead to hosts or not. Rules come with [`Self::add`].
-    pub fn new(ecn: &Ecn, mark_at: MarkAt, leads_to_host: Vec<bool>, seed: u64, node: u32) -> Self {
-        let is_random = matches!(ecn, Ecn::Red { .. } | Ecn::RedByRate { .. });
+    pub fn new(switch: &SwitchConfig, leads_to_host: Vec<bool>, seed: u64, node: u32) -> Self {
+        let is_random = matches!(switch.ecn, Ecn::Red { .. } | Ecn::RedByRate { .. });
         let stream = |port: usize| Stream::new(seed, RED_STREAM, u64::from(node) << 20 | port as u64);
         let red = (0..leads_to_host.len()).filter(|_| is_random).map(stream).collect();
-        Self { rules: Vec::new(), red, mark_at, leads_to_host }
+        let &SwitchConfig { mark_at, not_ect, .. } = switch;
+        Self { rules: Vec::new(), red, mark_at, not_ect, leads_to_host }
     }
 
     /// Adds the rule of a port.
@@ -72,6 +74,18 @@ impl Aqm {
         occupancy: impl FnOnce() -> u64,
     ) -> bool {
         packet.ecn_capable() && self.mark_at == MarkAt::Enqueue && self.marks(port, rule, occupancy())
+    }
+
+    /// Whether a packet that cannot be marked may be dropped for it.
+    #[inline(always)] // on the path of every packet
+    pub fn may_drop(&self, packet: &Packet) -> bool {
+        self.not_ect == NotEct::Drop && !packet.ecn_capable()
+    }
+
+    /// Then: whether it is, where it enters a queue of so many bytes.
+    #[cold]
+    pub fn drops(&mut self, port: usize, rule: RuleIndex, bytes: u64) -> bool {
+        self.marks(port, rule, bytes)
     }
 
     /// Packets are marked as they leave their queue.

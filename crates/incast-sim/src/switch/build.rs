@@ -61,7 +61,7 @@ impl<'a> Switch<'a> {
         let Place { node, base, is_alone, links, leads_to_host, routes, probe } = place;
         let Routes { rules, views } = routes;
         let agent_info = switch.agent.info();
-        let mut aqm = Aqm::new(&switch.ecn, switch.mark_at, leads_to_host, settings.seed, node);
+        let mut aqm = Aqm::new(switch, leads_to_host, settings.seed, node);
         let mut setups = Vec::with_capacity(links.len());
         let (mut outputs, mut inputs) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
         for (link, input) in links {

@@ -70,6 +70,19 @@ pub enum MarkAt {
     Dequeue,
 }
 
+/// What becomes of packets that are not ECN-capable where others would be marked: data of laws without ECN, and control
+/// packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotEct {
+    /// They pass, up to the buffer: the thresholds are for those that can be marked.
+    #[default]
+    Pass,
+    /// They are dropped, as RED of Linux and WRED of switches do (RFC 3168, section 7): where traffic with and without
+    /// ECN shares a queue.
+    Drop,
+}
+
 /// All switches of a fabric.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
@@ -79,6 +92,8 @@ pub struct SwitchConfig {
     pub ecn: Ecn,
     /// When marking looks.
     pub mark_at: MarkAt,
+    /// Packets that cannot be marked; dropped only as they enter, and not where flow control keeps them.
+    pub not_ect: NotEct,
     /// Queues of each port, 1 to 8: strict priorities, of which 0 is the highest, or with virtual channels so many for
     /// each of them.
     pub priorities: u8,
@@ -108,6 +123,7 @@ impl SwitchConfig {
             buffer: Buffer::Unlimited,
             ecn: Ecn::Off,
             mark_at: MarkAt::Enqueue,
+            not_ect: NotEct::Pass,
             priorities: 1,
             scheduler: Scheduling::Strict,
             virtual_channels: 1,

@@ -339,6 +339,8 @@ impl Switch<'_> {
                 return self.reject::<F>(port, transit, telemetry, ingress, context);
             }
             load = self.egress.load(port, packet.priority);
+        } else if self.aqm.may_drop(packet) && self.drops_early::<F>(port, packet, load, context.now()) {
+            return self.drop_packet(port, packet, ingress, context);
         } else if self.has_place::<F>(packet, load) && self.has_room(port, packet, load) {
             self.buffer.enter(u64::from(packet.wire), load.bytes());
         } else {
@@ -457,6 +459,15 @@ impl Switch<'_> {
             self.block_head(port, priority, context);
             self.plan_departure(port, context);
         }
+    }
+
+    /// A packet that cannot be marked finds a queue of which others are marked.
+    #[inline(never)] // rare: kept out of the path of packets
+    fn drops_early<F: Features>(&mut self, port: usize, packet: &Packet, load: Load, now: Time) -> bool {
+        let queued = self.queued_bytes::<F>(port, packet.priority, load.bytes());
+        let out = self.egress.port(port);
+        let occupancy = queued + out.link.in_service(now, packet.priority);
+        self.aqm.drops(port, out.marking, occupancy)
     }
 
     /// The mark of a packet that enters a queue of `queued` bytes.

@@ -11,7 +11,7 @@ use super::{
 };
 use incast_sim::{
     Config, Fabric,
-    config::{Buffer, Ecn, Limit, LoadBalancing, MarkAt, Size, Victim},
+    config::{Buffer, Ecn, Limit, LoadBalancing, MarkAt, NotEct, Size, Victim},
     engine::random::Stream,
     flow_control::pfc::{Bounds, Limits},
     outcome::{EventKind, EventRecord, Totals},
@@ -319,19 +319,21 @@ impl<'a> Switch<'a> {
             None => self.has_room(number, &packet),
             Some((headroom, xoff, _)) => self.has_headroom(&packet, headroom + xoff),
         };
-        if !admitted && self.may_be_trimmed(&packet) {
+        let may_drop = self.config.switch.not_ect == NotEct::Drop && !packet.ecn_capable && limits.is_none();
+        let port = &self.ports[number];
+        let found = bytes(&port.queues[priority]) + port.link.in_service(now, Some(packet.priority));
+        let early = may_drop && self.is_beyond(number, found);
+        if !early && !admitted && self.may_be_trimmed(&packet) {
             self.trim_one(now, number, packet, agenda);
             return;
         }
-        if !admitted {
+        if early || !admitted {
             self.lossless_drops += u64::from(limits.is_some());
             self.drops.0 += 1;
             self.drops.1 += u64::from(packet.wire);
             self.record(now, number, EventKind::Drop, &packet);
             return;
         }
-        let port = &self.ports[number];
-        let found = bytes(&port.queues[priority]) + port.link.in_service(now, Some(packet.priority));
         if self.config.switch.mark_at == MarkAt::Enqueue {
             self.mark(now, number, found, &mut packet);
         }
@@ -490,9 +492,16 @@ impl<'a> Switch<'a> {
     }
 
     fn mark(&mut self, now: Ps, port: usize, queue: u64, packet: &mut Packet) {
-        if !packet.ecn_capable {
-            return;
+        if packet.ecn_capable && self.is_beyond(port, queue) && !packet.marked {
+            packet.marked = true;
+            let marks = if self.leads_to_host[port] { &mut self.marks.0 } else { &mut self.marks.1 };
+            *marks += 1;
+            self.record(now, port, EventKind::Mark, packet);
         }
+    }
+
+    /// Whether a queue is so long that packets are marked.
+    fn is_beyond(&mut self, port: usize, queue: u64) -> bool {
         let rate = self.ports[port].link.rate;
         let size = |size: Size| match size {
             Size::Bytes(bytes) => bytes,
@@ -507,19 +516,13 @@ impl<'a> Switch<'a> {
             // A number is drawn only where chance decides.
             queue > min && (queue > max || self.red[port].uniform() < ramp(queue))
         };
-        let marks = match &self.config.switch.ecn {
+        match &self.config.switch.ecn {
             Ecn::Off => false,
             Ecn::Step { at } => queue > size(*at),
             Ecn::Red { min, max, p } => red(*min, *max, *p),
             Ecn::RedByRate { rates } => {
                 rates.iter().find(|at| at.rate.bps() == rate).is_some_and(|at| red(at.min, at.max, at.p))
             }
-        };
-        if marks && !packet.marked {
-            packet.marked = true;
-            let marks = if self.leads_to_host[port] { &mut self.marks.0 } else { &mut self.marks.1 };
-            *marks += 1;
-            self.record(now, port, EventKind::Mark, packet);
         }
     }
 

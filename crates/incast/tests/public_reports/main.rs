@@ -146,6 +146,33 @@ fn unequal_paths_are_no_losses() {
     }
 }
 
+/// Linux's RED and switches' WRED drop what cannot be marked where they would mark (FujiZ/ns-3 3). Where it passes, it
+/// leaves the marked flow nothing. Where it is dropped, a law shares the queue with itself with and without marks; DCTCP,
+/// which gives way to a mark by less than CUBIC does to a loss, then has nearly all.
+#[test]
+fn traffic_with_and_without_ecn_shares_a_queue_that_drops() {
+    let text = std::fs::read_to_string(path("non-ect-beside-dctcp.toml")).expect("a file");
+    let same = text.replace(
+        "law=\"dctcp\", by_class={c={law=\"cubic\"}}",
+        "law=\"cubic\", ecn=true, by_class={c={ecn=false}}",
+    );
+    assert_ne!(text, same);
+    for (text, drops, marked) in [
+        (&text, "pass", 0.0..0.05),
+        (&same, "pass", 0.0..0.05),
+        (&text, "drop", 0.95..1.0),
+        (&same, "drop", 0.4..0.6),
+    ] {
+        let text = text.replace("ecn={", &format!("not_ect = \"{drops}\", ecn={{"));
+        let (outcome, _) = run_text(&text);
+        let (with, without) = (goodput(&outcome, 0), goodput(&outcome, 1));
+        assert!(with + without > 9.0, "{drops}: {with} and {without} Gbit/s");
+        assert!(marked.contains(&(with / (with + without))), "{drops}: {with} and {without} Gbit/s\n{text}");
+    }
+    let said = scenario("non-ect-beside-dctcp.toml", &[]).warnings.join("\n");
+    assert!(said.contains("class c is not ECN-capable and shares a queue with d"), "{said}");
+}
+
 // ---- A lone flow fills an idle link --------------------------------------------------------------------------
 
 /// The share of an idle link that a law aims at, where it is not all of it.

@@ -311,7 +311,6 @@ impl SenderLaw for Polo {
     const CAPABILITIES: LawCapabilities = LawCapabilities { signals: true, ..LawCapabilities::TIMED };
     const CONDITIONS: &'static [Condition] = &[
         Condition::new("epoch", "d_scope", &["receiver"]),
-        Condition::new("epoch", "adjoint_scope", &["all", "active"]),
         Condition::new("recovery2_scope", "d_scope", &["receiver"]),
         Condition::new("recovery2_scope", "recovery2", &["true"]),
         Condition::new("rto", "recovery3", &["true"]),

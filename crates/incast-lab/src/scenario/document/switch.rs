@@ -5,7 +5,7 @@ use super::{
     optional::{Optional, Part},
 };
 use incast_sim::config::{
-    Alpha, Credits, Ecn, Headroom, MarkAt, Scheduling, Size, Ties, Trim, also, also_off,
+    Alpha, Credits, Ecn, Headroom, MarkAt, NotEct, Scheduling, Size, Ties, Trim, also, also_off,
 };
 use incast_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema};
@@ -25,6 +25,10 @@ pub struct Switch {
     /// The queue is compared with the threshold when a packet enters it or leaves it. `"dequeue"` with
     /// `profile = "hpcc-lineage"`.
     pub ecn_at: MarkAt,
+    /// What becomes of packets that are not ECN-capable (data of laws without ECN, and control packets) where others
+    /// would be marked: they `"pass"`, or the switch `"drop"`s them, as RED of Linux and WRED of switches do. Traffic with
+    /// and without ECN shares a queue only with `"drop"`.
+    pub not_ect: NotEct,
     /// Lossless Ethernet: `"dynamic"`, `{ kind = "dynamic", … }`, `{ xoff = "320KB", xon = "318KB" }`, or `false`. With
     /// `profile = "hpcc-lineage"` and a shared buffer: the peer's dynamic one.
     pub pfc: Pfc,
@@ -61,6 +65,7 @@ impl Default for Switch {
             buffer: None,
             ecn: Ecn::Off,
             ecn_at: MarkAt::Enqueue,
+            not_ect: NotEct::Pass,
             pfc: Pfc::Off,
             credits: Optional(None),
             trim: Optional(None),

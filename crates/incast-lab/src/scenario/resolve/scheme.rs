@@ -37,7 +37,7 @@ use incast_cc::{
 };
 use incast_sim::{
     Fabric,
-    config::{self, ClassConfig, Echo, Ecn, SwitchConfig, Wire},
+    config::{self, ClassConfig, Echo, Ecn, NotEct, SwitchConfig, Wire},
     fabric::packet::TELEMETRY_HOPS,
     pfc_rules,
     topology::Topology,
@@ -335,11 +335,33 @@ fn footnotes(written: Option<&Node>, root: &Node) -> Vec<String> {
     notes
 }
 
+/// Traffic with and without ECN in one queue, of which only the one gives way.
+fn not_ect(scheme: &Resolved) -> Option<String> {
+    let marks = scheme.switch.ecn != Ecn::Off && !agent::decides_marks(scheme);
+    let name = &scheme.name;
+    if scheme.switch.not_ect == NotEct::Drop && !marks {
+        return Some(format!("scheme {name}: switch.not_ect has no effect, as no queue marks packets"));
+    }
+    let of = |capable: bool| {
+        let classes = scheme.classes.iter();
+        classes.filter(move |class| class.law.transport().ecn_capable == capable)
+    };
+    let pair = of(true).flat_map(|with| of(false).map(move |without| (with, without)));
+    let (with, without) = pair.into_iter().find(|(with, without)| with.priority == without.priority)?;
+    (marks && scheme.switch.not_ect == NotEct::Pass).then(|| {
+        format!(
+            "scheme {name}: class {} is not ECN-capable and shares a queue with {}, which alone gives way: switch.not_ect = \"drop\" drops its packets where others are marked, as switches do, and priority = … gives it a queue of its own",
+            without.name, with.name
+        )
+    })
+}
+
 /// Things that have no effect or look wrong in one scheme.
 pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String> {
     let mut warnings = Vec::new();
     let capable = |scheme: &Resolved| scheme.classes.iter().any(|class| class.law.transport().ecn_capable);
     let on = |switch: &Switch| switch.ecn != Ecn::Off;
+    let drops = |scheme: &Resolved| scheme.switch.not_ect == NotEct::Drop;
     let reads_telemetry =
         |scheme: &Arc<Resolved>| scheme.classes.iter().any(|class| class.law.info().telemetry());
     if let Some(scheme) = schemes.iter().find(|scheme| reads_telemetry(scheme)) {
@@ -351,7 +373,9 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
             ));
         }
     }
-    if on(&context.document.switch) && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme)) {
+    if on(&context.document.switch)
+        && !schemes.iter().any(|scheme| agent::uses_thresholds(scheme) || drops(scheme))
+    {
         warnings.push("switch.ecn has no effect: no scheme has a law or an agent that uses it".into());
     }
     // What a profile fills in has the place of the profile: the user did not give it.
@@ -373,13 +397,14 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 "scheme {name}: switch.ecn_at has no effect, as its agent decides about marks itself"
             ));
         }
-        if described.switch.as_ref().is_some_and(on) && !agent::uses_thresholds(scheme) {
+        if described.switch.as_ref().is_some_and(on) && !agent::uses_thresholds(scheme) && !drops(scheme) {
             let why = if capable(scheme) { "only its agent marks" } else { "its law does not use ECN" };
             warnings.push(format!("scheme {name}: switch.ecn has no effect, as {why}"));
         }
         if capable(scheme) && !on(&scheme.merged.0) && scheme.switch.agent.is_none() {
             warnings.push(format!("scheme {name}: its law uses ECN, but switch.ecn is off, so it only learns of congestion from losses"));
         }
+        warnings.extend(not_ect(scheme));
         warnings.extend(agent::warnings(scheme));
         warnings.extend(agent::idle(context.topology, scheme));
         warnings.extend(trim::warnings(scheme));

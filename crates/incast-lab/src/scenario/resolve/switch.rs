@@ -35,6 +35,7 @@ pub fn resolve(
         buffer: buffer::resolve(switch, topology, path.wire_mss)?,
         ecn: switch.ecn.clone(),
         mark_at: switch.ecn_at,
+        not_ect: switch.not_ect,
         priorities: switch.priorities,
         scheduler: switch.scheduler.clone(),
         virtual_channels: switch.virtual_channels,
