@@ -95,6 +95,9 @@ pub trait ReceiverScheduler {
     fn on_tag(&mut self, _now: Time, _flow: u32, _tag: DataTag) {}
     /// A data packet arrived.
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Self::Message));
+    /// An acknowledgement of what this host itself sends arrived, of so many bytes on the link. Where
+    /// [`Self::tags_acks`].
+    fn on_ack(&mut self, _now: Time, _wire: u64) {}
     /// A flow has ended. If it is complete, [`Self::on_data`] has just been called for its last missing packet.
     /// Duplicates may still come.
     fn on_end(&mut self, _now: Time, _flow: u32, _end: End, _send: &mut dyn FnMut(u32, Self::Message)) {}

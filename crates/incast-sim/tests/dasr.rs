@@ -90,7 +90,7 @@ fn assigned_to(outcome: &Outcome, source: u32, time: Time) -> f64 {
 /// and so are those that are left, one RTT after any of them leaves.
 #[test]
 fn shares_are_assigned_within_an_rtt_of_joining_and_of_leaving() {
-    for (senders, alone) in [(2u32, 2), (4, 4), (8, 8), (16, 16), (64, 60)] {
+    for (senders, alone) in [(2u32, 2), (4, 4), (8, 8), (16, 16), (64, 62)] {
         let mut config = dasr(star(senders + 1), &[]);
         let rtt = base_rtt(&config);
         // Each leaves at another time, RTTs apart; the queue of the first RTT may bring the last packets of two
@@ -591,4 +591,86 @@ fn spraying_and_a_large_incast_lose_no_flow() {
     let goodput = 300.0 * 60_000.0 * 8.0 / last.as_secs_f64() / 1e9;
     println!("goodput {goodput:.2} of 10 Gbit/s");
     assert!(goodput > 9.0, "{goodput}");
+}
+
+/// Shares of a receiver's link, and the acknowledgements of what it sends itself, are no more than the link, once what a
+/// change has set off is over: with flows of several sizes, joins, leaves, a standing queue, and hosts that both send and
+/// receive.
+fn shares_fit(
+    senders: u32,
+    sizes: &[u64],
+    reverse: bool,
+    apart: Time,
+    seed: u64,
+) -> Result<u32, TestCaseError> {
+    let mut config = dasr(star(senders + 1), &[]);
+    config.seed = seed;
+    config.switch.pfc =
+        Some(Pfc::new(Threshold::Static { xoff: Size::Bytes(400_000), xon: Some(Size::Bytes(380_000)) }));
+    let size = |number: u32| sizes[number as usize % sizes.len()];
+    let start = |number: u32| apart * u64::from(number);
+    config.flows = (1..=senders).map(|host| at(start(host), flow(host, 0, size(host)))).collect();
+    if reverse {
+        config.flows.extend((1..=senders).map(|host| at(start(host), flow(0, host, size(host + 1)))));
+    }
+    let base = base_rtt(&config);
+    config.end = Time::from_ms(4);
+    let every = Time::from_us(5);
+    let outcome = sampled(config, every);
+    let to_zero = |source: &u32| *source != 0;
+    let flows: Vec<_> = outcome.flows.iter().filter(|flow| to_zero(&flow.source)).collect();
+    let gone = |flow: &incast_sim::outcome::FlowRecord| flow.delivered.unwrap_or(Time::MAX);
+    // What each one sends before it has heard of its share stands in the queue, in which later ones' first packets wait,
+    // and acknowledgements.
+    let heard = first_heard(&outcome);
+    let waits = flows.iter().filter_map(|flow| Some(heard.get(&flow.source)?.saturating_sub(flow.start)));
+    let transient = base * 40 + waits.max().unwrap_or(Time::ZERO) * 6;
+    let mut checked = 0;
+    for step in 1..800u64 {
+        let now = every * step;
+        let changes = outcome.flows.iter().any(|flow| {
+            let told = heard.get(&flow.source).copied().unwrap_or(flow.start);
+            let is_recent = |time: &Time| *time <= now && now < time.saturating_add(transient);
+            [flow.start, told, gone(flow)].iter().any(is_recent)
+        });
+        let open = flows.iter().filter(|flow| flow.start < now && now < gone(flow)).count();
+        if changes || open == 0 {
+            continue;
+        }
+        let there = |source: u32| flows.iter().any(|flow| flow.source == source && now < gone(flow));
+        // The first packets of one that has not heard of its share stand in the queue.
+        let has_heard = |source: u32| heard.get(&source).is_some_and(|time| *time <= now);
+        let rates = assigned(&outcome, now);
+        let senders_of = |(source, _): &&(u32, f64)| to_zero(source) && there(*source) && has_heard(*source);
+        let sum: f64 = rates.iter().filter(senders_of).map(|it| it.1).sum();
+        // What host 0 sends is acknowledged by a frame of 102 B for each packet.
+        let sent = outcome.rates.iter().filter(|sample| sample.time == now && sample.source == 0);
+        let sends: f64 = sent.map(|sample| sample.measured_bps as f64 / 1e9).sum();
+        let acks = sends * 102.0 / f64::from(MTU);
+        checked += 1;
+        prop_assert!(sum + acks <= 101.0, "{senders} senders, at {now}: {sum} and {acks} Gbit/s");
+    }
+    Ok(checked)
+}
+
+#[test]
+fn shares_fit_behind_a_standing_queue() {
+    for senders in [32, 64, 128] {
+        let checked = shares_fit(senders, &[10_000_000], false, Time::ZERO, 1).expect("they fit");
+        assert!(checked > 100, "{senders} senders: {checked} samples");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn shares_and_acknowledgements_fit(
+        senders in 2u32..24,
+        sizes in prop::collection::vec(20_000u64..8_000_000, 1..6),
+        reverse: bool,
+        apart in prop_oneof![Just(0u64), 1u64..200],
+        seed: u64,
+    ) {
+        shares_fit(senders, &sizes, reverse, Time::from_us(apart), seed)?;
+    }
 }

@@ -69,6 +69,10 @@ macro_rules! dispatch {
                     })*
                 }
             }
+            /// See [`ReceiverScheduler::on_ack`].
+            pub fn on_ack(&mut self, now: Time, wire: u64) {
+                match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => scheduler.on_ack(now, wire),)* }
+            }
             /// See [`ReceiverScheduler::on_end`].
             pub fn on_end(&mut self, now: Time, flow: u32, end: End, send: &mut dyn FnMut(u32, Body)) {
                 match self { Self::None => {} $($(#[cfg($($cfg)*)])? Self::$name(scheduler) => {

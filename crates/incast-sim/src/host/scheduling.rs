@@ -119,6 +119,17 @@ impl Host<'_> {
         }
     }
 
+    /// An acknowledgement takes its part of the link that a scheduler shares out.
+    #[inline(never)] // rare: kept out of the path of packets
+    pub(super) fn count_ack(&mut self, packet: &Packet, now: Time) {
+        let class = &self.settings.classes[usize::from(packet.class)];
+        let index = class.scheduler.filter(|_| class.tags_acks);
+        let scheduler = index.zip(self.schedulers.as_mut());
+        if let Some((scheduler, _)) = scheduler.and_then(|(index, list)| list.get_mut(usize::from(index))) {
+            scheduler.on_ack(now, u64::from(packet.wire) + u64::from(self.settings.wire.gap));
+        }
+    }
+
     /// Calls a scheduler, sends the messages that it returns, and schedules an event for its timer.
     #[inline(always)] // on the path of every packet
     fn with_scheduler(

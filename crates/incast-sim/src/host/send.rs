@@ -235,6 +235,9 @@ impl Host<'_> {
         let error = |time| super::clock::error(clock, time);
         let is_done = sender.on_ack(context.now(), packet, telemetry, error, self.settings, &mut self.stages);
         let stage = sender.ack_stage;
+        if self.schedules {
+            self.count_ack(packet, context.now());
+        }
         if is_done {
             self.finish(packet.slot, context);
         } else {

@@ -115,7 +115,7 @@ crate::parameters!(Parameters {
     },
     idle_after: Period {
         doc: "A sender that was not heard of for so long does not count; nor less than the time of two of \
-            its packets.",
+            its packets, nor while the receiver's link is busy with others, whose queue its packets may stand in.",
         default: "4 base RTT",
         value: |path| Period::of(path.base_rtt.saturating_mul(4)),
         source: "ours"
@@ -156,6 +156,13 @@ crate::parameters!(Parameters {
         allowed: "1 to 16",
         check: |w| (1..=16).contains(w),
         source: "patent US 11,190,454 (shares by priority); Blitz, SIGCOMM 2018: equal"
+    },
+    count_acks: bool {
+        doc: "Acknowledgements of what a receiver itself sends arrive on the link that it shares out, and take their \
+            part of it.",
+        default: "true",
+        value: |_| true,
+        source: "ours; false is Blitz, SIGCOMM 2018: all of the link is shared by senders"
     },
     water_filling: bool {
         doc: "Senders tell when they cannot use their share, and others get the rest of it.",

@@ -7,7 +7,7 @@ use crate::{
     receiver_driven::slots::Slots,
     scheduler::{Arrival, End, NewFlow, ReceiverScheduler},
 };
-use incast_units::{Bytes, Time};
+use incast_units::{Bytes, Rate, Time};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -24,6 +24,10 @@ const SMALLEST: u32 = 84;
 const ADVERTISED: u64 = 10;
 /// A flow counts for the time of so many of its packets at least.
 const LEAST_PACKETS: f64 = 2.0;
+/// Steps of the part of the link that is left to acknowledgements, and the largest part.
+const ACK_STEP: f64 = 1.0 / 128.0;
+const MOST_FOR_ACKS: f64 = 0.5;
+const ACK_LOOKS: usize = 4;
 /// A flow that is held back may take so much more than it did.
 const GROWTH: f64 = 9.0 / 8.0;
 
@@ -37,8 +41,9 @@ struct Flow {
     limit: f64,
     /// It counts.
     active: bool,
-    /// When its last packet arrived.
+    /// When its last packet arrived, and for how long the link had been busy by then.
     last_arrival: Time,
+    busy: Time,
     /// It has an entry among those who may fall silent.
     watched: bool,
     /// It was counted in a group.
@@ -69,9 +74,19 @@ struct Group {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     constants: Arc<Constants>,
-    /// Time of a full packet, and of a message with a share, on the host's link.
+    /// Time of a full packet, and of a message with a share, on the host's link; its rate, and what a packet has beside
+    /// its payload.
     packet: Time,
     frame: Time,
+    rate: Rate,
+    overhead: u64,
+    /// For how long the link has been busy with what arrived: all of it, and acknowledgements.
+    busy: Time,
+    acks: Time,
+    /// Part of the link that is left to acknowledgements, and what they took from look to look, the last one first.
+    for_acks: f64,
+    ack_parts: [f64; ACK_LOOKS],
+    looked: (Time, Time),
     flows: Slots<Flow>,
     /// By the tags of their flows.
     parties: BTreeMap<u64, Party>,
@@ -97,6 +112,13 @@ impl Receiver {
         let frame = (path.wire_mss.saturating_sub(path.mss) + AETH).max(SMALLEST);
         Self {
             packet: path.rate.time_of(Bytes::new(path.wire_mss.into())),
+            rate: path.rate,
+            overhead: u64::from(path.wire_mss.saturating_sub(path.mss)),
+            busy: Time::ZERO,
+            acks: Time::ZERO,
+            for_acks: 0.0,
+            ack_parts: [0.0; ACK_LOOKS],
+            looked: (Time::ZERO, Time::ZERO),
             frame: path.rate.time_of(Bytes::new(frame.into())),
             constants,
             flows: Slots::new(),
@@ -172,7 +194,8 @@ impl Receiver {
     fn settle(&mut self) {
         self.changed = true;
         let weights = (self.weights + self.expected).max(1) as f64;
-        self.level = 1.0 / weights;
+        let link = 1.0 - self.for_acks;
+        self.level = link / weights;
         if self.limited == 0 {
             return;
         }
@@ -184,7 +207,7 @@ impl Receiver {
             })
             .collect();
         held_back.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-        let (mut rest, mut others) = (1.0, weights);
+        let (mut rest, mut others) = (link, weights);
         for (level, _, limit, weight) in held_back {
             if level >= rest / others {
                 break;
@@ -204,7 +227,7 @@ impl Receiver {
         let weight = self.weight(flow);
         let most = self.level * weight;
         if flow.limit < most {
-            let fair = weight / (self.weights + self.expected).max(1) as f64;
+            let fair = (1.0 - self.for_acks) * weight / (self.weights + self.expected).max(1) as f64;
             return fair.max(most.min(GROWTH * flow.limit));
         }
         most
@@ -219,7 +242,28 @@ impl Receiver {
         let flow = &self.flows[place];
         let part = self.part(flow).min(flow.limit).max(1e-9);
         let least = self.packet.mul_f64(LEAST_PACKETS / part);
-        flow.last_arrival.saturating_add(self.parameters().idle_after.time().max(least))
+        // While others' packets arrive, its own may stand behind them.
+        let others = self.busy - flow.busy;
+        flow.last_arrival.saturating_add(self.parameters().idle_after.time().max(least)).saturating_add(others)
+    }
+
+    /// Looks at what part of the link acknowledgements take, once in a while. What is left to them is the largest part of
+    /// the last looks, as they come in bursts, rounded up to a step, so that shares seldom change.
+    fn look_at_acks(&mut self, now: Time) {
+        let (looked, acks) = self.looked;
+        let span = now.saturating_sub(looked);
+        if !self.parameters().count_acks || span < self.parameters().idle_after.time() {
+            return;
+        }
+        self.ack_parts.rotate_right(1);
+        self.ack_parts[0] = (self.acks - acks).as_secs_f64() / span.as_secs_f64();
+        self.looked = (now, self.acks);
+        let most = self.ack_parts.iter().fold(0.0, |most: f64, part| most.max(*part));
+        let part = ((most / ACK_STEP).ceil() * ACK_STEP).min(MOST_FOR_ACKS);
+        if part != self.for_acks {
+            self.for_acks = part;
+            self.settle();
+        }
     }
 
     /// Advertises their shares to senders, if these have changed and the interval is over. New limits of senders take
@@ -295,6 +339,7 @@ impl ReceiverScheduler for Receiver {
             limit: 1.0,
             active: false,
             last_arrival: new.now,
+            busy: self.busy,
             watched: false,
             grouped: false,
             advertised: None,
@@ -334,9 +379,18 @@ impl ReceiverScheduler for Receiver {
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Share)) {
         let Some(place) = self.place(arrival.flow) else { return };
-        self.flows[place].last_arrival = arrival.now;
+        self.busy += self.rate.time_of(Bytes::new(u64::from(arrival.bytes) + self.overhead));
+        let flow = &mut self.flows[place];
+        (flow.last_arrival, flow.busy) = (arrival.now, self.busy);
         self.set_active(place, true);
+        self.look_at_acks(arrival.now);
         self.advertise(arrival.now, send);
+    }
+
+    fn on_ack(&mut self, _now: Time, wire: u64) {
+        let time = self.rate.time_of(Bytes::new(wire));
+        self.busy += time;
+        self.acks += time;
     }
 
     fn on_end(&mut self, now: Time, flow: u32, _end: End, send: &mut dyn FnMut(u32, Share)) {

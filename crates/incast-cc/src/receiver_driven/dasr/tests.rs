@@ -214,27 +214,50 @@ fn who_is_not_heard_of_does_not_count_and_does_again() {
     script.open(at(0), 1, None);
     script.open(at(0), 2, None);
     script.said();
-    // 32 us are four RTTs.
+    // 32 us are four RTTs, and each packet of the other one has its 1 us.
     script.data(at(20), 0, None);
-    script.until(at(31));
-    assert_eq!(script.parts(0), 2.0);
     script.until(at(32));
+    assert_eq!(script.parts(0), 2.0);
+    script.until(at(33));
     assert_eq!((script.parts(0), script.said()), (1.0, vec![(0, 1.0)]));
     assert_eq!(script.parts(1), 2.0, "already with the acknowledgement of what it sends");
     script.data(at(40), 1, None);
     assert_eq!((script.parts(0), script.parts(1)), (2.0, 2.0));
-    // With 100 senders a packet of each comes every 100 us.
+    // With 100 senders a packet of each comes every 100 us, and those of the others took as long.
     let mut script = Script::new(&[]);
     script.open_all(0..100);
     script.until(at(199));
     assert_eq!(script.parts(0), 100.0);
-    script.until(at(200));
-    assert_eq!(script.open(at(201), 1000, None), 1.0);
+    script.until(at(300));
+    assert_eq!(script.open(at(301), 1000, None), 1.0);
+    // While the link is busy with others, a packet may stand in their queue.
+    let mut script = Script::new(&[]);
+    script.open_all([1, 2]);
+    (1..200).for_each(|us| script.data(at(us), 0, None));
+    assert_eq!(script.parts(0), 2.0);
+    script.until(at(233));
+    assert_eq!(script.parts(0), 1.0);
     // Literally, only an end counts.
     let mut script = Script::new(&[("active", text("open"))]);
     script.open_all([1, 2]);
     script.until(Time::from_ms(9));
     assert_eq!(script.parts(0), 2.0);
+}
+
+/// What the receiver itself sends is acknowledged on the link that it shares out.
+#[test]
+fn acknowledgements_have_their_part() {
+    for (given, parts) in [(vec![], 2.0 / (1.0 - 13.0 / 128.0)), (vec![("count_acks", Raw::Flag(false))], 2.0)] {
+        let mut script = Script::new(&given);
+        script.open_all([1, 2]);
+        for us in 1..100 {
+            // 100 of 1,000 B that the link carries in a microsecond.
+            script.receiver.on_ack(at(us), 100);
+            script.data(at(us), us as u32 % 2, None);
+        }
+        let found = script.parts(0);
+        assert!((found / parts - 1.0).abs() < 1e-3, "{found} in place of {parts}");
+    }
 }
 
 #[test]

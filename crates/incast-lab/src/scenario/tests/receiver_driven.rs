@@ -17,16 +17,15 @@ fn warnings(switch: &str, scheme: &str) -> Vec<String> {
 #[test]
 fn parameters_of_polo_without_effect_are_warned_of() {
     for (given, expected) in [
-        ("epoch = \"each\"", Some("epoch has no effect with adjoint_scope = \"owner\"")),
-        ("epoch = \"each\"\nadjoint_scope = \"active\"", None),
+        // With adjoint_scope = "owner" others still send their first adjoint packet.
+        ("epoch = \"each\"", None),
+        ("epoch = \"each\"\nd_scope = \"flow\"", Some("epoch has no effect with d_scope = \"flow\"")),
         (
             "recovery2_scope = \"one\"\nrecovery2 = false",
             Some("recovery2_scope has no effect with recovery2 = false"),
         ),
-        (
-            "recovery2_timeout = \"0ns\"\nrecovery2 = false",
-            Some("recovery2_timeout has no effect with recovery2 = false"),
-        ),
+        // It is also after how long a paused window is overdue.
+        ("recovery2_timeout = \"0ns\"\nrecovery2 = false", None),
         ("recovery2_scope = \"one\"\nrecovery2_timeout = \"0ns\"", None),
         ("rto = \"2ms\"\nrecovery3 = false", Some("rto has no effect with recovery3 = false")),
         ("rto = \"2ms\"", None),
