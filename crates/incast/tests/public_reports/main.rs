@@ -9,14 +9,22 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/public_reports").join(name)
 }
 
+fn load_warnings(text: &str) -> String {
+    read(text).warnings.join("\n")
+}
+
 /// The runs of a scenario.
 fn load(text: &str) -> Vec<Run> {
+    read(text).runs()
+}
+
+fn read(text: &str) -> Scenario {
     let thread = std::thread::current().id();
     let file = std::env::temp_dir().join(format!("incast-report-{}-{thread:?}.toml", std::process::id()));
     std::fs::write(&file, text).expect("a file");
     let scenario = Scenario::load(&file, &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
     std::fs::remove_file(file).expect("a file");
-    scenario.runs()
+    scenario
 }
 
 /// The first run of a scenario.
@@ -171,6 +179,59 @@ fn traffic_with_and_without_ecn_shares_a_queue_that_drops() {
     }
     let said = scenario("non-ect-beside-dctcp.toml", &[]).warnings.join("\n");
     assert!(said.contains("class c is not ECN-capable and shares a queue with d"), "{said}");
+}
+
+/// A link that is up comes up, one that is down goes down (isochron 1): warned of, and counted as in other messages.
+#[test]
+fn events_that_change_nothing_are_named() {
+    let warnings = scenario("odd-link-events.toml", &[]).warnings;
+    let said: Vec<&str> =
+        warnings.iter().filter(|warning| warning.contains("event")).map(String::as_str).collect();
+    let says = |index: usize, state: &str, at: &str| {
+        format!("event[{index}] changes nothing: leaf0-spine0 is {state} at {at} already")
+    };
+    assert_eq!(said, [says(0, "up", "100us"), says(2, "down", "300us")]);
+    let late =
+        scenario("odd-link-events.toml", &[("drain", "50us"), ("duration", "250us")]).warnings.join("\n");
+    assert!(late.contains("event[3]: 400us is not before the run's end"), "{late}");
+}
+
+/// The ideal time is that of all paths over which packets are sprayed: no flow is faster.
+#[test]
+fn a_lone_flow_over_several_paths_is_no_faster_than_alone() {
+    let (_, _, outcome) = outcomes("spray-alone.toml", &[]).remove(0);
+    assert!((1.0..1.1).contains(&slowdown(&outcome)), "{}", slowdown(&outcome));
+}
+
+/// Timers below the round trip, windows below a packet, holds beyond the timeout, paths of hardly a packet.
+#[test]
+fn degenerate_settings_are_warned_of() {
+    let with = |from: &str, to: &str| {
+        let text = "name = \"x\"\nduration = \"1ms\"\nhost = { mtu = \"1000B\" }\nscheme = [{ law = \"homa\" }]\n\
+            switch = { buffer = { per_port = \"1MB\" } }\n\
+            topology = { kind = \"single-switch\", hosts = 2, link = { rate = \"10Gbps\", delay = \"5us\" } }\n\
+            workload = [{ kind = \"incast\", fan_in = 1, size = \"10KB\", every = \"1ms\", receiver = \"h1\" }]\n";
+        assert!(text.contains(from), "{from}");
+        load_warnings(&text.replace(from, to))
+    };
+    assert_eq!(with("homa", "homa"), "");
+    for (from, to, said) in [
+        ("\"homa\"", "\"homa\", resend_timeout = \"5us\"", "resend_timeout = 5us is below the base RTT"),
+        (
+            "\"homa\"",
+            "\"cubic\", initial_window = \"100B\"",
+            "initial_window = 100B is below a packet, 1000 B",
+        ),
+        (
+            "mtu",
+            "ack_every = 2, ack_delay = \"2ms\", mtu",
+            "host.ack_delay = 2ms is not below host.rto_min = 1ms",
+        ),
+        ("5us", "10ns", "the BDP is"),
+        ("buffer", "ties = \"arrivals-first\", buffer", "one of two equal senders may get nothing"),
+    ] {
+        assert!(with(from, to).contains(said), "{to}: {}", with(from, to));
+    }
 }
 
 // ---- A lone flow fills an idle link --------------------------------------------------------------------------

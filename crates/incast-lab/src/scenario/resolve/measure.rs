@@ -2,6 +2,7 @@
 
 use super::{
     super::document::{Document, measure::Which},
+    degenerate,
     traffic::Traffic,
 };
 use crate::scenario::tree::{error::Problem, nearest::nearest, place::keys};
@@ -146,10 +147,11 @@ pub fn events(
             .at(&keys!["event", index, key])
         })?;
         if event.at >= end {
-            warnings.push(format!("event {}: {} is not before the run's end, {end}", index + 1, event.at));
+            warnings.push(format!("event[{index}]: {} is not before the run's end, {end}", event.at));
         }
         events.push(LinkEvent { at: event.at, cable, up });
     }
+    warnings.extend(degenerate::events(document, topology, &events));
     Ok((events, warnings))
 }
 

@@ -5,6 +5,7 @@ mod buffer;
 mod claims;
 pub mod clocks;
 pub mod credits;
+mod degenerate;
 mod fabric;
 pub mod files;
 mod frames;

@@ -17,7 +17,7 @@ use super::{
             place::{Step, keys},
         },
     },
-    agent, credits,
+    agent, credits, degenerate,
     files::Files,
     frames, host,
     nominal::nominal,
@@ -454,6 +454,11 @@ pub fn warnings(context: &Context<'_>, schemes: &[Arc<Resolved>]) -> Vec<String>
                 "scheme {name}: load_balancing = \"source-routed\" without effect: no flow has a path"
             ));
         }
+        warnings.extend(degenerate::warnings(scheme, |class, key| {
+            let refinement = described.by_class.iter().find(|(other, _)| *other == class);
+            let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);
+            own.iter().chain(&described.parameters).any(|(other, _)| other == key)
+        }));
         for class in &scheme.classes {
             let refinement = described.by_class.iter().find(|(other, _)| *other == class.name);
             let own = refinement.map_or(&[][..], |(_, refinement)| &refinement.parameters);

@@ -25,8 +25,8 @@ fn parameters_of_polo_without_effect_are_warned_of() {
             Some("recovery2_scope has no effect with recovery2 = false"),
         ),
         // It is also after how long a paused window is overdue.
-        ("recovery2_timeout = \"0ns\"\nrecovery2 = false", None),
-        ("recovery2_scope = \"one\"\nrecovery2_timeout = \"0ns\"", None),
+        ("recovery2_timeout = \"1ms\"\nrecovery2 = false", None),
+        ("recovery2_scope = \"one\"\nrecovery2_timeout = \"1ms\"", None),
         ("rto = \"2ms\"\nrecovery3 = false", Some("rto has no effect with recovery3 = false")),
         ("rto = \"2ms\"", None),
     ] {
