@@ -236,6 +236,23 @@ fn degenerate_settings_are_warned_of() {
 
 // ---- A lone flow fills an idle link --------------------------------------------------------------------------
 
+/// Windows of 1.5 packets are not rounded down to one (hysteria 973, HPCC 44).
+#[test]
+fn a_window_of_few_packets_fills_the_link() {
+    for (scheme, _, outcome) in
+        outcomes("window-of-few-packets.toml", &[("scheme.below.window_rule", "fits")])
+    {
+        let slowdown = slowdown(&outcome);
+        // What it was: whole packets, rounded down.
+        let expected = match scheme.as_str() {
+            "hpcc" => 1.03..1.07,
+            "below" => 1.25..1.45,
+            _ => 0.99..1.02,
+        };
+        assert!(expected.contains(&slowdown), "{scheme}: {slowdown}");
+    }
+}
+
 /// The share of an idle link that a law aims at, where it is not all of it.
 const TARGETS: &[(&str, f64)] = &[("hpcc", 0.95)];
 

@@ -129,6 +129,7 @@ impl<'a> Values<'a> {
     fn read(text: &'a Text, said: &mut Said) -> Result<Self, ImportError> {
         let mut given: BTreeMap<&str, Line<'_>> = BTreeMap::new();
         let (mut comments, mut record, mut unused) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut unknown: Vec<(usize, String)> = Vec::new();
         for line in text.lines() {
             let mut at = 0;
             let mut skipped = false;
@@ -147,11 +148,7 @@ impl<'a> Values<'a> {
                         let near = nearest(word, keys::names())
                             .map(|name| format!(" (did you mean {name}?)"))
                             .unwrap_or_default();
-                        let message = format!(
-                            "the key {} is unknown and ignored, as HPCC's simulator does{near}",
-                            shown(word)
-                        );
-                        said.warnings.push(text.warning(line.number, message));
+                        unknown.push((line.number, format!("{}{near}", shown(word))));
                         // Its value.
                         at += usize::from(line.words.get(at).is_some_and(|word| Key::find(word).is_none()));
                     } else {
@@ -185,6 +182,16 @@ impl<'a> Values<'a> {
             if skipped {
                 comments.push(line.number.to_string());
             }
+        }
+        // The peer passes over them; whether they change the model of a program that reads them nobody can say.
+        if let Some((line, _)) = unknown.first() {
+            let names: Vec<_> = unknown.iter().map(|(_, name)| name.clone()).collect();
+            let message = format!(
+                "the keys {} are unknown, allowed are those of docs/formats.md: take them out if they do not change the \
+                 model",
+                listed(&names)
+            );
+            return Err(text.error(*line, message));
         }
         if !comments.is_empty() {
             let lines = listed(&comments);

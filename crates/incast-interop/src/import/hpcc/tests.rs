@@ -99,7 +99,6 @@ fn every_key_of_the_configuration_is_read() {
 fn what_is_not_honoured_is_said() {
     for (from, to, expected) in [
         ("RATE_BOUND 1", "RATE_BOUND 0", "RATE_BOUND"),
-        ("RATE_BOUND 1", "RATE_BUOND 1", "did you mean RATE_BOUND?"),
         ("L2_ACK_INTERVAL 1", "L2_ACK_INTERVAL 64", "acknowledges every packet"),
         ("GLOBAL_T 1", "GLOBAL_T 0", "GLOBAL_T"),
         ("ENABLE_QCN 1", "ENABLE_QCN 1\nENABLE_QCN 1", "the last one counts"),
@@ -109,6 +108,9 @@ fn what_is_not_honoured_is_said() {
         let warning = imported.warnings.iter().any(|warning| warning.contains(expected));
         assert!(warning, "{to}: {:?}", imported.warnings);
     }
+    let unknown = CONFIG.replace("RATE_BOUND 1", "RATE_BUOND 1\nFANCY_MODE 3");
+    let error = import_all(TOPOLOGY, FLOWS, &unknown, None).expect_err("unknown").to_string();
+    assert!(error.contains("`RATE_BUOND` (did you mean RATE_BOUND?), `FANCY_MODE`"), "{error}");
     let imported = import_all(
         &format!("{TOPOLOGY}First line: total node #, switch node #, link #\n"),
         &format!("{FLOWS}First line: flow #\n"),
