@@ -680,7 +680,8 @@ fn random_scenarios_end_and_are_the_same_on_every_number_of_threads() {
     let (seed, seen) = (AtomicU64::new(first), Mutex::new(Seen::default()));
     let started = Instant::now();
     let work = |worker: usize| {
-        let path = folder.join(format!("worker-{worker}.toml"));
+        // Another one may run beside this one.
+        let path = folder.join(format!("worker-{}-{worker}.toml", std::process::id()));
         while started.elapsed().as_secs() < seconds {
             let seed = seed.fetch_add(1, Ordering::Relaxed);
             if seconds == SHORT && seed - first >= MOST_SHORT {

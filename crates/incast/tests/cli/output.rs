@@ -286,7 +286,13 @@ fn bundled_scenarios_have_names_everywhere() {
     let adapted = folder.join("mine.toml");
     fs::write(&adapted, shown).expect("a file");
     let of_file = succeed(&["check", text(&adapted), "--short"]);
-    assert_eq!(succeed(&["check", "first-light", "--short"]), of_file);
+    // How much memory is available changes from one to the next.
+    let without = |said: &str| {
+        said.lines().filter(|line| !line.ends_with("are available")).map(str::to_owned).collect()
+    };
+    let lines: [Vec<String>; 2] =
+        [without(&succeed(&["check", "first-light", "--short"])), without(&of_file)];
+    assert_eq!(lines[0], lines[1]);
     assert!(
         of_file.contains("# nominal load of the most loaded link, headers included\n#   0.4"),
         "{of_file}"
