@@ -236,6 +236,23 @@ fn degenerate_settings_are_warned_of() {
 
 // ---- A lone flow fills an idle link --------------------------------------------------------------------------
 
+/// A flow of 1 TB that stands for an endless one (ns3-datacenter) costs what is simulated, not what it announces; neither
+/// does its estimate, nor the ideal time, which goes through no packets one by one.
+#[test]
+fn an_endless_flow_costs_what_is_simulated() {
+    let text = "name = \"endless\"\nduration = \"1ms\"\ndrain = \"1ms\"\nhost = { mtu = \"1000B\" }\n\
+        scheme = [{ law = \"dctcp\" }]\nswitch = { buffer = { per_port = \"1MB\" }, ecn = { kind = \"step\", at = \"100KB\" } }\n\
+        topology = { kind = \"single-switch\", hosts = 3, link = { rate = \"100Gbps\", delay = \"1us\" } }\n\
+        workload = [{ kind = \"long\", pairs = [[\"h0\", \"h1\"]], size = \"1000GB\" }]\n";
+    let (outcome, run) = run_text(text);
+    // 2 ms at 100 Gbit/s are 25,000 packets, two links and an acknowledgement each.
+    assert!(outcome.totals.packet_hops < 100_000, "{}", outcome.totals.packet_hops);
+    assert!(run.estimated_packet_hops() < 200_000.0, "{}", run.estimated_packet_hops());
+    let (ideal, packets) = (outcome.flows[0].ideal.expect("a way").as_secs_f64(), 1e9);
+    let on_link = packets * f64::from(run.path().wire_mss) * 8.0 / 100e9;
+    assert!((ideal / on_link - 1.0).abs() < 1e-6, "{ideal} in place of {on_link}");
+}
+
 /// Windows of 1.5 packets are not rounded down to one (hysteria 973, HPCC 44).
 #[test]
 fn a_window_of_few_packets_fills_the_link() {
