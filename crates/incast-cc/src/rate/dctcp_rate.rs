@@ -144,7 +144,7 @@ impl SenderLaw for DctcpRate {
         if chosen("profile", Profile::Scaled, given)? == Profile::HpccLineage {
             defaults = Parameters {
                 window: rate_based::lineage_window(path),
-                    additive_increase: Rate::from_bps(615_000_000),
+                additive_increase: Rate::from_bps(615_000_000),
                 min_rate: Rate::from_bps((path.rate.bps() / 100).max(1)),
                 update_gap: false,
                 ..defaults

@@ -321,7 +321,7 @@ impl SenderLaw for Hpcc {
             Profile::HpccLineage => {
                 defaults = Parameters {
                     window: rate_based::lineage_window(&network),
-                            form: Form::Rate,
+                    form: Form::Rate,
                     max_stage: 0,
                     additive_increase: Rate::from_bps(50_000_000),
                     int: Telemetry::Hpcc,

@@ -244,7 +244,9 @@ impl Receiver {
         let least = self.packet.mul_f64(LEAST_PACKETS / part);
         // While others' packets arrive, its own may stand behind them.
         let others = self.busy - flow.busy;
-        flow.last_arrival.saturating_add(self.parameters().idle_after.time().max(least)).saturating_add(others)
+        flow.last_arrival
+            .saturating_add(self.parameters().idle_after.time().max(least))
+            .saturating_add(others)
     }
 
     /// Looks at what part of the link acknowledgements take, once in a while. What is left to them is the largest part of

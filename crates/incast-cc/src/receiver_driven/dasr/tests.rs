@@ -247,7 +247,9 @@ fn who_is_not_heard_of_does_not_count_and_does_again() {
 /// What the receiver itself sends is acknowledged on the link that it shares out.
 #[test]
 fn acknowledgements_have_their_part() {
-    for (given, parts) in [(vec![], 2.0 / (1.0 - 13.0 / 128.0)), (vec![("count_acks", Raw::Flag(false))], 2.0)] {
+    for (given, parts) in
+        [(vec![], 2.0 / (1.0 - 13.0 / 128.0)), (vec![("count_acks", Raw::Flag(false))], 2.0)]
+    {
         let mut script = Script::new(&given);
         script.open_all([1, 2]);
         for us in 1..100 {
