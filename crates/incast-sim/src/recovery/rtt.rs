@@ -24,7 +24,9 @@ impl RoundTrip {
             self.variation = sample / 2;
             self.held = held;
         } else {
-            self.held = self.held - self.held / 8 + held / 8;
+            if self.held | held != 0 {
+                self.held = self.held - self.held / 8 + held / 8;
+            }
             self.variation = self.variation - self.variation / 4 + self.smoothed.abs_diff(sample) / 4;
             self.smoothed = self.smoothed - self.smoothed / 8 + sample / 8;
         }

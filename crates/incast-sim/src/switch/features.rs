@@ -1,6 +1,6 @@
 //! Which parts a switch has. The packet path is generic over them and compiled for each kind of switch.
 
-use super::config::SwitchConfig;
+use super::config::{NotEct, SwitchConfig};
 use crate::routing::config::LoadBalancing;
 use crate::settings::Settings;
 
@@ -8,7 +8,7 @@ use crate::settings::Settings;
 pub(super) trait Features {
     /// Flow control or virtual channels: queues can be paused.
     const FLOW_CONTROL: bool;
-    /// An in-switch agent.
+    /// An in-switch agent, or active queue management that drops.
     const AGENT: bool;
     /// Packet trimming.
     const TRIM: bool;
@@ -92,8 +92,11 @@ pub(super) enum Kind {
 impl Kind {
     /// The smallest instance that is right for a switch. `always_lazy`: its departures never have to be events.
     pub fn of(settings: &Settings, switch: &SwitchConfig, always_lazy: bool, is_sampled: bool) -> Self {
-        let needs_all =
-            switch.virtual_channels > 1 || !switch.agent.is_none() || switch.telemetry || is_sampled;
+        let needs_all = switch.virtual_channels > 1
+            || !switch.agent.is_none()
+            || switch.not_ect == NotEct::Drop
+            || switch.telemetry
+            || is_sampled;
         let pauses = !always_lazy || settings.pfc.is_some() || settings.credits.is_some();
         let forwards = switch.load_balancing == LoadBalancing::Ecmp
             && switch.trim.is_none()

@@ -339,7 +339,10 @@ impl Switch<'_> {
                 return self.reject::<F>(port, transit, telemetry, ingress, context);
             }
             load = self.egress.load(port, packet.priority);
-        } else if self.aqm.may_drop(packet) && self.drops_early::<F>(port, packet, load, context.now()) {
+        } else if F::AGENT
+            && self.aqm.may_drop(packet)
+            && self.drops_early::<F>(port, packet, load, context.now())
+        {
             return self.drop_packet(port, packet, ingress, context);
         } else if self.has_place::<F>(packet, load) && self.has_room(port, packet, load) {
             self.buffer.enter(u64::from(packet.wire), load.bytes());

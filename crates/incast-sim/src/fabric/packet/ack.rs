@@ -44,8 +44,8 @@ impl Delay {
     /// What is longer than can be written counts as endless, so that no part of it is taken for anything else.
     fn read(&self, written: u32) -> Time {
         match written & self.mask() {
-            all if all == self.mask() => Time::MAX,
             ns if ns < self.half() => Time::from_ns(ns.into()),
+            all if all == self.mask() => Time::MAX,
             units => Time::from_ns(u64::from(units - self.half()) << self.shift),
         }
     }
