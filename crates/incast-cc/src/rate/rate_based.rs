@@ -74,7 +74,7 @@ macro_rules! rate_parameters {
                     whole, so that a window of few packets is smaller than it says.",
                 default: "\"below\"",
                 value: |_| WindowRule::Below,
-                source: "HPCC's simulator, and its paper: inflight < W"
+                source: "HPCC's simulator"
             },
             grant_until: GrantUntil {
                 doc: "What ends a window that a switch granted: the first increase of the law's own rate or window, or \
