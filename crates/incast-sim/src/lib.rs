@@ -27,8 +27,8 @@ pub mod topology;
 pub use application::FlowSpec;
 pub use simulation::{
     Demand, Fabric, MemoryEstimate, Progress, SimulationError, base_path, base_path_of, check_channels,
-    check_credits, check_credits_alone, check_host, check_mtu, check_pfc, check_priorities, check_scheduler,
-    check_trim,
+    check_credits, check_credits_alone, check_host, check_mtu, check_not_ect, check_pfc, check_priorities,
+    check_scheduler, check_trim,
     config::{self, Config, ConfigError},
     credit_rules, estimate_memory,
     outcome::{self, Outcome},

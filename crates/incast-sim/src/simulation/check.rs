@@ -110,6 +110,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if let Some(event) = config.link_events.iter().find(|event| event.cable >= topology.cables.len()) {
         return Err(ConfigError::value("the cable of a link event", event.cable, "the index of a cable"));
     }
+    scheduling::check_not_ect(switch)?;
     scheduling::check_trim(switch)?;
     scheduling::check_scheduler(switch)?;
     for scheduler in &host.schedulers {

@@ -34,7 +34,7 @@ pub use credits::{check_credits, check_credits_alone, credit_rules};
 pub use lossless::{Fabric, check_pfc, pfc_rules};
 pub use memory::{Demand, MemoryEstimate, estimate_memory};
 pub use path::{base_path, base_path_of};
-pub use scheduling::{check_scheduler, check_trim};
+pub use scheduling::{check_not_ect, check_scheduler, check_trim};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]

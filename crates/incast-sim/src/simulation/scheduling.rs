@@ -49,11 +49,11 @@ pub fn check_scheduler(switch: &SwitchConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses limits of queues that nothing passes, and what trimming does not go together with.
+/// Refuses to drop what cannot be marked where marks come as packets leave.
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
+pub fn check_not_ect(switch: &SwitchConfig) -> Result<(), ConfigError> {
     if switch.not_ect == NotEct::Drop && switch.mark_at == MarkAt::Dequeue {
         return Err(ConfigError::value(
             "switch.not_ect",
@@ -61,6 +61,14 @@ pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
             "\"pass\" with switch.ecn_at = \"dequeue\": what leaves is not dropped",
         ));
     }
+    Ok(())
+}
+
+/// Refuses limits of queues that nothing passes, and what trimming does not go together with.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_trim(switch: &SwitchConfig) -> Result<(), ConfigError> {
     if switch.buffer == (Buffer::PerPortPackets { packets: 0 }) {
         return Err(ConfigError::value("switch.buffer", "0 packets for each port", "at least 1"));
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::scenario::tree::{error::Problem, place::keys};
 use incast_cc::Path;
 use incast_sim::{
-    check_credits_alone, check_priorities, check_scheduler, check_trim,
+    check_credits_alone, check_not_ect, check_priorities, check_scheduler, check_trim,
     config::{Ecn, LoadBalancing, RedAtRate, Size, SwitchConfig},
     topology::Topology,
 };
@@ -52,6 +52,7 @@ pub fn resolve(
         credits: switch.credits.0.clone(),
     };
     check_credits_alone(&resolved).map_err(|error| refusal(error, &keys!["switch", "credits"]))?;
+    check_not_ect(&resolved).map_err(|error| refusal(error, &keys!["switch", "not_ect"]))?;
     check_trim(&resolved).map_err(|error| refusal(error, &keys!["switch", "trim"]))?;
     check_scheduler(&resolved).map_err(|error| refusal(error, &keys!["switch", "scheduler"]))?;
     Ok(resolved)
