@@ -32,6 +32,8 @@ SWITCH = {
     "buffer": {"per_port": ANY},
     "ecn": {"kind": ANY, "at": ANY},
     "ecn_at": ["enqueue"],
+    # RED's `nodrop` (settings.py).
+    "not_ect": ["pass"],
     "priorities": [1],
     "scheduler": ["strict"],
     "virtual_channels": [1],

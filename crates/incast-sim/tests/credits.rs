@@ -235,6 +235,20 @@ fn lost_packets_take_no_credits_for_good() {
     }
 }
 
+/// An update on its way is not lost, however little patience is asked for.
+#[test]
+fn credits_on_their_way_are_not_missed() {
+    for credits in [packets(2), Credits::default()] {
+        let mut config = unlimited(star(4));
+        config.switch.credits = Some(Credits { deadlock_after: Some(Time::from_ns(1)), ..credits });
+        config.flows = (1..4).map(|host| flow(host, 0, 1_000_000)).collect();
+        let outcome = run(config);
+        delivered(&outcome);
+        assert!(outcome.totals.pauses > 0);
+        assert_eq!((outcome.totals.pfc_stranded, outcome.deadlock), (0, None));
+    }
+}
+
 #[test]
 fn a_cable_that_fails_forgets_its_credits() {
     for credits in [packets(3), Credits::default()] {

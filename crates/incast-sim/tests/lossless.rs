@@ -291,12 +291,13 @@ fn who_is_paused_holds_something() {
     let kinds = proptest::collection::vec(kind(), 1..3);
     let flows = proptest::collection::vec(random::flow(), 5..25);
     let dropped = std::cell::Cell::new(0u32);
-    let short = (0u32..4, 2_000u64..300_000);
+    let after = prop_oneof![Just(Time::from_ns(1)), Just(Time::from_us(300))];
+    let short = (0u32..4, 2_000u64..300_000, after);
     let result = runner.run(
         &(random::topology(1), pfc(), kinds, flows, rest(), short),
-        |(topology, pfc, kinds, flows, rest, (factor, total))| {
+        |(topology, pfc, kinds, flows, rest, (factor, total, after))| {
             let headroom = Headroom::RateTimesDelay(f64::from(factor));
-            let pfc = Pfc { headroom, strict: false, ..pfc };
+            let pfc = Pfc { headroom, strict: false, deadlock_after: Some(after), ..pfc };
             let mut config = config(&topology, &pfc, &kinds, &flows, &rest);
             config.switch.buffer = Buffer::Shared { total, alpha: (1, 1), reserve: 0 };
             config.end = Time::from_ms(2);

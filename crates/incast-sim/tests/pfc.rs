@@ -484,6 +484,22 @@ fn a_long_pause_is_no_deadlock() {
     assert!(outcome.totals.paused > Time::from_us(1000));
 }
 
+/// A resume on its way, or waiting for its effect, is not lost, however little patience is asked for.
+#[test]
+fn a_resume_on_its_way_is_not_missed() {
+    let mut config = unlimited(slow_receiver());
+    config.switch.pfc = Some(Pfc {
+        deadlock_after: Some(Time::from_ns(1)),
+        response_delay: Time::from_us(10),
+        ..fixed(100 * FRAME, FRAME)
+    });
+    config.flows = vec![flow(0, 2, 1_000 * u64::from(MTU)), flow(1, 2, 1_000 * u64::from(MTU))];
+    let outcome = run(config);
+    delivered(&outcome);
+    assert!(outcome.totals.paused > Time::from_us(1000));
+    assert_eq!((outcome.totals.pfc_stranded, outcome.deadlock), (0, None));
+}
+
 /// A resume that a bad cable loses is for ever, without a cycle: what is paused then waits for nothing.
 #[test]
 fn a_lost_resume_is_counted() {

@@ -142,6 +142,19 @@ impl CreditControl {
         ports.flat_map(|(port, end)| end.blocked().map(move |(lane, since)| (port as u16, lane, since)))
     }
 
+    /// The end of the link at a port.
+    pub(super) fn end(&self, port: u16) -> &End {
+        &self.ends[usize::from(port)]
+    }
+
+    /// `None` if packets of an ingress leave no room for what waits at the other end of its link. Else how many blocks
+    /// that end has sent.
+    pub(super) fn without_reason(&self, ingress: Ingress, other: &End) -> Option<u32> {
+        let (end, lane) = (self.end(ingress.port), ingress.priority);
+        let has_reason = end.held(lane) > 0 && !end.has_room(lane, other);
+        (!has_reason).then(|| other.sent(lane))
+    }
+
     /// Blocks of an ingress in the switch.
     pub fn held(&self, ingress: Ingress) -> u32 {
         self.ends[usize::from(ingress.port)].held(ingress.priority)

@@ -241,6 +241,17 @@ impl End {
         self.lanes[usize::from(lane)].held
     }
 
+    /// Blocks sent.
+    pub fn sent(&self, lane: u8) -> u32 {
+        self.lanes[usize::from(lane)].sent
+    }
+
+    /// Whether there is room for the packet that waits at the `other` end of the link. That end may not know yet.
+    pub fn has_room(&self, lane: u8, other: &Self) -> bool {
+        let Lane { sent, needs, .. } = other.lanes[usize::from(lane)];
+        self.credit_limit(lane).wrapping_sub(sent) >= needs
+    }
+
     /// FCCL: blocks that have arrived plus free blocks.
     #[inline]
     fn credit_limit(&self, lane: u8) -> u32 {

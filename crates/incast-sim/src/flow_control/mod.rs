@@ -143,12 +143,19 @@ impl FlowControl {
         paused.chain(credits.into_iter().flat_map(|credits| credits.blocked()))
     }
 
-    /// Whether the neighbour of an ingress is blocked because packets of it are queued here.
-    pub fn keeps_paused(&self, ingress: Ingress) -> bool {
-        match self {
-            Self::None => false,
-            Self::Pfc(pfc) => pfc.keeps_paused(ingress),
-            Self::Credits(credits) => credits.held(ingress) > 0,
+    /// `None` if a neighbour that is kept from sending is so because packets of its ingress are queued here. Else, a
+    /// frame that ends this is due, on its way or lost; the number changes whenever there is a new reason. `other` is the
+    /// neighbour's end of the link, where there are credits.
+    pub fn without_reason(&self, ingress: Ingress, other: Option<&credits::End>) -> Option<u32> {
+        match (self, other) {
+            (Self::Pfc(pfc), _) => pfc.without_reason(ingress),
+            (Self::Credits(credits), Some(other)) => credits.without_reason(ingress, other),
+            _ => Some(0),
         }
+    }
+
+    /// The end of the link at a port, where there are credits.
+    pub fn credits(&self, port: u16) -> Option<&credits::End> {
+        if let Self::Credits(credits) = self { Some(credits.end(port)) } else { None }
     }
 }

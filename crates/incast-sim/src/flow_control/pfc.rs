@@ -49,6 +49,8 @@ pub struct PauseControl {
 struct Port {
     /// Priorities that the neighbour ought to pause, one bit each.
     requested: u8,
+    /// How often each priority has come to be in `requested`.
+    requests: [u16; PRIORITIES],
     /// Those that the last pause frame named.
     advertised: u8,
     /// When the next refresh is due, where pauses expire.
@@ -226,7 +228,11 @@ impl PauseControl {
         let is_new =
             self.bytes(ingress) > 0 && self.ports[port].requested & bit == 0 && self.is_high(ingress, level);
         if is_new {
-            self.change(port, |port| port.requested |= bit);
+            self.change(port, |port| {
+                port.requested |= bit;
+                let requests = &mut port.requests[usize::from(ingress.priority)];
+                *requests = requests.wrapping_add(1);
+            });
         }
         is_new
     }
@@ -326,11 +332,12 @@ impl PauseControl {
         })
     }
 
-    /// Whether the neighbour of an ingress is paused rightly: a pause is requested, and packets of it are queued
-    /// here.
-    pub fn keeps_paused(&self, ingress: Ingress) -> bool {
-        self.ports[usize::from(ingress.port)].requested & 1 << ingress.priority != 0
-            && self.bytes(ingress) > 0
+    /// `None` if a pause of the neighbour of an ingress is requested and packets of it are queued here. Else how many
+    /// were requested so far.
+    pub(super) fn without_reason(&self, ingress: Ingress) -> Option<u32> {
+        let port = &self.ports[usize::from(ingress.port)];
+        let has_reason = port.requested & 1 << ingress.priority != 0 && self.bytes(ingress) > 0;
+        (!has_reason).then(|| port.requests[usize::from(ingress.priority)].into())
     }
 }
 

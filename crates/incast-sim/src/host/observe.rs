@@ -3,6 +3,7 @@
 use super::{Host, SentFlow, send::summary};
 use crate::{
     fabric::link::{Receiver, Transmitter},
+    flow_control::credits::End,
     probe::{ArrivedSample, PacketTrace, RateSample},
     receiver::ReceivedFlow,
 };
@@ -67,6 +68,11 @@ impl Host<'_> {
     pub fn paused(&self) -> impl Iterator<Item = (u8, Time)> {
         let paused = (0..8u8).filter_map(|priority| Some((priority, self.nic.received.since(priority)?)));
         paused.chain(self.nic.credits.iter().flat_map(|end| end.blocked()))
+    }
+
+    /// The end of its link, where there are credits.
+    pub fn credits(&self) -> Option<&End> {
+        self.nic.credits.as_deref()
     }
 
     /// Pause edges and paused time of its NIC, until `now`.

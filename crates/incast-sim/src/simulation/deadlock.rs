@@ -10,8 +10,13 @@ use super::{
     domain::{Domain, Node},
     outcome::{Deadlock, WaitingQueue},
 };
-use crate::{engine::executor::Finding, switch::Switch};
-use incast_units::Time;
+use crate::{
+    engine::executor::Finding,
+    flow_control::pfc::Rules,
+    settings::Settings,
+    topology::{PortEnd, Topology},
+};
+use incast_units::{Bytes, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Inspections in the time after which a cycle without movement is a deadlock.
@@ -32,13 +37,18 @@ struct Wait {
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     since: Time,
-    seen: Time,
+    /// Changes if there has been a reason since.
+    reasons: u32,
+    /// When nothing can end it any more.
+    due: Time,
     counted: bool,
 }
 
 /// See the module.
 pub struct DeadlockDetector<'a> {
     plan: &'a Plan,
+    topology: &'a Topology,
+    settings: &'a Settings,
     after: Time,
     /// Queues on cycles at the last inspection.
     known: BTreeSet<WaitingQueue>,
@@ -54,9 +64,11 @@ pub struct DeadlockDetector<'a> {
 
 impl<'a> DeadlockDetector<'a> {
     /// Finds deadlocks in which nothing has moved for `after`.
-    pub fn new(plan: &'a Plan, after: Time) -> Self {
+    pub fn new(plan: &'a Plan, topology: &'a Topology, settings: &'a Settings, after: Time) -> Self {
         Self {
             plan,
+            topology,
+            settings,
             after,
             known: BTreeSet::new(),
             idle: BTreeMap::new(),
@@ -94,29 +106,56 @@ impl<'a> DeadlockDetector<'a> {
     }
 
     /// Counts ports that a neighbour has kept paused for long without a reason: it holds none of their packets, or
-    /// its resume was lost. Nothing will end such a pause. Returns the time of the next candidate.
+    /// its resume was lost. Nothing will end such a pause. A resume on its way is not lost yet. Returns the time of the
+    /// next candidate.
     fn count_stranded(&mut self, now: Time, domains: &[&Domain<'_>]) -> Option<Time> {
         let mut idle = BTreeMap::new();
         for (queue, since) in paused(domains) {
             let Some(end) = self.plan.ports.end(queue.node, queue.port) else { continue };
-            let neighbour = self.node(domains, end.peer);
-            if neighbour.is_some_and(|switch| switch.keeps_paused(end.peer_port, queue.priority)) {
-                continue;
-            }
-            let before = self.idle.get(&queue).copied().filter(|idle| idle.since == since);
-            let mut pause = before.unwrap_or(Idle { since, seen: now, counted: false });
-            if !pause.counted && pause.seen.saturating_add(self.after) <= now {
+            let Some(reasons) = self.without_reason(domains, queue, end) else { continue };
+            let before = self.idle.get(&queue).copied();
+            let before = before.filter(|idle| (idle.since, idle.reasons) == (since, reasons));
+            let due = || now.saturating_add(self.after).saturating_add(self.way_of_a_resume(end));
+            let mut pause = before.unwrap_or_else(|| Idle { since, reasons, due: due(), counted: false });
+            if !pause.counted && pause.due <= now {
                 self.stranded += 1;
                 pause.counted = true;
             }
             idle.insert(queue, pause);
         }
         self.idle = idle;
-        let waiting = self.idle.values().filter(|pause| !pause.counted);
-        waiting.map(|pause| pause.seen.saturating_add(self.after)).min()
+        self.idle.values().filter(|pause| !pause.counted).map(|pause| pause.due).min()
     }
 
-    /// All paused queues that hold packets.
+    /// Whether the other end of a port keeps it from sending without reason: see [`Switch::without_reason`](crate::switch::Switch::without_reason).
+    fn without_reason(&self, domains: &[&Domain<'_>], queue: WaitingQueue, end: PortEnd) -> Option<u32> {
+        let Some(Node::Switch(neighbour)) = self.node(domains, end.peer) else { return Some(0) };
+        let credits = match self.node(domains, queue.node) {
+            Some(Node::Switch(switch)) => switch.credits(queue.port),
+            Some(Node::Host(host)) => host.credits(),
+            None => None,
+        };
+        neighbour.without_reason(end.peer_port, queue.priority, credits)
+    }
+
+    /// Time, at most, until a pause without reason ends, unless the frame that ends it is lost: what is on the cable
+    /// arrives; the frame in service and the flow control frames of all priorities are sent; the last of them propagates
+    /// and takes effect.
+    fn way_of_a_resume(&self, end: PortEnd) -> Time {
+        let link = &self.topology.cables[end.cable as usize].link;
+        let (frame, gap, control, delay) = match (&self.settings.pfc, &self.settings.credits) {
+            (Some(Rules { frame, gap, pfc, .. }), _) => (*frame, *gap, pfc.frame, pfc.response_delay),
+            (None, Some(rules)) => (rules.frame, rules.gap, rules.credits.frame, Time::ZERO),
+            (None, None) => return Time::ZERO,
+        };
+        let bytes = frame + gap + 8 * (u64::from(control) + gap);
+        link.rate
+            .time_of(Bytes::new(bytes))
+            .saturating_add(link.delay.saturating_mul(2))
+            .saturating_add(delay)
+    }
+
+    /// All paused queues that hold packets, unless their resume is on its way.
     fn waits(&self, domains: &[&Domain<'_>]) -> BTreeMap<WaitingQueue, Wait> {
         let mut paused: Vec<(WaitingQueue, Time)> = Vec::new();
         for node in domains.iter().flat_map(|domain| domain.nodes()) {
@@ -134,9 +173,12 @@ impl<'a> DeadlockDetector<'a> {
         let mut waits = BTreeMap::new();
         for (queue, since) in paused {
             let Some(end) = self.plan.ports.end(queue.node, queue.port) else { continue };
+            if self.without_reason(domains, queue, end).is_some() {
+                continue;
+            }
             let of = holdings.entry(end.peer).or_insert_with(|| match self.node(domains, end.peer) {
-                Some(switch) => switch.holdings(),
-                None => BTreeSet::new(),
+                Some(Node::Switch(switch)) => switch.holdings(),
+                Some(Node::Host(_)) | None => BTreeSet::new(),
             });
             let from = (end.peer_port, queue.priority, 0, 0);
             let to = (end.peer_port, queue.priority, u16::MAX, u8::MAX);
@@ -150,13 +192,10 @@ impl<'a> DeadlockDetector<'a> {
         waits
     }
 
-    fn node<'d, 'n>(&self, domains: &[&'d Domain<'n>], node: u32) -> Option<&'d Switch<'n>> {
+    fn node<'d, 'n>(&self, domains: &[&'d Domain<'n>], node: u32) -> Option<&'d Node<'n>> {
         let domain = self.plan.partition.domain_of[node as usize] as usize;
         let place = self.plan.partition.nodes[domain].iter().position(|other| *other == node)?;
-        match &domains[domain].nodes()[place] {
-            Node::Switch(switch) => Some(switch),
-            Node::Host(_) => None,
-        }
+        domains[domain].nodes().get(place)
     }
 
     /// Counts cycles that were not there at the last inspection.

@@ -101,7 +101,7 @@ pub fn simulate_observed(
         |reached: Reached| observe(&Progress { now: reached.time, end, packet_hops: reached.messages });
     let by_pfc = settings.pfc.as_ref().and_then(|rules| rules.pfc.deadlock_after);
     let after = by_pfc.or(settings.credits.as_ref().and_then(|rules| rules.credits.deadlock_after));
-    let mut detector = after.map(|after| DeadlockDetector::new(&plan, after));
+    let mut detector = after.map(|after| DeadlockDetector::new(&plan, &topology, &settings, after));
     let statistics = match &mut detector {
         None => executor.run(end, threads, &mut observe, None, halt),
         Some(detector) => {

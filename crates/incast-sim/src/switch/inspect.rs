@@ -8,7 +8,10 @@ use crate::{
         packet::Packet,
         queue::Ingress,
     },
-    flow_control::{FlowControl, credits::blocks},
+    flow_control::{
+        FlowControl,
+        credits::{End, blocks},
+    },
     probe::{PacketTrace, PortSample},
 };
 use incast_units::Time;
@@ -150,9 +153,14 @@ impl Switch<'_> {
             .filter(|(port, priority, _)| self.egress.port(usize::from(*port)).waiting & 1 << priority != 0)
     }
 
-    /// Whether the neighbour at a port is kept from sending with reason: packets of it wait here.
-    pub fn keeps_paused(&self, port: u16, priority: u8) -> bool {
-        self.flow_control.keeps_paused(Ingress { port, priority })
+    /// Whether the neighbour at a port is kept from sending without reason: see [`FlowControl::without_reason`].
+    pub fn without_reason(&self, port: u16, priority: u8, other: Option<&End>) -> Option<u32> {
+        self.flow_control.without_reason(Ingress { port, priority }, other)
+    }
+
+    /// The end of the link at a port, where there are credits.
+    pub fn credits(&self, port: u16) -> Option<&End> {
+        self.flow_control.credits(port)
     }
 
     /// Ingress port and priority of packets, with port and priority of the egress queue that they wait in. Held packets
