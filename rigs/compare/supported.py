@@ -33,7 +33,7 @@ SWITCH = {
     "ecn": {"kind": ANY, "at": ANY},
     "ecn_at": ["enqueue"],
     # RED's `nodrop` (settings.py).
-    "not_ect": ["pass"],
+    "not_ect": [None, "pass"],
     "priorities": [1],
     "scheduler": ["strict"],
     "virtual_channels": [1],

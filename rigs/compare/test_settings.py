@@ -53,6 +53,7 @@ class Settings(unittest.TestCase):
             ({"host__frames": None}, [row(0)], "host.frames.header: found nothing"),
             ({"host__clock": {"offset": "1us", "drift_ppm": 0, "noise": "0ps"}}, [row(0)], "host.clock.offset"),
             ({"host__path_penalty": True}, [row(0)], "host.path_penalty: found true; a rig has nothing of the kind"),
+            ({"switch__not_ect": "drop"}, [row(0)], "switch.not_ect: found drop; a rig has pass"),
             ({"switch__priorities": 2}, [row(0)], "switch.priorities"),
             ({"switch__ecn_at": "dequeue"}, [row(0)], "switch.ecn_at"),
             ({"wire__rounding": "whole-ns"}, [row(0)], "wire.rounding"),
