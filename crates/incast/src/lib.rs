@@ -1,0 +1,75 @@
+//! The command line of incast as a library: its programs are `incast` itself and the Python package's script of that name.
+
+mod arguments;
+mod bench;
+pub mod bundled;
+mod calibrate;
+mod check;
+mod clock_sync;
+mod export;
+mod flows;
+mod import;
+mod interrupt;
+mod list;
+mod output;
+pub mod plan;
+mod progress;
+mod report;
+mod reproduce;
+mod run;
+mod schema;
+mod show;
+mod table;
+mod trace;
+mod validate;
+pub mod version;
+
+use arguments::{Cli, Command};
+use clap::Parser;
+use std::ffi::OsString;
+
+/// How a command ended.
+enum End {
+    /// Done: exit code 0.
+    Done,
+    /// A run failed, or the machine did: exit code 1.
+    Failed,
+    /// The input is at fault: exit code 2.
+    BadInput,
+}
+
+/// Does what a command line asks for, the program's name first. Returns the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let command = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli.command,
+        Err(said) => {
+            // Help, the version, or what is wrong. What cannot be printed has no reader.
+            let _ = said.print();
+            return u8::try_from(said.exit_code()).unwrap_or(2);
+        }
+    };
+    let end = match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Table(arguments) => table::table(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
+        Command::List(arguments) => list::list(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
+        Command::Trace(arguments) => trace::trace(&arguments),
+        Command::Flows(arguments) => flows::flows(&arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
+        Command::Validate(arguments) => validate::validate(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::BenchCase(arguments) => bench::one(&arguments),
+        Command::ClockSync(arguments) => clock_sync::clock_sync(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
+    };
+    match end {
+        End::Done => 0,
+        End::Failed => 1,
+        End::BadInput => 2,
+    }
+}
