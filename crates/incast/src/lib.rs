@@ -13,7 +13,7 @@ mod interrupt;
 mod list;
 mod output;
 pub mod plan;
-mod progress;
+pub mod progress;
 mod report;
 mod reproduce;
 mod run;

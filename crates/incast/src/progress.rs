@@ -6,7 +6,7 @@ use incast_sim::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::{IsTerminal, stderr},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -25,7 +25,12 @@ pub fn observer(scenario: &str, quiet: bool) -> Box<dyn Observer> {
         bar.set_prefix(scenario.to_owned());
         bar
     });
-    Box::new(Reporter { scenario: scenario.to_owned(), bar, state: Mutex::default() })
+    Box::new(Reporter {
+        scenario: scenario.to_owned(),
+        bar,
+        tracker: Tracker::default(),
+        last_line: Mutex::default(),
+    })
 }
 
 struct Silent;
@@ -48,22 +53,21 @@ impl Observer for Silent {
 /// Steps of the bar.
 const STEPS: u64 = 10_000;
 
-struct Reporter {
-    scenario: String,
-    bar: Option<ProgressBar>,
+/// How far the runs of a scenario are.
+#[derive(Debug, Default)]
+pub struct Tracker {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     runs: Vec<One>,
     done: usize,
     found: usize,
     started: Option<Instant>,
-    last_line: Option<Instant>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct One {
     name: String,
     /// Share of the work of all runs.
@@ -76,6 +80,65 @@ struct One {
     simulated: String,
 }
 
+impl Tracker {
+    /// The part of the work that is done, from 0 to 1, and a line about it.
+    pub fn line(&self) -> (f64, String) {
+        self.lock().line()
+    }
+
+    /// Every run has ended.
+    fn is_done(&self) -> bool {
+        let state = self.lock();
+        state.done == state.runs.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Tracker {
+    fn on_start(&self, to_do: &[&Run], found: usize) {
+        let mut state = self.lock();
+        let expected: Vec<f64> = to_do.iter().map(|run| run.expected_packet_hops().max(1.0)).collect();
+        let all: f64 = expected.iter().sum();
+        let one = |(run, hops): (&&Run, f64)| One {
+            name: run.folder.clone(),
+            weight: hops / all,
+            expected: hops,
+            ..One::default()
+        };
+        state.runs = to_do.iter().zip(expected).map(one).collect();
+        state.found = found;
+        state.done = 0;
+        state.started = Some(Instant::now());
+    }
+
+    fn on_progress(&self, run: usize, progress: &Progress) {
+        if let Some(one) = self.lock().runs.get_mut(run) {
+            // Simulated time is a poor measure: a run ends when its flows are done, usually long before `end`.
+            one.share = (progress.packet_hops as f64 / one.expected).clamp(one.share, 0.99);
+            one.packet_hops = progress.packet_hops;
+            one.simulated = simulated(progress);
+        }
+    }
+
+    fn on_end(&self, run: usize, _failure: Option<&str>) {
+        let mut state = self.lock();
+        state.done += 1;
+        if let Some(one) = state.runs.get_mut(run) {
+            one.share = 1.0;
+        }
+    }
+}
+
+struct Reporter {
+    scenario: String,
+    bar: Option<ProgressBar>,
+    tracker: Tracker,
+    last_line: Mutex<Option<Instant>>,
+}
+
 impl State {
     fn line(&self) -> (f64, String) {
         let share: f64 = self.runs.iter().map(|run| run.weight * run.share).sum();
@@ -86,7 +149,7 @@ impl State {
         let at = self.runs.iter().filter(|run| run.share < 1.0).find(|run| !run.simulated.is_empty());
         let at = at.map(|run| format!(", {}", run.simulated)).unwrap_or_default();
         let (done, all) = (self.done + self.found, self.runs.len() + self.found);
-        (share, format!("{done}/{all} runs{at}, {speed:.1} M packet-hops/s, ETA {eta}"))
+        (share.min(1.0), format!("{done}/{all} runs{at}, {speed:.1} M packet-hops/s, ETA {eta}"))
     }
 }
 
@@ -106,13 +169,16 @@ fn simulated(progress: &Progress) -> String {
 }
 
 impl Reporter {
-    fn show(&self, state: &mut State, now: bool) {
-        let (share, line) = state.line();
+    fn show(&self, now: bool) {
+        let (share, line) = self.tracker.line();
         if let Some(bar) = &self.bar {
             bar.set_position((share * STEPS as f64) as u64);
             bar.set_message(line);
-        } else if now || state.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
-            state.last_line = Some(Instant::now());
+            return;
+        }
+        let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if now || last.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            *last = Some(Instant::now());
             output::message(&format!("{}: {line}", self.scenario));
         }
     }
@@ -125,33 +191,13 @@ impl Observer for Reporter {
 
     fn on_start(&self, to_do: &[&Run], found: usize) {
         interrupt::computing(true);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let expected: Vec<f64> = to_do.iter().map(|run| run.expected_packet_hops().max(1.0)).collect();
-        let all: f64 = expected.iter().sum();
-        state.runs = to_do
-            .iter()
-            .zip(expected)
-            .map(|(run, hops)| One {
-                name: run.folder.clone(),
-                weight: hops / all,
-                expected: hops,
-                ..One::default()
-            })
-            .collect();
-        state.found = found;
-        state.started = Some(Instant::now());
-        self.show(&mut state, true);
+        self.tracker.on_start(to_do, found);
+        self.show(true);
     }
 
     fn on_progress(&self, run: usize, progress: &Progress) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(one) = state.runs.get_mut(run) {
-            // Simulated time is a poor measure: a run ends when its flows are done, usually long before `end`.
-            one.share = (progress.packet_hops as f64 / one.expected).clamp(one.share, 0.99);
-            one.packet_hops = progress.packet_hops;
-            one.simulated = simulated(progress);
-        }
-        self.show(&mut state, false);
+        self.tracker.on_progress(run, progress);
+        self.show(false);
     }
 
     fn on_simulated(&self, _run: usize) {
@@ -160,16 +206,12 @@ impl Observer for Reporter {
 
     fn on_end(&self, run: usize, failure: Option<&str>) {
         interrupt::writing(false);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.done += 1;
-        if let Some(one) = state.runs.get_mut(run) {
-            one.share = 1.0;
-            if self.bar.is_none() && failure.is_some() {
-                output::message(&format!("{}: {} failed", self.scenario, one.name));
-            }
+        self.tracker.on_end(run, failure);
+        if self.bar.is_none() && failure.is_some() {
+            let name = self.tracker.lock().runs.get(run).map(|one| one.name.clone());
+            output::message(&format!("{}: {} failed", self.scenario, name.unwrap_or_default()));
         }
-        let all = state.done == state.runs.len();
-        self.show(&mut state, all);
+        self.show(self.tracker.is_done());
     }
 }
 

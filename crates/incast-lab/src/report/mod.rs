@@ -12,7 +12,7 @@ mod sections;
 
 pub use input::{
     ReportError,
-    load::{Summary, summary},
+    load::{FinishedRun, Results, Summary, read, summary},
 };
 
 use crate::atomic;

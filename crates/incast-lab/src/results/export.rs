@@ -1,11 +1,13 @@
 //! A table of all runs of a results folder in one file, with columns for scheme, seed and grid point.
 
 use super::{RunRecord, record::Status, runs};
+pub use crate::columns::join::{Cell, Part};
+
 use crate::{
-    columns::join::{self, Cell, FileError, Part},
+    columns::join::{self, FileError},
     text::json,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -34,12 +36,35 @@ impl Format {
     }
 }
 
-/// Joins a table of the finished runs in `folder`; the number of runs and of rows. Failed runs are left out, as in the
-/// summary.
+/// A table of all finished runs: the file of each run, and what its rows get beside the file's own columns.
+#[derive(Clone, Debug)]
+pub struct Joint {
+    /// Names of the further columns, which come first.
+    pub names: Vec<String>,
+    /// The runs that have the table; at least one.
+    pub parts: Vec<Part>,
+    /// Version, name and hash of the scenario, for the file's metadata.
+    pub about: Vec<(&'static str, String)>,
+}
+
+/// Joins a table of the finished runs in `folder`; the number of runs and of rows.
 ///
 /// # Errors
-/// Missing or damaged results, runs of different scenarios, and those of the file system.
+/// Those of [`joint`], and of the file system.
 pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<(usize, u64), FileError> {
+    let Joint { names, parts, about } = joint(folder, table)?;
+    let rows = match format {
+        Format::Parquet => join::parquet(out, &names, &parts, &about),
+        Format::Csv => join::csv(out, &names, &parts),
+    }?;
+    Ok((parts.len(), rows))
+}
+
+/// A table of the finished runs in `folder`. Failed runs are left out, as in the summary.
+///
+/// # Errors
+/// Missing or damaged results, runs of different scenarios.
+pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
     let wrong = |path: &Path, why: String| FileError {
         path: path.to_owned(),
         source: io::Error::new(io::ErrorKind::InvalidData, why),
@@ -58,19 +83,15 @@ pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<
         return Err(wrong(other, why));
     }
     let axes: Vec<&String> = first.grid.keys().collect();
-    let kinds: Vec<Kind> = axes
-        .iter()
-        .map(|axis| found.iter().filter_map(|(_, record)| record.grid.get(*axis)).map(Kind::of).max())
-        .map(Option::unwrap_or_default)
-        .collect();
+    let points: Vec<&Map<String, Value>> = found.iter().map(|(_, record)| &record.grid).collect();
+    let cells = point_cells(&points);
     let file = |folder: &PathBuf| folder.join(format!("{table}.parquet"));
     let parts: Vec<Part> = found
         .iter()
-        .filter(|(folder, _)| file(folder).is_file())
-        .map(|(folder, record)| {
+        .zip(cells)
+        .filter(|((folder, _), _)| file(folder).is_file())
+        .map(|((folder, record), point)| {
             let own = [Cell::Text(record.scheme.clone()), Cell::Whole(record.seed)];
-            let point = axes.iter().zip(&kinds);
-            let point = point.map(|(axis, kind)| kind.cell(record.grid.get(*axis).unwrap_or(&Value::Null)));
             Part { path: file(folder), cells: own.into_iter().chain(point).collect() }
         })
         .collect();
@@ -82,21 +103,27 @@ pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<
     }
     let names = ["scheme", "seed"].map(str::to_owned).into_iter();
     let names: Vec<String> = names.chain(axes.iter().map(|axis| format!("grid.{axis}"))).collect();
-    let rows = match format {
-        Format::Parquet => {
-            let about = [
-                ("incast.version", first.version.clone()),
-                (
-                    "incast.scenario",
-                    first.scenario.get("name").and_then(Value::as_str).unwrap_or("").to_owned(),
-                ),
-                ("incast.scenario_hash", first.scenario_hash.clone()),
-            ];
-            join::parquet(out, &names, &parts, &about)
-        }
-        Format::Csv => join::csv(out, &names, &parts),
-    }?;
-    Ok((parts.len(), rows))
+    let name = first.scenario.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
+    let about = vec![
+        ("incast.version", first.version),
+        ("incast.scenario", name),
+        ("incast.scenario_hash", first.scenario_hash),
+    ];
+    Ok(Joint { names, parts, about })
+}
+
+/// The values of grid points as cells, one for each axis of the first point. An axis has cells of one kind.
+pub fn point_cells(points: &[&Map<String, Value>]) -> Vec<Vec<Cell>> {
+    let axes: Vec<&String> = points.first().map(|point| point.keys().collect()).unwrap_or_default();
+    let kind = |axis: &&String| {
+        points.iter().filter_map(|point| point.get(*axis)).map(Kind::of).max().unwrap_or_default()
+    };
+    let kinds: Vec<Kind> = axes.iter().map(kind).collect();
+    let cells = |point: &&Map<String, Value>| {
+        let axes = axes.iter().zip(&kinds);
+        axes.map(|(axis, kind)| kind.cell(point.get(*axis).unwrap_or(&Value::Null))).collect()
+    };
+    points.iter().map(cells).collect()
 }
 
 /// What the cells of an axis are: whole numbers if all values are, otherwise numbers, otherwise texts.

@@ -1,0 +1,106 @@
+//! A scenario, checked as the command checks it.
+
+use crate::error;
+use incast_cli::{bundled::Located, plan::expected_cost};
+use incast_lab::{
+    results::host::cores,
+    run::{Plan, RunError, only::Only},
+    scenario::{self, Form, Source},
+};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// See `incast.Scenario`.
+#[pyclass(frozen, module = "incast._incast")]
+pub struct Scenario {
+    pub inner: scenario::Scenario,
+}
+
+fn form(short: bool) -> Form {
+    if short { Form::Short } else { Form::Full }
+}
+
+/// Values as TOML, for `--set`: they come as JSON.
+fn sets(py: Python<'_>, changes: Vec<(String, String)>) -> PyResult<Vec<(String, String)>> {
+    let toml = |(key, text): (String, String)| match serde_json::from_str::<toml::Value>(&text) {
+        Ok(value) => Ok((key, value.to_string())),
+        Err(why) => Err(error::error(py, "Error", &format!("{key}: {why}"))),
+    };
+    changes.into_iter().map(toml).collect()
+}
+
+#[pymethods]
+impl Scenario {
+    /// Of a file, or of a bundled scenario's name.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, changes: Vec<(String, String)>, short: bool) -> PyResult<Self> {
+        let sets = sets(py, changes)?;
+        let loaded = py.detach(|| {
+            let mut located = Located::default();
+            let file = located.file(&path)?;
+            Ok(scenario::Scenario::load_form(&file, &sets, form(short))?)
+        });
+        loaded.map(|inner| Self { inner }).map_err(|found: RunError| error::run(py, &found))
+    }
+
+    /// Of a document as JSON; files that it names are relative to `folder`.
+    #[staticmethod]
+    fn parse(
+        py: Python<'_>,
+        document: &str,
+        folder: PathBuf,
+        changes: Vec<(String, String)>,
+        short: bool,
+    ) -> PyResult<Self> {
+        let sets = sets(py, changes)?;
+        let text = serde_json::from_str::<toml::Table>(document)
+            .map_err(|why| why.to_string())
+            .and_then(|table| toml::to_string(&table).map_err(|why| why.to_string()))
+            .map_err(|why| error::error(py, "Error", &why))?;
+        let source = Source { path: folder.join("(dict)"), text };
+        let parsed = py.detach(|| scenario::Scenario::parse_form(source, &sets, form(short)));
+        parsed.map(|inner| Self { inner }).map_err(|found| error::scenario(py, &found))
+    }
+
+    /// What it is, as JSON.
+    fn facts(&self, py: Python<'_>) -> PyResult<String> {
+        let plan = self.plan(py, None, &[])?;
+        let it = &self.inner;
+        let facts = json!({
+            "name": it.name, "describe": it.describe, "source": it.source, "hash": plan.scenario_hash(),
+            "schemes": it.schemes(), "axes": it.axes(), "seeds": it.seeds, "seed_budget": it.seed_budget,
+            "warnings": it.warnings, "short": it.form == Form::Short, "effective": it.effective,
+        });
+        Ok(facts.to_string())
+    }
+
+    /// Runs and cost, as JSON.
+    fn check(&self, py: Python<'_>, seeds: Option<usize>, only: Vec<String>) -> PyResult<String> {
+        let plan = self.plan(py, seeds, &only)?;
+        let runs = plan.runs.iter().map(|run| {
+            let grid = run.grid.iter().map(|(path, value)| (path.clone(), json!(value)));
+            json!({
+                "folder": run.folder, "scheme": run.scheme, "seed": run.seed,
+                "grid": grid.collect::<serde_json::Map<_, _>>(),
+                "packet_hops": run.expected_packet_hops(), "memory_bytes": run.estimated_memory(),
+            })
+        });
+        let runs: Vec<Value> = runs.collect();
+        let (packet_hops, cpu_s) = expected_cost(&plan);
+        Ok(json!({"runs": runs, "packet_hops": packet_hops, "cpu_s": cpu_s, "cores": cores()}).to_string())
+    }
+
+    /// The effective values as a TOML document.
+    fn effective_toml(&self) -> String {
+        self.inner.effective_toml()
+    }
+}
+
+impl Scenario {
+    /// The selected runs.
+    pub fn plan(&self, py: Python<'_>, seeds: Option<usize>, only: &[String]) -> PyResult<Plan> {
+        let plan = || Plan::new(self.inner.clone(), seeds, &Only::parse(only)?);
+        py.detach(plan).map_err(|found| error::run(py, &found))
+    }
+}

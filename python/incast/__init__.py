@@ -1,0 +1,43 @@
+"""Which congestion control should a datacenter run?
+
+>>> import incast
+>>> results = incast.run("first-light", seeds=1)
+>>> print(results.verdict)  # doctest: +SKIP
+"""
+
+from . import _incast
+from ._errors import Error, Problem, ResultsError, RunError, RunWarning, ScenarioError, ScenarioWarning
+from ._results import Results, Table, open
+from ._run import run
+from ._scenario import Check, PlannedRun, Scenario
+from ._sweep import Sweep, sweep
+
+__version__: str = _incast.build
+"""What ``incast --version`` prints behind the name: release and hash of the sources, then commit, profile and target."""
+
+
+def bundled() -> list[str]:
+    """Names of the bundled scenarios."""
+    return _incast.bundled()
+
+
+__all__ = [
+    "Check",
+    "Error",
+    "PlannedRun",
+    "Problem",
+    "Results",
+    "ResultsError",
+    "RunError",
+    "RunWarning",
+    "Scenario",
+    "ScenarioError",
+    "ScenarioWarning",
+    "Sweep",
+    "Table",
+    "__version__",
+    "bundled",
+    "open",
+    "run",
+    "sweep",
+]

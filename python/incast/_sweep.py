@@ -1,0 +1,195 @@
+"""A scenario at many points."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _incast, _progress
+from ._errors import Error, ResultsError, RunError, RunWarning, ScenarioWarning
+from ._results import Results
+from ._run import Temporary, outcome
+from ._scenario import Only, Scenario, conditions, to_json
+from ._scenario import scenario as _scenario
+
+Axes = Mapping[str, Sequence[Any]]
+
+
+class Sweep(Results):
+    """Results of a scenario at many points: each in a folder of its own, all in the same tables.
+
+    Attributes:
+        results: the results of each point that has any, in the order of the points.
+        errors: points of which every run failed, with the exception.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        results: Sequence[tuple[dict[str, Any], Results]],
+        errors: Sequence[tuple[dict[str, Any], Error]] = (),
+        *,
+        _keep: object | None = None,
+    ):
+        super().__init__(folder, _keep=_keep)
+        self.results = list(results)
+        self.errors = list(errors)
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        if not self.results:
+            raise ResultsError("every point of the sweep failed")
+        all_facts = [(point, results._facts) for point, results in self.results]
+        merged = dict(all_facts[0][1])
+
+        def at(point: dict[str, Any], items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            return [{**item, "grid": {**item["grid"], **point}} for item in items]
+
+        for key in ("rows", "runs", "claims"):
+            merged[key] = [item for point, facts in all_facts for item in at(point, facts[key])]
+        merged["failed"] = [item for _, facts in all_facts for item in facts["failed"]]
+        merged["points"] = [{**own, **point} for point, facts in all_facts for own in facts["points"]]
+        titles = (", ".join(f"{key} = {value}" for key, value in point.items()) for point, _ in all_facts)
+        verdicts = zip(titles, (facts["verdict"] for _, facts in all_facts), strict=True)
+        merged["verdict"] = "\n".join(f"{title}\n{verdict}" if title else verdict for title, verdict in verdicts)
+        return merged
+
+    def _folders(self) -> list[tuple[os.PathLike[str], str]]:
+        return [(results.folder, json.dumps(point)) for point, results in self.results]
+
+
+def points(grid: Axes | None, zip: Axes | Sequence[Axes] | None) -> list[dict[str, Any]]:  # noqa: A002
+    """All combinations: axes of ``zip`` advance together, those of ``grid`` each by itself, the first slowest.
+
+    Raises:
+        ValueError: an axis without values or given twice, or axes of ``zip`` of different lengths.
+    """
+    groups: list[list[dict[str, Any]]] = []
+    tables = [] if zip is None else [zip] if isinstance(zip, Mapping) else list(zip)
+    for table in tables:
+        lengths = {axis: len(values) for axis, values in table.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"zip: found lists of {lengths}, allowed are lists of one length")
+        count = next(iter(lengths.values()), 0)
+        groups.append([{axis: table[axis][place] for axis in table} for place in range(count)])
+    for axis, values in (grid or {}).items():
+        groups.append([{axis: value} for value in values])
+    axes = [axis for group in groups for axis in (group[0] if group else {})]
+    if any(not group for group in groups):
+        raise ValueError("found an axis without values, allowed is at least one")
+    if twice := {axis for axis in axes if axes.count(axis) > 1}:
+        raise ValueError(f"found {twice.pop()} twice, allowed is once")
+    return [{key: value for part in parts for key, value in part.items()} for parts in itertools.product(*groups)]
+
+
+def sweep(
+    scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any],
+    grid: Axes | None = None,
+    *,
+    zip: Axes | Sequence[Axes] | None = None,  # noqa: A002
+    out: str | os.PathLike[str] | None = None,
+    seeds: int | None = None,
+    only: Only = None,
+    jobs: int | None = None,
+    threads: int = 1,
+    run_timeout: float | None = None,
+    progress: bool | _progress.Progress | None = None,
+) -> Sweep:
+    """Runs a scenario at every point of a grid, on all cores.
+
+    A point is a scenario of its own, in the folder ``NAME-ID`` of ``out``, where the id is of the scenario's hash and of the
+    version of incast. So a second sweep does no run again that is there, whatever its grid is; and what was interrupted goes
+    on. Each folder is one that ``incast run`` could have written.
+
+    Args:
+        scenario: a scenario, or what one is made of.
+        grid: paths of keys, each with its values: ``{"switch.ecn.at": ["0.1bdp", "1bdp"]}``. Every combination is run.
+        zip: the same, where the lists advance together; or several such.
+        out: folder of all results. Default: a temporary one that is removed with the returned object.
+        seeds: so many seeds of each, the scenario's first ones, continued upwards.
+        only: which runs of each; see ``run``.
+        jobs: runs at once. Default: cores / threads.
+        threads: threads of each simulation.
+        run_timeout: a run that takes longer, in seconds, has failed; the others go on.
+        progress: as for ``run``.
+
+    Raises:
+        ScenarioError: the scenario cannot be simulated at some point; nothing was started.
+        ValueError: axes that are no grid.
+        RunError: every run failed.
+
+    Warns:
+        ScenarioWarning: what to look at before the results are trusted.
+        RunWarning: some runs failed; the others are in the results.
+    """
+    scenario = _scenario(scenario)
+    all_points = [json.loads(to_json(point, "")) for point in points(grid, zip)]
+    scenarios = [_at(scenario, point) for point in all_points]
+    for warning in dict.fromkeys(warning for one in scenarios for warning in one.warnings):
+        warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
+    keep = Temporary() if out is None else None
+    folder = Path(keep.folder if keep else out or ".")
+    at_once = jobs or max(1, (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) // threads)
+    stop = _incast.Stop()
+
+    def one(of: Scenario, jobs: int) -> Results:
+        text = _incast.run(
+            of._inner,
+            out=folder,
+            seeds=seeds,
+            only=conditions(only),
+            jobs=jobs,
+            threads=threads,
+            existing="resume",
+            run_timeout=run_timeout,
+            progress=None,
+            stop=stop,
+        )
+        return outcome(of.name, json.loads(text), keep)
+
+    show, done = _progress.reporter(progress)
+    results: dict[int, Results] = {}
+    errors: dict[int, Error] = {}
+    # Few points have runs to share the cores; the runs of many points follow one another.
+    share = max(1, at_once // len(scenarios))
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting: dict[Future[Results], int] = {pool.submit(one, of, share): place for place, of in enumerate(scenarios)}
+        try:
+            while waiting:
+                finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    place = waiting.pop(future)
+                    try:
+                        results[place] = future.result()
+                    except Error as error:
+                        errors[place] = error
+                if show:
+                    ended = len(scenarios) - len(waiting)
+                    show(ended / len(scenarios), f"{ended}/{len(scenarios)} points")
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+        finally:
+            done()
+    for place, error in sorted(errors.items()):
+        warnings.warn(f"{scenarios[place].name}: {error}", RunWarning, stacklevel=2)
+    if not results:
+        raise RunError("\n".join(str(error) for error in errors.values()))
+    found = [(all_points[place], its) for place, its in sorted(results.items())]
+    return Sweep(folder, found, [(all_points[place], its) for place, its in sorted(errors.items())], _keep=keep)
+
+
+def _at(scenario: Scenario, point: dict[str, Any]) -> Scenario:
+    """The scenario at a point, named by what it comes to."""
+    changed = scenario.with_(point) if point else scenario
+    identity = hashlib.sha256(f"{changed.hash} {_incast.version}".encode()).hexdigest()[:12]
+    return changed.with_(name=f"{scenario.name}-{identity}")

@@ -1,0 +1,106 @@
+"""Columns of tables as NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._results import Results, Table
+
+Array = Any
+
+
+def number(table: Table, name: str) -> Array:
+    """A column of numbers as float64: NaN where there is none."""
+    kind, values, valid, _ = table._inner.numpy(name)
+    numbers = np.frombuffer(values, dtype=kind if kind == "?" else f"<{kind}").astype(float)
+    if valid is not None:
+        numbers[np.frombuffer(valid, dtype="u1") == 0] = np.nan
+    return numbers
+
+
+def whole(table: Table, name: str) -> Array:
+    """A column of whole numbers that are all there, such as ids, which a float64 would round."""
+    kind, values, _, _ = table._inner.numpy(name)
+    return np.frombuffer(values, dtype=f"<{kind}")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A column of texts."""
+
+    places: Array
+    distinct: list[str]
+
+    def are(self, text: str) -> Array:
+        """Which rows have this text."""
+        if text not in self.distinct:
+            return np.zeros(len(self.places), dtype=bool)
+        return self.places == self.distinct.index(text)
+
+
+def texts(table: Table, name: str) -> Texts:
+    """A column of texts."""
+    _, places, _, distinct = table._inner.numpy(name)
+    return Texts(np.frombuffer(places, dtype="<i4"), distinct)
+
+
+def at_point(results: Results, table: Table, point: Mapping[str, Any] | None) -> Array:
+    """Which rows are of a grid point: the given one, or the first.
+
+    Raises:
+        ValueError: there is no such grid point.
+    """
+    wanted = {**results.points[0], **(point or {})}
+    if wanted not in results.points:
+        raise ValueError(f"point: found {dict(point or {})}, allowed are {', '.join(map(str, results.points))}")
+    rows = np.ones(len(table), dtype=bool)
+    for axis, value in wanted.items():
+        column = f"grid.{axis}"
+        if table.types[column] == "Utf8":
+            rows &= texts(table, column).are(_text(value))
+        else:
+            rows &= number(table, column) == value
+    return rows
+
+
+def _text(value: Any) -> str:
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Counted flows of a grid point and a class."""
+
+    scheme: Texts
+    size: Array
+    fct: Array
+    """In microseconds; infinite if the flow did not finish."""
+    slowdown: Array
+
+
+def flows(results: Results, class_: str, point: Mapping[str, Any] | None) -> Flows:
+    """The counted flows of all seeds.
+
+    Raises:
+        ValueError: there is no such class or grid point.
+    """
+    if class_ not in results.classes:
+        raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(results.classes)}")
+    table = results.flows
+    start = number(table, "start_ps")
+    counted = (start >= results._facts["counted_from_ps"]) & (start < results._facts["counted_until_ps"])
+    rows = counted & at_point(results, table, point)
+    if class_ != "all":
+        rows &= texts(table, "class").are(class_)
+    scheme = texts(table, "scheme")
+    fct = number(table, "fct_delivered_ps")[rows] / 1e6
+    slowdown = number(table, "slowdown")[rows]
+    unfinished = np.isnan(fct)
+    fct[unfinished] = slowdown[unfinished] = np.inf
+    return Flows(Texts(scheme.places[rows], scheme.distinct), number(table, "size_bytes")[rows], fct, slowdown)

@@ -1,0 +1,110 @@
+"""What all figures share: sizes, colours, and which schemes are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+try:
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise ImportError("incast.plot needs matplotlib: pip install 'incast[plot]'") from error
+
+COLUMN = 3.35
+"""Width of a column of a two-column paper, in inches."""
+
+# Okabe and Ito, Color Universal Design (2008), without yellow, which is faint on white; the darkest first.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+DASHES = ["-", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 2))]
+GREY = "#B8B8B8"
+
+_SETTINGS = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    # Text in a PDF stays text.
+    "pdf.fonttype": 42,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The settings of figures, for as long as one is made."""
+    with matplotlib.rc_context(_SETTINGS):
+        yield
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a scheme is drawn."""
+
+    colour: str
+    dashes: object
+    behind: bool
+
+    def line(self, label: str | None) -> dict[str, object]:
+        """Keywords of ``Axes.plot``."""
+        return {
+            "color": self.colour,
+            "linestyle": self.dashes,
+            "linewidth": 0.7 if self.behind else 1.3,
+            "zorder": 1 if self.behind else 2,
+            "label": None if self.behind else label,
+        }
+
+
+def looks(schemes: Sequence[str], highlight: Sequence[str] | None, best: Sequence[str]) -> dict[str, Look]:
+    """How each scheme is drawn. ``best`` are all schemes, the best first.
+
+    Raises:
+        ValueError: more are to be highlighted than can be told apart, or one that is not there.
+    """
+    if highlight is None:
+        few = len(schemes) <= len(COLOURS)
+        chosen = [scheme for scheme in schemes if few or scheme in best[: len(COLOURS)]]
+    else:
+        chosen = list(highlight)
+        if unknown := [scheme for scheme in chosen if scheme not in schemes]:
+            raise ValueError(f"highlight: found {unknown[0]!r}, allowed are {', '.join(schemes)}")
+        if len(chosen) > len(COLOURS):
+            raise ValueError(f"highlight: found {len(chosen)} schemes, at most {len(COLOURS)} can be told apart")
+    shown = {scheme: Look(COLOURS[place], DASHES[place], False) for place, scheme in enumerate(chosen)}
+    return {scheme: shown.get(scheme, Look(GREY, "-", True)) for scheme in schemes}
+
+
+def figure(panels: int = 1, *, columns: int | None = None, height: float | None = None) -> tuple[Figure, list[Axes]]:
+    """A figure with panels that share their axes: one column of a paper wide, or two if there are several columns."""
+    columns = columns or (1 if panels == 1 else min(panels, 4))
+    rows = -(-panels // columns)
+    width = COLUMN if columns == 1 else 2 * COLUMN + 0.3
+    size = height or (2.2 if rows == 1 else 1.25 * rows + 0.5)
+    made = Figure(figsize=(width, size), layout="constrained")
+    grid = made.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    axes = list(grid.flat)
+    for unused in axes[panels:]:
+        unused.set_axis_off()
+    return made, axes[:panels]
+
+
+def legend(made: Figure, axes: Sequence[Axes], schemes: dict[str, Look]) -> None:
+    """The legend below the figure, and how many schemes are grey."""
+    handles, labels = axes[0].get_legend_handles_labels()
+    behind = sum(look.behind for look in schemes.values())
+    if behind and (line := next((line for line in axes[0].lines if line.get_color() == GREY), None)):
+        handles, labels = [*handles, line], [*labels, f"{behind} others"]
+    if len(labels) > 1:
+        made.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), handlelength=2.4, columnspacing=1)

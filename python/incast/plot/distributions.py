@@ -1,0 +1,125 @@
+"""Distributions of completion times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .._results import Results
+from . import _data
+from ._style import figure, legend, looks, style
+
+
+def _best(schemes: Sequence[str], tails: Mapping[str, float]) -> list[str]:
+    return sorted(schemes, key=lambda scheme: tails.get(scheme, np.inf))
+
+
+def fct_cdf(
+    results: Results,
+    *,
+    class_: str = "all",
+    point: Mapping[str, Any] | None = None,
+    complement: bool = False,
+    highlight: Sequence[str] | None = None,
+    panels: bool = False,
+) -> Figure:
+    """Distribution of flow completion times, a line for each scheme.
+
+    Args:
+        results: what to draw.
+        class_: class of flows.
+        point: grid point. Default: the first.
+        complement: the part of flows that takes longer, on a logarithmic axis, which shows the tail.
+        highlight: schemes in colour. Default: all, or the seven with the least 99th percentile.
+        panels: a panel for each scheme, the others grey behind it.
+    """
+    data = _data.flows(results, class_, point)
+    times = {scheme: np.sort(data.fct[data.scheme.are(scheme)]) for scheme in results.schemes}
+    times = {scheme: its for scheme, its in times.items() if len(its)}
+    best = _best(list(times), {scheme: its[int(0.99 * (len(its) - 1))] for scheme, its in times.items()})
+    its_looks = looks(list(times), highlight, best)
+    with style():
+        made, axes = figure(len(times) if panels else 1)
+        for panel, axis in zip(times if panels else [None], axes, strict=False):
+            for scheme, its in times.items():
+                part = np.arange(1, len(its) + 1) / len(its)
+                its_look = looks(list(times), [panel], best)[scheme] if panel else its_looks[scheme]
+                finite = np.isfinite(its)
+                drawn = 1 - part + 1 / len(its) if complement else part
+                axis.step(its[finite], drawn[finite], where="pre" if complement else "post", **its_look.line(scheme))
+            if panel:
+                axis.set_title(panel)
+            axis.set_xscale("log")
+            if complement:
+                axis.set_yscale("log")
+        made.supxlabel("flow completion time (µs)", fontsize=8)
+        made.supylabel("part of flows that take longer" if complement else "part of flows", fontsize=8)
+        if not panels:
+            legend(made, axes, its_looks)
+    return made
+
+
+def slowdown_by_size(
+    results: Results,
+    *,
+    percentile: float = 99,
+    class_: str = "all",
+    point: Mapping[str, Any] | None = None,
+    bins: int = 10,
+    highlight: Sequence[str] | None = None,
+) -> Figure:
+    """Slowdown against flow size: completion time over that of the flow alone in an idle fabric.
+
+    Sizes are binned so that each bin has as many flows, as in the figures of Homa and HPCC; a tick is the largest size of
+    its bin. A bin in which too many flows did not finish to know its percentile has no point.
+
+    Args:
+        results: what to draw.
+        percentile: of the slowdowns of a bin.
+        class_: class of flows.
+        point: grid point. Default: the first.
+        bins: how many there are at most.
+        highlight: schemes in colour. Default: all, or the seven with the least percentile over all sizes.
+    """
+    if not 0 < percentile <= 100:
+        raise ValueError(f"percentile: found {percentile}, allowed is above 0 to 100")
+    data = _data.flows(results, class_, point)
+    known = ~np.isnan(data.slowdown)
+    size, slowdown = data.size[known], data.slowdown[known]
+    edges = np.unique(np.quantile(size, np.linspace(0, 1, bins + 1), method="inverted_cdf")) if len(size) else []
+    uppers = edges[1:] if len(edges) > 1 else edges
+    of = np.searchsorted(uppers, size)
+    # An order statistic, never between two: one of them may be infinite.
+    tail = lambda values: np.quantile(values, percentile / 100, method="inverted_cdf") if len(values) else np.nan  # noqa: E731
+    schemes = {scheme: data.scheme.are(scheme)[known] for scheme in results.schemes}
+    best = _best(results.schemes, {scheme: tail(slowdown[rows]) for scheme, rows in schemes.items()})
+    its_looks = looks(results.schemes, highlight, best)
+    with style():
+        made, (axis,) = figure()
+        for scheme, rows in schemes.items():
+            tails = np.array([tail(slowdown[rows & (of == place)]) for place in range(len(uppers))])
+            tails[np.isinf(tails)] = np.nan
+            axis.plot(range(len(uppers)), tails, marker=".", markersize=4, **its_looks[scheme].line(scheme))
+        axis.set_xticks(range(len(uppers)), [_bytes(upper) for upper in uppers], rotation=45, ha="right")
+        axis.set_yscale("log")
+        axis.set_xlabel("flow size up to")
+        axis.set_ylabel(f"slowdown, {_ordinal(percentile)} percentile")
+        legend(made, [axis], its_looks)
+    return made
+
+
+def _ordinal(percentile: float) -> str:
+    text = f"{percentile:g}"
+    last = text[-1]
+    ending = {"1": "st", "2": "nd", "3": "rd"}.get(last, "th") if text[-2:] not in ("11", "12", "13") else "th"
+    return text + ending
+
+
+def _bytes(count: float) -> str:
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= one:
+            return f"{count / one:.3g} {unit}"
+    return f"{count:.0f} B"

@@ -1,0 +1,84 @@
+"""Sweeps do each run once, and their tables are one."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import SMALL
+from test_run import ENDLESS, digests
+
+import incast
+from incast._sweep import points
+
+
+def test_points_are_products_of_grids_and_zips():
+    assert points({"a": [1, 2], "b": [3]}, {"c": [4, 5], "d": [6, 7]}) == [
+        {"c": 4, "d": 6, "a": 1, "b": 3},
+        {"c": 4, "d": 6, "a": 2, "b": 3},
+        {"c": 5, "d": 7, "a": 1, "b": 3},
+        {"c": 5, "d": 7, "a": 2, "b": 3},
+    ]
+    assert points(None, None) == [{}]
+    for grid, zipped in [({"a": []}, None), (None, {"a": [1], "b": [1, 2]}), ({"a": [1]}, [{"a": [1]}])]:
+        with pytest.raises(ValueError, match="found"):
+            points(grid, zipped)
+
+
+def test_a_second_sweep_does_no_run_again(small, tmp_path):
+    grid = {"switch.ecn.at": ["0.1bdp", "0.2bdp"]}
+    first = incast.sweep(small, grid, out=tmp_path, seeds=1)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*/run.json")}
+    assert len(before) == 6 == len(first.runs)
+    grid["switch.ecn.at"].insert(1, "1bdp")
+    second = incast.sweep(small, grid, out=tmp_path, seeds=2)
+    assert len(second.runs) == 18 and all(path.stat().st_mtime_ns == at for path, at in before.items())
+    assert [point["switch.ecn.at"] for point in second.points] == ["0.1bdp", "1bdp", "0.2bdp"]
+    # Each folder is one of the command's.
+    again = incast.open(second.results[1][1].folder)
+    assert again.rows == second.results[1][1].rows
+    changed = small.with_({"switch.ecn.at": "1bdp"})
+    assert digests(again.folder) == digests(incast.run(changed, seeds=2).folder)
+
+
+def test_its_tables_are_those_of_a_grid(small, tmp_path):
+    polars = pytest.importorskip("polars")
+    grid = {"switch.ecn.at": ["0.1bdp", "1bdp"], "host.ack_every": [1, 2]}
+    swept = incast.sweep(small, grid, out=tmp_path, seeds=1)
+    direct = incast.run(small.with_(grid=grid), seeds=1)
+    for name in ("flows", "rows"):
+        ours, theirs = polars.DataFrame(swept.table(name)), polars.DataFrame(direct.table(name))
+        assert set(ours.columns) == set(theirs.columns)
+        order = ["grid.switch.ecn.at", "grid.host.ack_every", "scheme", "class", *(["start_ps", "source", "sequence"] if name == "flows" else ["seed"])]
+        key = [it for it in order if it in ours.columns]
+        same = [column for column in theirs.columns if not column.startswith(("cpu_s", "ns_per_packet_hop", "wall_s"))]
+        assert ours.select(same).sort(key).equals(theirs.select(same).sort(key)), name
+    assert swept.verdict.count("switch.ecn.at = ") == 4
+
+
+def test_a_point_that_is_wrong_is_named_before_anything_runs(small, tmp_path):
+    with pytest.raises(incast.ScenarioError, match="switch.ecn.at"):
+        incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "lots"]}, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_point_that_fails_is_named_and_the_others_stay(small):
+    with pytest.warns(incast.RunWarning, match="10s|timeout|longer"):
+        grid = {"duration": ["100us", "10s"]}
+        swept = incast.sweep(ENDLESS, grid, seeds=1, run_timeout=2, only={"scheme": "dctcp"})
+    assert [point for point, _ in swept.errors] == [{"duration": "10s"}]
+    assert swept.points == [{"duration": "100us"}] and len(swept.flows) > 0
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path):
+    code = f"""
+import os, signal, threading, time, incast
+threading.Timer(2.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+started = time.monotonic()
+try:
+    incast.sweep({ENDLESS!r}, {{"duration": ["100us", "10s"]}}, out={str(tmp_path)!r}, only={{"scheme": "dctcp"}}, progress=False)
+except KeyboardInterrupt:
+    print(time.monotonic() - started)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert 2.4 < float(done.stdout) < 3.7
+    assert len(list(tmp_path.glob("*/*/run.json"))) == 1 and not list(tmp_path.glob("*/*.tmp"))
