@@ -5,6 +5,9 @@
 >>> print(results.verdict)  # doctest: +SKIP
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from . import _incast
 from ._errors import Error, Problem, ResultsError, RunError, RunWarning, ScenarioError, ScenarioWarning
 from ._results import Results, Table, open
@@ -12,8 +15,18 @@ from ._run import run
 from ._scenario import Check, PlannedRun, Scenario
 from ._sweep import Sweep, sweep
 
+if TYPE_CHECKING:
+    from . import plot as plot
+
 __version__: str = _incast.build
 """What ``incast --version`` prints behind the name: release and hash of the sources, then commit, profile and target."""
+
+
+def __getattr__(name: str) -> Any:
+    # `incast.plot` is imported when it is first used: it needs matplotlib.
+    if name == "plot":
+        return importlib.import_module("incast.plot")
+    raise AttributeError(f"module 'incast' has no attribute {name!r}")
 
 
 def bundled() -> list[str]:

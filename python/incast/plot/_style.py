@@ -9,7 +9,9 @@ from dataclasses import dataclass
 try:
     import matplotlib
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 except ImportError as error:
     raise ImportError("incast.plot needs matplotlib: pip install 'incast[plot]'") from error
 
@@ -98,6 +100,25 @@ def figure(panels: int = 1, *, columns: int | None = None, height: float | None 
     for unused in axes[panels:]:
         unused.set_axis_off()
     return made, axes[:panels]
+
+
+def label(made: Figure, axes: Sequence[Axes], x: str, y: str) -> None:
+    """Names the axes: of the figure, if there are several panels."""
+    if len(axes) > 1:
+        made.supxlabel(x, fontsize=8)
+        made.supylabel(y, fontsize=8)
+    else:
+        axes[0].set_xlabel(x)
+        axes[0].set_ylabel(y)
+
+
+def plain(axis: Axis) -> None:
+    """A logarithmic axis over less than two decades says 2 and 5, not 2 x 10^0."""
+    low, high = axis.get_view_interval()
+    if (ratio := high / max(low, 1e-300)) < 100:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]) if ratio < 6 else LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def legend(made: Figure, axes: Sequence[Axes], schemes: dict[str, Look]) -> None:

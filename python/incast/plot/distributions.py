@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from .._results import Results
 from . import _data
-from ._style import figure, legend, looks, style
+from ._style import figure, label, legend, looks, plain, style
 
 
 def _best(schemes: Sequence[str], tails: Mapping[str, float]) -> list[str]:
@@ -55,8 +55,8 @@ def fct_cdf(
             axis.set_xscale("log")
             if complement:
                 axis.set_yscale("log")
-        made.supxlabel("flow completion time (µs)", fontsize=8)
-        made.supylabel("part of flows that take longer" if complement else "part of flows", fontsize=8)
+            plain(axis.xaxis)
+        label(made, axes, "flow completion time (µs)", "part that takes longer" if complement else "part of flows")
         if not panels:
             legend(made, axes, its_looks)
     return made
@@ -106,16 +106,10 @@ def slowdown_by_size(
         axis.set_xticks(range(len(uppers)), [_bytes(upper) for upper in uppers], rotation=45, ha="right")
         axis.set_yscale("log")
         axis.set_xlabel("flow size up to")
-        axis.set_ylabel(f"slowdown, {_ordinal(percentile)} percentile")
+        axis.set_ylabel(f"slowdown (p{percentile:g})")
+        plain(axis.yaxis)
         legend(made, [axis], its_looks)
     return made
-
-
-def _ordinal(percentile: float) -> str:
-    text = f"{percentile:g}"
-    last = text[-1]
-    ending = {"1": "st", "2": "nd", "3": "rd"}.get(last, "th") if text[-2:] not in ("11", "12", "13") else "th"
-    return text + ending
 
 
 def _bytes(count: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from .._results import Results
-from ._style import COLOURS, COLUMN, style
+from ._style import COLOURS, COLUMN, plain, style
 
 _STATUS = {
     "reproduced": COLOURS[2],
@@ -42,6 +42,7 @@ def published(results: Results) -> Figure:
             seen.add(status)
         axis.axvline(1, color="black", linewidth=0.8, zorder=0)
         axis.set_xscale("log")
+        plain(axis.xaxis)
         axis.set_yticks(range(len(claims)), [_label(claim) for claim in reversed(claims)])
         axis.tick_params(axis="y", labelsize=6)
         axis.set_ylim(-0.7, len(claims) - 0.3)

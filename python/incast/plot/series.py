@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from .._results import Results, Table
 from . import _data
-from ._style import COLOURS, DASHES, figure, legend, looks, style
+from ._style import COLOURS, DASHES, figure, label, legend, looks, style
 
 
 def _seed(results: Results, seed: int | None) -> int:
@@ -67,7 +67,7 @@ def queue(
     return made
 
 
-def _by_flow(results: Results, column: str, scale: float, label: str, point, seed, most: int) -> Figure:
+def _by_flow(results: Results, column: str, scale: float, what: str, point, seed, most: int) -> Figure:
     table = results.rates
     rows = _rows(results, table, point, seed)
     scheme, flow = _data.texts(table, "scheme"), _data.whole(table, "flow")
@@ -83,9 +83,9 @@ def _by_flow(results: Results, column: str, scale: float, label: str, point, see
                 axis.plot(time[of], value[of], color=colour, linestyle=DASHES[place // len(COLOURS) % len(DASHES)], linewidth=0.8)
             rest = f", {most} of {len(flows)} flows" if len(flows) > most else ""
             axis.set_title(f"{name}{rest}")
-            axis.set_ylim(bottom=0)
-        made.supxlabel("time (ms)", fontsize=8)
-        made.supylabel(label, fontsize=8)
+        # Panels share their axes, and a limit that is set before they are full would be that of the first.
+        axes[0].set_ylim(bottom=0)
+        label(made, axes, "time (ms)", what)
     return made
 
 

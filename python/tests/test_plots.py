@@ -1,0 +1,201 @@
+"""Every figure, for few and for many schemes. With INCAST_GALLERY, the pictures of docs/gallery."""
+
+import os
+import pathlib
+
+import pytest
+from conftest import SMALL
+
+import incast
+
+np = pytest.importorskip("numpy")
+plot = pytest.importorskip("incast.plot")
+from matplotlib.colors import to_hex  # noqa: E402
+from matplotlib.transforms import Bbox  # noqa: E402
+
+GREY = "#b8b8b8"
+LINK = {"rate": "100Gbps", "delay": "1us"}
+FABRIC = {
+    "name": "gallery",
+    "duration": "2ms",
+    "seeds": [1, 2],
+    "topology": {
+        "kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 4, "host_link": LINK, "fabric_link": LINK,
+    },
+    "switch": SMALL["switch"],
+    "host": SMALL["host"],
+    "workload": [
+        {"class": "web", "kind": "poisson", "sizes": "websearch", "load": 0.5},
+        {"class": "incast", "kind": "incast", "fan_in": 12, "size": "64KB", "every": "200us"},
+    ],
+    "scheme": [{"law": law} for law in ("dctcp", "swift", "timely", "cubic", "marimo")],
+    "measure": {"ports": {"every": "5us", "which": ["*"]}},
+}
+# Four flows join one link one after the other.
+JOINING = {
+    "name": "joining",
+    "duration": "4ms",
+    "drain": "0us",
+    "topology": {"kind": "single-switch", "hosts": 5, "link": LINK},
+    "switch": SMALL["switch"],
+    "host": SMALL["host"],
+    "workload": [
+        {"class": f"flow{n}", "kind": "long", "pairs": [[f"h{n}", "h4"]], "start": f"{n}ms"} for n in range(4)
+    ],
+    "scheme": [{"law": law} for law in ("dctcp", "swift", "timely", "cubic", "marimo")],
+    "measure": {"rates": {"every": "20us"}},
+}
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    return incast.run(FABRIC, out=tmp_path_factory.mktemp("five"), progress=False)
+
+
+@pytest.fixture(scope="module")
+def joining(tmp_path_factory):
+    return incast.run(JOINING, out=tmp_path_factory.mktemp("joining"), progress=False)
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory):
+    laws = ("dctcp", "cubic", "swift", "timely", "hpcc", "bbr", "marimo", "dcqcn")
+    schemes = [
+        {"law": law, "name": f"{law} {part}", "switch": {"ecn": {"kind": "step", "at": f"{part}bdp"}}}
+        for law in laws
+        for part in (0.1, 0.2, 0.5, 1, 2)
+    ]
+    with pytest.warns(incast.ScenarioWarning):
+        return incast.run(
+            {**SMALL, "name": "forty", "duration": "1ms", "scheme": schemes, "seeds": [1]},
+            out=tmp_path_factory.mktemp("forty"),
+            progress=False,
+        )
+
+
+def fits(figure):
+    """Nothing is cut off, and what is written does not lie on what else is written."""
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    whole = figure.bbox
+    texts = [text for axis in figure.axes for text in (axis.title, axis.xaxis.label, axis.yaxis.label) if text.get_text()]
+    texts += [text for text in (figure._supxlabel, figure._supylabel) if text is not None]
+    boxes = [text.get_window_extent(renderer) for text in texts]
+    boxes += [legend.get_window_extent(renderer) for legend in figure.legends]
+    for axis in figure.axes:
+        ticks = [it.label1 for it in axis.xaxis.get_major_ticks() if it.label1.get_visible() and it.label1.get_text()]
+        drawn = [tick.get_window_extent(renderer) for tick in ticks]
+        inside = [box for box in drawn if axis.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axis.bbox.x1 + 1]
+        if ticks and not ticks[0].get_rotation():
+            assert not any(a.x1 > b.x0 for a, b in zip(inside, inside[1:], strict=False)), "ticks lie on each other"
+    for box in boxes:
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1, "cut off"
+    for place, box in enumerate(boxes):
+        assert not any(Bbox.intersection(box, other) for other in boxes[place + 1 :]), "lies on other text"
+
+
+def save(figure, name):
+    if gallery := os.environ.get("INCAST_GALLERY"):
+        pathlib.Path(gallery).mkdir(exist_ok=True)
+        figure.savefig(pathlib.Path(gallery) / f"{name}.png")
+    fits(figure)
+
+
+FIGURES = {
+    "fct-cdf": lambda r: plot.fct_cdf(r, class_="incast"),
+    "fct-tail": lambda r: plot.fct_cdf(r, class_="incast", complement=True),
+    "fct-panels": lambda r: plot.fct_cdf(r, class_="incast", panels=True),
+    "slowdown-by-size": lambda r: plot.slowdown_by_size(r, class_="web"),
+    "queue": plot.queue,
+    "heat-map": lambda r: plot.heat_map(r, scheme=r.schemes[-1]),
+    "heat-map-rate": lambda r: plot.heat_map(r, of="rate"),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_of_five_schemes(five, name):
+    save(FIGURES[name](five), name)
+
+
+@pytest.mark.parametrize("name", ["fct-cdf", "fct-tail", "fct-panels", "queue"])
+def test_figures_of_forty_schemes(forty, name):
+    figure = FIGURES[name](forty)
+    save(figure, f"forty-{name}")
+    lines = [line for line in figure.axes[0].lines if to_hex(line.get_color()) != GREY]
+    assert len(lines) <= 7 and len({(line.get_color(), str(line.get_linestyle())) for line in lines}) == len(lines)
+    assert len(figure.axes) == (40 if name == "fct-panels" else 1)
+
+
+@pytest.mark.parametrize("name", ["rate", "window", "jain"])
+def test_figures_of_joining_flows(joining, name):
+    save(getattr(plot, name)(joining), name)
+
+
+def test_published_numbers_are_drawn():
+    results = incast.run(incast.Scenario("blitz/fig01a", short=True), progress=False)
+    figure = plot.published(results)
+    save(figure, "published")
+    drawn = sorted(line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
+    claims = sorted(claim["measured"] / claim["published"] for claim in results.claims if claim["measured"])
+    assert drawn == pytest.approx(claims)
+
+
+def test_a_column_is_that_of_a_paper(five):
+    assert plot.fct_cdf(five).get_size_inches()[0] == 3.35
+
+
+def test_unfinished_flows_count(small):
+    cut = small.with_(drain="0us", duration="60us", seeds=[1], scheme=[{"law": "dctcp"}], measure={})
+    results = incast.run(cut)
+    (row,) = (row for row in results.rows if (row["class"], row["seed"]) == ("all", "all"))
+    assert 0 < row["completed"] < row["flows"]
+    (line,) = plot.fct_cdf(results).axes[0].lines
+    assert line.get_ydata()[-1] == pytest.approx(row["completed"] / row["flows"])
+
+
+def test_the_percentiles_are_those_of_the_summary(five):
+    from incast.plot import _data
+
+    flows = _data.flows(five, "web", None)
+    for scheme in five.schemes:
+        (row,) = (it for it in five.rows if (it["scheme"], it["class"], it["seed"]) == (scheme, "web", "all"))
+        its = flows.fct[flows.scheme.are(scheme)]
+        assert len(its) == row["flows"]
+        assert np.quantile(its, 0.5, method="inverted_cdf") == pytest.approx(row["fct_us"]["p50"], rel=1e-9)
+
+
+def test_jain_s_index_is_of_its_formula(joining):
+    (line, *_) = plot.jain(joining).axes[0].lines
+    first, last = line.get_ydata()[5], line.get_ydata()[-1]
+    assert first == pytest.approx(1) and 0.25 < last <= 1
+
+
+def test_sweeps_are_drawn_at_a_point(small):
+    swept = incast.sweep(small, {"switch.ecn.at": ["0.1bdp", "1bdp"], "host.ack_every": [1, 2]}, seeds=1)
+    for figure in (plot.fct_cdf, plot.slowdown_by_size, plot.queue, plot.jain):
+        fits(figure(swept, point={"switch.ecn.at": "1bdp", "host.ack_every": 2}))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: plot.fct_cdf(r, class_="we"), "class_: found 'we', allowed are all, web, incast"),
+        (lambda r: plot.fct_cdf(r, point={"a": 1}), "point: found"),
+        (lambda r: plot.fct_cdf(r, highlight=["dctp"]), "highlight: found 'dctp', allowed are dctcp"),
+        (lambda r: plot.slowdown_by_size(r, percentile=0), "percentile: found 0"),
+        (lambda r: plot.queue(r, port="s0"), "port: found 's0'"),
+        (lambda r: plot.queue(r, seed=77), "seed: found 77, allowed are 1, 2"),
+        (lambda r: plot.heat_map(r, of="heat"), "of: found 'heat'"),
+        (lambda r: plot.heat_map(r, scheme="x"), "scheme: found 'x'"),
+        (plot.published, "no published numbers"),
+    ],
+)
+def test_bad_arguments_are_named(five, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(five)
+
+
+def test_samples_that_are_not_there_are_named(small):
+    results = incast.run(small.with_(measure={}), seeds=1)
+    with pytest.raises(incast.ResultsError, match="ports.parquet"):
+        plot.queue(results)

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Tests the Python package: a source distribution is built of this tree and a wheel of that, as users of an index would get
+# it; the wheel is installed in clean virtual environments, where the tests of python/tests run, types are checked, notebooks
+# are executed and the gallery is drawn. What a virtual environment holds is kept in target/python.
+# usage: scripts/python.sh [--tree] [ARGUMENTS OF PYTEST]
+#        --tree: a wheel of the tree itself, without a source distribution between them: quicker while one writes
+#        --gallery: writes the pictures of docs/gallery anew
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD work=$PWD/target/python
+from_tree="" gallery=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tree) from_tree=1 ;;
+    --gallery) gallery=1 ;;
+    *) break ;;
+    esac
+    shift
+done
+mkdir -p "$work"
+
+# Makes a virtual environment of a name that has packages.
+environment() {
+    local place=$work/$1
+    shift
+    if [ "$(cat "$place/has" 2>/dev/null)" != "$*" ]; then
+        rm -rf "$place"
+        python3 -m venv "$place"
+        [ $# -eq 0 ] || "$place/bin/pip" install --quiet --disable-pip-version-check "$@"
+        echo "$*" >"$place/has"
+    fi
+}
+install() {
+    "$work/$1/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
+}
+
+if ! python3 -c 'import ensurepip' 2>/dev/null; then
+    scripts/debian.sh ensurepip python3-venv "tests of the Python package"
+fi
+environment build "maturin>=1.9,<2"
+rm -rf "$work/dist"
+export PATH=$work/build/bin:$PATH
+# Files that the tree's own builds would compile again are not theirs to share: features differ.
+export CARGO_TARGET_DIR=$work/target
+if [ "$from_tree" ]; then
+    maturin build --release --locked --out "$work/dist"
+else
+    maturin sdist --out "$work/dist" 2>"$work/sdist.log" || { cat "$work/sdist.log" >&2; exit 1; }
+    rm -rf "$work/source"
+    mkdir -p "$work/source"
+    tar --extract --gzip --touch --strip-components 1 --directory "$work/source" --file "$work"/dist/*.tar.gz
+    # Not --locked: it has a part of the workspace, and the lock file that of all. Versions are those of the lock file.
+    (cd "$work/source" && maturin build --release --out "$work/dist")
+fi
+wheel=$(echo "$work"/dist/*.whl)
+ls -l "$work/dist"
+
+# One library at a time takes Arrow's capsules.
+for library in polars pyarrow pandas duckdb; do
+    environment "$library" "$library"
+    install "$library"
+    "$work/$library/bin/python" python/tests/alone/check.py "$library"
+done
+
+environment all matplotlib polars pyarrow pandas duckdb pytest basedpyright nbclient ipykernel pdoc
+install all
+# Of equal sources, whichever way they came: results of both can be mixed.
+here=$(target/release/incast --version | sed 's/^incast \([^ ]*\).*/\1/')
+there=$("$work/all/bin/incast" --version | sed 's/^incast \([^ ]*\).*/\1/')
+[ "$here" = "$there" ] || {
+    echo "python.sh: the program is $here and the wheel $there: sources are missing in the source distribution" >&2
+    exit 1
+}
+export PATH=$work/all/bin:$PATH
+basedpyright --pythonpath "$work/all/bin/python" --level error
+cd python/tests
+INCAST_GALLERY=${gallery:+$root/docs/gallery} MPLBACKEND=agg python -m pytest -q -p no:cacheprovider "$@"
