@@ -41,7 +41,7 @@ test:
 	scripts/debian.sh riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf "marimo.h on a 32-bit RISC-V core"
 	scripts/debian.sh qemu-riscv32 qemu-user "marimo.h on a 32-bit RISC-V core"
 	scripts/debian.sh clang clang "marimo.h for BPF"
-	scripts/debian.sh python3 python3 "the oracle of marimo.h, SciPy, the report in a browser"
+	scripts/debian.sh python3 python3 "the oracle of marimo.h, SciPy, the report in a browser, the Python package"
 	scripts/venv.sh
 	rigs/virtual-time/build.sh --ahead
 	deploy/core/test/run.sh
@@ -51,6 +51,7 @@ test:
 	$(CARGO) build --release --locked --quiet -p incast
 	scripts/short-forms.py target/release/incast
 	target/release/incast table --check docs/*.md
+	scripts/python.sh
 	scripts/sanitize.sh --short
 	CARGO_PROFILE_DEV_OPT_LEVEL=0 scripts/fuzz.sh $(FUZZ_SHORT)
 	scripts/report-browser-test.sh
@@ -86,7 +87,7 @@ lint:
 	$(CARGO) fmt --all --check
 	rustfmt --check --edition 2024 $$(find crates/incast-cc/src -name "*.rs") docs/examples/halve.rs docs/examples/shortest.rs
 	$(CARGO) clippy --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p incast-fuzz --locked -- -D warnings
+	$(CARGO) clippy -p incast-fuzz -p incast-py --locked -- -D warnings
 	scripts/deploy-crates.sh clippy --all-targets --locked -- -D warnings
 	scripts/packages.sh --list
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
@@ -116,9 +117,10 @@ validate:
 	$(CARGO) build --release --locked -p incast
 	target/release/incast validate --out $(OUT)/validation
 
-## The book, in docs/book.
+## The book, in docs/book, and the reference of the Python package in docs/book/python.
 docs: generate
 	scripts/tool.sh mdbook mdbook build docs
+	scripts/python.sh --reference docs/book/python
 
 ## What is generated from the configuration structs and committed: the schema, the reference page and the page of metrics.
 generate:

@@ -5,14 +5,19 @@
 # usage: scripts/python.sh [--tree] [ARGUMENTS OF PYTEST]
 #        --tree: a wheel of the tree itself, without a source distribution between them: quicker while one writes
 #        --gallery: writes the pictures of docs/gallery anew
+#        --reference FOLDER: writes the reference of all functions there, and runs no test
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD work=$PWD/target/python
-from_tree="" gallery=""
+from_tree="" gallery="" reference=""
 while [ $# -gt 0 ]; do
     case $1 in
     --tree) from_tree=1 ;;
     --gallery) gallery=1 ;;
+    --reference)
+        reference=$(realpath -m "$2") from_tree=1
+        shift
+        ;;
     *) break ;;
     esac
     shift
@@ -40,8 +45,8 @@ fi
 environment build "maturin>=1.9,<2"
 rm -rf "$work/dist"
 export PATH=$work/build/bin:$PATH
-# Files that the tree's own builds would compile again are not theirs to share: features differ.
-export CARGO_TARGET_DIR=$work/target
+# What both depend on with the same features is compiled once.
+export CARGO_TARGET_DIR=$root/target
 if [ "$from_tree" ]; then
     maturin build --release --locked --out "$work/dist"
 else
@@ -55,6 +60,13 @@ fi
 wheel=$(echo "$work"/dist/*.whl)
 ls -l "$work/dist"
 
+others=(matplotlib polars pyarrow pandas duckdb pytest basedpyright nbclient ipykernel pdoc)
+if [ "$reference" ]; then
+    environment all "${others[@]}"
+    install all
+    exec "$work/all/bin/pdoc" --docformat google --output-directory "$reference" incast incast.plot
+fi
+
 # One library at a time takes Arrow's capsules.
 for library in polars pyarrow pandas duckdb; do
     environment "$library" "$library"
@@ -62,7 +74,7 @@ for library in polars pyarrow pandas duckdb; do
     "$work/$library/bin/python" python/tests/alone/check.py "$library"
 done
 
-environment all matplotlib polars pyarrow pandas duckdb pytest basedpyright nbclient ipykernel pdoc
+environment all "${others[@]}"
 install all
 # Of equal sources, whichever way they came: results of both can be mixed.
 here=$(target/release/incast --version | sed 's/^incast \([^ ]*\).*/\1/')
@@ -73,5 +85,7 @@ there=$("$work/all/bin/incast" --version | sed 's/^incast \([^ ]*\).*/\1/')
 }
 export PATH=$work/all/bin:$PATH
 basedpyright --pythonpath "$work/all/bin/python" --level error
+# Every name that is documented can be.
+pdoc --docformat google --output-directory "$work/reference" incast incast.plot
 cd python/tests
 INCAST_GALLERY=${gallery:+$root/docs/gallery} MPLBACKEND=agg python -m pytest -q -p no:cacheprovider "$@"

@@ -27,6 +27,7 @@ def _notebook() -> tuple[Progress, Callable[[], None]] | None:
     from IPython.display import display  # pyright: ignore[reportMissingImports]
 
     handle = display({"text/plain": ""}, raw=True, display_id=True)
+    assert handle is not None  # as an id was asked for
 
     def show(part: float, line: str) -> None:
         handle.update({"text/plain": f"{100 * part:3.0f}%  {line}"}, raw=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import html
 import json
 import os
@@ -15,6 +16,9 @@ from ._errors import ResultsError
 if TYPE_CHECKING:
     import pandas
     import polars
+
+# Kinds of `_incast.Table.numpy` in the module `array`.
+_CODES = {"u4": "I", "u8": "Q", "f8": "d", "str": "i"}
 
 TABLES = ("flows", "requests", "ports", "rates", "events")
 
@@ -107,9 +111,11 @@ class Table:
         columns = []
         for name in self.columns:
             kind, values, valid, texts = self._inner.numpy(name)
-            numbers = memoryview(values).cast({"u1": "B", "u4": "I", "u8": "Q", "f8": "d", "?": "?", "str": "i"}[kind])
+            numbers = array.array(_CODES.get(kind, "B"), values).tolist()
             cells = [*texts, None]
-            column = [cells[place] for place in numbers] if kind == "str" else list(numbers)
+            column = [cells[place] for place in numbers] if kind == "str" else numbers
+            if kind == "?":
+                column = [bool(it) for it in column]
             columns.append([it if ok else None for it, ok in zip(column, valid, strict=True)] if valid else column)
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 

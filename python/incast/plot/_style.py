@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 try:
     import matplotlib
@@ -23,7 +24,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ["-", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 2))]
 GREY = "#B8B8B8"
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -55,10 +56,10 @@ class Look:
     """How a scheme is drawn."""
 
     colour: str
-    dashes: object
+    dashes: Any
     behind: bool
 
-    def line(self, label: str | None) -> dict[str, object]:
+    def line(self, label: str | None) -> dict[str, Any]:
         """Keywords of ``Axes.plot``."""
         return {
             "color": self.colour,

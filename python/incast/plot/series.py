@@ -45,11 +45,10 @@ def queue(
     rows = _rows(results, table, point, seed)
     ports, scheme = _data.texts(table, "port"), _data.texts(table, "scheme")
     time, held = _data.number(table, "time_ps") / 1e9, _data.number(table, "queue_bytes")
-    if port is None:
-        port = ports.distinct[ports.places[rows][np.argmax(held[rows])]]
-    elif port not in ports.distinct:
+    if port is not None and port not in ports.distinct:
         raise ValueError(f"port: found {port!r}, allowed are {', '.join(ports.distinct)}")
-    rows &= ports.are(port)
+    shown = port or ports.distinct[ports.places[rows][np.argmax(held[rows])]]
+    rows &= ports.are(shown)
     series = {}
     for name in results.schemes:
         its = rows & scheme.are(name)
@@ -62,7 +61,7 @@ def queue(
         for name, (times, values) in series.items():
             axis.plot(times, values, **its_looks[name].line(name))
         axis.set_xlabel("time (ms)")
-        axis.set_ylabel(f"queue of {port} (KB)")
+        axis.set_ylabel(f"queue of {shown} (KB)")
         legend(made, [axis], its_looks)
     return made
 
