@@ -88,4 +88,4 @@ basedpyright --pythonpath "$work/all/bin/python" --level error
 # Every name that is documented can be.
 pdoc --docformat google --output-directory "$work/reference" incast incast.plot
 cd python/tests
-INCAST_GALLERY=${gallery:+$root/docs/gallery} MPLBACKEND=agg python -m pytest -q -p no:cacheprovider "$@"
+INCAST_GALLERY=${gallery:+$root/docs/gallery} python -m pytest -q -p no:cacheprovider "$@"

@@ -10,6 +10,7 @@ import incast
 
 np = pytest.importorskip("numpy")
 plot = pytest.importorskip("incast.plot")
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 from matplotlib.colors import to_hex  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
@@ -29,7 +30,7 @@ FABRIC = {
         {"class": "incast", "kind": "incast", "fan_in": 12, "size": "64KB", "every": "200us"},
     ],
     "scheme": [{"law": law} for law in ("dctcp", "swift", "timely", "cubic", "marimo")],
-    "measure": {"ports": {"every": "5us", "which": ["*"]}},
+    "measure": {"ports": {"every": "5us", "which": ["leaf*->*", "spine*->*"]}},
 }
 # Four flows join one link one after the other.
 JOINING = {
@@ -75,8 +76,9 @@ def forty(tmp_path_factory):
 
 def fits(figure):
     """Nothing is cut off, and what is written does not lie on what else is written."""
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
     whole = figure.bbox
     texts = [text for axis in figure.axes for text in (axis.title, axis.xaxis.label, axis.yaxis.label) if text.get_text()]
     texts += [text for text in (figure._supxlabel, figure._supylabel) if text is not None]

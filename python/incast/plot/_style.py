@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,15 @@ def style() -> Iterator[None]:
         yield
 
 
+class PaperFigure(Figure):
+    """A figure that a notebook shows, whatever its backend is."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png")
+        return picture.getvalue()
+
+
 @dataclass(frozen=True)
 class Look:
     """How a scheme is drawn."""
@@ -95,7 +105,7 @@ def figure(panels: int = 1, *, columns: int | None = None, height: float | None 
     rows = -(-panels // columns)
     width = COLUMN if columns == 1 else 2 * COLUMN + 0.3
     size = height or (2.2 if rows == 1 else 1.25 * rows + 0.5)
-    made = Figure(figsize=(width, size), layout="constrained")
+    made = PaperFigure(figsize=(width, size), layout="constrained")
     grid = made.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     axes = list(grid.flat)
     for unused in axes[panels:]:
@@ -129,4 +139,7 @@ def legend(made: Figure, axes: Sequence[Axes], schemes: dict[str, Look]) -> None
     if behind and (line := next((line for line in axes[0].lines if line.get_color() == GREY), None)):
         handles, labels = [*handles, line], [*labels, f"{behind} others"]
     if len(labels) > 1:
-        made.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), handlelength=2.4, columnspacing=1)
+        # Inches of a column: the line, and letters of 7 points.
+        column = 0.42 + 0.056 * max(map(len, labels))
+        columns = max(1, min(len(labels), int(made.get_figwidth() / column)))
+        made.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=2.4, columnspacing=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from .._results import Results
-from ._style import COLOURS, COLUMN, plain, style
+from ._style import COLOURS, COLUMN, PaperFigure, plain, style
 
 _STATUS = {
     "reproduced": COLOURS[2],
@@ -27,7 +27,7 @@ def published(results: Results) -> Figure:
     if not claims:
         raise ValueError(f"{results.name} has no published numbers that were measured")
     with style():
-        made = Figure(figsize=(2 * COLUMN + 0.3, 0.19 * len(claims) + 0.9), layout="constrained")
+        made = PaperFigure(figsize=(2 * COLUMN + 0.3, 0.19 * len(claims) + 0.9), layout="constrained")
         axis = made.subplots()
         seen: set[str] = set()
         for place, claim in enumerate(reversed(claims)):

@@ -66,7 +66,7 @@ def queue(
     return made
 
 
-def _by_flow(results: Results, column: str, scale: float, what: str, point, seed, most: int) -> Figure:
+def _by_flow(results: Results, column: str, scale: float, what: str, point, seed, most: int, logarithmic=False) -> Figure:
     table = results.rates
     rows = _rows(results, table, point, seed)
     scheme, flow = _data.texts(table, "scheme"), _data.whole(table, "flow")
@@ -83,7 +83,10 @@ def _by_flow(results: Results, column: str, scale: float, what: str, point, seed
             rest = f", {most} of {len(flows)} flows" if len(flows) > most else ""
             axis.set_title(f"{name}{rest}")
         # Panels share their axes, and a limit that is set before they are full would be that of the first.
-        axes[0].set_ylim(bottom=0)
+        if logarithmic:
+            axes[0].set_yscale("log")
+        else:
+            axes[0].set_ylim(bottom=0)
         label(made, axes, "time (ms)", what)
     return made
 
@@ -113,7 +116,7 @@ def window(
     results: Results, *, point: Mapping[str, Any] | None = None, seed: int | None = None, most: int = 21
 ) -> Figure:
     """Windows of flows over time, a panel for each scheme. Arguments as for ``rate``."""
-    return _by_flow(results, "window_bytes", 1e3, "window (KB)", point, seed, most)
+    return _by_flow(results, "window_bytes", 1e3, "window (KB)", point, seed, most, logarithmic=True)
 
 
 def jain(

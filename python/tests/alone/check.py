@@ -37,5 +37,5 @@ else:
     import duckdb
 
     flows = table  # found by its name
-    assert duckdb.sql("select count(*), sum(size_bytes)::bigint from flows").fetchone() == (rows, total)
+    assert duckdb.sql("select count(*), sum(size_bytes)::bigint from flows").fetchall() == [(rows, total)]
 print(f"{library} takes {rows} rows")
