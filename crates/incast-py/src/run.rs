@@ -24,7 +24,7 @@ use std::{
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// So long what is computed may take to notice that it is to stop. Then it is left to end by itself.
-const PATIENCE: Duration = Duration::from_millis(800);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Ends runs from another thread of Python: signals are heard by the main one alone.
 #[pyclass(frozen, module = "incast._incast")]

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""What Python costs (docs/performance.md): ns per packet-hop beside the command's, rows a second into each library, and a sweep
+beside `incast run`. Run it with the Python of an environment that has the wheel, polars, pyarrow and pandas, such as
+target/python/all/bin/python after scripts/python.sh. Pairs alternate, and the least of each counts.
+usage: python-bench.py [hops] [rows] [sweep]
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import incast
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMMAND = pathlib.Path(sys.executable).parent / "incast"
+PERMUTATION = incast.Scenario(ROOT / "scripts/instruction-gate.toml", workload=[{"kind": "permutation", "size": "3MB"}])
+
+
+def folder():
+    return pathlib.Path(tempfile.mkdtemp(prefix="incast-bench-"))
+
+
+def by_command(scenario, *arguments):
+    """Runs a scenario by the program; its results and the seconds that it took."""
+    out = folder()
+    (out / "it.toml").write_text(scenario.check().effective_toml)
+    started = time.perf_counter()
+    program = ROOT / "target/release/incast"
+    subprocess.run([program, "run", out / "it.toml", "--out", out, "--quiet", *arguments], check=True, capture_output=True)
+    took = time.perf_counter() - started
+    return incast.open(out / scenario.name), took, out
+
+
+def hops():
+    """Of the program and of the extension, the least of seven."""
+    ns = {"program": [], "Python": []}
+    for _ in range(7):
+        results, _, out = by_command(PERMUTATION, "--jobs", "1")
+        ns["program"].append(results.runs[0]["cost"]["ns_per_packet_hop"])
+        shutil.rmtree(out)
+        ns["Python"].append(incast.run(PERMUTATION, jobs=1, progress=False).runs[0]["cost"]["ns_per_packet_hop"])
+    least = {who: min(all_of) for who, all_of in ns.items()}
+    print(f"ns per packet-hop: program {least['program']:.1f}, Python {least['Python']:.1f}, "
+          f"{least['Python'] / least['program'] - 1:+.1%}")
+
+
+def rows():
+    """Of a table of ten million flows, all columns."""
+    import polars
+    import pyarrow
+    import pyarrow.parquet
+
+    out = folder()
+    results = incast.run(PERMUTATION, out=out, progress=False)
+    (file,) = results.folder.glob("*/flows.parquet")
+    few = pyarrow.parquet.read_table(file)
+    many = pyarrow.concat_tables([few] * (10_000_000 // len(few)))
+    pyarrow.parquet.write_table(many, file, row_group_size=1 << 20, compression="zstd")
+    count = len(many)
+    del many
+    for name, take in (
+        ("pyarrow", lambda: pyarrow.table(results.flows)),
+        ("polars", lambda: polars.DataFrame(results.flows)),
+        ("pandas", lambda: results.flows.to_pandas()),
+        ("pyarrow, two columns", lambda: pyarrow.table(results.flows.select("scheme", "slowdown"))),
+    ):
+        least = min(timed(take) for _ in range(3))
+        print(f"{name}: {count / least / 1e6:.1f} million rows a second")
+    shutil.rmtree(out)
+
+
+def timed(what):
+    started = time.perf_counter()
+    held = what()
+    took = time.perf_counter() - started
+    del held
+    return took
+
+
+def sweep():
+    """Of 200 points with a run of about 100 ms of CPU each, against one grid of the program."""
+    link = {"rate": "100Gbps", "delay": "1us"}
+    scenario = incast.Scenario(
+        name="sweep",
+        duration="4ms",
+        topology={"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 8, "host_link": link, "fabric_link": link},
+        switch={"buffer": {"total": "4MB", "alpha": 1.0}, "ecn": {"kind": "step", "at": "0.2bdp"}},
+        host={"mtu": "4096B"},
+        workload=[{"class": "web", "kind": "poisson", "sizes": "websearch", "load": 0.5}],
+        scheme=[{"law": "dctcp"}],
+    )
+    axis = {"switch.ecn.at": [f"{part / 100:.2f}bdp" for part in range(10, 210)]}
+    least = {"program": float("inf"), "Python": float("inf")}
+    for _ in range(3):
+        results, took, out = by_command(scenario.with_(grid=axis))
+        cpu = sum(run["cost"]["cpu_s"] for run in results.runs) / len(results.runs)
+        least["program"] = min(least["program"], took)
+        shutil.rmtree(out)
+        out = folder()
+        least["Python"] = min(least["Python"], timed(lambda: incast.sweep(scenario, axis, out=out, progress=False)))
+        again = timed(lambda: incast.sweep(scenario, axis, out=out, progress=False))
+        shutil.rmtree(out)
+    print(f"200 runs of {1e3 * cpu:.0f} ms of CPU: program {least['program']:.2f} s, Python {least['Python']:.2f} s, "
+          f"{least['Python'] / least['program'] - 1:+.1%}; all found again in {again:.2f} s")
+
+
+for part in sys.argv[1:] or ["hops", "rows", "sweep"]:
+    {"hops": hops, "rows": rows, "sweep": sweep}[part]()
