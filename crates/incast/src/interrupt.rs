@@ -1,6 +1,7 @@
-//! Ctrl-C: stop what is being simulated, write the summary of what is finished, and leave. What cannot be stopped within a
-//! second, as the generation of a run's flows, ends with the process, and so it does with a second Ctrl-C: finished runs
-//! are on disk in any case. A run that has been simulated is written first, however long that takes.
+//! Ctrl-C: stop what is being simulated, write the summary of what is finished, and leave. What cannot be done within a
+//! second, as the generation of a run's flows or the summary of many runs, ends with the process, and so it does with a
+//! second Ctrl-C: finished runs are on disk in any case, and every file is whole. A run that has been simulated is written
+//! first, however long that takes.
 
 use std::sync::{
     OnceLock,
@@ -8,7 +9,6 @@ use std::sync::{
 };
 
 static STOP: AtomicBool = AtomicBool::new(false);
-static COMPUTING: AtomicBool = AtomicBool::new(false);
 static WRITING: AtomicUsize = AtomicUsize::new(0);
 static MESSAGE: OnceLock<String> = OnceLock::new();
 
@@ -28,7 +28,7 @@ extern "C" fn on_alarm(_signal: libc::c_int) {
     if WRITING.load(Ordering::Relaxed) > 0 {
         // SAFETY: R15: `alarm` is async-signal-safe.
         unsafe { libc::alarm(PATIENCE) };
-    } else if COMPUTING.load(Ordering::Relaxed) {
+    } else {
         let message = MESSAGE.get().map_or("", String::as_str);
         // SAFETY: R15: `write` and `_exit` are async-signal-safe; the message is as long as is said.
         unsafe {
@@ -36,11 +36,6 @@ extern "C" fn on_alarm(_signal: libc::c_int) {
             libc::_exit(1)
         }
     }
-}
-
-/// Runs are being computed, or what is finished is being summarised, which is not cut short.
-pub fn computing(runs: bool) {
-    COMPUTING.store(runs, Ordering::Relaxed);
 }
 
 /// The files of one more run are being written, or no more.

@@ -36,17 +36,11 @@ pub fn observer(scenario: &str, quiet: bool) -> Box<dyn Observer> {
 struct Silent;
 
 impl Observer for Silent {
-    fn on_start(&self, _to_do: &[&Run], _found: usize) {
-        interrupt::computing(true);
-    }
     fn on_simulated(&self, _run: usize) {
         interrupt::writing(true);
     }
     fn on_end(&self, _run: usize, _failure: Option<&str>) {
         interrupt::writing(false);
-    }
-    fn on_summary(&self) {
-        interrupt::computing(false);
     }
 }
 
@@ -185,12 +179,7 @@ impl Reporter {
 }
 
 impl Observer for Reporter {
-    fn on_summary(&self) {
-        interrupt::computing(false);
-    }
-
     fn on_start(&self, to_do: &[&Run], found: usize) {
-        interrupt::computing(true);
         self.tracker.on_start(to_do, found);
         self.show(true);
     }

@@ -71,9 +71,10 @@ fn trace_one(arguments: &arguments::Trace) -> Result<(), TraceError> {
     let traced = trace::trace(&run, &request, stop, &mut observe);
     observer.on_simulated(0);
     observer.on_end(0, traced.as_ref().err().map(ToString::to_string).as_deref());
-    observer.on_summary();
     drop(observer);
     let traced = traced?;
+    // What was traced is written to its end, whatever signals come.
+    interrupt::writing(true);
     if let Some(path) = &arguments.perfetto {
         trace::write(path, |out| perfetto::write(&traced, out)).map_err(files_error(path))?;
     }

@@ -147,8 +147,6 @@ pub trait Observer: Sync {
     fn on_simulated(&self, _run: usize) {}
     /// A run ended; with a message if it failed.
     fn on_end(&self, _run: usize, _failure: Option<&str>) {}
-    /// No run goes on any more; what is finished is summarised.
-    fn on_summary(&self) {}
 }
 
 /// What became of a scenario.
@@ -209,7 +207,6 @@ pub fn execute(
             planned.iter().copied().filter(|run| folder.finished(&run.folder).is_none()).collect();
         observer.on_start(&to_do, planned.len() - to_do.len());
         failures.extend(run_all(&to_do, jobs, &context, observer, stop));
-        observer.on_summary();
         let rows = summarise(plan, &folder, &long)?;
         let further = plan.further(&claims::judge(&plan.scenario.claims, &rows), &planned);
         if further.is_empty() || !failures.is_empty() || stop.load(Ordering::Relaxed) {

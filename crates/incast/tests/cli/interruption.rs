@@ -127,6 +127,36 @@ fn a_signal_while_flows_are_made_keeps_what_is_finished() {
     assert_eq!(runs(&results).len(), 1);
 }
 
+/// The summary of many runs with many flows takes long; here it never ends, as a pipe without a writer is in the place of a
+/// table.
+#[test]
+fn a_signal_while_runs_are_summarised_ends_the_process() {
+    let out = folder("summary");
+    let small = scenario("small");
+    let mut arguments = vec!["run", "--quiet", "--out", text(&out), &small];
+    succeed(&arguments);
+    let table = runs(&out.join("small")).remove(0).join("flows.parquet");
+    fs::remove_file(&table).expect("removed");
+    assert!(Command::new("mkfifo").arg(&table).status().expect("coreutils").success());
+    arguments.push("--resume");
+    let mut child =
+        command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().expect("a state").is_none(), "it did not wait for the pipe");
+    signal("TERM", &child);
+    let sent = Instant::now();
+    while child.try_wait().expect("a state").is_none() {
+        if sent.elapsed() > Duration::from_secs(20) {
+            child.kill().expect("SIGKILL");
+            panic!("a signal does not end the summary");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--resume"), "{}", stderr(&output));
+}
+
 #[test]
 fn a_run_that_takes_longer_than_its_limit_fails_and_the_others_go_on() {
     let out = folder("late");
