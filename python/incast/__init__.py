@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _incast
-from ._errors import Error, Problem, ResultsError, RunError, RunWarning, ScenarioError, ScenarioWarning
+from ._errors import BusyError, Error, Problem, ResultsError, RunError, RunWarning, ScenarioError, ScenarioWarning
 from ._results import Results, Table, open
 from ._run import run
 from ._scenario import Check, PlannedRun, Scenario
@@ -35,6 +35,7 @@ def bundled() -> list[str]:
 
 
 __all__ = [
+    "BusyError",
     "Check",
     "Error",
     "PlannedRun",

@@ -64,6 +64,10 @@ class RunError(Error):
     """Runs did not start, all of them failed, or their results could not be written."""
 
 
+class BusyError(RunError):
+    """Another process, or another thread, writes results to the same folder."""
+
+
 class ResultsError(Error):
     """Results are missing, damaged, or of something else than is asked for."""
 

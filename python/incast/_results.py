@@ -6,6 +6,7 @@ import array
 import html
 import json
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,7 @@ class Results:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, _keep: object | None = None):
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()
         """Where the results are."""
         # Whatever has to live as long as the results: a temporary folder.
         self._keep = _keep
@@ -251,6 +252,23 @@ class Results:
     def to_polars(self) -> polars.DataFrame:
         """The summary as a polars frame."""
         return self.summary.to_polars()
+
+    def at(self, point: Mapping[str, Any] | None) -> tuple[Results, dict[str, Any]]:
+        """The results that hold a grid point, and the point in their own grid. ``None`` is the first, and so is the value of
+        an axis that is not given.
+
+        Raises:
+            ValueError: there is no such grid point.
+        """
+        wanted = {**self.points[0], **(point or {})}
+        if wanted not in self.points:
+            raise ValueError(f"point: found {dict(point or {})}, allowed are {', '.join(map(str, self.points))}")
+        return self, wanted
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._keep is not None:
+            raise TypeError("results in a temporary folder go with this object; run with out= to hand them on")
+        return Results, (self.folder,)
 
     def __repr__(self) -> str:
         return f"<incast.Results {self.name}: {len(self.runs)} runs in {self.folder}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import shutil
 import tempfile
@@ -34,7 +35,8 @@ def run(
     """Runs a scenario, as ``incast run`` does, and returns its results.
 
     Other threads of Python go on meanwhile. Ctrl-C, or a notebook's stop, ends it within a second; runs that are finished
-    by then are kept in ``out``.
+    by then are kept in ``out``. What cannot be stopped in that time, as the making of very many flows, ends by itself behind
+    it; until then the folder is in use.
 
     Args:
         scenario: a scenario, or what one is made of.
@@ -52,6 +54,7 @@ def run(
 
     Raises:
         ScenarioError: the scenario cannot be simulated.
+        BusyError: another process or thread writes to the same folder.
         RunError: nothing was started, every run failed, or the results could not be written.
 
     Warns:
@@ -61,11 +64,8 @@ def run(
     scenario = _scenario(scenario)
     if resume and overwrite:
         raise ValueError("found resume and overwrite, allowed is one of them")
-    for name, number in (("seeds", seeds), ("jobs", jobs), ("threads", threads)):
-        if number is not None and (not isinstance(number, int) or number < 1):
-            raise ValueError(f"{name}: found {number!r}, allowed is a whole number from 1")
-    if run_timeout is not None and not 0 < run_timeout < 1e9:
-        raise ValueError(f"run_timeout: found {run_timeout!r}, allowed are seconds above 0")
+    seeds, jobs, threads = count("seeds", seeds), count("jobs", jobs), count("threads", threads) or 1
+    check_timeout(run_timeout)
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
     keep = Temporary() if out is None else None
@@ -86,6 +86,23 @@ def run(
     finally:
         done()
     return outcome(scenario.name, json.loads(text), keep)
+
+
+def count(name: str, number: int | None) -> int | None:
+    """A number of something, as an int."""
+    try:
+        whole = None if number is None else operator.index(number)
+    except TypeError:
+        whole = 0
+    if whole is not None and whole < 1:
+        raise ValueError(f"{name}: found {number!r}, allowed is a whole number from 1")
+    return whole
+
+
+def check_timeout(run_timeout: float | None) -> None:
+    """Refuses what is no time that runs may take."""
+    if run_timeout is not None and not 0 < run_timeout < 1e9:
+        raise ValueError(f"run_timeout: found {run_timeout!r}, allowed are seconds above 0")
 
 
 def outcome(name: str, finished: dict[str, Any], keep: object | None) -> Results:

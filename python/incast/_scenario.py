@@ -112,7 +112,10 @@ class Scenario:
     ['dctcp', 'cubic']
     """
 
+    # Of a document: its text as JSON; of a file: its path and its text, so that a copy is one of what was read; of a bundled
+    # scenario: its name.
     __slots__ = ("_inner", "_document", "_changes", "_short", "_folder", "_facts")
+    _document: str | Path | tuple[Path, str]
 
     def __init__(
         self,
@@ -126,19 +129,24 @@ class Scenario:
         if document is None:
             document, keys = keys, {}
         if isinstance(document, Mapping):
-            self._document: str | Path = to_json(document, "")
+            self._document = to_json(document, "")
         elif isinstance(document, (str, os.PathLike)):
-            self._document = Path(document)
+            path = Path(document)
+            self._document = path.absolute() if path.is_file() else path
         else:
             raise TypeError(f"found {type(document).__name__}, expected a path, a bundled name or a mapping")
         self._short = bool(short)
-        self._folder = os.fspath(folder)
+        self._folder = os.path.abspath(folder)
         self._load([(key, to_json(value, key)) for key, value in keys.items()])
 
     def _load(self, changes: list[tuple[str, str]]) -> None:
         self._changes = changes
         if isinstance(self._document, Path):
             self._inner = _incast.Scenario.load(self._document, changes, self._short)
+            if self._document.is_absolute():
+                self._document = (self._document, self._inner.text())
+        elif isinstance(self._document, tuple):
+            self._inner = _incast.Scenario.again(*self._document, changes, self._short)
         else:
             self._inner = _incast.Scenario.parse(self._document, self._folder, changes, self._short)
         self._facts: dict[str, Any] = json.loads(self._inner.facts())
@@ -245,7 +253,7 @@ class Scenario:
 Only = Mapping[str, Any] | Sequence[str] | None
 
 
-def _again(document: str | Path, changes: list[tuple[str, str]], short: bool, folder: str) -> Scenario:
+def _again(document: str | Path | tuple[Path, str], changes: list[tuple[str, str]], short: bool, folder: str) -> Scenario:
     copy = object.__new__(Scenario)
     copy._document, copy._short, copy._folder = document, short, folder
     copy._load(changes)
@@ -259,7 +267,7 @@ def conditions(only: Only) -> list[str]:
     if isinstance(only, str):
         return [only]
     if isinstance(only, Mapping):
-        return [f"{key}={value}" for key, value in only.items()]
+        return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in only.items()]
     return list(only)
 
 

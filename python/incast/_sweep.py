@@ -6,17 +6,18 @@ import hashlib
 import itertools
 import json
 import os
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from . import _incast, _progress
-from ._errors import Error, ResultsError, RunError, RunWarning, ScenarioWarning
+from ._errors import BusyError, Error, ResultsError, RunError, RunWarning, ScenarioWarning
 from ._results import Results
-from ._run import Temporary, outcome
+from ._run import Temporary, check_timeout, count, outcome
 from ._scenario import Only, Scenario, conditions, to_json
 from ._scenario import scenario as _scenario
 
@@ -53,6 +54,8 @@ class Sweep(Results):
         def at(point: dict[str, Any], items: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return [{**item, "grid": {**item["grid"], **point}} for item in items]
 
+        for key in ("schemes", "classes"):
+            merged[key] = list(dict.fromkeys(name for _, facts in all_facts for name in facts[key]))
         for key in ("rows", "runs", "claims"):
             merged[key] = [item for point, facts in all_facts for item in at(point, facts[key])]
         merged["failed"] = [item for _, facts in all_facts for item in facts["failed"]]
@@ -61,6 +64,21 @@ class Sweep(Results):
         verdicts = zip(titles, (facts["verdict"] for _, facts in all_facts), strict=True)
         merged["verdict"] = "\n".join(f"{title}\n{verdict}" if title else verdict for title, verdict in verdicts)
         return merged
+
+    def at(self, point: Mapping[str, Any] | None) -> tuple[Results, dict[str, Any]]:
+        """See ``Results.at``: the results of one point of the sweep."""
+        super().at(point)
+        wanted = {**self.points[0], **(point or {})}
+        for its_point, results in self.results:
+            own = {axis: value for axis, value in wanted.items() if axis not in its_point}
+            if all(wanted[axis] == value for axis, value in its_point.items()):
+                return results.at(own)
+        raise ResultsError("every run at this point failed")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._keep is not None:
+            super().__reduce__()
+        return Sweep, (self.folder, self.results, self.errors)
 
     def _folders(self) -> list[tuple[os.PathLike[str], str]]:
         return [(results.folder, json.dumps(point)) for point, results in self.results]
@@ -74,6 +92,9 @@ def points(grid: Axes | None, zip: Axes | Sequence[Axes] | None) -> list[dict[st
     """
     groups: list[list[dict[str, Any]]] = []
     tables = [] if zip is None else [zip] if isinstance(zip, Mapping) else list(zip)
+    for axis, values in [pair for table in [grid or {}, *tables] for pair in table.items()]:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise ValueError(f"{axis}: found {values!r}, allowed is a list of values")
     for table in tables:
         lengths = {axis: len(values) for axis, values in table.items()}
         if len(set(lengths.values())) > 1:
@@ -131,6 +152,10 @@ def sweep(
         RunWarning: some runs failed; the others are in the results.
     """
     scenario = _scenario(scenario)
+    seeds, jobs, threads = count("seeds", seeds), count("jobs", jobs), count("threads", threads) or 1
+    check_timeout(run_timeout)
+    if twice := [axis for axis in [*(grid or {}), *_axes(zip)] if axis in scenario.axes]:
+        raise ValueError(f"found {twice[0]}, which the scenario's own grid varies; allowed are other axes")
     all_points = [json.loads(to_json(point, "")) for point in points(grid, zip)]
     scenarios = [_at(scenario, point) for point in all_points]
     for warning in dict.fromkeys(warning for one in scenarios for warning in one.warnings):
@@ -140,13 +165,13 @@ def sweep(
     at_once = jobs or max(1, (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) // threads)
     stop = _incast.Stop()
 
-    def one(of: Scenario, jobs: int) -> Results:
+    def once(of: Scenario) -> Results:
         text = _incast.run(
             of._inner,
             out=folder,
             seeds=seeds,
             only=conditions(only),
-            jobs=jobs,
+            jobs=share,
             threads=threads,
             existing="resume",
             run_timeout=run_timeout,
@@ -155,37 +180,59 @@ def sweep(
         )
         return outcome(of.name, json.loads(text), keep)
 
+    def one(of: Scenario) -> Results:
+        while True:
+            try:
+                return once(of)
+            except BusyError:
+                # Another sweep does the same point: what it finishes need not be done again.
+                if stop.is_set():
+                    raise
+                time.sleep(0.1)
+
     show, done = _progress.reporter(progress)
-    results: dict[int, Results] = {}
-    errors: dict[int, Error] = {}
+    results: dict[str, Results] = {}
+    errors: dict[str, Error] = {}
+    # Points that come to the same are done once.
+    distinct = {of.name: of for of in scenarios}
     # Few points have runs to share the cores; the runs of many points follow one another.
-    share = max(1, at_once // len(scenarios))
+    share = -(-at_once // len(distinct))
     with ThreadPoolExecutor(at_once) as pool:
-        waiting: dict[Future[Results], int] = {pool.submit(one, of, share): place for place, of in enumerate(scenarios)}
+        waiting: dict[Future[Results], str] = {pool.submit(one, of): name for name, of in distinct.items()}
         try:
             while waiting:
                 finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    place = waiting.pop(future)
+                    name = waiting.pop(future)
                     try:
-                        results[place] = future.result()
+                        results[name] = future.result()
                     except Error as error:
-                        errors[place] = error
+                        errors[name] = error
                 if show:
-                    ended = len(scenarios) - len(waiting)
-                    show(ended / len(scenarios), f"{ended}/{len(scenarios)} points")
+                    ended = len(distinct) - len(waiting)
+                    show(ended / len(distinct), f"{ended}/{len(distinct)} points")
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
         finally:
             done()
-    for place, error in sorted(errors.items()):
-        warnings.warn(f"{scenarios[place].name}: {error}", RunWarning, stacklevel=2)
+    for name, error in errors.items():
+        warnings.warn(f"{name}: {error}", RunWarning, stacklevel=2)
     if not results:
         raise RunError("\n".join(str(error) for error in errors.values()))
-    found = [(all_points[place], its) for place, its in sorted(results.items())]
-    return Sweep(folder, found, [(all_points[place], its) for place, its in sorted(errors.items())], _keep=keep)
+    named = [(point, of.name) for point, of in _pairs(all_points, scenarios)]
+    found = [(point, results[name]) for point, name in named if name in results]
+    return Sweep(folder, found, [(point, errors[name]) for point, name in named if name in errors], _keep=keep)
+
+
+# `zip` is an argument's name here.
+_pairs = zip
+
+
+def _axes(zipped: Axes | Sequence[Axes] | None) -> list[str]:
+    tables = [] if zipped is None else [zipped] if isinstance(zipped, Mapping) else zipped
+    return [axis for table in tables for axis in table]
 
 
 def _at(scenario: Scenario, point: dict[str, Any]) -> Scenario:

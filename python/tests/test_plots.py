@@ -190,6 +190,7 @@ def test_sweeps_are_drawn_at_a_point(small):
         (lambda r: plot.heat_map(r, of="heat"), "of: found 'heat'"),
         (lambda r: plot.heat_map(r, scheme="x"), "scheme: found 'x'"),
         (plot.published, "no published numbers"),
+        (lambda r: plot.jain(incast.run({**SMALL, "measure": {"rates": {"every": "1s"}}}, seeds=1)), "no samples"),
     ],
 )
 def test_bad_arguments_are_named(five, call, message):

@@ -1,6 +1,7 @@
 """Results are tables that others take without a copy."""
 
 import json
+import pickle
 import subprocess
 import sys
 
@@ -82,6 +83,24 @@ def test_the_summary_has_every_metric(results):
     assert pooled["fct_us.p99"] == row["fct_us"]["p99"] and pooled["flows"] == row["flows"]
     assert [pooled["slowdown.mean.low"], pooled["slowdown.mean.high"]] == row["ci95"]["slowdown.mean"]
     assert polars.DataFrame(results.summary).equals(frame)
+
+
+def test_tables_are_of_the_runs_of_the_summary(small, tmp_path):
+    three = incast.run(small, out=tmp_path, seeds=3)
+    all_flows = len(three.flows)
+    one = incast.run(small, out=tmp_path, seeds=1, resume=True)
+    assert len(one.runs) == 3 and set(it["seed"] for it in one.flows.select("seed").to_pylist()) == {1}
+    assert len(one.flows) < all_flows == len(incast.run(small, out=tmp_path, resume=True).flows)
+
+
+def test_results_are_handed_on_where_they_stay(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = incast.run(small, out="here", seeds=1)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert pickle.loads(pickle.dumps(results)).rows == results.rows and len(results.flows) > 0
+    with pytest.raises(TypeError, match="out="):
+        pickle.dumps(incast.run(small, seeds=1))
 
 
 def test_what_is_not_there_is_named(small, tmp_path):

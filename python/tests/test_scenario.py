@@ -105,6 +105,16 @@ def test_check_tells_runs_and_cost(small):
         small.check(only=["scheme=cubix"])
 
 
+def test_a_file_is_read_once(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "small.toml"
+    file.write_text(small.check().effective_toml)
+    read = incast.Scenario("small.toml")
+    file.write_text("")
+    monkeypatch.chdir("/")
+    assert read.with_() == read == pickle.loads(pickle.dumps(read))
+
+
 def test_scenarios_are_values(small):
     again = pickle.loads(pickle.dumps(small.with_(duration="100us")))
     assert again == small.with_(duration="100us") != small and hash(again) == hash(small.with_(duration="100us"))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import SMALL
@@ -53,6 +54,43 @@ def test_its_tables_are_those_of_a_grid(small, tmp_path):
         same = [column for column in theirs.columns if not column.startswith(("cpu_s", "ns_per_packet_hop", "wall_s"))]
         assert ours.select(same).sort(key).equals(theirs.select(same).sort(key)), name
     assert swept.verdict.count("switch.ecn.at = ") == 4
+
+
+def test_points_that_come_to_the_same_are_done_once(small, tmp_path):
+    swept = incast.sweep(small, {"switch.ecn.at": ["1bdp", "1.0bdp"]}, out=tmp_path, seeds=1)
+    assert len(list(tmp_path.iterdir())) == 1 and len(swept.points) == 2 and len(swept.runs) == 6
+
+
+def test_two_sweeps_at_once_share_their_runs(small, tmp_path):
+    grid = {"switch.ecn.at": ["0.1bdp", "0.2bdp", "1bdp"]}
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: incast.sweep(small, grid, out=tmp_path, seeds=1, progress=False), range(2)))
+    assert both[0].rows == both[1].rows and len(both[0].runs) == 9
+
+
+def test_what_differs_between_points_is_each_point_s(small):
+    plot = pytest.importorskip("incast.plot")
+    axes = {"duration": ["100us", "200us"], "scheme": [[{"law": "dctcp"}], [{"law": "cubic"}]], "workload": [SMALL["workload"]]}
+    swept = incast.sweep(small, axes, seeds=1)
+    assert swept.schemes == ["dctcp", "cubic"] and len(swept.points) == 4
+    for point, its in swept.results:
+        ours, theirs = plot.fct_cdf(swept, point=point).axes[0].lines, plot.fct_cdf(its).axes[0].lines
+        assert len(ours) == 1 == len(theirs) and (ours[0].get_xdata() == theirs[0].get_xdata()).all()
+    assert len(incast.sweep(small, {"measure.traces": [True, False]}, seeds=1).events) > 0
+
+
+def test_axes_that_are_no_lists_or_given_twice_are_refused(small):
+    gridded = small.with_(grid={"switch.ecn.at": ["0.1bdp", "1bdp"]})
+    for scenario, grid, message in [
+        (gridded, {"switch.ecn.at": ["0.3bdp"]}, "the scenario's own grid varies"),
+        (small, {"switch.ecn.at": "1bdp"}, "allowed is a list of values"),
+        (small, {"switch.ecn.at": 1}, "allowed is a list of values"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            incast.sweep(scenario, grid)
+    for keys in ({"threads": 0}, {"jobs": 1.5}, {"seeds": 0}, {"run_timeout": -1}):
+        with pytest.raises(ValueError, match=f"{next(iter(keys))}: found"):
+            incast.sweep(small, {"host.ack_every": [1]}, **keys)
 
 
 def test_a_point_that_is_wrong_is_named_before_anything_runs(small, tmp_path):

@@ -47,6 +47,7 @@ fn problem<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict>> 
 pub fn run(py: Python<'_>, found: &RunError) -> PyErr {
     match found {
         RunError::Scenario(of_scenario) => scenario(py, of_scenario),
+        RunError::Busy { .. } => error(py, "BusyError", found),
         other => error(py, "RunError", other),
     }
 }

@@ -36,7 +36,7 @@ pub fn read(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         "scenario": first.scenario, "scenario_hash": first.scenario_hash, "version": first.version,
         "counted_from_ps": results.first().time("/warmup").map(Time::ps),
         "counted_until_ps": results.first().time("/duration").map(Time::ps),
-        "short": first.short, "base_rtt_ps": first.base_rtt_ps, "runs": runs, "failed": results.failed,
+        "runs": runs, "failed": results.failed,
         "schemes": results.schemes, "classes": results.classes, "points": results.points,
         "rows": results.rows, "claims": results.claims,
         "verdict": verdict::text(&results.verdicts, 100).trim_end(),
@@ -66,6 +66,9 @@ pub fn table(py: Python<'_>, folders: Vec<(PathBuf, String)>, name: &str) -> PyR
         let mut all: Option<Joint> = None;
         for (((folder, _), point), cells) in folders.iter().zip(&points).zip(cells) {
             let mut joint = export::joint(folder, name).map_err(|found| found.to_string())?;
+            // The folder may have runs of more seeds than the summary, by an earlier command.
+            let summary = report::read(folder).map_err(|found| found.to_string())?;
+            joint.parts.retain(|part| summary.runs.iter().any(|run| part.path.starts_with(&run.folder)));
             joint.names.extend(point.keys().map(|axis| format!("grid.{axis}")));
             joint.parts.iter_mut().for_each(|part| part.cells.extend(cells.iter().cloned()));
             match &mut all {
@@ -73,7 +76,7 @@ pub fn table(py: Python<'_>, folders: Vec<(PathBuf, String)>, name: &str) -> PyR
                 None => all = Some(joint),
             }
         }
-        let all = all.ok_or("no results")?;
+        let all = all.filter(|all| !all.parts.is_empty()).ok_or_else(|| export::missing(name))?;
         Table::of_files(all).map_err(|found| found.to_string())
     };
     py.detach(read).map_err(|why| error::error(py, "ResultsError", &why))

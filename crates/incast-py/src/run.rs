@@ -40,6 +40,11 @@ impl Stop {
         Self::default()
     }
 
+    /// Whether it was asked for.
+    fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
     /// What is being simulated ends; what is finished is kept.
     fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
@@ -116,10 +121,5 @@ pub fn run(
 }
 
 fn to_json(finished: &Finished) -> String {
-    let report = finished.report.as_ref().and_then(|report| report.as_ref().ok());
-    json!({
-        "folder": finished.folder, "table": finished.table, "failures": finished.failures,
-        "report": report, "done": finished.done, "planned": finished.planned,
-    })
-    .to_string()
+    json!({"folder": finished.folder, "failures": finished.failures, "done": finished.done}).to_string()
 }

@@ -44,6 +44,25 @@ impl Scenario {
         loaded.map(|inner| Self { inner }).map_err(|found: RunError| error::run(py, &found))
     }
 
+    /// Of the text of a file that was read before.
+    #[staticmethod]
+    fn again(
+        py: Python<'_>,
+        path: PathBuf,
+        text: String,
+        changes: Vec<(String, String)>,
+        short: bool,
+    ) -> PyResult<Self> {
+        let sets = sets(py, changes)?;
+        let parsed = py.detach(|| scenario::Scenario::parse_form(Source { path, text }, &sets, form(short)));
+        parsed.map(|inner| Self { inner }).map_err(|found| error::scenario(py, &found))
+    }
+
+    /// The text of its file.
+    fn text(&self) -> &str {
+        &self.inner.file.text
+    }
+
     /// Of a document as JSON; files that it names are relative to `folder`.
     #[staticmethod]
     fn parse(
@@ -69,8 +88,8 @@ impl Scenario {
         let it = &self.inner;
         let facts = json!({
             "name": it.name, "describe": it.describe, "source": it.source, "hash": plan.scenario_hash(),
-            "schemes": it.schemes(), "axes": it.axes(), "seeds": it.seeds, "seed_budget": it.seed_budget,
-            "warnings": it.warnings, "short": it.form == Form::Short, "effective": it.effective,
+            "schemes": it.schemes(), "axes": it.axes(), "seeds": it.seeds,
+            "warnings": it.warnings, "effective": it.effective,
         });
         Ok(facts.to_string())
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,17 +49,10 @@ def texts(table: Table, name: str) -> Texts:
     return Texts(np.frombuffer(places, dtype="<i4"), distinct)
 
 
-def at_point(results: Results, table: Table, point: Mapping[str, Any] | None) -> Array:
-    """Which rows are of a grid point: the given one, or the first.
-
-    Raises:
-        ValueError: there is no such grid point.
-    """
-    wanted = {**results.points[0], **(point or {})}
-    if wanted not in results.points:
-        raise ValueError(f"point: found {dict(point or {})}, allowed are {', '.join(map(str, results.points))}")
+def at_point(table: Table, point: Mapping[str, Any]) -> Array:
+    """Which rows are of a grid point of these results."""
     rows = np.ones(len(table), dtype=bool)
-    for axis, value in wanted.items():
+    for axis, value in point.items():
         column = f"grid.{axis}"
         if table.types[column] == "Utf8":
             rows &= texts(table, column).are(_text(value))
@@ -68,9 +62,7 @@ def at_point(results: Results, table: Table, point: Mapping[str, Any] | None) ->
 
 
 def _text(value: Any) -> str:
-    import json
-
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -88,16 +80,19 @@ def flows(results: Results, class_: str, point: Mapping[str, Any] | None) -> Flo
     """The counted flows of all seeds.
 
     Raises:
-        ValueError: there is no such class or grid point.
+        ValueError: there is no such class or grid point, or no flow.
     """
+    results, point = results.at(point)
     if class_ not in results.classes:
         raise ValueError(f"class_: found {class_!r}, allowed are {', '.join(results.classes)}")
     table = results.flows
     start = number(table, "start_ps")
     counted = (start >= results._facts["counted_from_ps"]) & (start < results._facts["counted_until_ps"])
-    rows = counted & at_point(results, table, point)
+    rows = counted & at_point(table, point)
     if class_ != "all":
         rows &= texts(table, "class").are(class_)
+    if not rows.any():
+        raise ValueError(f"no flow of class {class_} counts at {point or 'the only point'}")
     scheme = texts(table, "scheme")
     fct = number(table, "fct_delivered_ps")[rows] / 1e6
     slowdown = number(table, "slowdown")[rows]

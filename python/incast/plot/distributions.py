@@ -39,14 +39,15 @@ def fct_cdf(
     data = _data.flows(results, class_, point)
     times = {scheme: np.sort(data.fct[data.scheme.are(scheme)]) for scheme in results.schemes}
     times = {scheme: its for scheme, its in times.items() if len(its)}
-    best = _best(list(times), {scheme: its[int(0.99 * (len(its) - 1))] for scheme, its in times.items()})
-    its_looks = looks(list(times), highlight, best)
+    schemes = results.at(point)[0].schemes
+    best = _best(schemes, {scheme: its[int(0.99 * (len(its) - 1))] for scheme, its in times.items()})
+    its_looks = looks(schemes, highlight, best)
     with style():
         made, axes = figure(len(times) if panels else 1)
         for panel, axis in zip(times if panels else [None], axes, strict=False):
             for scheme, its in times.items():
                 part = np.arange(1, len(its) + 1) / len(its)
-                its_look = looks(list(times), [panel], best)[scheme] if panel else its_looks[scheme]
+                its_look = looks(schemes, [panel], best)[scheme] if panel else its_looks[scheme]
                 finite = np.isfinite(its)
                 drawn = 1 - part + 1 / len(its) if complement else part
                 axis.step(its[finite], drawn[finite], where="pre" if complement else "post", **its_look.line(scheme))
@@ -94,9 +95,10 @@ def slowdown_by_size(
     of = np.searchsorted(uppers, size)
     # An order statistic, never between two: one of them may be infinite.
     tail = lambda values: np.quantile(values, percentile / 100, method="inverted_cdf") if len(values) else np.nan  # noqa: E731
-    schemes = {scheme: data.scheme.are(scheme)[known] for scheme in results.schemes}
-    best = _best(results.schemes, {scheme: tail(slowdown[rows]) for scheme, rows in schemes.items()})
-    its_looks = looks(results.schemes, highlight, best)
+    names = results.at(point)[0].schemes
+    schemes = {scheme: data.scheme.are(scheme)[known] for scheme in names}
+    best = _best(names, {scheme: tail(slowdown[rows]) for scheme, rows in schemes.items()})
+    its_looks = looks(names, highlight, best)
     with style():
         made, (axis,) = figure()
         for scheme, rows in schemes.items():

@@ -20,8 +20,12 @@ def _seed(results: Results, seed: int | None) -> int:
     return seeds[0] if seed is None else seed
 
 
-def _rows(results: Results, table: Table, point: Mapping[str, Any] | None, seed: int | None) -> Any:
-    return _data.at_point(results, table, point) & (_data.whole(table, "seed") == _seed(results, seed))
+def _rows(results: Results, table: Table, point: Mapping[str, Any], seed: int | None) -> Any:
+    seed = _seed(results, seed)
+    rows = _data.at_point(table, point) & (_data.whole(table, "seed") == seed)
+    if not rows.any():
+        raise ValueError(f"there are no samples of seed {seed} at {point or 'the only point'}")
+    return rows
 
 
 def queue(
@@ -41,8 +45,9 @@ def queue(
         seed: the run shown. Default: the first seed.
         highlight: schemes in colour. Default: all, or the seven with the least mean.
     """
+    results, its_point = results.at(point)
     table = results.ports
-    rows = _rows(results, table, point, seed)
+    rows = _rows(results, table, its_point, seed)
     ports, scheme = _data.texts(table, "port"), _data.texts(table, "scheme")
     time, held = _data.number(table, "time_ps") / 1e9, _data.number(table, "queue_bytes")
     if port is not None and port not in ports.distinct:
@@ -67,8 +72,9 @@ def queue(
 
 
 def _by_flow(results: Results, column: str, scale: float, what: str, point, seed, most: int, logarithmic=False) -> Figure:
+    results, its_point = results.at(point)
     table = results.rates
-    rows = _rows(results, table, point, seed)
+    rows = _rows(results, table, its_point, seed)
     scheme, flow = _data.texts(table, "scheme"), _data.whole(table, "flow")
     time, value = _data.number(table, "time_ps") / 1e9, _data.number(table, column) / scale
     with style():
@@ -134,8 +140,9 @@ def jain(
         seed: the run shown. Default: the first seed.
         highlight: schemes in colour. Default: all, or the seven with the highest mean.
     """
+    results, its_point = results.at(point)
     table = results.rates
-    rows = _rows(results, table, point, seed)
+    rows = _rows(results, table, its_point, seed)
     scheme = _data.texts(table, "scheme")
     time, value = _data.number(table, "time_ps") / 1e9, _data.number(table, "measured_bps")
     series = {}
@@ -177,13 +184,14 @@ def heat_map(
         seed: the run shown. Default: the first seed.
         most: so many ports are drawn, those with the largest values.
     """
+    results, its_point = results.at(point)
     scheme = scheme or results.schemes[0]
     if scheme not in results.schemes:
         raise ValueError(f"scheme: found {scheme!r}, allowed are {', '.join(results.schemes)}")
     if of not in ("queue", "rate"):
         raise ValueError(f"of: found {of!r}, allowed are queue and rate")
     table = results.ports
-    rows = _rows(results, table, point, seed) & _data.texts(table, "scheme").are(scheme)
+    rows = _rows(results, table, its_point, seed) & _data.texts(table, "scheme").are(scheme)
     ports = _data.texts(table, "port")
     times, columns = np.unique(_data.number(table, "time_ps")[rows] / 1e9, return_inverse=True)
     values = _data.number(table, "queue_bytes" if of == "queue" else "tx_bytes")[rows]

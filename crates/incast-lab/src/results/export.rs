@@ -41,7 +41,7 @@ impl Format {
 pub struct Joint {
     /// Names of the further columns, which come first.
     pub names: Vec<String>,
-    /// The runs that have the table; at least one.
+    /// The runs that have the table.
     pub parts: Vec<Part>,
     /// Version, name and hash of the scenario, for the file's metadata.
     pub about: Vec<(&'static str, String)>,
@@ -53,6 +53,9 @@ pub struct Joint {
 /// Those of [`joint`], and of the file system.
 pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<(usize, u64), FileError> {
     let Joint { names, parts, about } = joint(folder, table)?;
+    if parts.is_empty() {
+        return Err(invalid(folder, missing(table)));
+    }
     let rows = match format {
         Format::Parquet => join::parquet(out, &names, &parts, &about),
         Format::Csv => join::csv(out, &names, &parts),
@@ -60,27 +63,36 @@ pub fn export(folder: &Path, table: &str, out: &Path, format: Format) -> Result<
     Ok((parts.len(), rows))
 }
 
+fn invalid(path: &Path, why: String) -> FileError {
+    FileError { path: path.to_owned(), source: io::Error::new(io::ErrorKind::InvalidData, why) }
+}
+
+/// Why no run has a table.
+pub fn missing(table: &str) -> String {
+    let why = match table {
+        "requests" => "no flows of a workload belong together",
+        _ => "[measure] asks for samples and events",
+    };
+    format!("no run has {table}.parquet; {why}")
+}
+
 /// A table of the finished runs in `folder`. Failed runs are left out, as in the summary.
 ///
 /// # Errors
 /// Missing or damaged results, runs of different scenarios.
 pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
-    let wrong = |path: &Path, why: String| FileError {
-        path: path.to_owned(),
-        source: io::Error::new(io::ErrorKind::InvalidData, why),
-    };
     let mut found = runs::read(folder)?;
     found.retain(|(_, record)| record.status == Status::Done);
     let Some((first_folder, first)) = found.first().cloned() else {
         let why = "holds no finished runs; expected the folder that `incast run` names as \"results\"";
-        return Err(wrong(folder, why.into()));
+        return Err(invalid(folder, why.into()));
     };
     let differs = |record: &RunRecord| {
         (&record.version, &record.scenario_hash) != (&first.version, &first.scenario_hash)
     };
     if let Some((other, _)) = found.iter().find(|(_, record)| differs(record)) {
         let why = format!("is of another scenario or version of incast than {}", first_folder.display());
-        return Err(wrong(other, why));
+        return Err(invalid(other, why));
     }
     let axes: Vec<&String> = first.grid.keys().collect();
     let points: Vec<&Map<String, Value>> = found.iter().map(|(_, record)| &record.grid).collect();
@@ -95,12 +107,6 @@ pub fn joint(folder: &Path, table: &str) -> Result<Joint, FileError> {
             Part { path: file(folder), cells: own.into_iter().chain(point).collect() }
         })
         .collect();
-    if parts.is_empty() {
-        return Err(wrong(
-            folder,
-            format!("no run has {table}.parquet; [measure] asks for samples and events"),
-        ));
-    }
     let names = ["scheme", "seed"].map(str::to_owned).into_iter();
     let names: Vec<String> = names.chain(axes.iter().map(|axis| format!("grid.{axis}"))).collect();
     let name = first.scenario.get("name").and_then(Value::as_str).unwrap_or("").to_owned();

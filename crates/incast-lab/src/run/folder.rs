@@ -84,10 +84,7 @@ impl Folder {
         let lock = File::open(&path).map_err(RunError::files(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let message = "another incast is writing here; wait for it, or choose another --out".into();
-                return Err(RunError::Occupied { folder: path, message });
-            }
+            Err(TryLockError::WouldBlock) => return Err(RunError::Busy { folder: path }),
             Err(TryLockError::Error(error)) => return Err(RunError::files(&path)(error)),
         }
         let folder = Self { path, _lock: lock };

@@ -53,6 +53,12 @@ pub enum RunError {
         /// What it holds and what to do.
         message: String,
     },
+    /// Another process, or another thread, writes results there.
+    #[error("{}: another incast is writing here; wait for it, or choose another --out", folder.display())]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The machine is too small.
     #[error("{0}")]
     Memory(String),

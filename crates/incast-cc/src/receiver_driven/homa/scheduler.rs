@@ -31,6 +31,8 @@ struct Message {
     requested: bool,
     /// If nothing arrives until then, and until what of other messages is to come has had its time, a RESEND is sent.
     deadline: Time,
+    /// Nothing arrived until then: what was to come may be lost, and others do not wait for it.
+    overdue: bool,
     /// It has an entry among the timers.
     timed: bool,
 }
@@ -56,6 +58,11 @@ impl Message {
     fn is_waited_for(&self) -> bool {
         self.expected() > 0
     }
+
+    /// Bytes that others wait for.
+    fn before_others(&self) -> u64 {
+        if self.overdue { 0 } else { self.expected() }
+    }
 }
 
 /// The messages to one host.
@@ -71,7 +78,9 @@ pub struct Receiver {
     timers: BinaryHeap<Reverse<(Time, u32)>>,
     /// Scratch: the messages that are active.
     active: Vec<u32>,
-    /// Bytes of all messages that are to come.
+    /// Scratch: messages whose deadlines have passed.
+    late: Vec<u32>,
+    /// Bytes that are to come, of all messages that are not overdue.
     expected: u64,
     /// Unscheduled bytes of a message of which only an announcement has come: the least of all hosts.
     assumed_unscheduled: u64,
@@ -88,6 +97,7 @@ impl Receiver {
             shortest: BTreeSet::new(),
             timers: BinaryHeap::new(),
             active: Vec::new(),
+            late: Vec::new(),
             expected: 0,
             assumed_unscheduled,
         }
@@ -154,18 +164,21 @@ impl Receiver {
     fn grant_one(&mut self, now: Time, flow: u32, level: u8, send: &mut dyn FnMut(u32, Instruction)) -> bool {
         let Some(place) = self.place(flow) else { return false };
         let (ahead, timeout) = (self.constants.ahead, self.constants.parameters.resend_timeout.time());
-        let message = &mut self.messages[place];
+        let message = &self.messages[place];
         let position = message.received().saturating_add(ahead).min(message.bytes);
         if position <= message.granted {
             return false;
         }
-        self.expected += position - message.granted.max(message.received());
-        message.granted = position;
-        message.level = level;
-        message.deadline = now.saturating_add(timeout);
+        self.change(place, |message| {
+            message.granted = position;
+            message.level = level;
+            message.deadline = now.saturating_add(timeout);
+            message.overdue = false;
+        });
         send(flow, Instruction::Credit { position, priority: Some(level) });
+        let message = &self.messages[place];
         let (source, remaining, is_full) = (message.source, message.remaining(), !message.wants_grants());
-        self.watch(place);
+        self.watch(place, now);
         if is_full {
             self.rank(source, flow, Some(remaining), None);
         }
@@ -173,35 +186,43 @@ impl Receiver {
     }
 
     /// Sees to it that a message that is waited for has a timer.
-    fn watch(&mut self, place: usize) {
+    fn watch(&mut self, place: usize, now: Time) {
         let message = &mut self.messages[place];
         if message.is_waited_for() && !std::mem::replace(&mut message.timed, true) {
-            let flow = message.flow;
-            self.timers.push(Reverse((self.due(place), flow)));
+            let (flow, mut time) = (message.flow, message.deadline);
+            if message.overdue {
+                // What it waits for may turn out to be lost as well.
+                let timeout = self.constants.parameters.resend_timeout.time();
+                time = self.due(place).min(now.saturating_add(timeout));
+            }
+            self.timers.push(Reverse((time, flow)));
         }
     }
 
-    /// When a message is overdue. Packets of others may stand before its own.
+    /// When a message is asked for again, should nothing arrive. Packets of others may stand before its own.
     fn due(&self, place: usize) -> Time {
         let message = &self.messages[place];
-        let others = self.expected.saturating_sub(message.expected()) / message.mss;
+        let others = self.expected.saturating_sub(message.before_others()) / message.mss;
         message.deadline.saturating_add(self.constants.packet.saturating_mul(others))
     }
 
     /// Changes a message, and what is to come with it.
     fn change(&mut self, place: usize, change: impl FnOnce(&mut Message)) {
         let message = &mut self.messages[place];
-        self.expected = self.expected.saturating_sub(message.expected());
+        self.expected = self.expected.saturating_sub(message.before_others());
         change(message);
-        self.expected += message.expected();
+        self.expected += message.before_others();
     }
 
     /// RESEND: what is to come and has not. The grant that allowed it may have been lost as well.
     fn request_again(&mut self, place: usize, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
-        let parameters = &self.constants.parameters;
-        let message = &mut self.messages[place];
-        message.requested = true;
-        message.deadline = now.saturating_add(parameters.resend_interval.time());
+        let deadline = now.saturating_add(self.constants.parameters.resend_interval.time());
+        self.change(place, |message| {
+            message.requested = true;
+            message.deadline = deadline;
+            message.overdue = false;
+        });
+        let (parameters, message) = (&self.constants.parameters, &self.messages[place]);
         let (flow, priority) = (message.flow, Some(message.level));
         if message.granted > message.unscheduled {
             send(flow, Instruction::Credit { position: message.granted, priority });
@@ -222,7 +243,7 @@ impl Receiver {
         let Some(place) = self.place(flow) else { return };
         self.messages.free(flow, place);
         let message = &mut self.messages[place];
-        self.expected = self.expected.saturating_sub(message.expected());
+        self.expected = self.expected.saturating_sub(message.before_others());
         message.arrived = Arrived::default();
         if message.wants_grants() {
             let (source, remaining) = (message.source, message.remaining());
@@ -261,24 +282,26 @@ impl ReceiverScheduler for Receiver {
             level: self.constants.lowest(),
             requested: false,
             deadline: new.now.saturating_add(self.constants.parameters.resend_timeout.time()),
+            overdue: false,
             timed: false,
         };
         let (source, flow, bytes, wants_grants) =
             (new.source, new.flow, message.remaining(), message.wants_grants());
-        self.expected += message.expected();
+        self.expected += message.before_others();
         let place = self.messages.insert(flow, message);
         if wants_grants {
             self.rank(source, flow, None, Some(bytes));
         }
-        self.watch(place);
+        self.watch(place, new.now);
     }
 
     fn on_signal(&mut self, now: Time, flow: u32, signal: Signal, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(flow) else { return };
-        let message = &mut self.messages[place];
+        let message = &self.messages[place];
         match signal {
             Signal::Busy => {
-                message.deadline = now.saturating_add(self.constants.parameters.resend_timeout.time());
+                let deadline = now.saturating_add(self.constants.parameters.resend_timeout.time());
+                self.change(place, |message| (message.deadline, message.overdue) = (deadline, false));
             }
             // All unscheduled data is lost, as nothing of it came in a timeout of the sender, unless others' stands before
             // it.
@@ -293,7 +316,7 @@ impl ReceiverScheduler for Receiver {
     }
 
     /// The number of the message's unscheduled packets.
-    fn on_tag(&mut self, _now: Time, flow: u32, packets: DataTag) {
+    fn on_tag(&mut self, time: Time, flow: u32, packets: DataTag) {
         let Some(place) = self.place(flow) else { return };
         let message = &mut self.messages[place];
         let unscheduled = (u64::from(packets.get()) * message.mss).min(message.bytes);
@@ -311,19 +334,20 @@ impl ReceiverScheduler for Receiver {
         let now = message.wants_grants().then(|| message.remaining());
         let source = message.source;
         self.rank(source, flow, before, now);
-        self.watch(place);
+        self.watch(place, time);
     }
 
     fn on_data(&mut self, arrival: &Arrival, send: &mut dyn FnMut(u32, Instruction)) {
         let Some(place) = self.place(arrival.flow) else { return };
-        let message = &mut self.messages[place];
-        let before = message.remaining();
-        message.deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout.time());
-        if arrival.bytes > 0 {
-            self.change(place, |message| {
+        let before = self.messages[place].remaining();
+        let deadline = arrival.now.saturating_add(self.constants.parameters.resend_timeout.time());
+        self.change(place, |message| {
+            message.deadline = deadline;
+            message.overdue = false;
+            if arrival.bytes > 0 {
                 message.arrived.insert(arrival.position / message.mss);
-            });
-        }
+            }
+        });
         let message = &self.messages[place];
         if message.remaining() < before && message.wants_grants() {
             let (source, now) = (message.source, message.remaining());
@@ -338,18 +362,29 @@ impl ReceiverScheduler for Receiver {
     }
 
     fn on_timer(&mut self, now: Time, send: &mut dyn FnMut(u32, Instruction)) {
+        let mut late = std::mem::take(&mut self.late);
         while let Some(Reverse((time, flow))) = self.timers.peek().copied()
             && time <= now
         {
             self.timers.pop();
             let Some(place) = self.place(flow) else { continue };
             self.messages[place].timed = false;
-            let due = self.due(place);
-            if self.messages[place].is_waited_for() && due <= now {
+            if self.messages[place].deadline > now {
+                self.watch(place, now);
+            } else if self.messages[place].is_waited_for() {
+                self.change(place, |message| message.overdue = true);
+                late.push(flow);
+            }
+        }
+        // Only now is it known which of those that are late wait for others.
+        for flow in late.drain(..) {
+            let Some(place) = self.place(flow) else { continue };
+            if self.due(place) <= now {
                 self.request_again(place, now, send);
             }
-            self.watch(place);
+            self.watch(place, now);
         }
+        self.late = late;
     }
 
     fn next_timer(&self) -> Time {
