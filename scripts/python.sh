@@ -45,8 +45,9 @@ fi
 environment build "maturin>=1.9,<2"
 rm -rf "$work/dist"
 export PATH=$work/build/bin:$PATH
-# What both depend on with the same features is compiled once.
-export CARGO_TARGET_DIR=$root/target
+# Not the tree's own: cargo takes packages of two workspaces for the same if they lie at the same place in them, and would
+# hand what the source distribution's build scripts say to the tree's.
+export CARGO_TARGET_DIR=$work/target
 if [ "$from_tree" ]; then
     maturin build --release --locked --out "$work/dist"
 else
