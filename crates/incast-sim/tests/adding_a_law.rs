@@ -93,7 +93,10 @@ fn laws_are_one_file_and_its_registration() {
     // The copy has the simulator's crates, not what is deployed.
     let manifest = read(&original.join("Cargo.toml"));
     let all = manifest.lines().find(|line| line.starts_with("members = ")).expect("members in one line");
-    write(&copied.join("Cargo.toml"), &manifest.replacen(all, "members = [\"crates/*\"]", 1));
+    let (before, defaults) = manifest.split_once("default-members = [").expect("default members");
+    let (_, after) = defaults.split_once("]\n").expect("the end of their list");
+    let manifest = format!("{before}{after}").replacen(all, "members = [\"crates/*\"]", 1);
+    write(&copied.join("Cargo.toml"), &manifest);
     // Cargo takes out of the copy's lock file what the copied crates do not need; start it afresh only when the
     // original has changed.
     let (lock, kept) = (read(&original.join("Cargo.lock")), copied.join("original.lock"));
