@@ -115,7 +115,9 @@ impl<'a> DeadlockDetector<'a> {
             let Some(reasons) = self.without_reason(domains, queue, end) else { continue };
             let before = self.idle.get(&queue).copied();
             let before = before.filter(|idle| (idle.since, idle.reasons) == (since, reasons));
-            let due = || now.saturating_add(self.after).saturating_add(self.way_of_a_resume(end));
+            // The nodes may be a window ahead of this inspection.
+            let seen = now.saturating_add(self.settings.lookahead);
+            let due = || seen.saturating_add(self.after).saturating_add(self.way_of_a_resume(end));
             let mut pause = before.unwrap_or_else(|| Idle { since, reasons, due: due(), counted: false });
             if !pause.counted && pause.due <= now {
                 self.stranded += 1;
