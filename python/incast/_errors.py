@@ -1,11 +1,26 @@
 """What can go wrong, as exceptions."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+_KEYWORDS = {"resume": "resume=True", "force": "overwrite=True", "short": "short=True"}
+
+
+def in_python(message: str) -> str:
+    """A message of the command, with arguments in place of its options. Whole commands stay as they are."""
+
+    def keyword(option: re.Match[str]) -> str:
+        return _KEYWORDS.get(option[1], option[1].replace("-", "_"))
+
+    return re.sub(r"(?<!run )--([a-z][a-z-]*)", keyword, message)
 
 
 class Error(Exception):
     """Anything that incast refuses or that fails in it."""
+
+    def __init__(self, message: str = ""):
+        super().__init__(in_python(message))
 
 
 @dataclass(frozen=True)

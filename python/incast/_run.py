@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _incast, _progress
-from ._errors import RunError, RunWarning, ScenarioWarning
+from ._errors import RunError, RunWarning, ScenarioWarning, in_python
 from ._results import Results
 from ._scenario import Only, Scenario, conditions
 from ._scenario import scenario as _scenario
@@ -107,7 +107,7 @@ def check_timeout(run_timeout: float | None) -> None:
 
 def outcome(name: str, finished: dict[str, Any], keep: object | None) -> Results:
     """The results of runs that have ended, if any of them went well."""
-    failures = [f"{run}: {why}" for run, why in finished["failures"]]
+    failures = [f"{run}: {in_python(why)}" for run, why in finished["failures"]]
     if failures and not finished["done"]:
         raise RunError("every run failed:\n" + "\n".join(failures))
     for failure in failures:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _incast
-from ._errors import Problem, ScenarioError
+from ._errors import Problem, ScenarioError, in_python
 
 _TYPES = "a text, a number, true or false, a list or a mapping"
 
@@ -167,6 +167,15 @@ class Scenario:
         copy._load([*self._changes, *((key, to_json(value, key)) for key, value in pairs)])
         return copy
 
+    def _renamed(self, name: str) -> Scenario:
+        """A copy of another name, which is not checked: cheaper than ``with_``, which reads everything again."""
+        copy = object.__new__(type(self))
+        copy._document, copy._short, copy._folder = self._document, self._short, self._folder
+        copy._changes = [*self._changes, ("name", json.dumps(name))]
+        copy._inner = self._inner.renamed(name)
+        copy._facts = json.loads(copy._inner.facts())
+        return copy
+
     def check(self, *, seeds: int | None = None, only: Only = None) -> Check:
         """Effective values, runs and expected cost, without running anything.
 
@@ -228,7 +237,7 @@ class Scenario:
     @property
     def warnings(self) -> list[str]:
         """What to look at before the results are trusted."""
-        return self._facts["warnings"]
+        return [in_python(warning) for warning in self._facts["warnings"]]
 
     @property
     def effective(self) -> dict[str, Any]:

@@ -239,4 +239,5 @@ def _at(scenario: Scenario, point: dict[str, Any]) -> Scenario:
     """The scenario at a point, named by what it comes to."""
     changed = scenario.with_(point) if point else scenario
     identity = hashlib.sha256(f"{changed.hash} {_incast.version}".encode()).hexdigest()[:12]
-    return changed.with_(name=f"{scenario.name}-{identity}")
+    # A name has at most 100 characters.
+    return changed._renamed(f"{scenario.name[:87]}-{identity}")

@@ -104,6 +104,13 @@ pub fn run(
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
+        // From another thread, which waits for this one.
+        if stop.load(Ordering::Relaxed) {
+            match py.detach(|| wait(PATIENCE)) {
+                Ok(finished) => break finished,
+                Err(_) => return Err(error::error(py, "RunError", &"stopped")),
+            }
+        }
         let heard = py.check_signals().and_then(|()| match &progress {
             Some(progress) if told.elapsed() >= Duration::from_millis(100) => {
                 told = Instant::now();

@@ -82,6 +82,11 @@ impl Scenario {
         parsed.map(|inner| Self { inner }).map_err(|found| error::scenario(py, &found))
     }
 
+    /// The same under another name.
+    fn renamed(&self, name: &str) -> Self {
+        Self { inner: self.inner.clone().renamed(name) }
+    }
+
     /// What it is, as JSON.
     fn facts(&self, py: Python<'_>) -> PyResult<String> {
         let plan = self.plan(py, None, &[])?;

@@ -239,7 +239,7 @@ fn write_run(run: &Run, context: &Context<'_>, simulated: &Simulated) -> Result<
 fn about(run: &Run, context: &Context<'_>) -> [(&'static str, String); 6] {
     [
         ("incast.version", context.identity.version.clone()),
-        ("incast.scenario", run.scenario().to_owned()),
+        ("incast.scenario", run.scenario.clone()),
         ("incast.scenario_hash", context.identity.scenario_hash.clone()),
         ("incast.scheme", run.scheme.clone()),
         ("incast.seed", run.seed.to_string()),

@@ -180,6 +180,14 @@ impl Scenario {
         })
     }
 
+    /// The same under another name, which is safe in file systems.
+    #[must_use]
+    pub fn renamed(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self.effective.insert("name".into(), name.into());
+        self
+    }
+
     /// Every run: grid point by grid point, scheme by scheme, seed by seed.
     pub fn runs(&self) -> Vec<Run> {
         let mut folders = Folders::default();
@@ -188,6 +196,7 @@ impl Scenario {
             for resolved in &point.schemes {
                 for seed in &self.seeds {
                     runs.push(Run {
+                        scenario: self.name.clone(),
                         scheme: resolved.name.clone(),
                         seed: *seed,
                         grid: point.grid.clone(),

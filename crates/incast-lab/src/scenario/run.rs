@@ -32,6 +32,8 @@ const LEAST_ACKS: f64 = 0.55;
 /// One scheme at one grid point with one seed.
 #[derive(Clone, Debug)]
 pub struct Run {
+    /// Name of the scenario.
+    pub scenario: String,
     /// Name of the scheme.
     pub scheme: String,
     /// Seed of every random stream.
@@ -99,15 +101,10 @@ impl Run {
     }
 
     fn fault(&self, what: String) -> ScenarioError {
-        let file = PathBuf::from(format!("scenario {}", self.point.document.name));
+        let file = PathBuf::from(format!("scenario {}", self.scenario));
         let (line, column, argument, allowed, nearest) = (None, None, None, None, None);
         let key = "host.clock.sync".to_owned();
         Fault { file, line, column, argument, key, what, allowed, nearest }.into()
-    }
-
-    /// Name of the scenario.
-    pub fn scenario(&self) -> &str {
-        &self.point.document.name
     }
 
     /// Sizes of flows that have rows of their own.
