@@ -56,7 +56,7 @@ rm -rf "$work/dist"
 export PATH=$work/build/bin:$PATH
 # Not the tree's own: cargo takes packages of two workspaces for the same if they lie at the same place in them, and would
 # hand what the source distribution's build scripts say to the tree's.
-export CARGO_TARGET_DIR=$work/target
+export CARGO_TARGET_DIR=$work/target${from_tree:+-of-tree}
 if [ "$from_tree" ]; then
     maturin build --release --locked --out "$work/dist"
 else

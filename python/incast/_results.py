@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _incast
 from ._errors import ResultsError
+from ._storage import Temporary, is_url, split
 
 if TYPE_CHECKING:
     import pandas
@@ -317,9 +318,18 @@ def _number(value: Any, member: str | None) -> str:
 def open(folder: str | os.PathLike[str]) -> Results:  # noqa: A001
     """The results in a folder, such as ``results/first-light``. Read lazily.
 
+    Those behind a URL, such as ``s3://bucket/results/first-light``, are copied to a temporary folder first.
+
     Raises:
         ResultsError: it holds none, or damaged ones.
+        RunError: the URL cannot be reached.
     """
-    results = Results(folder)
+    keep = None
+    if isinstance(folder, str) and is_url(folder):
+        store, name = split(folder)
+        keep = Temporary()
+        store.fetch(name, Path(keep.folder))
+        folder = os.path.join(keep.folder, name)
+    results = Results(folder, _keep=keep)
     results._facts
     return results

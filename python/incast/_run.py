@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import operator
 import os
-import shutil
-import tempfile
 import warnings
-import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from . import _incast, _progress
@@ -17,6 +15,7 @@ from ._errors import RunError, RunWarning, ScenarioWarning, in_python
 from ._results import Results
 from ._scenario import Only, Scenario, conditions
 from ._scenario import scenario as _scenario
+from ._storage import Store, Temporary, is_url
 
 
 def run(
@@ -40,8 +39,8 @@ def run(
 
     Args:
         scenario: a scenario, or what one is made of.
-        out: folder of all results, in which the scenario gets one of its name. Default: a temporary folder that is removed
-            with the returned object.
+        out: folder of all results, in which the scenario gets one of its name; or a URL that fsspec knows, such as
+            ``s3://bucket/results``. Default: a temporary folder that is removed with the returned object.
         seeds: so many seeds, the scenario's first ones, continued upwards.
         only: which runs: ``{"scheme": "marimo", "workload.background.load": 0.4}``, or texts as ``--only`` has them.
         jobs: runs at once. Default: cores / threads.
@@ -68,7 +67,10 @@ def run(
     check_timeout(run_timeout)
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
-    keep = Temporary() if out is None else None
+    store = Store(out) if isinstance(out, str) and is_url(out) else None
+    keep = Temporary() if out is None or store else None
+    if store and keep and not overwrite:
+        store.fetch(scenario.name, Path(keep.folder))
     show, done = _progress.reporter(progress)
     try:
         text = _incast.run(
@@ -76,6 +78,7 @@ def run(
             out=keep.folder if keep else os.fspath(out or "."),
             seeds=seeds,
             only=conditions(only),
+            runs=None,
             jobs=jobs,
             threads=threads,
             existing="resume" if resume else "overwrite" if overwrite else "refuse",
@@ -83,8 +86,16 @@ def run(
             progress=show,
             stop=_incast.Stop(),
         )
+    except KeyboardInterrupt:
+        if store and keep:
+            store.push(scenario.name, Path(keep.folder))
+        raise
     finally:
         done()
+    if store and keep:
+        if overwrite:
+            store.remove(scenario.name)
+        store.push(scenario.name, Path(keep.folder))
     return outcome(scenario.name, json.loads(text), keep)
 
 
@@ -113,17 +124,3 @@ def outcome(name: str, finished: dict[str, Any], keep: object | None) -> Results
     for failure in failures:
         warnings.warn(f"{name}/{failure}", RunWarning, stacklevel=3)
     return Results(finished["folder"], _keep=keep)
-
-
-class Temporary:
-    """A temporary folder that goes with this object, in the process that made it."""
-
-    def __init__(self) -> None:
-        self.folder = tempfile.mkdtemp(prefix="incast-")
-        weakref.finalize(self, _remove, self.folder, os.getpid())
-
-
-def _remove(folder: str, made_in: int) -> None:
-    # A forked child has a copy of this object, not a folder of its own.
-    if os.getpid() == made_in:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -52,7 +52,9 @@ class PlannedRun:
         seed: the seed.
         grid: value of each axis of the grid.
         packet_hops: link traversals that it is expected to take.
+        cpu_s: seconds of CPU that it is expected to take.
         memory_bytes: at most, about.
+        id: what it is known by on any machine: runs of equal ids have equal results.
     """
 
     folder: str
@@ -60,7 +62,9 @@ class PlannedRun:
     seed: int
     grid: dict[str, Any]
     packet_hops: float
+    cpu_s: float
     memory_bytes: int
+    id: str
 
 
 @dataclass(frozen=True)
@@ -253,7 +257,7 @@ class Scenario:
         return hash(self.hash)
 
     def __reduce__(self):
-        return _again, (self._document, self._changes, self._short, self._folder)
+        return again, (self._document, self._changes, self._short, self._folder)
 
     def __repr__(self) -> str:
         return f"<incast.Scenario {self.name}: {', '.join(self.schemes)}; {len(self.axes)} axes, {len(self.seeds)} seeds>"
@@ -262,7 +266,8 @@ class Scenario:
 Only = Mapping[str, Any] | Sequence[str] | None
 
 
-def _again(document: str | Path | tuple[Path, str], changes: list[tuple[str, str]], short: bool, folder: str) -> Scenario:
+def again(document: str | Path | tuple[Path, str], changes: list[tuple[str, str]], short: bool, folder: str) -> Scenario:
+    """A copy of a scenario, of what it was made of."""
     copy = object.__new__(Scenario)
     copy._document, copy._short, copy._folder = document, short, folder
     copy._load(changes)

@@ -8,18 +8,19 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from . import _incast, _progress
 from ._errors import BusyError, Error, ResultsError, RunError, RunWarning, ScenarioWarning
 from ._results import Results
-from ._run import Temporary, check_timeout, count, outcome
+from ._run import check_timeout, count, outcome
 from ._scenario import Only, Scenario, conditions, to_json
 from ._scenario import scenario as _scenario
+from ._storage import Store, Temporary, is_url
 
 Axes = Mapping[str, Sequence[Any]]
 
@@ -122,9 +123,10 @@ def sweep(
     jobs: int | None = None,
     threads: int = 1,
     run_timeout: float | None = None,
+    executor: Literal["ray"] | None = None,
     progress: bool | _progress.Progress | None = None,
 ) -> Sweep:
-    """Runs a scenario at every point of a grid, on all cores.
+    """Runs a scenario at every point of a grid, on all cores or on a cluster.
 
     A point is a scenario of its own, in the folder ``NAME-ID`` of ``out``, where the id is of the scenario's hash and of the
     version of incast. So a second sweep does no run again that is there, whatever its grid is; and what was interrupted goes
@@ -134,12 +136,15 @@ def sweep(
         scenario: a scenario, or what one is made of.
         grid: paths of keys, each with its values: ``{"switch.ecn.at": ["0.1bdp", "1bdp"]}``. Every combination is run.
         zip: the same, where the lists advance together; or several such.
-        out: folder of all results. Default: a temporary one that is removed with the returned object.
+        out: folder of all results; or a URL that fsspec knows, such as ``s3://bucket/results``. Default: a temporary folder
+            that is removed with the returned object.
         seeds: so many seeds of each, the scenario's first ones, continued upwards.
         only: which runs of each; see ``run``.
         jobs: runs at once. Default: cores / threads.
         threads: threads of each simulation.
         run_timeout: a run that takes longer, in seconds, has failed; the others go on.
+        executor: ``"ray"`` runs on the Ray cluster that there is (``ray.init()`` or ``RAY_ADDRESS``), or else on one that is
+            started on this machine. What its nodes lose is tried again; ``jobs`` is the number of its tasks at once.
         progress: as for ``run``.
 
     Raises:
@@ -154,69 +159,49 @@ def sweep(
     scenario = _scenario(scenario)
     seeds, jobs, threads = count("seeds", seeds), count("jobs", jobs), count("threads", threads) or 1
     check_timeout(run_timeout)
+    if executor not in (None, "ray"):
+        raise ValueError(f"executor: found {executor!r}, allowed is 'ray' or None")
     if twice := [axis for axis in [*(grid or {}), *_axes(zip)] if axis in scenario.axes]:
         raise ValueError(f"found {twice[0]}, which the scenario's own grid varies; allowed are other axes")
     all_points = [json.loads(to_json(point, "")) for point in points(grid, zip)]
     scenarios = [_at(scenario, point) for point in all_points]
     for warning in dict.fromkeys(warning for one in scenarios for warning in one.warnings):
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
-    keep = Temporary() if out is None else None
+    store = Store(out) if isinstance(out, str) and is_url(out) else None
+    keep = Temporary() if out is None or store else None
     folder = Path(keep.folder if keep else out or ".")
-    at_once = jobs or max(1, (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) // threads)
-    stop = _incast.Stop()
-
-    def once(of: Scenario) -> Results:
-        text = _incast.run(
-            of._inner,
-            out=folder,
-            seeds=seeds,
-            only=conditions(only),
-            jobs=share,
-            threads=threads,
-            existing="resume",
-            run_timeout=run_timeout,
-            progress=None,
-            stop=stop,
-        )
-        return outcome(of.name, json.loads(text), keep)
-
-    def one(of: Scenario) -> Results:
-        while True:
-            try:
-                return once(of)
-            except BusyError:
-                # Another sweep does the same point: what it finishes need not be done again.
-                if stop.is_set():
-                    raise
-                time.sleep(0.1)
-
-    show, done = _progress.reporter(progress)
     results: dict[str, Results] = {}
     errors: dict[str, Error] = {}
     # Points that come to the same are done once.
     distinct = {of.name: of for of in scenarios}
-    # Few points have runs to share the cores; the runs of many points follow one another.
-    share = -(-at_once // len(distinct))
-    with ThreadPoolExecutor(at_once) as pool:
-        waiting: dict[Future[Results], str] = {pool.submit(one, of): name for name, of in distinct.items()}
+
+    def fetch(name: str) -> None:
+        if store:
+            store.fetch(name, folder)
+
+    def joined(name: str, found: dict[str, Any] | Error) -> None:
         try:
-            while waiting:
-                finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    name = waiting.pop(future)
-                    try:
-                        results[name] = future.result()
-                    except Error as error:
-                        errors[name] = error
-                if show:
-                    ended = len(distinct) - len(waiting)
-                    show(ended / len(distinct), f"{ended}/{len(distinct)} points")
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-        finally:
-            done()
+            if isinstance(found, Error):
+                raise found
+            if store:
+                store.push(name, folder)
+            results[name] = outcome(name, found, keep)
+        except Error as error:
+            errors[name] = error
+
+    how = {"seeds": seeds, "only": only, "jobs": jobs, "threads": threads, "run_timeout": run_timeout}
+    show, done = _progress.reporter(progress)
+    try:
+        if executor == "ray":
+            from ._ray import Driver
+
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(fetch, distinct if store else []))
+            Driver(distinct, folder, show=show, joined=joined, **how).run()
+        else:
+            _local(distinct, folder, show=show, fetch=fetch, joined=joined, **how)
+    finally:
+        done()
     for name, error in errors.items():
         warnings.warn(f"{name}: {error}", RunWarning, stacklevel=2)
     if not results:
@@ -224,6 +209,72 @@ def sweep(
     named = [(point, of.name) for point, of in _pairs(all_points, scenarios)]
     found = [(point, results[name]) for point, name in named if name in results]
     return Sweep(folder, found, [(point, errors[name]) for point, name in named if name in errors], _keep=keep)
+
+
+def _local(
+    scenarios: dict[str, Scenario],
+    folder: Path,
+    *,
+    seeds: int | None,
+    only: Only,
+    jobs: int | None,
+    threads: int,
+    run_timeout: float | None,
+    show: _progress.Progress | None,
+    fetch: Callable[[str], None],
+    joined: Callable[[str, dict[str, Any] | Error], None],
+) -> None:
+    """Runs scenarios on the cores of this machine."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    at_once = jobs or max(1, cores // threads)
+    # Few points have runs to share the cores; the runs of many points follow one another.
+    share = -(-at_once // len(scenarios))
+    stop = _incast.Stop()
+
+    def one(of: Scenario) -> dict[str, Any]:
+        fetch(of.name)
+        while True:
+            try:
+                text = _incast.run(
+                    of._inner,
+                    out=folder,
+                    seeds=seeds,
+                    only=conditions(only),
+                    runs=None,
+                    jobs=share,
+                    threads=threads,
+                    existing="resume",
+                    run_timeout=run_timeout,
+                    progress=None,
+                    stop=stop,
+                )
+                return json.loads(text)
+            except BusyError:
+                # Another sweep does the same point: what it finishes need not be done again.
+                if stop.is_set():
+                    raise
+                time.sleep(0.1)
+
+    def finish(future: Future[dict[str, Any]], name: str) -> None:
+        try:
+            joined(name, future.result())
+        except Error as error:
+            joined(name, error)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting: dict[Future[dict[str, Any]], str] = {pool.submit(one, of): name for name, of in scenarios.items()}
+        try:
+            while waiting:
+                finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    finish(future, waiting.pop(future))
+                if show:
+                    ended = len(scenarios) - len(waiting)
+                    show(ended / len(scenarios), f"{ended}/{len(scenarios)} points")
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 # `zip` is an argument's name here.

@@ -28,6 +28,15 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     sync_folder_of(path)
 }
 
+/// Copies a file under a temporary name, and renames it when it is on the disk.
+///
+/// # Errors
+/// Those of the file system.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = File::open(from)?;
+    write(to, |file| io::copy(&mut source, file).map(drop))
+}
+
 /// Renames a folder that is complete on disk, so that it appears whole.
 ///
 /// # Errors

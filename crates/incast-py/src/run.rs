@@ -5,12 +5,12 @@ use incast_cli::progress::Tracker;
 use incast_interop::export;
 use incast_lab::{
     results::table::Extent,
-    run::{Finished, Options, RunError, execute, folder::Existing},
+    run::{self as lab, Gathered, Options, RunError, execute, execute_part, folder::Existing},
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use serde_json::json;
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -51,16 +51,18 @@ impl Stop {
     }
 }
 
-/// See `incast.run`. Calls `progress(part, line)`, and returns where the results are, and failures, as JSON.
+/// See `incast.run`. Calls `progress(part, line)`, and returns where the results are, and failures, as JSON. Of `runs`,
+/// names of folders, there is no summary.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "keywords of the Python function, which names them")]
-#[pyo3(signature = (scenario, *, out, seeds, only, jobs, threads, existing, run_timeout, progress, stop))]
+#[pyo3(signature = (scenario, *, out, seeds, only, runs, jobs, threads, existing, run_timeout, progress, stop))]
 pub fn run(
     py: Python<'_>,
     scenario: &Scenario,
     out: PathBuf,
     seeds: Option<usize>,
     only: Vec<String>,
+    runs: Option<Vec<String>>,
     jobs: Option<usize>,
     threads: usize,
     existing: &str,
@@ -68,7 +70,11 @@ pub fn run(
     progress: Option<Py<PyAny>>,
     stop: &Stop,
 ) -> PyResult<String> {
-    let plan = scenario.plan(py, seeds, &only)?;
+    let mut plan = scenario.plan(py, seeds, &only)?;
+    let is_part = runs.is_some();
+    if let Some(runs) = runs {
+        plan = plan.part(&runs.into_iter().collect());
+    }
     let options = Options {
         out,
         jobs,
@@ -88,7 +94,13 @@ pub fn run(
     // Not scoped: what does not notice `stop` in time is left behind.
     thread::spawn(move || {
         // If nobody waits any more, there is nobody to tell.
-        let _ = sender.send(execute(&plan, &options, &*its_tracker, &its_stop));
+        let _ = sender.send(if is_part {
+            let part = execute_part(&plan, &options, &*its_tracker, &its_stop);
+            part.map(|part| to_json(&part.folder, &part.failures, part.done))
+        } else {
+            let finished = execute(&plan, &options, &*its_tracker, &its_stop);
+            finished.map(|finished| to_json(&finished.folder, &finished.failures, finished.done))
+        });
     });
     let receiver = std::sync::Mutex::new(receiver);
     let wait = |time| match receiver.lock() {
@@ -124,9 +136,45 @@ pub fn run(
             return Err(interrupt);
         }
     };
-    finished.map(|finished| to_json(&finished)).map_err(|found: RunError| error::run(py, &found))
+    finished.map_err(|found: RunError| error::run(py, &found))
 }
 
-fn to_json(finished: &Finished) -> String {
-    json!({"folder": finished.folder, "failures": finished.failures, "done": finished.done}).to_string()
+fn to_json(folder: &Path, failures: &[(String, String)], done: usize) -> String {
+    json!({"folder": folder, "failures": failures, "done": done}).to_string()
+}
+
+/// The selected runs that are not done in any folder of the scenario's results, that in `out` or any of `sources`.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, out, sources, seeds, only))]
+pub fn missing(
+    py: Python<'_>,
+    scenario: &Scenario,
+    out: PathBuf,
+    sources: Vec<PathBuf>,
+    seeds: Option<usize>,
+    only: Vec<String>,
+) -> PyResult<Vec<String>> {
+    let plan = scenario.plan(py, seeds, &only)?;
+    py.detach(|| lab::missing(&plan, &out, &sources, true)).map_err(|found| error::run(py, &found))
+}
+
+/// Joins runs of `sources` in the results of `out`; as JSON what `run` returns, with missing runs and those of seeds to add.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, out, sources, seeds, only))]
+pub fn gather(
+    py: Python<'_>,
+    scenario: &Scenario,
+    out: PathBuf,
+    sources: Vec<PathBuf>,
+    seeds: Option<usize>,
+    only: Vec<String>,
+) -> PyResult<String> {
+    let plan = scenario.plan(py, seeds, &only)?;
+    let gathered = py.detach(|| lab::gather(&plan, &out, &sources, Extent::Fitting(100)));
+    let Gathered { finished, missing, wanted } = gathered.map_err(|found| error::run(py, &found))?;
+    let (folder, failures, done) = (&finished.folder, &finished.failures, finished.done);
+    let gathered = json!({
+        "folder": folder, "failures": failures, "done": done, "missing": missing, "wanted": wanted,
+    });
+    Ok(gathered.to_string())
 }

@@ -1,11 +1,11 @@
 //! A scenario, checked as the command checks it.
 
 use crate::error;
-use incast_cli::{bundled::Located, plan::expected_cost};
+use incast_cli::bundled::Located;
 use incast_lab::{
     results::host::cores,
     run::{Plan, RunError, only::Only},
-    scenario::{self, Form, Source},
+    scenario::{self, Form, Run, Source},
 };
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -107,12 +107,31 @@ impl Scenario {
             json!({
                 "folder": run.folder, "scheme": run.scheme, "seed": run.seed,
                 "grid": grid.collect::<serde_json::Map<_, _>>(),
-                "packet_hops": run.expected_packet_hops(), "memory_bytes": run.estimated_memory(),
+                "packet_hops": run.expected_packet_hops(), "cpu_s": run.expected_cpu_s(),
+                "memory_bytes": run.estimated_memory(), "id": plan.id(run),
             })
         });
         let runs: Vec<Value> = runs.collect();
-        let (packet_hops, cpu_s) = expected_cost(&plan);
+        let (packet_hops, cpu_s) = plan.expected_cost();
         Ok(json!({"runs": runs, "packet_hops": packet_hops, "cpu_s": cpu_s, "cores": cores()}).to_string())
+    }
+
+    /// Of some runs, which may be of seeds that are added where claims are inconclusive: folder, expected seconds of CPU, and
+    /// bytes of memory at most.
+    fn costs(
+        &self,
+        py: Python<'_>,
+        runs: Vec<String>,
+        seeds: Option<usize>,
+    ) -> PyResult<Vec<(String, f64, u64)>> {
+        let plan = self.plan(py, seeds, &[])?.part(&runs.into_iter().collect());
+        let cost = |run: &Run| (run.folder.clone(), run.expected_cpu_s(), run.estimated_memory());
+        Ok(plan.runs.iter().map(cost).collect())
+    }
+
+    /// Files that its values name, as they name them, and where they are.
+    fn files(&self) -> Vec<(String, PathBuf)> {
+        self.inner.files()
     }
 
     /// The effective values as a TOML document.

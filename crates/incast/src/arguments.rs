@@ -4,6 +4,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use incast_lab::{
     clocks::AsymmetricLink,
     results::{compact::parse_column, export::TABLES},
+    run::shards::Shard,
     scenario::Column,
 };
 use incast_units::{Rate, Time, UnitError};
@@ -25,6 +26,10 @@ pub enum Command {
     Run(Run),
     /// Parse and validate scenarios; print the effective values, the runs and the expected cost
     Check(Check),
+    /// Divide the runs of scenarios into shards of about equal cost, for several machines: run --shard does one
+    Plan(Plan),
+    /// Join what `run --shard` did into the results of one machine, if every run is there
+    Gather(Gather),
     /// Run the bundled scenarios of published tables and figures and judge their claims
     Reproduce(Reproduce),
     /// Write one self-contained HTML file about the results of a scenario
@@ -97,6 +102,59 @@ pub struct Run {
     /// Print what summary.json holds instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Only the runs of shard I of N, into a folder of its own in --out, where finished ones are kept; `gather` joins
+    /// them
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["json", "wide", "resume"])]
+    pub shard: Option<Shard>,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// What to run.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Shards
+    #[arg(long, value_name = "N")]
+    pub shards: NonZeroUsize,
+    /// Folder of the results, in which plan.json is written; every shard needs it, or a copy
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub out: PathBuf,
+    /// Write also what submits the shards: slurm.sh, a job array, or kubernetes.yaml, an Indexed Job
+    #[arg(long = "for", value_name = "ENGINE", value_enum)]
+    pub engine: Option<Engine>,
+    /// Runs at once in each shard, for --for
+    #[arg(long, value_name = "N", default_value = "1", requires = "engine")]
+    pub jobs: NonZeroUsize,
+    /// Threads of each simulation, for --for
+    #[arg(long, value_name = "N", default_value = "1", requires = "engine")]
+    pub threads: NonZeroUsize,
+}
+
+/// What runs shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// A job array
+    Slurm,
+    /// An Indexed Job
+    Kubernetes,
+}
+
+/// Arguments of `gather`.
+#[derive(Debug, Args)]
+pub struct Gather {
+    /// Folders that `plan` and `run --shard` had as --out
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Folder of the results; each scenario gets a folder of its name in it [default: the first DIR]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Where the scenario is now, if not where the plan found it
+    #[arg(long = "scenario", value_name = "SCENARIO.toml")]
+    pub scenarios: Vec<PathBuf>,
+    /// Print every number in one table, however wide, and all published numbers
+    #[arg(long)]
+    pub wide: bool,
 }
 
 /// How to run, and what to do with results that are there already.

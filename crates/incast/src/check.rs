@@ -84,7 +84,7 @@ fn describe(plan: &Plan) -> String {
             let _ = writeln!(text, "#   {line}");
         }
     }
-    let (hops, cpu_s) = plan::expected_cost(plan);
+    let (hops, cpu_s) = plan.expected_cost();
     let memory = plan.runs.iter().map(incast_lab::scenario::Run::estimated_memory).max().unwrap_or(0);
     let _ = writeln!(text, "\n# expected cost");
     let _ = writeln!(

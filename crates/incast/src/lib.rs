@@ -18,6 +18,7 @@ mod report;
 mod reproduce;
 mod run;
 mod schema;
+mod shards;
 mod show;
 mod table;
 mod trace;
@@ -51,6 +52,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let end = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Plan(arguments) => shards::plan(&arguments),
+        Command::Gather(arguments) => shards::gather(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Table(arguments) => table::table(&arguments),

@@ -57,26 +57,6 @@ pub fn load(
     Ok(plans)
 }
 
-/// Packet-hops and CPU seconds that the runs of a plan are expected to take.
-pub fn expected_cost(plan: &Plan) -> (f64, f64) {
-    plan.runs.iter().fold((0.0, 0.0), |(hops, cpu_s), run| {
-        let own = run.expected_packet_hops();
-        (hops + own, cpu_s + own * ns_per_packet_hop(run) * 1e-9)
-    })
-}
-
-/// Cost that a packet-hop is expected to have on one core, in nanoseconds, in fabrics of up to `SMALL` hosts and from
-/// `LARGE` hosts on, which do not fit into caches; in between it grows evenly. See `incast bench`.
-const NS_SMALL: f64 = 60.0;
-const NS_LARGE: f64 = 120.0;
-const SMALL: f64 = 1_024.0;
-const LARGE: f64 = 8_192.0;
-
-fn ns_per_packet_hop(run: &Run) -> f64 {
-    let part = ((f64::from(run.hosts()) - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
-    NS_SMALL + (NS_LARGE - NS_SMALL) * part
-}
-
 /// What names one run of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {

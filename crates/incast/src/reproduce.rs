@@ -150,7 +150,7 @@ fn unknown(name: &str, entries: &[Entry]) -> String {
 fn cost(file: &Path, form: Form) -> Option<(usize, f64)> {
     let scenario = Scenario::load_form(file, &[], form).ok()?;
     let plan = Plan::new(scenario, None, &Only::default()).ok()?;
-    Some((plan.runs.len(), plan::expected_cost(&plan).1))
+    Some((plan.runs.len(), plan.expected_cost().1))
 }
 
 fn list(entries: &[Entry], folder: &Path, json: bool) -> String {

@@ -2,7 +2,7 @@
 
 use super::{
     RunError,
-    folder::{Existing, Folder, Identity},
+    folder::{self, Existing, Folder, Identity},
     memory,
     one::{Context, Ending, Export, flows_file, key, run_one},
     only::Only,
@@ -17,6 +17,7 @@ use crate::{
         csv, file,
         host::{Host, available_memory, cores},
         parquet,
+        record::Status as RunStatus,
         row::Row,
         summary::{RunFlows, pooled_rows},
         table::{self, Extent, Footer},
@@ -27,6 +28,7 @@ use incast_sim::{Progress, outcome::FlowRecord};
 use incast_units::Time;
 use sha2::{Digest, Sha256};
 use std::{
+    collections::BTreeSet,
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -104,6 +106,28 @@ impl Plan {
         &self.identity.scenario_hash
     }
 
+    /// What a run is known by on any machine: equal ids give equal results.
+    pub fn id(&self, run: &Run) -> String {
+        let Identity { version, scenario_hash } = &self.identity;
+        let mut id = hex(&Sha256::digest(format!("{scenario_hash} {} {version}", run.folder)));
+        id.truncate(16);
+        id
+    }
+
+    /// Packet-hops and CPU seconds that the runs are expected to take.
+    pub fn expected_cost(&self) -> (f64, f64) {
+        let costs = self.runs.iter().map(|run| (run.expected_packet_hops(), run.expected_cpu_s()));
+        costs.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1))
+    }
+
+    /// The runs whose folders are named, of any seeds that it may have; none are added to them.
+    #[must_use]
+    pub fn part(mut self, folders: &BTreeSet<String>) -> Self {
+        self.runs = self.all.iter().filter(|run| folders.contains(&run.folder)).cloned().collect();
+        self.further.clear();
+        self
+    }
+
     /// Runs of more seeds at the grid points where claims are inconclusive: as many seeds again as `planned` has.
     fn further(&self, claims: &[Judgement], planned: &[&Run]) -> Vec<&Run> {
         let open: Vec<_> = claims.iter().filter(|claim| claim.status == Status::Inconclusive).collect();
@@ -172,6 +196,28 @@ pub struct Finished {
     pub planned: usize,
 }
 
+/// What became of runs that are a part of a scenario's.
+#[derive(Debug)]
+pub struct Part {
+    /// Where the results are.
+    pub folder: PathBuf,
+    /// Runs that failed, with the reason.
+    pub failures: Vec<(String, String)>,
+    /// Runs that are done, those found finished included.
+    pub done: usize,
+}
+
+/// Runs that were done elsewhere, joined.
+#[derive(Debug)]
+pub struct Gathered {
+    /// What [`execute`] would say of them.
+    pub finished: Finished,
+    /// Selected runs that nobody has.
+    pub missing: Vec<String>,
+    /// Runs of more seeds that inconclusive claims ask for: those that [`execute`] would do next.
+    pub wanted: Vec<String>,
+}
+
 /// Does the selected runs that are not finished yet, and writes the summary of all that are.
 ///
 /// Runs that are simulated when `stop` becomes true are given up; what is finished stays.
@@ -184,22 +230,10 @@ pub fn execute(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Finished, RunError> {
-    let threads = options.threads.max(1);
-    let jobs = options.jobs.unwrap_or_else(|| cores() / threads).clamp(1, plan.runs.len().max(1));
-    // Too large is too large for a folder that exists too: check before anything is written.
-    let jobs = memory::admit(&plan.runs, jobs, options.jobs.is_some(), threads, available_memory())?;
-    let folder = Folder::open(&options.out, &plan.scenario.name, options.existing, &plan.identity)?;
-    let host = Host::here();
+    let (folder, jobs) = begin(plan, options)?;
     let long = plan.long_classes();
-    let context = Context {
-        folder: &folder,
-        identity: &plan.identity,
-        long: &long,
-        host: &host,
-        threads,
-        run_timeout: options.run_timeout,
-        export: options.export,
-    };
+    let host = Host::here();
+    let context = context(plan, options, &folder, &long, &host);
     let mut planned: Vec<&Run> = plan.runs.iter().collect();
     let mut failures = Vec::new();
     let rows = loop {
@@ -214,9 +248,23 @@ pub fn execute(
         }
         planned.extend(further);
     };
+    let stopped = stop.load(Ordering::Relaxed);
+    conclude(plan, &folder, rows, &planned, failures, stopped, options.extent)
+}
+
+/// Writes summary and report.
+fn conclude(
+    plan: &Plan,
+    folder: &Folder,
+    rows: Vec<Row>,
+    planned: &[&Run],
+    failures: Vec<(String, String)>,
+    stopped: bool,
+    extent: Extent,
+) -> Result<Finished, RunError> {
     let done = planned.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
     let footer = footer(plan, &rows);
-    let table = table::render(&title(plan), &rows, &footer, options.extent);
+    let table = table::render(&title(plan), &rows, &footer, extent);
     let mut report = None;
     if !rows.is_empty() {
         let (json_path, csv_path) = (folder.path().join("summary.json"), folder.path().join("summary.csv"));
@@ -230,10 +278,118 @@ pub fn execute(
         report = Some(report::write(folder.path()));
     }
     let planned = planned.len();
-    let stopped = stop.load(Ordering::Relaxed) && done + failures.len() < planned;
+    let stopped = stopped && done + failures.len() < planned;
     let claims = footer.claims;
     let folder = folder.path().to_owned();
     Ok(Finished { folder, rows, table, claims, report, failures, stopped, done, planned })
+}
+
+/// Does the selected runs that are not finished yet, and no more: the summary is of whoever has all runs.
+///
+/// # Errors
+/// Nothing was started because of bad input or too little memory.
+pub fn execute_part(
+    plan: &Plan,
+    options: &Options,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Part, RunError> {
+    let (folder, jobs) = begin(plan, options)?;
+    let long = plan.long_classes();
+    let host = Host::here();
+    let to_do: Vec<&Run> = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_none()).collect();
+    observer.on_start(&to_do, plan.runs.len() - to_do.len());
+    let failures = run_all(&to_do, jobs, &context(plan, options, &folder, &long, &host), observer, stop);
+    let done = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
+    Ok(Part { folder: folder.path().to_owned(), failures, done })
+}
+
+/// Opens the folder, if the runs fit into memory; so many may run at once.
+fn begin(plan: &Plan, options: &Options) -> Result<(Folder, usize), RunError> {
+    let threads = options.threads.max(1);
+    let jobs = options.jobs.unwrap_or_else(|| cores() / threads).clamp(1, plan.runs.len().max(1));
+    // Too large is too large for a folder that exists too: check before anything is written.
+    let jobs = memory::admit(&plan.runs, jobs, options.jobs.is_some(), threads, available_memory())?;
+    let folder = Folder::open(&options.out, &plan.scenario.name, options.existing, &plan.identity)?;
+    Ok((folder, jobs))
+}
+
+fn context<'a>(
+    plan: &'a Plan,
+    options: &Options,
+    folder: &'a Folder,
+    long: &'a [String],
+    host: &'a Host,
+) -> Context<'a> {
+    Context {
+        folder,
+        identity: &plan.identity,
+        long,
+        host,
+        threads: options.threads.max(1),
+        run_timeout: options.run_timeout,
+        export: options.export,
+    }
+}
+
+/// The selected runs that are neither in the scenario's results in `out` nor in `sources`, folders of its results elsewhere;
+/// those that failed there, too, if they are to be tried `again`.
+///
+/// # Errors
+/// A folder holds results of another scenario or version, or cannot be read.
+pub fn missing(plan: &Plan, out: &Path, sources: &[PathBuf], again: bool) -> Result<Vec<String>, RunError> {
+    let folder = out.join(&plan.scenario.name);
+    let all = sources.iter().chain(folder.is_dir().then_some(&folder));
+    all.clone().try_for_each(|source| folder::check_identity(source, &plan.identity))?;
+    let all: Vec<PathBuf> = all.cloned().collect();
+    let is_there = |run: &Run| {
+        elsewhere(run, &all).is_some_and(|(_, record)| !again || record.status == RunStatus::Done)
+    };
+    let runs = plan.runs.iter().filter(|run| !is_there(run));
+    Ok(runs.map(|run| run.folder.clone()).collect())
+}
+
+/// Where a run is, and its record: the first that is done, or else the first that failed.
+fn elsewhere(run: &Run, sources: &[PathBuf]) -> Option<(PathBuf, RunRecord)> {
+    let found = sources.iter().map(|source| source.join(&run.folder)).filter_map(|from| {
+        let record = RunRecord::read(&from.join("run.json")).ok()?;
+        Some((from, record))
+    });
+    found.min_by_key(|(_, record)| record.status == RunStatus::Failed)
+}
+
+/// Joins runs that were done elsewhere in the folder of the scenario's results, and writes the summary: what [`execute`]
+/// leaves. Those of added seeds are taken, too.
+///
+/// # Errors
+/// A folder holds results of another scenario or version, somebody writes there, or files cannot be read or written.
+pub fn gather(plan: &Plan, out: &Path, sources: &[PathBuf], extent: Extent) -> Result<Gathered, RunError> {
+    sources.iter().try_for_each(|source| folder::check_identity(source, &plan.identity))?;
+    let folder = Folder::open(out, &plan.scenario.name, Existing::Resume, &plan.identity)?;
+    let (mut planned, mut failures, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    let selected = plan.runs.iter().map(|run| (run, true));
+    for (run, is_selected) in selected.chain(plan.further.iter().map(|run| (run, false))) {
+        if folder.finished(&run.folder).is_some() {
+            planned.push(run);
+        } else if let Some((from, record)) = elsewhere(run, sources) {
+            folder.adopt(&run.folder, &from)?;
+            if record.status == RunStatus::Failed {
+                failures.push((run.folder.clone(), record.error.unwrap_or_default()));
+            }
+            planned.push(run);
+        } else if is_selected {
+            missing.push(run.folder.clone());
+            planned.push(run);
+        }
+    }
+    let rows = summarise(plan, &folder, &plan.long_classes())?;
+    let further = plan.further(&claims::judge(&plan.scenario.claims, &rows), &planned);
+    let wanted = match failures.is_empty() && missing.is_empty() {
+        true => further.iter().map(|run| run.folder.clone()).collect(),
+        false => Vec::new(),
+    };
+    let finished = conclude(plan, &folder, rows, &planned, failures, !missing.is_empty(), extent)?;
+    Ok(Gathered { finished, missing, wanted })
 }
 
 /// Runs everything on `jobs` threads; returns the failures in the order of the runs.
@@ -354,26 +510,15 @@ fn footer(plan: &Plan, rows: &[Row]) -> Footer {
 fn fingerprint(scenario: &Scenario) -> String {
     let mut hash = Sha256::new();
     hash.update(scenario.effective_toml());
-    let folder = scenario.file.path.parent().unwrap_or(Path::new(""));
-    for value in scenario.effective.values() {
-        hash_files(value, folder, &mut hash);
+    for (name, path) in scenario.files() {
+        if let Ok(bytes) = fs::read(path) {
+            hash.update(name);
+            hash.update(Sha256::digest(bytes));
+        }
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
-/// Adds the content of every file beside the scenario that a text in `value` names.
-fn hash_files(value: &Value, folder: &Path, hash: &mut Sha256) {
-    match value {
-        Value::String(name) => {
-            // A text that names no readable file is just a text.
-            let path = folder.join(name);
-            if let Some(bytes) = path.is_file().then(|| fs::read(path).ok()).flatten() {
-                hash.update(name);
-                hash.update(Sha256::digest(bytes));
-            }
-        }
-        Value::Array(values) => values.iter().for_each(|value| hash_files(value, folder, hash)),
-        Value::Table(table) => table.values().for_each(|value| hash_files(value, folder, hash)),
-        _ => {}
-    }
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -66,6 +66,47 @@ fn unusable(path: &Path, reason: String) -> RunError {
     RunError::Occupied { folder: path.to_owned(), message }
 }
 
+/// Refuses a folder that has runs of another scenario or version.
+///
+/// # Errors
+/// It does, or it cannot be read.
+pub fn check_identity(path: &Path, identity: &Identity) -> Result<(), RunError> {
+    let (runs, ..) = contents(path)?;
+    runs.iter().try_for_each(|run| same(path, run, identity))
+}
+
+/// Refuses a run in a folder if it is of another scenario or version. What cannot be read is nobody's.
+fn same(folder: &Path, run: &Path, identity: &Identity) -> Result<(), RunError> {
+    let Ok(record) = RunRecord::read(&run.join("run.json")) else { return Ok(()) };
+    let found = if record.version != identity.version {
+        format!("results of incast {}, this is {}", record.version, identity.version)
+    } else if record.scenario_hash != identity.scenario_hash {
+        "results of another scenario of this name".to_owned()
+    } else {
+        return Ok(());
+    };
+    let message = format!("holds {found}; use --force to overwrite, or another --out");
+    Err(RunError::Occupied { folder: folder.to_owned(), message })
+}
+
+/// Folders of finished runs, of unfinished ones, and summaries. Whatever else lies there is not ours.
+#[allow(clippy::type_complexity, reason = "three lists of the same kind, named where they are bound")]
+fn contents(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>), RunError> {
+    let (mut runs, mut partial, mut summaries) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in fs::read_dir(folder).map_err(RunError::files(folder))? {
+        let path = entry.map_err(RunError::files(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name.ends_with(PARTIAL) {
+            partial.push(path);
+        } else if path.join("run.json").is_file() {
+            runs.push(path);
+        } else if SUMMARIES.contains(&name.as_str()) {
+            summaries.push(path);
+        }
+    }
+    Ok((runs, partial, summaries))
+}
+
 /// An open results folder. The lock is released when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Folder {
@@ -93,7 +134,7 @@ impl Folder {
     }
 
     fn prepare(&self, existing: Existing, identity: &Identity) -> Result<(), RunError> {
-        let (runs, partial, summaries) = self.contents()?;
+        let (runs, partial, summaries) = contents(&self.path)?;
         let occupied = |message: String| Err(RunError::Occupied { folder: self.path.clone(), message });
         match existing {
             Existing::Refuse if !(runs.is_empty() && partial.is_empty() && summaries.is_empty()) => {
@@ -104,21 +145,7 @@ impl Folder {
             }
             Existing::Refuse => {}
             Existing::Resume => {
-                for run in &runs {
-                    let Ok(record) = RunRecord::read(&run.join("run.json")) else { continue };
-                    if record.version != identity.version {
-                        return occupied(format!(
-                            "holds results of incast {}, this is {}; use --force to overwrite, or another --out",
-                            record.version, identity.version
-                        ));
-                    }
-                    if record.scenario_hash != identity.scenario_hash {
-                        return occupied(
-                            "holds results of another scenario of this name; use --force to overwrite, or another --out"
-                                .into(),
-                        );
-                    }
-                }
+                runs.iter().try_for_each(|run| same(&self.path, run, identity))?;
             }
             Existing::Overwrite => {
                 for run in &runs {
@@ -133,24 +160,6 @@ impl Folder {
             fs::remove_dir_all(run).map_err(RunError::files(run))?;
         }
         Ok(())
-    }
-
-    /// Folders of finished runs, of unfinished ones, and summaries. Whatever else lies there is not ours.
-    #[allow(clippy::type_complexity, reason = "three lists of the same kind, named where they are bound")]
-    fn contents(&self) -> Result<(Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>), RunError> {
-        let (mut runs, mut partial, mut summaries) = (Vec::new(), Vec::new(), Vec::new());
-        for entry in fs::read_dir(&self.path).map_err(RunError::files(&self.path))? {
-            let path = entry.map_err(RunError::files(&self.path))?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.is_dir() && name.ends_with(PARTIAL) {
-                partial.push(path);
-            } else if path.join("run.json").is_file() {
-                runs.push(path);
-            } else if SUMMARIES.contains(&name.as_str()) {
-                summaries.push(path);
-            }
-        }
-        Ok((runs, partial, summaries))
     }
 
     /// The folder.
@@ -188,6 +197,29 @@ impl Folder {
         }
         atomic::rename_folder(partial, &whole).map_err(RunError::files(&whole))?;
         Ok(whole)
+    }
+
+    /// Takes a run's files from a folder where it was done.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn adopt(&self, run: &str, from: &Path) -> Result<(), RunError> {
+        let partial = self.begin(run)?;
+        let copied = fs::read_dir(from).and_then(|files| {
+            files.into_iter().try_for_each(|file| {
+                let file = file?;
+                let to = partial.join(file.file_name());
+                // Files of runs are never changed: where it can be, one file is in both folders.
+                fs::hard_link(file.path(), &to).or_else(|_| atomic::copy(&file.path(), &to))
+            })
+        });
+        match copied {
+            Ok(()) => self.commit(run, &partial).map(drop),
+            Err(error) => {
+                self.abandon(&partial);
+                Err(RunError::files(from)(error))
+            }
+        }
     }
 
     /// Removes what was written of a run that did not end.

@@ -6,6 +6,7 @@
 //! - [`memory`]: refuses what does not fit before it starts.
 //! - [`one`]: one run, from its configuration to its files.
 //! - [`driver`]: all of them, in parallel.
+//! - [`shards`]: parts of them, each for a machine.
 
 pub mod driver;
 pub mod folder;
@@ -13,11 +14,12 @@ pub mod list;
 pub mod memory;
 pub mod one;
 pub mod only;
+pub mod shards;
 pub mod state;
 #[cfg(test)]
 mod testing;
 
-pub use driver::{Finished, Observer, Options, Plan, execute};
+pub use driver::{Finished, Gathered, Observer, Options, Part, Plan, execute, execute_part, gather, missing};
 
 use crate::scenario::ScenarioError;
 use std::{io, path::PathBuf};
@@ -35,6 +37,14 @@ pub enum RunError {
         /// The argument.
         found: String,
         /// What is allowed.
+        message: String,
+    },
+    /// Shards that cannot be, or that do not belong together.
+    #[error("{found}: {message}")]
+    Plan {
+        /// What was found, or where.
+        found: String,
+        /// What is wrong with it, and what is allowed.
         message: String,
     },
     /// The flows of a run cannot be listed.

@@ -30,7 +30,10 @@ use document::{Document, profile};
 use folder::Folders;
 use incast_units::Time;
 use resolve::{Point, files::Files};
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tree::{
     collect,
     error::{Problem, Problems},
@@ -227,6 +230,28 @@ impl Scenario {
         self.points
             .first()
             .map_or_else(Vec::new, |point| point.grid.iter().map(|(path, _)| path.clone()).collect())
+    }
+
+    /// Files that its values name, as they name them, and where they are; one that is named twice comes twice.
+    pub fn files(&self) -> Vec<(String, PathBuf)> {
+        fn find(value: &toml::Value, folder: &Path, files: &mut Vec<(String, PathBuf)>) {
+            match value {
+                // A text that names no file is just a text.
+                toml::Value::String(name) => {
+                    let path = folder.join(name);
+                    if path.is_file() {
+                        files.push((name.clone(), path));
+                    }
+                }
+                toml::Value::Array(values) => values.iter().for_each(|value| find(value, folder, files)),
+                toml::Value::Table(table) => table.values().for_each(|value| find(value, folder, files)),
+                _ => {}
+            }
+        }
+        let folder = self.file.path.parent().unwrap_or(Path::new(""));
+        let mut files = Vec::new();
+        self.effective.values().for_each(|value| find(value, folder, &mut files));
+        files
     }
 
     /// [`Scenario::effective`] as a TOML document.

@@ -25,6 +25,13 @@ const WAITING_RTTS: f64 = 15.0;
 /// Packet-hops of a run are at most so many times what is expected without losses, where hardly any packets are lost.
 const MORE_HOPS: f64 = 1.3;
 
+/// Cost that a packet-hop is expected to have on one core, in nanoseconds, in fabrics of up to `SMALL` hosts and from
+/// `LARGE` hosts on, which do not fit into caches; in between it grows evenly. See `incast bench`.
+const NS_SMALL: f64 = 60.0;
+const NS_LARGE: f64 = 120.0;
+const SMALL: f64 = 1_024.0;
+const LARGE: f64 = 8_192.0;
+
 /// Acknowledgements of each data packet, however many packets one may be for: receivers do not wait long for others. This
 /// is halfway between all and none, so that it is never wrong by more than a half.
 const LEAST_ACKS: f64 = 0.55;
@@ -183,7 +190,13 @@ impl Run {
         self.expected_flows_and_packets().1 * self.point.traffic.mean_hops
     }
 
-    /// The same at the most, roughly, as arrivals are random and what is lost is sent again.
+    /// Seconds of CPU that they are expected to take.
+    pub fn expected_cpu_s(&self) -> f64 {
+        let part = ((f64::from(self.hosts()) - SMALL) / (LARGE - SMALL)).clamp(0.0, 1.0);
+        self.expected_packet_hops() * (NS_SMALL + (NS_LARGE - NS_SMALL) * part) * 1e-9
+    }
+
+    /// The same traversals at the most, roughly, as arrivals are random and what is lost is sent again.
     pub fn estimated_packet_hops(&self) -> f64 {
         self.expected_packet_hops() * MORE_HOPS
     }
@@ -302,6 +315,7 @@ impl Run {
         let mut table = effective::table(&self.point);
         table.remove("grid");
         table.remove("zip");
+        table.insert("name".into(), self.scenario.clone().into());
         table.insert("seeds".into(), toml::Value::Array(vec![toml::Value::Integer(self.seed as i64)]));
         if let Some(toml::Value::Array(schemes)) = table.get_mut("scheme") {
             schemes.retain(|scheme| scheme.get("name").and_then(toml::Value::as_str) == Some(&self.scheme));

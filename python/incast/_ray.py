@@ -1,0 +1,341 @@
+"""Runs of a sweep on a Ray cluster.
+
+A task is a list of runs that cost about the same as those of other tasks, and says what it needs: cores and memory. It knows
+scenarios and the files that they name by their content, so that it can be done anywhere, and twice: equal runs have equal
+results. What it did comes back through Ray's object store, or stays in the results' folder where its node sees that. Then the
+runs of each point are joined as ``incast gather`` joins those of shards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import _incast
+from ._errors import Error, RunError
+from ._progress import Progress
+from ._scenario import Only, Scenario, again, conditions
+
+# A task that its node loses is tried so many times more.
+RETRIES = 3
+# Seconds of CPU that a task is expected to take: short ones are a loss, and long ones are lost with a node.
+SHORTEST, LONGEST = 0.5, 30.0
+# Tasks for each core, so that all end at about the same time.
+TASKS_PER_CORE = 8
+# Bytes of the object store of a cluster of our own, which is this machine.
+OBJECT_STORE = 128 << 20
+# Memory of a worker that simulates nothing, in bytes.
+BASE_MEMORY = 128 << 20
+# Whether tasks may write to the results' folder, where their nodes see it.
+SHARES_FOLDERS = True
+# In the folder of all results, until their runs are joined.
+STAGING = ".shards"
+
+
+@dataclass(frozen=True)
+class Portable:
+    """A scenario as a worker takes it: files that it names are known by a hash of their content."""
+
+    document: str | Path | tuple[Path, str]
+    changes: list[tuple[str, str]]
+    short: bool
+    name: str
+    hash: str
+    files: dict[str, str]
+
+    def load(self, folder: Path, contents: dict[str, bytes]) -> Scenario:
+        """The scenario in a folder of its own."""
+        for name, content in self.files.items():
+            place = folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(contents[content])
+        document = self.document
+        if isinstance(document, tuple):
+            document = (folder / document[0].name, document[1])
+        scenario = again(document, self.changes, self.short, str(folder))
+        if scenario.hash != self.hash:
+            raise RunError(f"{self.name}: a file that it names by its whole path is another one on {os.uname().nodename}")
+        return scenario
+
+
+@dataclass
+class Task:
+    """Runs that are done together."""
+
+    runs: list[tuple[str, list[str]]] = field(default_factory=list)
+    cpu_s: float = 0.0
+    memory: int = 0
+
+
+def divide(single: list[Task], cores: float) -> list[Task]:
+    """Tasks of several runs each, of tasks of one: runs of one scenario stay together, the most expensive come first."""
+    dearest: dict[str, float] = {}
+    for task in single:
+        name = task.runs[0][0]
+        dearest[name] = max(dearest.get(name, 0.0), task.cpu_s)
+    wanted = min(max(sum(task.cpu_s for task in single) / (TASKS_PER_CORE * cores), SHORTEST), LONGEST)
+    tasks: list[Task] = []
+    for one in sorted(single, key=lambda task: -dearest[task.runs[0][0]]):
+        ((name, (run,)),) = one.runs
+        if not tasks or tasks[-1].cpu_s + one.cpu_s > wanted:
+            tasks.append(Task())
+        task = tasks[-1]
+        if not task.runs or task.runs[-1][0] != name:
+            task.runs.append((name, []))
+        task.runs[-1][1].append(run)
+        task.cpu_s += one.cpu_s
+        task.memory = max(task.memory, one.memory)
+    return tasks
+
+
+@dataclass(frozen=True)
+class How:
+    """How all tasks run."""
+
+    version: str
+    seeds: int | None
+    only: list[str]
+    threads: int
+    run_timeout: float | None
+    staging: str
+    token: str | None
+
+
+def work(how: How, scenarios: list[tuple[Portable, list[str]]], contents: dict[str, bytes]) -> list[tuple[str, str, dict[str, bytes]]]:
+    """Does runs on a node; their files, unless these are where the driver sees them."""
+    if _incast.version != how.version:
+        raise RunError(f"incast on {os.uname().nodename} is {_incast.version}, and here {how.version}")
+    shared = Path(how.staging)
+    is_shared = how.token is not None and _text(shared / "token") == how.token
+    done: list[tuple[str, str, dict[str, bytes]]] = []
+    with tempfile.TemporaryDirectory(prefix="incast-") as scratch:
+        out = shared / uuid.uuid4().hex if is_shared else Path(scratch) / "out"
+        for place, (portable, runs) in enumerate(scenarios):
+            scenario = portable.load(Path(scratch) / str(place), contents)
+            _incast.run(
+                scenario._inner,
+                out=out,
+                seeds=how.seeds,
+                only=how.only,
+                runs=runs,
+                jobs=1,
+                threads=how.threads,
+                existing="resume",
+                run_timeout=how.run_timeout,
+                progress=None,
+                stop=_incast.Stop(),
+            )
+            for run in [] if is_shared else runs:
+                files = (out / portable.name / run).iterdir()
+                done.append((portable.name, run, {file.name: file.read_bytes() for file in files}))
+    return done
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None
+
+
+def connect() -> Any:
+    """Ray, on the cluster that there is, or else on a small one of this machine.
+
+    Raises:
+        RunError: it is not installed, or a cluster cannot be reached.
+    """
+    # Before it is imported: whoever asks for a sweep did not ask to be counted.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+    except ImportError as missing:
+        raise RunError("executor: it takes Ray: pip install 'incast[ray]'") from missing
+    if ray.is_initialized():
+        return ray
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        ray.init(address="auto", **quiet)
+    except ConnectionError as why:
+        if os.environ.get("RAY_ADDRESS"):
+            raise RunError(f"RAY_ADDRESS: {why}") from why
+        cores = len(os.sched_getaffinity(0))
+        ray.init(address="local", num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
+    return ray
+
+
+class Driver:
+    """Divides the runs of some scenarios into tasks and joins what they did."""
+
+    def __init__(
+        self,
+        scenarios: dict[str, Scenario],
+        folder: Path,
+        *,
+        seeds: int | None,
+        only: Only,
+        jobs: int | None,
+        threads: int,
+        run_timeout: float | None,
+        show: Progress | None,
+        joined: Callable[[str, dict[str, Any] | Error], None],
+    ):
+        self.ray = connect()
+        self.scenarios, self.folder, self.jobs, self.show = scenarios, folder, jobs, show
+        self.joined = joined
+        self.staging = folder.absolute() / STAGING
+        token = uuid.uuid4().hex if SHARES_FOLDERS else None
+        self.how = How(_incast.version, seeds, conditions(only), threads, run_timeout, str(self.staging), token)
+        self.selection = {"seeds": seeds, "only": conditions(only)}
+        # Runs of each scenario that are not there; why those are not that nobody could do; scenarios that are not joined.
+        self.open: dict[str, set[str]] = {}
+        self.lost: dict[str, dict[str, str]] = {name: {} for name in scenarios}
+        self.unjoined: list[str] = list(scenarios)
+        self.total = self.ended = 0
+
+    def run(self) -> None:
+        """Does all of it.
+
+        Raises:
+            RunError: results are of something else, or somebody writes there.
+        """
+        self.staging.mkdir(parents=True, exist_ok=True)
+        if self.how.token:
+            (self.staging / "token").write_text(self.how.token)
+        waiting: dict[Any, Task] = {}
+        with ThreadPoolExecutor(2) as pool:
+            joins: dict[Future[list[str]], str] = {}
+            try:
+                todo: list[Task] = []
+                for name, scenario in self.scenarios.items():
+                    sources = self._sources(name)
+                    todo += self._ask(name, _incast.missing(scenario._inner, out=self.folder, sources=sources, **self.selection))
+                todo = divide(todo, max(1.0, self.ray.cluster_resources().get("CPU", 1.0)))
+                remote = self.ray.remote(max_retries=RETRIES, num_cpus=self.how.threads)(work)
+                portables, contents = self._portables()
+                while todo or waiting or joins or self.unjoined:
+                    while todo and (self.jobs is None or len(waiting) < self.jobs):
+                        task = todo.pop(0)
+                        runs = [(portables[name], runs) for name, runs in task.runs]
+                        waiting[remote.options(memory=task.memory).remote(self.how, runs, contents)] = task
+                    for name in [name for name in self.unjoined if not self.open[name]]:
+                        self.unjoined.remove(name)
+                        joins[pool.submit(self._join, name)] = name
+                    if waiting:
+                        finished, _ = self.ray.wait(list(waiting), num_returns=min(len(waiting), 64), timeout=0.1)
+                        for reference in finished:
+                            self._take(reference, waiting.pop(reference))
+                    for join in [join for join in joins if join.done()] or ([] if waiting else list(joins)[:1]):
+                        name = joins.pop(join)
+                        if wanted := join.result():
+                            # Seeds that inconclusive claims ask for.
+                            todo += self._ask(name, wanted)
+                            self.unjoined.append(name)
+                    if self.show:
+                        self.show(self.ended / max(1, self.total), f"{self.ended}/{self.total} runs, {len(waiting)} tasks in the cluster")
+            except BaseException:
+                for reference in waiting:
+                    self.ray.cancel(reference, force=True)
+                pool.shutdown(cancel_futures=True)
+                # What is done is kept.
+                for name in [*self.unjoined, *joins.values()]:
+                    if self._sources(name):
+                        self._join(name)
+                raise
+            finally:
+                shutil.rmtree(self.staging, ignore_errors=True)
+
+    def _sources(self, name: str) -> list[str]:
+        """Folders of a scenario's results that tasks left, of an earlier call that was killed, too."""
+        return [str(path) for path in self.staging.glob(f"*/{name}")]
+
+    def _ask(self, name: str, runs: list[str]) -> list[Task]:
+        """Has runs to be done: a task for each. A run that no node can do is given up."""
+        self.open[name] = set(runs)
+        self.total += len(runs)
+        if not runs:
+            return []
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        tasks: list[Task] = []
+        for run, cpu_s, memory in self.scenarios[name]._inner.costs(runs, self.how.seeds):
+            need = memory + BASE_MEMORY
+            if any(node.get("memory", 0) >= need and node.get("CPU", 0) >= self.how.threads for node in nodes):
+                tasks.append(Task([(name, [run])], cpu_s, need))
+                continue
+            most = {what: max((node.get(what, 0) for node in nodes), default=0) for what in ("memory", "CPU")}
+            self._lose(
+                name,
+                run,
+                f"it needs {need / 1e6:.0f} MB of memory and {self.how.threads} cores on one node; the largest of {len(nodes)} "
+                f"nodes have {most['memory'] / 1e6:.0f} MB and {most['CPU']:.0f} cores",
+            )
+        return tasks
+
+    def _lose(self, name: str, run: str, why: str) -> None:
+        self.lost[name][run] = why
+        self.open[name].discard(run)
+        self.ended += 1
+
+    def _portables(self) -> tuple[dict[str, Portable], Any]:
+        """Scenarios for workers, and the content of all files that they name, once, in Ray's object store."""
+        contents: dict[str, bytes] = {}
+        portables: dict[str, Portable] = {}
+        for name, scenario in self.scenarios.items():
+            if not self.open[name]:
+                continue
+            files: dict[str, str] = {}
+            for file, path in scenario._inner.files():
+                if os.path.isabs(file) or ".." in Path(file).parts:
+                    # Every node has it at its own place, or its hash says that it has not.
+                    continue
+                content = Path(path).read_bytes()
+                files[file] = hashlib.sha256(content).hexdigest()
+                contents[files[file]] = content
+            portables[name] = Portable(scenario._document, scenario._changes, scenario._short, name, scenario.hash, files)
+        return portables, self.ray.put(contents)
+
+    def _take(self, reference: Any, task: Task) -> None:
+        """Keeps what a task did."""
+        try:
+            done = self.ray.get(reference)
+        except self.ray.exceptions.RayError as why:
+            told = getattr(why, "cause", None) or why
+            for name, runs in task.runs:
+                for run in runs:
+                    self._lose(name, run, f"{type(told).__name__}: {told}".strip().splitlines()[0])
+            return
+        for name, run, files in done:
+            place = self.staging / "store" / name / run
+            partial = place.with_name(run + ".partial")
+            partial.mkdir(parents=True, exist_ok=True)
+            for file, content in files.items():
+                (partial / file).write_bytes(content)
+            if not place.exists():
+                partial.rename(place)
+        for name, runs in task.runs:
+            self.open[name] -= set(runs)
+            self.ended += len(runs)
+
+    def _join(self, name: str) -> list[str]:
+        """Joins the runs of a scenario that are done; those that inconclusive claims ask for."""
+        try:
+            text = _incast.gather(self.scenarios[name]._inner, out=self.folder, sources=self._sources(name), **self.selection)
+        except Error as error:
+            self.joined(name, error)
+            return []
+        gathered: dict[str, Any] = json.loads(text)
+        lost = self.lost[name]
+        gathered["failures"] += [(run, lost.get(run, "it was not done")) for run in gathered["missing"]]
+        if gathered["wanted"]:
+            return gathered["wanted"]
+        self.joined(name, gathered)
+        return []
+

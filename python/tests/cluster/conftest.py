@@ -1,0 +1,77 @@
+"""What the tests of sweeps on several machines share."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = str(pathlib.Path(sys.executable).parent / "incast")
+
+SMALL = """
+name = "small"
+duration = "200us"
+seeds = [1, 2, 3]
+topology = { kind = "single-switch", hosts = 8, link = { rate = "100Gbps", delay = "1us" } }
+switch = { buffer = { total = "4MB", alpha = 1.0 }, ecn = { kind = "step", at = "0.2bdp" } }
+host = { mtu = "4096B" }
+workload = [{ class = "web", kind = "poisson", sizes = { file = "sizes.csv" }, load = 0.4 }]
+scheme = [{ law = "dctcp" }, { law = "cubic" }]
+measure = { ports = { every = "5us", which = ["s0->*"] } }
+"""
+SIZES = "size_bytes,cdf\n1000,0.0\n40000,0.6\n100000,1.0\n"
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The scenario, which names a file, and its folder."""
+    folder = tmp_path / "scenario"
+    folder.mkdir()
+    (folder / "sizes.csv").write_text(SIZES)
+    (folder / "small.toml").write_text(SMALL)
+    return folder / "small.toml"
+
+
+def command(*arguments, code=0, **options):
+    """Runs the program; what it said."""
+    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def contents(folder):
+    """Files of results, without what differs between machines and times."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            left_out = ("cost", "host", "cpu_s", "wall_s", "ns_per_packet_hop", "peak_rss_bytes")
+            return {key: plain(item) for key, item in value.items() if key not in left_out and not key.startswith("cpu")}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        if path.is_file() and path.suffix not in (".html", ".csv"):
+            name = str(path.relative_to(folder))
+            found[name] = json.dumps(plain(json.loads(path.read_text()))) if path.suffix == ".json" else path.read_bytes()
+    return found
+
+
+@pytest.fixture
+def tmpfs(tmp_path):
+    """Makes small file systems, which are full soon or cannot be written."""
+    mounted = []
+
+    def mount(name, *options):
+        place = tmp_path / name
+        place.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", *options, "none", place], check=False, capture_output=True).returncode:
+            pytest.skip("only root may mount, and not everywhere")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+

@@ -1,0 +1,165 @@
+"""`incast.sweep(executor="ray")` on clusters of several nodes, of which some die."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from conftest import contents
+
+import incast
+from incast import _ray
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
+
+GRID = {"switch.ecn.at": ["0.1bdp", "0.2bdp", "0.5bdp", "1bdp"]}
+# So long that a node can be killed in the middle.
+LONGER = {"duration": "10ms", "seeds": [1, 2]}
+
+
+@pytest.fixture
+def cluster():
+    """Two nodes of one core each, and a head that does nothing."""
+    its = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100 << 20})
+    for _ in range(2):
+        its.add_node(num_cpus=1, memory=1 << 30, object_store_memory=100 << 20)
+    ray.init(address=its.address, log_to_driver=False, logging_level="ERROR")
+    yield its
+    ray.shutdown()
+    its.shutdown()
+
+
+@pytest.fixture(params=[True, False], ids=["shared folder", "object store"])
+def shares(request, monkeypatch):
+    monkeypatch.setattr(_ray, "SHARES_FOLDERS", request.param)
+
+
+def swept(scenario, folder, **options):
+    return incast.sweep(scenario, GRID, out=folder, progress=False, **options)
+
+
+def test_a_sweep_comes_to_what_one_machine_does(cluster, shares, small, tmp_path):
+    local = swept(small, tmp_path / "local")
+    on_ray = swept(small, tmp_path / "ray", executor="ray")
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    assert on_ray.points == local.points and len(on_ray.flows) == len(local.flows)
+    # Nothing is done twice.
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("*/*/run.json")}
+    swept(small, tmp_path / "ray", executor="ray")
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("*/*/run.json")}
+
+
+def test_seeds_are_added_where_claims_are_inconclusive(cluster, small, tmp_path):
+    claim = {
+        "metric": "fct_us.mean", "class": "web", "of": "dctcp", "over": "cubic", "value": 1.001, "source": "a test",
+    }
+    try:
+        scenario = incast.Scenario(small, paper={"claim": [claim]}, seed_budget=12)
+    except incast.ScenarioError as wrong:
+        pytest.fail(str(wrong))
+    incast.sweep(scenario, out=tmp_path / "local", progress=False)
+    incast.sweep(scenario, out=tmp_path / "ray", progress=False, executor="ray")
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    assert len(list((tmp_path / "ray").glob("*/*/run.json"))) > 6
+
+
+@pytest.mark.parametrize("victim", ["node", "worker"])
+def test_what_dies_is_done_elsewhere(cluster, victim, small, tmp_path):
+    scenario = incast.Scenario(small, **LONGER)
+    swept(scenario, tmp_path / "local")
+
+    def kill():
+        # When both nodes are at work.
+        while len(list((tmp_path / "ray" / _ray.STAGING).glob("*/*/*"))) < 3:
+            time.sleep(0.02)
+        if victim == "node":
+            cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+        else:
+            os.kill(worker(), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    on_ray = swept(scenario, tmp_path / "ray", executor="ray")
+    killer.join()
+    assert not on_ray.errors
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+def worker():
+    """A process of Ray that does a task of ours."""
+    for status in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"ray::work" in status.read_bytes():
+                return int(status.parent.name)
+        except OSError:
+            continue
+    raise AssertionError("no worker is there")
+
+
+def test_a_run_that_no_node_has_memory_for_is_named_and_the_others_go_on(cluster, small, tmp_path):
+    links = {"host_link": {"rate": "100Gbps", "delay": "1us"}, "fabric_link": {"rate": "100Gbps", "delay": "1us"}}
+    large = {"kind": "leaf-spine", "leaves": 256, "spines": 64, "hosts_per_leaf": 512, **links}
+    grid = {"topology": [json.loads(json.dumps(incast.Scenario(small).effective["topology"])), large]}
+    with pytest.warns(incast.RunWarning, match=r"it needs \d+ MB of memory and 1 cores on one node; the largest of 3 nodes have"):
+        result = incast.sweep(small, grid, out=tmp_path, executor="ray", progress=False, seeds=1)
+    assert [point["topology"]["kind"] for point, _ in result.errors] == ["leaf-spine"]
+    assert len(result.results) == 1
+
+
+def test_workers_of_another_version_are_refused(cluster, small, tmp_path, monkeypatch):
+    how = _ray.How("0.0.9+0", None, [], 1, None, str(tmp_path), None)
+    with pytest.raises(ray.exceptions.RayTaskError, match=r"incast on .* is .*, and here 0\.0\.9\+0"):
+        ray.get(ray.remote(_ray.work).remote(how, [], {}))
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time, incast, ray
+scenario = incast.Scenario({small!r}, duration="10ms", seeds=[1, 2, 3, 4, 5, 6])
+def interrupt():
+    while len(__import__("glob").glob({out!r} + "/.shards/*/*/*/run.json")) < 3:
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    incast.sweep(scenario, {grid!r}, out={out!r}, executor="ray", progress=False)
+except KeyboardInterrupt:
+    print("interrupted", ray.is_initialized())
+"""
+
+
+def test_an_interrupt_cancels_what_runs_and_keeps_what_is_done(small, tmp_path):
+    # On a cluster of its own, which this starts.
+    out = tmp_path / "out"
+    code = INTERRUPTED.format(small=str(small), out=str(out), grid=GRID)
+    environment = {**os.environ, "RAY_TMPDIR": "/tmp"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert done.stdout == "interrupted True\n", done.stderr
+    kept = list(out.glob("*/*/run.json"))
+    assert 3 <= len(kept) < 48 and not (out / _ray.STAGING).exists()
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    scenario = incast.Scenario(small, duration="10ms", seeds=[1, 2, 3, 4, 5, 6])
+    swept(scenario, out)
+    assert before == {path: path.stat().st_mtime_ns for path in kept}
+    assert len(list(out.glob("*/*/run.json"))) == 48
+
+
+def test_arguments_that_are_wrong(small):
+    with pytest.raises(ValueError, match="executor: found 'slurm', allowed is 'ray' or None"):
+        incast.sweep(small, GRID, executor="slurm")
+
+
+def test_tasks_cost_about_the_same_and_have_every_run_once():
+    single = [_ray.Task([(f"s{place % 5}", [f"r{place}"])], cpu_s=0.3 + place % 5, memory=place) for place in range(60)]
+    tasks = _ray.divide(single, cores=2)
+    runs = [(name, run) for task in tasks for name, names in task.runs for run in names]
+    assert sorted(runs) == sorted((task.runs[0][0], task.runs[0][1][0]) for task in single)
+    wanted = sum(task.cpu_s for task in single) / (2 * _ray.TASKS_PER_CORE)
+    assert max(task.cpu_s for task in tasks) <= wanted + 4.3
+    assert tasks[0].cpu_s > tasks[-1].cpu_s - wanted
