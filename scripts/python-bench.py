@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What Python costs (docs/performance.md): ns per packet-hop beside the command's, rows a second into each library, and a sweep
-beside `incast run`. Run it with the Python of an environment that has the wheel, polars, pyarrow and pandas, such as
+"""What Python costs (docs/performance.md): ns per packet-hop beside the command's, rows a second into each library, sweeps and
+shards beside `incast run`. Run it with the Python of an environment that has the wheel, polars, pyarrow and pandas, such as
 target/python/all/bin/python after scripts/python.sh. Pairs alternate, and the least of each counts.
-usage: python-bench.py [hops] [rows] [sweep]
+usage: python-bench.py [hops] [rows] [sweep] [shard] [ray]
 """
 
 import pathlib
@@ -80,10 +80,10 @@ def timed(what):
     return took
 
 
-def sweep():
-    """Of 400 points with a run of about 100 ms of CPU each, against one grid of the program."""
+def scenario_of_sweeps():
+    """A run of about 100 ms of CPU, and an axis of so many points."""
     link = {"rate": "100Gbps", "delay": "1us"}
-    scenario = incast.Scenario(
+    return incast.Scenario(
         name="sweep",
         duration="2500us",
         topology={"kind": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 8, "host_link": link, "fabric_link": link},
@@ -92,20 +92,53 @@ def sweep():
         workload=[{"class": "web", "kind": "poisson", "sizes": "websearch", "load": 0.5}],
         scheme=[{"law": "dctcp"}],
     )
-    axis = {"switch.ecn.at": [f"{part / 100:.2f}bdp" for part in range(10, 410)]}
-    least = {"program": float("inf"), "Python": float("inf")}
-    for _ in range(3):
+
+
+def compare_sweeps(points, pairs, name, **options):
+    """A sweep beside one grid of the program, in turns."""
+    scenario = scenario_of_sweeps()
+    axis = {"switch.ecn.at": [f"{10 + part}KB" for part in range(points)]}
+    least = {"program": float("inf"), name: float("inf")}
+    for _ in range(pairs):
         results, took, out = by_command(scenario.with_(grid=axis))
         cpu = sum(run["cost"]["cpu_s"] for run in results.runs) / len(results.runs)
         least["program"] = min(least["program"], took)
         shutil.rmtree(out)
         out = folder()
-        least["Python"] = min(least["Python"], timed(lambda: incast.sweep(scenario, axis, out=out, progress=False)))
-        again = timed(lambda: incast.sweep(scenario, axis, out=out, progress=False))
+        least[name] = min(least[name], timed(lambda: incast.sweep(scenario, axis, out=out, progress=False, **options)))
+        again = timed(lambda: incast.sweep(scenario, axis, out=out, progress=False, **options))
         shutil.rmtree(out)
-    print(f"400 runs of {1e3 * cpu:.0f} ms of CPU: program {least['program']:.2f} s, Python {least['Python']:.2f} s, "
-          f"{least['Python'] / least['program'] - 1:+.1%}; all found again in {again:.2f} s")
+    print(f"{points} runs of {1e3 * cpu:.0f} ms of CPU: program {least['program']:.2f} s, {name} {least[name]:.2f} s, "
+          f"{least[name] / least['program'] - 1:+.1%}; all found again in {again:.2f} s")
 
 
-for part in sys.argv[1:] or ["hops", "rows", "sweep"]:
-    {"hops": hops, "rows": rows, "sweep": sweep}[part]()
+def sweep():
+    """Of 400 points."""
+    compare_sweeps(400, 3, "Python")
+
+
+def ray():
+    """Of 1,000 points on a Ray cluster of this machine's cores, which is there already. The environment needs ray."""
+    from incast import _ray
+
+    _ray.connect()
+    compare_sweeps(1_000, 1, "Ray", executor="ray")
+
+
+def shard():
+    """What a shard costs beside its runs: a run of a scenario by itself, and the same run as a shard."""
+    scenario = scenario_of_sweeps().with_(seeds=list(range(1, 101)))
+    for name, arguments in (("run", ["--seeds", "1"]), ("shard of 100", ["--shard", "1/100"])):
+        least = float("inf")
+        for _ in range(5):
+            out = folder()
+            (out / "it.toml").write_text(scenario.check().effective_toml)
+            program = [ROOT / "target/release/incast", "run", out / "it.toml", "--out", out, "--quiet", *arguments]
+            least = min(least, timed(lambda: subprocess.run(program, check=True, capture_output=True)))
+            shutil.rmtree(out)
+        print(f"{name}: {1e3 * least:.0f} ms")
+
+
+PARTS = {"hops": hops, "rows": rows, "sweep": sweep, "ray": ray, "shard": shard}
+for part in sys.argv[1:] or ["hops", "rows", "sweep", "shard"]:
+    PARTS[part]()

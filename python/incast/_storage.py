@@ -28,7 +28,7 @@ class Store:
 
     def __init__(self, url: str):
         try:
-            import fsspec
+            import fsspec  # pyright: ignore[reportMissingImports]
         except ImportError as missing:
             raise RunError(f"{url}: it takes fsspec: pip install 'incast[remote]'") from missing
         self.url = url.rstrip("/")

@@ -1,6 +1,5 @@
 """`incast.sweep(executor="ray")` on clusters of several nodes, of which some die."""
 
-import json
 import os
 import pathlib
 import signal
@@ -24,12 +23,15 @@ GRID = {"switch.ecn.at": ["0.1bdp", "0.2bdp", "0.5bdp", "1bdp"]}
 LONGER = {"duration": "10ms", "seeds": [1, 2]}
 
 
-@pytest.fixture
+NODE = {"num_cpus": 1, "memory": 320 << 20, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="module")
 def cluster():
     """Two nodes of one core each, and a head that does nothing."""
-    its = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100 << 20})
+    its = cluster_utils.Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0})
     for _ in range(2):
-        its.add_node(num_cpus=1, memory=1 << 30, object_store_memory=100 << 20)
+        its.add_node(**NODE)
     ray.init(address=its.address, log_to_driver=False, logging_level="ERROR")
     yield its
     ray.shutdown()
@@ -43,80 +45,6 @@ def shares(request, monkeypatch):
 
 def swept(scenario, folder, **options):
     return incast.sweep(scenario, GRID, out=folder, progress=False, **options)
-
-
-def test_a_sweep_comes_to_what_one_machine_does(cluster, shares, small, tmp_path):
-    local = swept(small, tmp_path / "local")
-    on_ray = swept(small, tmp_path / "ray", executor="ray")
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-    assert on_ray.points == local.points and len(on_ray.flows) == len(local.flows)
-    # Nothing is done twice.
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("*/*/run.json")}
-    swept(small, tmp_path / "ray", executor="ray")
-    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("*/*/run.json")}
-
-
-def test_seeds_are_added_where_claims_are_inconclusive(cluster, small, tmp_path):
-    claim = {
-        "metric": "fct_us.mean", "class": "web", "of": "dctcp", "over": "cubic", "value": 1.001, "source": "a test",
-    }
-    try:
-        scenario = incast.Scenario(small, paper={"claim": [claim]}, seed_budget=12)
-    except incast.ScenarioError as wrong:
-        pytest.fail(str(wrong))
-    incast.sweep(scenario, out=tmp_path / "local", progress=False)
-    incast.sweep(scenario, out=tmp_path / "ray", progress=False, executor="ray")
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-    assert len(list((tmp_path / "ray").glob("*/*/run.json"))) > 6
-
-
-@pytest.mark.parametrize("victim", ["node", "worker"])
-def test_what_dies_is_done_elsewhere(cluster, victim, small, tmp_path):
-    scenario = incast.Scenario(small, **LONGER)
-    swept(scenario, tmp_path / "local")
-
-    def kill():
-        # When both nodes are at work.
-        while len(list((tmp_path / "ray" / _ray.STAGING).glob("*/*/*"))) < 3:
-            time.sleep(0.02)
-        if victim == "node":
-            cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
-        else:
-            os.kill(worker(), signal.SIGKILL)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    on_ray = swept(scenario, tmp_path / "ray", executor="ray")
-    killer.join()
-    assert not on_ray.errors
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-
-
-def worker():
-    """A process of Ray that does a task of ours."""
-    for status in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if b"ray::work" in status.read_bytes():
-                return int(status.parent.name)
-        except OSError:
-            continue
-    raise AssertionError("no worker is there")
-
-
-def test_a_run_that_no_node_has_memory_for_is_named_and_the_others_go_on(cluster, small, tmp_path):
-    links = {"host_link": {"rate": "100Gbps", "delay": "1us"}, "fabric_link": {"rate": "100Gbps", "delay": "1us"}}
-    large = {"kind": "leaf-spine", "leaves": 256, "spines": 64, "hosts_per_leaf": 512, **links}
-    grid = {"topology": [json.loads(json.dumps(incast.Scenario(small).effective["topology"])), large]}
-    with pytest.warns(incast.RunWarning, match=r"it needs \d+ MB of memory and 1 cores on one node; the largest of 3 nodes have"):
-        result = incast.sweep(small, grid, out=tmp_path, executor="ray", progress=False, seeds=1)
-    assert [point["topology"]["kind"] for point, _ in result.errors] == ["leaf-spine"]
-    assert len(result.results) == 1
-
-
-def test_workers_of_another_version_are_refused(cluster, small, tmp_path, monkeypatch):
-    how = _ray.How("0.0.9+0", None, [], 1, None, str(tmp_path), None)
-    with pytest.raises(ray.exceptions.RayTaskError, match=r"incast on .* is .*, and here 0\.0\.9\+0"):
-        ray.get(ray.remote(_ray.work).remote(how, [], {}))
 
 
 INTERRUPTED = """
@@ -148,6 +76,75 @@ def test_an_interrupt_cancels_what_runs_and_keeps_what_is_done(small, tmp_path):
     swept(scenario, out)
     assert before == {path: path.stat().st_mtime_ns for path in kept}
     assert len(list(out.glob("*/*/run.json"))) == 48
+
+
+def test_a_sweep_comes_to_what_one_machine_does(cluster, shares, small, tmp_path):
+    local = swept(small, tmp_path / "local")
+    on_ray = swept(small, tmp_path / "ray", executor="ray")
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    assert on_ray.points == local.points and len(on_ray.flows) == len(local.flows)
+    # Nothing is done twice.
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("*/*/run.json")}
+    swept(small, tmp_path / "ray", executor="ray")
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "ray").glob("*/*/run.json")}
+
+
+def test_seeds_are_added_where_claims_are_inconclusive(cluster, small, tmp_path):
+    # Of effects that three seeds do not tell from nothing.
+    claim = {"metric": "fct_us.p99", "class": "web", "scheme": "cubic", "ratio_to": "dctcp", "value": 1.2, "note": "a test"}
+    scenario = incast.Scenario(small, paper={"claim": [claim]}, seed_budget=12)
+    incast.sweep(scenario, out=tmp_path / "local", progress=False)
+    incast.sweep(scenario, out=tmp_path / "ray", progress=False, executor="ray")
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    assert len(list((tmp_path / "ray").glob("*/*/run.json"))) > 6
+
+
+@pytest.mark.parametrize("victim", ["node", "worker"])
+def test_what_dies_is_done_elsewhere(cluster, victim, small, tmp_path):
+    scenario = incast.Scenario(small, **LONGER)
+    swept(scenario, tmp_path / "local")
+
+    def kill():
+        # When both nodes are at work.
+        while len(list((tmp_path / "ray" / _ray.STAGING).glob("*/*/*"))) < 3:
+            time.sleep(0.02)
+        if victim == "node":
+            cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+        else:
+            os.kill(worker(), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    on_ray = swept(scenario, tmp_path / "ray", executor="ray")
+    killer.join()
+    if victim == "node":
+        cluster.add_node(**NODE)
+    assert not on_ray.errors
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+def worker():
+    """A process of Ray that does a task of ours."""
+    for status in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"ray::work" in status.read_bytes():
+                return int(status.parent.name)
+        except OSError:
+            continue
+    raise AssertionError("no worker is there")
+
+
+def test_a_run_that_no_node_has_memory_for_is_named_and_the_others_go_on(cluster, small, tmp_path):
+    with pytest.warns(incast.RunWarning, match=r"it needs \d+ MB of memory and 1 cores on one node; the largest of 3 nodes have"):
+        result = incast.sweep(small, {"topology.hosts": [8, 4000]}, out=tmp_path, executor="ray", progress=False, seeds=1)
+    assert [point for point, _ in result.errors] == [{"topology.hosts": 4000}]
+    assert len(result.results) == 1
+
+
+def test_workers_of_another_version_are_refused(cluster, small, tmp_path, monkeypatch):
+    how = _ray.How("0.0.9+0", None, [], 1, None, str(tmp_path), None)
+    with pytest.raises(ray.exceptions.RayTaskError, match=r"incast on .* is .*, and here 0\.0\.9\+0"):
+        ray.get(ray.remote(_ray.work).remote(how, [], {}))
 
 
 def test_arguments_that_are_wrong(small):
