@@ -118,11 +118,40 @@ def sweep():
 
 
 def ray():
-    """Of 1,000 points on a Ray cluster of this machine's cores, which is there already. The environment needs ray."""
-    from incast import _ray
+    """1,000 points on Ray clusters of this machine, of one node with one core up to a node for each core, beside the program with
+    as many runs at once; the figure of docs/clusters.md. The environment needs ray and matplotlib."""
+    import os
 
-    _ray.connect()
-    compare_sweeps(1_000, 1, "Ray", executor="ray")
+    import ray
+    from matplotlib import pyplot
+    from ray.cluster_utils import Cluster
+
+    scenario = scenario_of_sweeps()
+    axis = {"switch.ecn.at": [f"{10 + part}KB" for part in range(1_000)]}
+    took = {"incast run --jobs": {}, "Ray, nodes of one core": {}}
+    for nodes in range(1, len(os.sched_getaffinity(0)) + 1):
+        _, took["incast run --jobs"][nodes], out = by_command(scenario.with_(grid=axis), "--jobs", str(nodes))
+        shutil.rmtree(out)
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100 << 20})
+        for _ in range(nodes):
+            cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        # Nodes have started, and workers have read the package.
+        incast.sweep(scenario, {"switch.ecn.at": ["1KB", "2KB", "3KB", "4KB"]}, progress=False, executor="ray")
+        out = folder()
+        took["Ray, nodes of one core"][nodes] = timed(
+            lambda out=out: incast.sweep(scenario, axis, out=out, progress=False, executor="ray"))
+        shutil.rmtree(out)
+        ray.shutdown()
+        cluster.shutdown()
+        program, on_ray = (times[nodes] for times in took.values())
+        print(f"1,000 runs, {nodes} at once: program {program:.1f} s, Ray {on_ray:.1f} s, {on_ray / program - 1:+.1%}")
+    figure, axes = pyplot.subplots(figsize=(3.4, 2.4), layout="constrained")
+    for (name, times), style in zip(took.items(), ("o--", "s-"), strict=True):
+        axes.plot(list(times), [1_000 / seconds for seconds in times.values()], style, label=name)
+    axes.set(xlabel="runs at once", ylabel="runs a second", xticks=list(times), ylim=(0, None))
+    axes.legend()
+    figure.savefig(ROOT / "docs/gallery/ray-nodes.png", dpi=200)
 
 
 def shard():

@@ -8,11 +8,15 @@ runs of each point are joined as ``incast gather`` joins those of shards.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
+import random
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _incast
-from ._errors import Error, RunError
+from ._errors import BusyError, Error, RunError
 from ._progress import Progress
 from ._scenario import Only, Scenario, again, conditions
 
@@ -31,6 +35,8 @@ RETRIES = 3
 SHORTEST, LONGEST = 0.5, 30.0
 # Tasks for each core, so that all end at about the same time.
 TASKS_PER_CORE = 8
+# Seconds between two looks at the nodes, and after which a task is given up that no node could do.
+LOOK_EVERY, PATIENCE = 5.0, 30.0
 # Bytes of the object store of a cluster of our own, which is this machine.
 OBJECT_STORE = 128 << 20
 # Memory of a worker that simulates nothing, in bytes.
@@ -52,8 +58,10 @@ class Portable:
     hash: str
     files: dict[str, str]
 
-    def load(self, folder: Path, contents: dict[str, bytes]) -> Scenario:
-        """The scenario in a folder of its own."""
+    def load(self, scratch: Path, contents: dict[str, bytes]) -> Scenario:
+        """The scenario in a folder so deep below an empty one that no file of it is beside that."""
+        folder = scratch.joinpath(*["below"] * max((Path(name).parts.count("..") for name in self.files), default=0))
+        folder.mkdir(parents=True, exist_ok=True)
         for name, content in self.files.items():
             place = folder / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -74,17 +82,19 @@ class Task:
     runs: list[tuple[str, list[str]]] = field(default_factory=list)
     cpu_s: float = 0.0
     memory: int = 0
+    tries: int = 0
+    fitted: float = field(default_factory=time.monotonic)
 
 
 def divide(single: list[Task], cores: float) -> list[Task]:
     """Tasks of several runs each, of tasks of one: runs of one scenario stay together, the most expensive come first."""
-    dearest: dict[str, float] = {}
+    most_expensive: dict[str, float] = {}
     for task in single:
         name = task.runs[0][0]
-        dearest[name] = max(dearest.get(name, 0.0), task.cpu_s)
+        most_expensive[name] = max(most_expensive.get(name, 0.0), task.cpu_s)
     wanted = min(max(sum(task.cpu_s for task in single) / (TASKS_PER_CORE * cores), SHORTEST), LONGEST)
     tasks: list[Task] = []
-    for one in sorted(single, key=lambda task: -dearest[task.runs[0][0]]):
+    for one in sorted(single, key=lambda task: -most_expensive[task.runs[0][0]]):
         ((name, (run,)),) = one.runs
         if not tasks or tasks[-1].cpu_s + one.cpu_s > wanted:
             tasks.append(Task())
@@ -110,34 +120,66 @@ class How:
     token: str | None
 
 
-def work(how: How, scenarios: list[tuple[Portable, list[str]]], contents: dict[str, bytes]) -> list[tuple[str, str, dict[str, bytes]]]:
-    """Does runs on a node; their files, unless these are where the driver sees them."""
+@dataclass(frozen=True)
+class Done:
+    """What a task did: why not all of it, on which node, and the files of runs, unless these are where the driver sees them."""
+
+    error: str | None
+    node: str
+    runs: list[tuple[str, str, dict[str, bytes]]]
+
+
+def work(how: How, scenarios: list[tuple[Portable, list[str]]], contents: dict[str, bytes]) -> Done:
+    """Does runs on a node. What is wrong with the node is an error that comes back: another node may do them."""
+    import ray  # pyright: ignore[reportMissingImports]
+
+    node, host = ray.get_runtime_context().get_node_id(), os.uname().nodename
     if _incast.version != how.version:
-        raise RunError(f"incast on {os.uname().nodename} is {_incast.version}, and here {how.version}")
-    shared = Path(how.staging)
-    is_shared = how.token is not None and _text(shared / "token") == how.token
+        return Done(f"incast on {host} is {_incast.version}, and here {how.version}", node, [])
     done: list[tuple[str, str, dict[str, bytes]]] = []
-    with tempfile.TemporaryDirectory(prefix="incast-") as scratch:
-        out = shared / uuid.uuid4().hex if is_shared else Path(scratch) / "out"
-        for place, (portable, runs) in enumerate(scenarios):
-            scenario = portable.load(Path(scratch) / str(place), contents)
-            _incast.run(
-                scenario._inner,
-                out=out,
-                seeds=how.seeds,
-                only=how.only,
-                runs=runs,
-                jobs=1,
-                threads=how.threads,
-                existing="resume",
-                run_timeout=how.run_timeout,
-                progress=None,
-                stop=_incast.Stop(),
-            )
-            for run in [] if is_shared else runs:
-                files = (out / portable.name / run).iterdir()
-                done.append((portable.name, run, {file.name: file.read_bytes() for file in files}))
-    return done
+    try:
+        with tempfile.TemporaryDirectory(prefix="incast-") as scratch:
+            shared = _shared(how)
+            out = shared or Path(scratch) / "out"
+            for place, (portable, runs) in enumerate(scenarios):
+                scenario = portable.load(Path(scratch) / str(place), contents)
+                text = _incast.run(
+                    scenario._inner,
+                    out=out,
+                    seeds=how.seeds,
+                    only=how.only,
+                    runs=runs,
+                    jobs=1,
+                    threads=how.threads,
+                    existing="resume",
+                    run_timeout=how.run_timeout,
+                    progress=None,
+                    stop=_incast.Stop(),
+                )
+                for run in runs:
+                    folder = out / portable.name / run
+                    if not (folder / "run.json").is_file():
+                        # It could not be written.
+                        why = dict(json.loads(text)["failures"]).get(run, "it was not done")
+                        return Done(f"{host}: {why}", node, done)
+                    if not shared:
+                        done.append((portable.name, run, {file.name: file.read_bytes() for file in folder.iterdir()}))
+    except (Error, OSError) as why:
+        return Done(f"{host}: {why}", node, done)
+    return Done(None, node, done)
+
+
+def _shared(how: How) -> Path | None:
+    """A new folder beside the results, if this node sees them and can write there."""
+    staging = Path(how.staging)
+    if how.token is None or _text(staging / "token") != how.token:
+        return None
+    own = staging / uuid.uuid4().hex
+    try:
+        own.mkdir()
+    except OSError:
+        return None
+    return own
 
 
 def _text(path: Path) -> str | None:
@@ -153,8 +195,10 @@ def connect() -> Any:
     Raises:
         RunError: it is not installed, or a cluster cannot be reached.
     """
-    # Before it is imported: whoever asks for a sweep did not ask to be counted.
+    # Before it is imported, of a cluster that this starts: no usage statistics; a worker that takes too much memory is not
+    # tried without end.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError as missing:
@@ -165,8 +209,8 @@ def connect() -> Any:
     try:
         ray.init(address="auto", **quiet)
     except ConnectionError as why:
-        if os.environ.get("RAY_ADDRESS"):
-            raise RunError(f"RAY_ADDRESS: {why}") from why
+        if os.environ.get("RAY_ADDRESS") or "Could not find any running Ray" not in str(why):
+            raise RunError(f"Ray: {why}") from why
         cores = len(os.sched_getaffinity(0))
         ray.init(address="local", num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
     return ray
@@ -191,15 +235,20 @@ class Driver:
         self.ray = connect()
         self.scenarios, self.folder, self.jobs, self.show = scenarios, folder, jobs, show
         self.joined = joined
-        self.staging = folder.absolute() / STAGING
+        self.staging = folder.absolute() / STAGING / uuid.uuid4().hex
         token = uuid.uuid4().hex if SHARES_FOLDERS else None
-        self.how = How(_incast.version, seeds, conditions(only), threads, run_timeout, str(self.staging), token)
+        self.how = How(_version(), seeds, conditions(only), threads, run_timeout, str(self.staging), token)
         self.selection = {"seeds": seeds, "only": conditions(only)}
+        # Nodes that could not do a task; what others left is theirs as long as they are there.
+        self.bad: set[str] = set()
+        self.left: list[Path] = []
         # Runs of each scenario that are not there; why those are not that nobody could do; scenarios that are not joined.
         self.open: dict[str, set[str]] = {}
         self.lost: dict[str, dict[str, str]] = {name: {} for name in scenarios}
         self.unjoined: list[str] = list(scenarios)
         self.total = self.ended = 0
+        self.nodes: list[dict[str, Any]] = []
+        self.nodes_at = float("-inf")
 
     def run(self) -> None:
         """Does all of it.
@@ -208,54 +257,74 @@ class Driver:
             RunError: results are of something else, or somebody writes there.
         """
         self.staging.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.staging, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if self.how.token:
             (self.staging / "token").write_text(self.how.token)
+        self.left = [folder for folder in self.staging.parent.iterdir() if folder != self.staging and _is_left(folder)]
         waiting: dict[Any, Task] = {}
+        joins: dict[Future[list[str]], str] = {}
         with ThreadPoolExecutor(2) as pool:
-            joins: dict[Future[list[str]], str] = {}
             try:
-                todo: list[Task] = []
-                for name, scenario in self.scenarios.items():
-                    sources = self._sources(name)
-                    todo += self._ask(name, _incast.missing(scenario._inner, out=self.folder, sources=sources, **self.selection))
-                todo = divide(todo, max(1.0, self.ray.cluster_resources().get("CPU", 1.0)))
-                remote = self.ray.remote(max_retries=RETRIES, num_cpus=self.how.threads)(work)
-                portables, contents = self._portables()
-                while todo or waiting or joins or self.unjoined:
-                    while todo and (self.jobs is None or len(waiting) < self.jobs):
-                        task = todo.pop(0)
-                        runs = [(portables[name], runs) for name, runs in task.runs]
-                        waiting[remote.options(memory=task.memory).remote(self.how, runs, contents)] = task
-                    for name in [name for name in self.unjoined if not self.open[name]]:
-                        self.unjoined.remove(name)
-                        joins[pool.submit(self._join, name)] = name
-                    if waiting:
-                        finished, _ = self.ray.wait(list(waiting), num_returns=min(len(waiting), 64), timeout=0.1)
-                        for reference in finished:
-                            self._take(reference, waiting.pop(reference))
-                    for join in [join for join in joins if join.done()] or ([] if waiting else list(joins)[:1]):
-                        name = joins.pop(join)
-                        if wanted := join.result():
-                            # Seeds that inconclusive claims ask for.
-                            todo += self._ask(name, wanted)
-                            self.unjoined.append(name)
-                    if self.show:
-                        self.show(self.ended / max(1, self.total), f"{self.ended}/{self.total} runs, {len(waiting)} tasks in the cluster")
+                self._run(pool, waiting, joins)
             except BaseException:
-                for reference in waiting:
-                    self.ray.cancel(reference, force=True)
-                pool.shutdown(cancel_futures=True)
                 # What is done is kept.
+                finished, _ = self.ray.wait(list(waiting), num_returns=len(waiting), timeout=0) if waiting else ([], [])
+                for reference in waiting:
+                    if reference not in finished:
+                        self.ray.cancel(reference, force=True)
+                for reference in finished:
+                    self._take(reference, waiting[reference])
+                pool.shutdown(cancel_futures=True)
                 for name in [*self.unjoined, *joins.values()]:
                     if self._sources(name):
                         self._join(name)
                 raise
             finally:
-                shutil.rmtree(self.staging, ignore_errors=True)
+                for folder in [self.staging, *self.left]:
+                    # Of a worker that is being killed there may be files after that.
+                    shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+                with contextlib.suppress(OSError):
+                    self.staging.parent.rmdir()
+
+    def _run(self, pool: ThreadPoolExecutor, waiting: dict[Any, Task], joins: dict[Future[list[str]], str]) -> None:
+        single: list[Task] = []
+        for name, scenario in self.scenarios.items():
+            sources = self._sources(name)
+            single += self._ask(name, _incast.missing(scenario._inner, out=self.folder, sources=sources, **self.selection))
+        todo = divide(single, max(1.0, self.ray.cluster_resources().get("CPU", 1.0)))
+        remote = self.ray.remote(max_retries=RETRIES, num_cpus=self.how.threads)(work)
+        portables, contents = self._portables()
+        looked = time.monotonic()
+        while todo or waiting or joins or self.unjoined:
+            while todo and (self.jobs is None or len(waiting) < self.jobs):
+                task = todo.pop(0)
+                runs = [(portables[name], runs) for name, runs in task.runs]
+                options = {"memory": task.memory, **self._elsewhere(task)}
+                waiting[remote.options(**options).remote(self.how, runs, contents)] = task
+            for name in [name for name in self.unjoined if not self.open[name]]:
+                self.unjoined.remove(name)
+                joins[pool.submit(self._join, name)] = name
+            if waiting:
+                finished, _ = self.ray.wait(list(waiting), num_returns=min(len(waiting), 64), timeout=0.1)
+                for reference in finished:
+                    todo += self._take(reference, waiting.pop(reference))
+            if time.monotonic() - looked > LOOK_EVERY:
+                looked = time.monotonic()
+                self._give_up(waiting)
+            for join in [join for join in joins if join.done()] or ([] if waiting else list(joins)[:1]):
+                name = joins.pop(join)
+                if wanted := join.result():
+                    # Seeds that inconclusive claims ask for.
+                    todo += self._ask(name, wanted)
+                    self.unjoined.append(name)
+            if self.show:
+                self.show(self.ended / max(1, self.total), f"{self.ended}/{self.total} runs, {len(waiting)} tasks in the cluster")
 
     def _sources(self, name: str) -> list[str]:
         """Folders of a scenario's results that tasks left, of an earlier call that was killed, too."""
-        return [str(path) for path in self.staging.glob(f"*/{name}")]
+        return [str(path) for folder in [self.staging, *self.left] for path in folder.glob(f"*/{name}")]
 
     def _ask(self, name: str, runs: list[str]) -> list[Task]:
         """Has runs to be done: a task for each. A run that no node can do is given up."""
@@ -263,21 +332,62 @@ class Driver:
         self.total += len(runs)
         if not runs:
             return []
-        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         tasks: list[Task] = []
-        for run, cpu_s, memory in self.scenarios[name]._inner.costs(runs, self.how.seeds):
-            need = memory + BASE_MEMORY
-            if any(node.get("memory", 0) >= need and node.get("CPU", 0) >= self.how.threads for node in nodes):
-                tasks.append(Task([(name, [run])], cpu_s, need))
-                continue
-            most = {what: max((node.get(what, 0) for node in nodes), default=0) for what in ("memory", "CPU")}
-            self._lose(
-                name,
-                run,
-                f"it needs {need / 1e6:.0f} MB of memory and {self.how.threads} cores on one node; the largest of {len(nodes)} "
-                f"nodes have {most['memory'] / 1e6:.0f} MB and {most['CPU']:.0f} cores",
-            )
+        for run, cpu_s, memory in self.scenarios[name]._inner.costs(runs, self.how.seeds, self.how.threads):
+            task = Task([(name, [run])], cpu_s, memory + BASE_MEMORY)
+            if why := self._misfit(task):
+                self._lose(name, run, why)
+            else:
+                tasks.append(task)
         return tasks
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        """Nodes that are alive, as they were a moment ago."""
+        if time.monotonic() - self.nodes_at > 1:
+            self.nodes_at, self.nodes = time.monotonic(), [node for node in self.ray.nodes() if node["Alive"]]
+        return self.nodes
+
+    def _misfit(self, task: Task) -> str | None:
+        """Why no node can do a task, if none can."""
+        nodes = [node["Resources"] for node in self._nodes()]
+        threads = self.how.threads
+        if any(node.get("memory", 0) >= task.memory and node.get("CPU", 0) >= threads for node in nodes):
+            return None
+        most = {what: max((node.get(what, 0) for node in nodes), default=0) for what in ("memory", "CPU")}
+        return (
+            f"it needs {task.memory / 1e6:.0f} MB of memory and {threads} cores on one node; the largest of {len(nodes)} nodes "
+            f"have {most['memory'] / 1e6:.0f} MB and {most['CPU']:.0f} cores"
+        )
+
+    def _give_up(self, waiting: dict[Any, Task]) -> None:
+        """Gives up tasks that no node could do for some time: those that could are gone."""
+        for reference, task in list(waiting.items()):
+            why = self._misfit(task)
+            if why is None:
+                task.fitted = time.monotonic()
+            elif time.monotonic() - task.fitted > PATIENCE:
+                del waiting[reference]
+                self.ray.cancel(reference, force=True)
+                self._lose_all(task, why)
+
+    def _elsewhere(self, task: Task) -> dict[str, Any]:
+        """Options for a task that some node could not do: a node that has done none badly, if there is one."""
+        if not task.tries:
+            return {}
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # pyright: ignore[reportMissingImports]
+
+        good = [
+            node["NodeID"]
+            for node in self._nodes()
+            if node["NodeID"] not in self.bad and node["Resources"].get("CPU", 0) >= self.how.threads
+        ]
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(random.choice(good), soft=True)} if good else {}
+
+    def _lose_all(self, task: Task, why: str) -> None:
+        for name, runs in task.runs:
+            for run in runs:
+                if run in self.open[name]:
+                    self._lose(name, run, why)
 
     def _lose(self, name: str, run: str, why: str) -> None:
         self.lost[name][run] = why
@@ -289,12 +399,10 @@ class Driver:
         contents: dict[str, bytes] = {}
         portables: dict[str, Portable] = {}
         for name, scenario in self.scenarios.items():
-            if not self.open[name]:
-                continue
             files: dict[str, str] = {}
             for file, path in scenario._inner.files():
-                if os.path.isabs(file) or ".." in Path(file).parts:
-                    # Every node has it at its own place, or its hash says that it has not.
+                if os.path.isabs(file):
+                    # Every node has it at its place, or the scenario's hash says that it has not.
                     continue
                 content = Path(path).read_bytes()
                 files[file] = hashlib.sha256(content).hexdigest()
@@ -302,17 +410,15 @@ class Driver:
             portables[name] = Portable(scenario._document, scenario._changes, scenario._short, name, scenario.hash, files)
         return portables, self.ray.put(contents)
 
-    def _take(self, reference: Any, task: Task) -> None:
-        """Keeps what a task did."""
+    def _take(self, reference: Any, task: Task) -> list[Task]:
+        """Keeps what a task did; what of it another node is to try."""
         try:
-            done = self.ray.get(reference)
+            done: Done = self.ray.get(reference)
         except self.ray.exceptions.RayError as why:
             told = getattr(why, "cause", None) or why
-            for name, runs in task.runs:
-                for run in runs:
-                    self._lose(name, run, f"{type(told).__name__}: {told}".strip().splitlines()[0])
-            return
-        for name, run, files in done:
+            self._lose_all(task, f"{type(told).__name__}: {told}".strip().splitlines()[0])
+            return []
+        for name, run, files in done.runs:
             place = self.staging / "store" / name / run
             partial = place.with_name(run + ".partial")
             partial.mkdir(parents=True, exist_ok=True)
@@ -320,22 +426,53 @@ class Driver:
                 (partial / file).write_bytes(content)
             if not place.exists():
                 partial.rename(place)
-        for name, runs in task.runs:
-            self.open[name] -= set(runs)
-            self.ended += len(runs)
+        if done.error is None:
+            for name, runs in task.runs:
+                self.open[name] -= set(runs)
+                self.ended += len(runs)
+            return []
+        self.bad.add(done.node)
+        if task.tries == RETRIES:
+            self._lose_all(task, done.error)
+            return []
+        task.tries += 1
+        return [task]
 
     def _join(self, name: str) -> list[str]:
         """Joins the runs of a scenario that are done; those that inconclusive claims ask for."""
-        try:
-            text = _incast.gather(self.scenarios[name]._inner, out=self.folder, sources=self._sources(name), **self.selection)
-        except Error as error:
-            self.joined(name, error)
-            return []
+        while True:
+            try:
+                text = _incast.gather(self.scenarios[name]._inner, out=self.folder, sources=self._sources(name), **self.selection)
+                break
+            except BusyError:
+                # Another sweep does the same point.
+                time.sleep(0.1)
+            except Error as error:
+                self.joined(name, error)
+                return []
         gathered: dict[str, Any] = json.loads(text)
         lost = self.lost[name]
         gathered["failures"] += [(run, lost.get(run, "it was not done")) for run in gathered["missing"]]
-        if gathered["wanted"]:
+        if gathered["wanted"] and not lost:
             return gathered["wanted"]
         self.joined(name, gathered)
         return []
 
+
+def _version() -> str:
+    return _incast.version
+
+
+def _is_left(folder: Path) -> bool:
+    """Whether a folder of tasks is of a process that is gone."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(opened)
+    return True

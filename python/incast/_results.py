@@ -324,12 +324,14 @@ def open(folder: str | os.PathLike[str]) -> Results:  # noqa: A001
         ResultsError: it holds none, or damaged ones.
         RunError: the URL cannot be reached.
     """
-    keep = None
     if isinstance(folder, str) and is_url(folder):
         store, name = split(folder)
         keep = Temporary()
         store.fetch(name, Path(keep.folder))
-        folder = os.path.join(keep.folder, name)
-    results = Results(folder, _keep=keep)
+        results = Results(os.path.join(keep.folder, name), _keep=keep)
+        with store.behind(keep):
+            results._facts
+        return results
+    results = Results(folder)
     results._facts
     return results

@@ -7,6 +7,7 @@ import operator
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -67,35 +68,38 @@ def run(
     check_timeout(run_timeout)
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
-    store = Store(out) if isinstance(out, str) and is_url(out) else None
-    keep = Temporary() if out is None or store else None
+    if isinstance(out, str) and is_url(out):
+        store, keep = Store(out, write=True), Temporary()
+    else:
+        store, keep = None, Temporary() if out is None else None
     if store and keep and not overwrite:
         store.fetch(scenario.name, Path(keep.folder))
     show, done = _progress.reporter(progress)
     try:
-        text = _incast.run(
-            scenario._inner,
-            out=keep.folder if keep else os.fspath(out or "."),
-            seeds=seeds,
-            only=conditions(only),
-            runs=None,
-            jobs=jobs,
-            threads=threads,
-            existing="resume" if resume else "overwrite" if overwrite else "refuse",
-            run_timeout=run_timeout,
-            progress=show,
-            stop=_incast.Stop(),
-        )
+        with store.behind(keep) if store and keep else nullcontext():
+            text = _incast.run(
+                scenario._inner,
+                out=keep.folder if keep else os.fspath(out or "."),
+                seeds=seeds,
+                only=conditions(only),
+                runs=None,
+                jobs=jobs,
+                threads=threads,
+                existing="resume" if resume else "overwrite" if overwrite else "refuse",
+                run_timeout=run_timeout,
+                progress=show,
+                stop=_incast.Stop(),
+            )
     except KeyboardInterrupt:
-        if store and keep:
-            store.push(scenario.name, Path(keep.folder))
+        if store and keep and not overwrite:
+            store.push_or_keep(scenario.name, keep)
         raise
     finally:
         done()
     if store and keep:
         if overwrite:
             store.remove(scenario.name)
-        store.push(scenario.name, Path(keep.folder))
+        store.push_or_keep(scenario.name, keep)
     return outcome(scenario.name, json.loads(text), keep)
 
 

@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ._errors import Error, ResultsError, RunError
+from ._errors import Error, ResultsError, RunError, ScenarioError
 
 
 def is_url(out: str | os.PathLike[str] | None) -> bool:
     """Whether results are behind a URL, not in a folder."""
     return isinstance(out, str) and "://" in out
+
+
+# An object that is written and removed.
+PROBE = ".incast-probe"
 
 
 class Store:
@@ -26,7 +30,7 @@ class Store:
     not there.
     """
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, *, write: bool = False):
         try:
             import fsspec  # pyright: ignore[reportMissingImports]
         except ImportError as missing:
@@ -35,8 +39,15 @@ class Store:
         with self._named():
             self._files, root = fsspec.core.url_to_fs(self.url)
             self._root = str(root).rstrip("/")
-            # What cannot be reached is known before anything runs.
-            self._files.exists(self._root)
+            # What cannot be reached, or not be written, is known before anything runs.
+            if write:
+                self._files.makedirs(self._root, exist_ok=True)
+                self._put(PROBE, b"")
+                self._files.rm_file(f"{self._root}/{PROBE}")
+            else:
+                self._files.exists(self._root)
+        # Records that are there, by their place: those that were fetched.
+        self._records: dict[str, bytes] = {}
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -59,6 +70,7 @@ class Store:
             self._files.invalidate_cache()
             for run in self._runs(name):
                 self._fetch_folder(f"{name}/{run}", folder, last="run.json")
+                self._records[f"{name}/{run}"] = (folder / name / run / "run.json").read_bytes()
             self._fetch_folder(name, folder, last="summary.json")
 
     def _fetch_folder(self, path: str, folder: Path, last: str) -> None:
@@ -74,13 +86,17 @@ class Store:
             place.with_name(file + ".tmp").rename(place)
 
     def push(self, name: str, folder: Path) -> None:
-        """Copies a scenario's runs that are not there, and its summary, which is written anew."""
+        """Copies a scenario's runs that are not there, or that failed there, and its summary, which is written anew."""
         with self._named():
-            self._files.invalidate_cache()
-            there = set(self._runs(name))
             for record in sorted(folder.glob(f"{name}/*/run.json")):
-                if record.parent.name not in there:
-                    self._push_files(record.parent, f"{name}/{record.parent.name}", last="run.json")
+                place, content = f"{name}/{record.parent.name}", record.read_bytes()
+                if self._records.get(place) == content:
+                    continue
+                if place in self._records:
+                    # Until it is replaced it is not there.
+                    self._files.rm_file(f"{self._root}/{place}/run.json")
+                self._push_files(record.parent, place, last="run.json")
+                self._records[place] = content
             self._push_files(folder / name, name, last="summary.json")
 
     def _push_files(self, folder: Path, path: str, last: str) -> None:
@@ -99,6 +115,25 @@ class Store:
         with self._named():
             if self._files.exists(f"{self._root}/{name}"):
                 self._files.rm(f"{self._root}/{name}", recursive=True)
+            self._records = {place: content for place, content in self._records.items() if not place.startswith(f"{name}/")}
+
+    @contextmanager
+    def behind(self, keep: Temporary) -> Iterator[None]:
+        """Errors of what happens in a temporary folder, with the URL in its place; what could not be written stays in it."""
+        try:
+            yield
+        except ScenarioError:
+            raise
+        except Error as why:
+            raise type(why)(str(why).replace(keep.folder, self.url)) from why
+
+    def push_or_keep(self, name: str, keep: Temporary) -> None:
+        """Like `push`; if that fails, the temporary folder stays and is named."""
+        try:
+            self.push(name, Path(keep.folder))
+        except RunError as why:
+            keep.stay()
+            raise RunError(f"{why}; the results are in {keep.folder}/{name}") from why
 
 
 def split(url: str) -> tuple[Store, str]:
@@ -118,7 +153,11 @@ class Temporary:
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="incast-")
-        weakref.finalize(self, _remove, self.folder, os.getpid())
+        self._remover = weakref.finalize(self, _remove, self.folder, os.getpid())
+
+    def stay(self) -> None:
+        """It is not removed."""
+        self._remover.detach()
 
 
 def _remove(folder: str, made_in: int) -> None:

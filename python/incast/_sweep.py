@@ -167,7 +167,7 @@ def sweep(
     scenarios = [_at(scenario, point) for point in all_points]
     for warning in dict.fromkeys(warning for one in scenarios for warning in one.warnings):
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
-    store = Store(out) if isinstance(out, str) and is_url(out) else None
+    store = Store(out, write=True) if isinstance(out, str) and is_url(out) else None
     keep = Temporary() if out is None or store else None
     folder = Path(keep.folder if keep else out or ".")
     results: dict[str, Results] = {}
@@ -183,8 +183,8 @@ def sweep(
         try:
             if isinstance(found, Error):
                 raise found
-            if store:
-                store.push(name, folder)
+            if store and keep:
+                store.push_or_keep(name, keep)
             results[name] = outcome(name, found, keep)
         except Error as error:
             errors[name] = error
@@ -200,6 +200,11 @@ def sweep(
             Driver(distinct, folder, show=show, joined=joined, **how).run()
         else:
             _local(distinct, folder, show=show, fetch=fetch, joined=joined, **how)
+    except KeyboardInterrupt:
+        for name in distinct:
+            if store and keep and name not in results and (folder / name).is_dir():
+                store.push_or_keep(name, keep)
+        raise
     finally:
         done()
     for name, error in errors.items():

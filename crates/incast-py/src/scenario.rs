@@ -123,9 +123,10 @@ impl Scenario {
         py: Python<'_>,
         runs: Vec<String>,
         seeds: Option<usize>,
+        threads: usize,
     ) -> PyResult<Vec<(String, f64, u64)>> {
         let plan = self.plan(py, seeds, &[])?.part(&runs.into_iter().collect());
-        let cost = |run: &Run| (run.folder.clone(), run.expected_cpu_s(), run.estimated_memory());
+        let cost = |run: &Run| (run.folder.clone(), run.expected_cpu_s(), run.memory(threads).total());
         Ok(plan.runs.iter().map(cost).collect())
     }
 

@@ -104,7 +104,10 @@ impl Sharded {
                 .collect(),
         });
         // A bundled scenario's name stays one; a file is found from anywhere.
-        let place = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let place = |path: &PathBuf| match path.is_file() {
+            true => fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+            false => path.clone(),
+        };
         Ok(Self {
             version: incast_lab::VERSION.to_owned(),
             shards,
@@ -131,7 +134,7 @@ impl Sharded {
         };
         serde_json::from_slice(&text).map(Some).map_err(|error| RunError::Plan {
             found: path.display().to_string(),
-            message: format!("is no plan of `incast plan`: {error}"),
+            message: format!("is not a plan of `incast plan`: {error}"),
         })
     }
 
@@ -149,7 +152,10 @@ impl Sharded {
             return Some(format!("is of incast {}, and the other of {}", self.version, other.version));
         }
         if self.shards != other.shards {
-            return Some(format!("has {} shards, and the other {}", self.shards, other.shards));
+            return Some(format!(
+                "has {} shards, and the other {}; choose another --out",
+                self.shards, other.shards
+            ));
         }
         let names = |plan: &Self| plan.scenarios.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
         if names(self) != names(other) {
@@ -159,7 +165,7 @@ impl Sharded {
         let pairs = || self.scenarios.iter().zip(&other.scenarios);
         if let Some((one, _)) = pairs().find(|(a, b)| a.scenario_hash != b.scenario_hash) {
             return Some(format!(
-                "is of another scenario {}: a value, or a file that it names, differs",
+                "is of another scenario {}: a value, or a file that it names, differs; choose another --out",
                 one.name
             ));
         }
@@ -167,9 +173,9 @@ impl Sharded {
         fn runs(of: &OfScenario) -> Vec<&str> {
             of.runs.iter().map(|run| run.folder.as_str()).collect()
         }
-        pairs()
-            .find(|(a, b)| runs(a) != runs(b))
-            .map(|(one, _)| format!("has other runs of {}: --only or --seeds differ", one.name))
+        pairs().find(|(a, b)| runs(a) != runs(b)).map(|(one, _)| {
+            format!("has other runs of {}: --only or --seeds differ; choose another --out", one.name)
+        })
     }
 
     /// Refuses a plan in a file that is not this one.
@@ -184,13 +190,11 @@ impl Sharded {
         self.scenarios.iter().flat_map(|scenario| &scenario.runs)
     }
 
-    /// The most expensive shard's CPU seconds, and the memory of the largest run.
-    fn largest(&self) -> (f64, u64) {
+    /// CPU seconds of the most expensive shard, and of the most expensive run.
+    fn largest(&self) -> (f64, f64) {
         let of = |shard| self.runs().filter(move |run| run.shard == shard).map(|run| run.cpu_s).sum::<f64>();
-        (
-            (1..=self.shards).map(of).fold(0.0, f64::max),
-            self.runs().map(|run| run.memory_bytes).max().unwrap_or(0),
-        )
+        let shard = (1..=self.shards).map(of).fold(0.0, f64::max);
+        (shard, self.runs().map(|run| run.cpu_s).fold(0.0, f64::max))
     }
 
     fn describe(&self) -> String {
@@ -286,7 +290,14 @@ pub fn run(
             continue;
         }
         let observer = progress::observer(&format!("{name} {shard}"), running.quiet);
-        let ended = execute_part(part, &options, observer.as_ref(), stop)?;
+        let ended = match execute_part(part, &options, observer.as_ref(), stop) {
+            // It may be another on another machine, or later: not the input is at fault.
+            Err(error @ (RunError::Busy { .. } | RunError::Memory(_))) => {
+                output::error(&error);
+                return Ok(End::Failed);
+            }
+            ended => ended?,
+        };
         drop(observer);
         tell_failures(name, &ended.failures);
         failed |= !ended.failures.is_empty();
@@ -343,6 +354,10 @@ fn gather_all(arguments: &arguments::Gather) -> Result<End, RunError> {
         }
         let gathered = join(plan, out, &sources, extent(arguments.wide))?;
         if !tell(name, &gathered.finished, false, false) {
+            ended = End::Failed;
+        }
+        if !gathered.missing.is_empty() {
+            tell_missing(scenario, &gathered.missing, sharded.shards);
             ended = End::Failed;
         }
         if !gathered.wanted.is_empty() {

@@ -1,5 +1,6 @@
 """What the tests of sweeps on several machines share."""
 
+import csv
 import json
 import pathlib
 import subprocess
@@ -20,6 +21,8 @@ workload = [{ class = "web", kind = "poisson", sizes = { file = "sizes.csv" }, l
 scheme = [{ law = "dctcp" }, { law = "cubic" }]
 measure = { ports = { every = "5us", which = ["s0->*"] } }
 """
+# Of all numbers in results: what runs cost, and where they were done.
+LEFT_OUT = ("cost", "host", "cpu_s", "wall_s", "ns_per_packet_hop", "peak_rss_bytes")
 SIZES = "size_bytes,cdf\n1000,0.0\n40000,0.6\n100000,1.0\n"
 
 
@@ -45,15 +48,19 @@ def contents(folder):
 
     def plain(value):
         if isinstance(value, dict):
-            left_out = ("cost", "host", "cpu_s", "wall_s", "ns_per_packet_hop", "peak_rss_bytes")
-            return {key: plain(item) for key, item in value.items() if key not in left_out and not key.startswith("cpu")}
+            return {key: plain(item) for key, item in value.items() if not key.startswith(LEFT_OUT)}
         return [plain(item) for item in value] if isinstance(value, list) else value
+
+    def table(text):
+        rows = list(csv.DictReader(text.splitlines()))
+        return json.dumps([{key: cell for key, cell in row.items() if not key.startswith(LEFT_OUT)} for row in rows])
 
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
-        if path.is_file() and path.suffix not in (".html", ".csv"):
-            name = str(path.relative_to(folder))
-            found[name] = json.dumps(plain(json.loads(path.read_text()))) if path.suffix == ".json" else path.read_bytes()
+        # The report draws what the others have.
+        if path.is_file() and path.suffix != ".html":
+            read = {".json": lambda text: json.dumps(plain(json.loads(text))), ".csv": table}.get(path.suffix)
+            found[str(path.relative_to(folder))] = read(path.read_text()) if read else path.read_bytes()
     return found
 
 

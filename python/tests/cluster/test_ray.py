@@ -1,7 +1,10 @@
 """`incast.sweep(executor="ray")` on clusters of several nodes, of which some die."""
 
+import contextlib
+import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,7 +54,7 @@ INTERRUPTED = """
 import os, signal, sys, threading, time, incast, ray
 scenario = incast.Scenario({small!r}, duration="10ms", seeds=[1, 2, 3, 4, 5, 6])
 def interrupt():
-    while len(__import__("glob").glob({out!r} + "/.shards/*/*/*/run.json")) < 3:
+    while len(__import__("glob").glob({out!r} + "/.shards/*/*/*/*/run.json")) < 3:
         time.sleep(0.02)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
@@ -104,47 +107,98 @@ def test_what_dies_is_done_elsewhere(cluster, victim, small, tmp_path):
     scenario = incast.Scenario(small, **LONGER)
     swept(scenario, tmp_path / "local")
 
+    killed = threading.Event()
+
     def kill():
         # When both nodes are at work.
-        while len(list((tmp_path / "ray" / _ray.STAGING).glob("*/*/*"))) < 3:
+        deadline = time.monotonic() + 60
+        while len(list((tmp_path / "ray" / _ray.STAGING).glob("*/*/*/*"))) < 3:
+            if time.monotonic() > deadline:
+                return
             time.sleep(0.02)
         if victim == "node":
-            cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+            cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
         else:
-            os.kill(worker(), signal.SIGKILL)
+            os.kill(worker(cluster), signal.SIGKILL)
+        killed.set()
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     on_ray = swept(scenario, tmp_path / "ray", executor="ray")
     killer.join()
+    assert killed.is_set()
     if victim == "node":
         cluster.add_node(**NODE)
     assert not on_ray.errors
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
 
 
-def worker():
-    """A process of Ray that does a task of ours."""
-    for status in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if b"ray::work" in status.read_bytes():
-                return int(status.parent.name)
-        except OSError:
-            continue
+def worker(cluster):
+    """A process of a cluster that does a task."""
+    parents = {started.process.pid for node in cluster.worker_nodes for all_of in node.all_processes.values() for started in all_of}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent in parents and b"ray::work" in (process / "cmdline").read_bytes():
+                return int(process.name)
     raise AssertionError("no worker is there")
 
 
 def test_a_run_that_no_node_has_memory_for_is_named_and_the_others_go_on(cluster, small, tmp_path):
-    with pytest.warns(incast.RunWarning, match=r"it needs \d+ MB of memory and 1 cores on one node; the largest of 3 nodes have"):
+    with pytest.warns(incast.RunWarning, match=r"it needs \d+ MB of memory and 1 cores on one node; the largest of \d nodes have"):
         result = incast.sweep(small, {"topology.hosts": [8, 4000]}, out=tmp_path, executor="ray", progress=False, seeds=1)
     assert [point for point, _ in result.errors] == [{"topology.hosts": 4000}]
     assert len(result.results) == 1
 
 
 def test_workers_of_another_version_are_refused(cluster, small, tmp_path, monkeypatch):
-    how = _ray.How("0.0.9+0", None, [], 1, None, str(tmp_path), None)
-    with pytest.raises(ray.exceptions.RayTaskError, match=r"incast on .* is .*, and here 0\.0\.9\+0"):
-        ray.get(ray.remote(_ray.work).remote(how, [], {}))
+    monkeypatch.setattr(_ray, "_version", lambda: "0.0.9+0")
+    with pytest.raises(incast.RunError, match=r"incast on .* is .*, and here 0\.0\.9\+0"), pytest.warns(incast.RunWarning):
+        incast.sweep(small, out=tmp_path, executor="ray", progress=False)
+
+
+def test_what_a_node_with_a_full_disk_cannot_do_another_does(cluster, small, tmpfs, tmp_path, monkeypatch):
+    monkeypatch.setattr(_ray, "SHARES_FOLDERS", False)
+    full = tmpfs("full", "-o", "size=60k")
+    node = cluster.add_node(**NODE, env_vars={"TMPDIR": str(full)})
+    try:
+        for number in range(3):
+            scenario = incast.Scenario(small, seeds=[10 * number + seed for seed in range(1, 9)])
+            assert not swept(scenario, tmp_path / str(number), executor="ray").errors
+            swept(scenario, tmp_path / "local")
+        assert sum(map(len, (contents(tmp_path / str(number)) for number in range(3)))) == len(contents(tmp_path / "local"))
+    finally:
+        cluster.remove_node(node)
+
+
+def test_two_sweeps_in_one_folder_take_what_the_other_did(cluster, small, tmp_path):
+    swept(small, tmp_path / "local")
+    code = f"import incast; incast.sweep({str(small)!r}, {GRID!r}, out={str(tmp_path / 'ray')!r}, executor='ray', progress=False)"
+    environment = {**os.environ, "RAY_ADDRESS": cluster.address}
+    other = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], env=environment)
+    swept(small, tmp_path / "ray", executor="ray")
+    assert other.wait(timeout=60) == 0
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+def test_what_a_killed_sweep_left_is_taken(cluster, small, tmp_path):
+    swept(small, tmp_path / "local")
+    (run, *_) = (tmp_path / "local").glob("*/*/run.json")
+    left = tmp_path / "ray" / _ray.STAGING / "gone" / "store" / run.parent.parent.name
+    shutil.copytree(run.parent, left / run.parent.name)
+    swept(small, tmp_path / "ray", executor="ray")
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    taken = tmp_path / "ray" / run.relative_to(tmp_path / "local")
+    assert json.loads(taken.read_text())["cost"] == json.loads(run.read_text())["cost"]
+
+
+def test_a_cluster_that_is_gone_is_named(small, tmp_path):
+    # Ray itself ends the process.
+    out = tmp_path / "out"
+    code = f"import incast; incast.sweep({str(small)!r}, out={str(out)!r}, executor='ray', progress=False)"
+    environment = {**os.environ, "RAY_ADDRESS": "127.0.0.1:1", "RAY_gcs_rpc_server_reconnect_timeout_s": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode != 0 and "Failed to connect to GCS" in done.stderr and not out.exists()
 
 
 def test_arguments_that_are_wrong(small):

@@ -1,6 +1,8 @@
 """Results behind URLs: in memory, and on a server that speaks S3."""
 
 import json
+import pathlib
+import shutil
 import sys
 
 import pytest
@@ -93,6 +95,41 @@ def test_what_was_cut_off_in_the_middle_is_not_there(url, small, tmp_path, monke
     incast.run(small, out=tmp_path / "local", progress=False)
     incast.run(small, out=url, resume=True, progress=False)
     assert download(url, tmp_path / "copy") == contents(tmp_path / "local")
+
+
+def test_runs_that_failed_there_are_replaced(url, small, tmp_path):
+    url += "/failed"
+    long = incast.Scenario(small, duration="4ms")
+    with pytest.raises(incast.RunError, match="every run failed"):
+        incast.run(long, out=url, run_timeout=1e-6, progress=False)
+    done = incast.run(long, out=url, resume=True, progress=False)
+    records = download(url, tmp_path / "copy")
+    assert all(json.loads(text)["status"] == "done" for name, text in records.items() if name.endswith("run.json"))
+    assert incast.open(f"{url}/small").verdict == done.verdict
+
+
+def test_results_that_cannot_be_written_stay_and_are_named(small, monkeypatch):
+    put = _storage.Store._put
+
+    def fail(self, path, content):
+        if path != _storage.PROBE:
+            raise PermissionError("denied")
+        put(self, path, content)
+
+    monkeypatch.setattr(_storage.Store, "_put", fail)
+    with pytest.raises(incast.RunError, match="memory://results: PermissionError: denied; the results are in /") as why:
+        incast.run(small, out="memory://results", progress=False)
+    kept = pathlib.Path(str(why.value).rpartition(" ")[2])
+    assert (kept / "summary.json").is_file()
+    shutil.rmtree(kept.parent)
+
+
+def test_errors_name_the_url(url, small):
+    incast.run(small, out=url + "/named", progress=False)
+    with pytest.raises(incast.RunError, match=f"^{url}/named/small: holds results already"):
+        incast.run(small, out=url + "/named", progress=False)
+    with pytest.raises(incast.ResultsError, match=f"{url}/named/nothing"):
+        incast.open(url + "/named/nothing")
 
 
 def test_what_cannot_be_reached_is_named_before_anything_runs(small, monkeypatch):

@@ -12,7 +12,11 @@ use incast_sim::{
     topology::Tier,
 };
 use incast_units::Time;
-use std::{io, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
 
 /// A flow's id in one number, as requests of their own are numbered too.
 fn flow_id(source: u32, sequence: u32) -> u64 {
@@ -223,6 +227,20 @@ fn kind_name(kind: EventKind) -> &'static str {
         EventKind::Deflection => "deflection",
         EventKind::Bounce => "bounced",
     }
+}
+
+/// Whether a Parquet file is there from its beginning to its end: both have its magic number.
+pub fn is_whole(path: &Path) -> bool {
+    const MAGIC: &[u8; 4] = b"PAR1";
+    let ends = || {
+        let mut file = File::open(path)?;
+        let (mut first, mut last) = ([0; 4], [0; 4]);
+        file.read_exact(&mut first)?;
+        file.seek(SeekFrom::End(-4))?;
+        file.read_exact(&mut last)?;
+        io::Result::Ok((first, last))
+    };
+    ends().is_ok_and(|(first, last)| first == *MAGIC && last == *MAGIC)
 }
 
 /// Reads back what a summary needs of `flows.parquet`: class, request, size, start, delivery and ideal time.

@@ -284,7 +284,7 @@ fn conclude(
     Ok(Finished { folder, rows, table, claims, report, failures, stopped, done, planned })
 }
 
-/// Does the selected runs that are not finished yet, and no more: the summary is of whoever has all runs.
+/// Does the selected runs that have not ended yet, and no more: [`gather`] writes the summary.
 ///
 /// # Errors
 /// Nothing was started because of bad input or too little memory.
@@ -297,14 +297,21 @@ pub fn execute_part(
     let (folder, jobs) = begin(plan, options)?;
     let long = plan.long_classes();
     let host = Host::here();
-    let to_do: Vec<&Run> = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_none()).collect();
+    // Equal runs end equally: what failed here would fail again.
+    let (mut to_do, mut failures) = (Vec::new(), Vec::new());
+    for run in &plan.runs {
+        match elsewhere(run, &[folder.path().to_owned()]) {
+            Some((_, record)) => failures.extend(record.error.map(|error| (run.folder.clone(), error))),
+            None => to_do.push(run),
+        }
+    }
     observer.on_start(&to_do, plan.runs.len() - to_do.len());
-    let failures = run_all(&to_do, jobs, &context(plan, options, &folder, &long, &host), observer, stop);
+    failures.extend(run_all(&to_do, jobs, &context(plan, options, &folder, &long, &host), observer, stop));
     let done = plan.runs.iter().filter(|run| folder.finished(&run.folder).is_some()).count();
     Ok(Part { folder: folder.path().to_owned(), failures, done })
 }
 
-/// Opens the folder, if the runs fit into memory; so many may run at once.
+/// Opens the folder, if the runs fit into memory; returns also the number of runs at once.
 fn begin(plan: &Plan, options: &Options) -> Result<(Folder, usize), RunError> {
     let threads = options.threads.max(1);
     let jobs = options.jobs.unwrap_or_else(|| cores() / threads).clamp(1, plan.runs.len().max(1));
@@ -349,11 +356,13 @@ pub fn missing(plan: &Plan, out: &Path, sources: &[PathBuf], again: bool) -> Res
     Ok(runs.map(|run| run.folder.clone()).collect())
 }
 
-/// Where a run is, and its record: the first that is done, or else the first that failed.
+/// Where a run is, and its record: the first that is done, or else the first that failed. One whose flows were not copied
+/// whole is not there.
 fn elsewhere(run: &Run, sources: &[PathBuf]) -> Option<(PathBuf, RunRecord)> {
     let found = sources.iter().map(|source| source.join(&run.folder)).filter_map(|from| {
         let record = RunRecord::read(&from.join("run.json")).ok()?;
-        Some((from, record))
+        let is_whole = record.status == RunStatus::Failed || parquet::is_whole(&from.join("flows.parquet"));
+        is_whole.then_some((from, record))
     });
     found.min_by_key(|(_, record)| record.status == RunStatus::Failed)
 }
@@ -367,12 +376,16 @@ pub fn gather(plan: &Plan, out: &Path, sources: &[PathBuf], extent: Extent) -> R
     sources.iter().try_for_each(|source| folder::check_identity(source, &plan.identity))?;
     let folder = Folder::open(out, &plan.scenario.name, Existing::Resume, &plan.identity)?;
     let (mut planned, mut failures, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    // A run that failed in one place may be done in another.
+    let everywhere: Vec<PathBuf> = sources.iter().cloned().chain([folder.path().to_owned()]).collect();
     let selected = plan.runs.iter().map(|run| (run, true));
     for (run, is_selected) in selected.chain(plan.further.iter().map(|run| (run, false))) {
         if folder.finished(&run.folder).is_some() {
             planned.push(run);
-        } else if let Some((from, record)) = elsewhere(run, sources) {
-            folder.adopt(&run.folder, &from)?;
+        } else if let Some((from, record)) = elsewhere(run, &everywhere) {
+            if !from.starts_with(folder.path()) {
+                folder.adopt(&run.folder, &from)?;
+            }
             if record.status == RunStatus::Failed {
                 failures.push((run.folder.clone(), record.error.unwrap_or_default()));
             }

@@ -75,7 +75,7 @@ pub fn check_identity(path: &Path, identity: &Identity) -> Result<(), RunError> 
     runs.iter().try_for_each(|run| same(path, run, identity))
 }
 
-/// Refuses a run in a folder if it is of another scenario or version. What cannot be read is nobody's.
+/// Refuses a run in a folder if it is of another scenario or version. Records that cannot be read are ignored.
 fn same(folder: &Path, run: &Path, identity: &Identity) -> Result<(), RunError> {
     let Ok(record) = RunRecord::read(&run.join("run.json")) else { return Ok(()) };
     let found = if record.version != identity.version {

@@ -33,7 +33,7 @@ impl Display for Shard {
     }
 }
 
-/// The shard of each run, from 1, by the cost of each: the most expensive first, each to whom has least to do (LPT; Graham,
+/// The shard of each run, from 1, by the cost of each: the most expensive first, each to the shard with the least load (LPT; Graham,
 /// SIAM J. Appl. Math. 17, 1969: at most 4/3 of the best there is). Equal input has equal output.
 pub fn divide(costs: &[f64], shards: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..costs.len()).collect();

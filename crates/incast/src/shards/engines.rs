@@ -38,16 +38,18 @@ struct Needs {
 }
 
 impl Needs {
-    fn new(sharded: &Sharded, arguments: &Arguments) -> Self {
+    fn new(sharded: &Sharded, plans: &[(String, Plan)], arguments: &Arguments) -> Self {
         let (jobs, threads) = (arguments.jobs.get(), arguments.threads.get());
-        let (cpu_s, memory) = sharded.largest();
+        let (shard, run) = sharded.largest();
+        let runs = plans.iter().flat_map(|(_, plan)| &plan.runs);
+        let memory = runs.map(|run| run.memory(threads).total()).max().unwrap_or(0);
         let memory = BASE_MEMORY + memory * jobs as u64;
         let mib = |bytes: f64| (bytes / f64::from(1 << 20)).ceil() as u64;
         Self {
             cores: jobs * threads,
             memory_mib: mib(memory as f64),
             limit_mib: mib(memory as f64 * SPARE_MEMORY),
-            seconds: (LEAST_TIME + SPARE_TIME * cpu_s / jobs as f64).ceil() as u64,
+            seconds: (LEAST_TIME + SPARE_TIME * run.max(shard / jobs as f64)).ceil() as u64,
         }
     }
 }
@@ -60,7 +62,7 @@ pub fn script(
     plans: &[(String, Plan)],
     arguments: &Arguments,
 ) -> Result<Script, RunError> {
-    let needs = Needs::new(sharded, arguments);
+    let needs = Needs::new(sharded, plans, arguments);
     let title = plans.iter().map(|(_, plan)| plan.scenario.name.as_str()).collect::<Vec<_>>().join("-");
     Ok(match engine {
         Engine::Slurm => {
@@ -68,7 +70,7 @@ pub fn script(
         }
         Engine::Kubernetes => Script {
             name: "kubernetes.yaml",
-            submit: "kubectl apply -f",
+            submit: "kubectl create -f",
             text: kubernetes(sharded, &needs, &title, plans, arguments)?,
         },
     })
@@ -270,7 +272,7 @@ spec:
             - {{name: results, mountPath: {RESULTS}}}
 ",
         retries = TRIES - 1,
-        image = text(&format!("incast:{}", env!("CARGO_PKG_VERSION"))),
+        image = text(&format!("incast:{}", incast_lab::VERSION.replace('+', "-"))),
         shell = text(&format!("exec {command}")),
     );
     if !files.is_empty() {
