@@ -171,13 +171,19 @@ const RESULTS: &str = "/results";
 /// Most bytes that a ConfigMap holds.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Files that a shard needs, each under its path below `INPUT`: scenarios, and what they name.
-fn inputs(
-    plans: &[(String, Plan)],
-    sharded: &Sharded,
-) -> Result<(Vec<PathBuf>, Vec<(String, String)>), RunError> {
-    let mut scenarios = Vec::new();
-    let mut files: Vec<(String, String)> = Vec::new();
+/// What a shard's container needs.
+#[derive(Default)]
+struct Inputs {
+    /// Scenarios as its command names them.
+    scenarios: Vec<PathBuf>,
+    /// Paths below `INPUT`, and contents: scenarios, and the files that these name.
+    files: Vec<(String, String)>,
+}
+
+/// # Errors
+/// A file does not fit into a ConfigMap.
+fn inputs(plans: &[(String, Plan)], sharded: &Sharded) -> Result<Inputs, RunError> {
+    let Inputs { mut scenarios, mut files } = Inputs::default();
     let refuse = |file: &Path, why: &str| {
         let message =
             format!("{why}, so that a ConfigMap cannot hold it: copy it into the image, with the scenario");
@@ -209,7 +215,7 @@ fn inputs(
             return Err(refuse(given, "it and the files that it names have more than 1 MiB"));
         }
     }
-    Ok((scenarios, files))
+    Ok(Inputs { scenarios, files })
 }
 
 fn kubernetes(
@@ -219,7 +225,7 @@ fn kubernetes(
     plans: &[(String, Plan)],
     arguments: &Arguments,
 ) -> Result<String, RunError> {
-    let (scenarios, files) = inputs(plans, sharded)?;
+    let Inputs { scenarios, files } = inputs(plans, sharded)?;
     let name = object_name(title);
     let command =
         command(&scenarios, "$((JOB_COMPLETION_INDEX + 1))", Path::new(RESULTS), sharded, arguments);
