@@ -60,6 +60,7 @@ test:
 ## The part of `test` that is about real hosts (deploy/README.md): module, BPF object, QUIC, each in a short form.
 test-hosts:
 	deploy/linux/test/run.sh
+	deploy/linux/marimoctl/routes-test.sh
 	rigs/netns/run.sh
 	rigs/vm/run.sh
 	rigs/virtual-time/run.sh --ci

@@ -6,7 +6,9 @@ use crate::{
     configuration,
     failure::{Failure, Outcome, While},
     layout::{Knots, NAME, Plain, Settings},
-    lock, table,
+    lock,
+    output::say,
+    table,
 };
 use incast_cc::window::marimo::core::{Config, LoadTable};
 use libbpf_rs::{MapCore, ObjectBuilder};
@@ -34,7 +36,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
     }
     if fs::metadata(PINS).is_ok() {
         bpf::remove_pins()?;
-        println!("removed {PINS}, which a load that did not end had left");
+        say!("removed {PINS}, which a load that did not end had left");
     }
     let registered = bpf::registered()?;
     if registered.iter().any(|name| name == NAME) {
@@ -54,7 +56,7 @@ pub fn load(arguments: &arguments::Load) -> Outcome {
         let _ = bpf::remove_pins();
         return Err(failure);
     }
-    println!(
+    say!(
         "{NAME} is loaded: sysctl -w net.ipv4.tcp_congestion_control={NAME}, or per route with congctl {NAME}"
     );
     Ok(())

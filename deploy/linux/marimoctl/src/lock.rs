@@ -1,19 +1,56 @@
-//! One change at a time: `load`, `unload` and `set-table` of two operators wait for each other.
+//! One change at a time: commands of two operators wait for each other, but not for ever.
 
-use crate::failure::{Outcome, While};
-use std::{fs::File, os::fd::AsRawFd};
+use crate::failure::{Failure, Outcome, While};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkdir, open, openat, stat};
+use std::{
+    fs::File,
+    io::{Read as _, Seek as _, Write as _},
+    thread,
+    time::{Duration, Instant},
+};
 
-const PATH: &str = "/run/marimoctl.lock";
+/// Root's own: who may not enter cannot hold the lock.
+const FOLDER: &str = "/run/marimo";
+const NAME: &str = "lock";
+/// So long it waits.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Held until it is dropped, or its process dies.
 pub struct Lock(#[expect(dead_code, reason = "open is what it is")] File);
 
 /// Waits for the lock.
 pub fn hold() -> Outcome<Lock> {
-    let file = File::options().create(true).append(true).open(PATH).during(format!("cannot open {PATH}"))?;
-    // SAFETY: the descriptor is open as long as `file`.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
-        return Err(std::io::Error::last_os_error()).during(format!("cannot lock {PATH}"));
+    let doing = format!("cannot open {FOLDER}/{NAME}");
+    match mkdir(FOLDER, Mode::RWXU) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(Failure::failed(format!("cannot make {FOLDER}: {error}"))),
     }
+    let folder =
+        open(FOLDER, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).during(&doing)?;
+    let of = stat(FOLDER).during(&doing)?;
+    if of.st_uid != 0 || of.st_mode & 0o077 != 0 {
+        return Err(Failure::failed(format!("{FOLDER} is not root's alone (chown root, chmod 700)")));
+    }
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&folder, NAME, flags, Mode::RUSR | Mode::WUSR).during(&doing)?);
+    let started = Instant::now();
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if started.elapsed() > PATIENCE {
+            let mut holder = String::new();
+            // Who has just got it has not said so yet.
+            let _ = file.read_to_string(&mut holder);
+            let holder = if holder.is_empty() { "another marimoctl" } else { holder.trim() };
+            return Err(Failure::failed(format!(
+                "{holder} has been changing Marimo for {} s",
+                PATIENCE.as_secs()
+            )));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let said = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| {
+        let command: Vec<String> = std::env::args().skip(1).collect();
+        writeln!(file, "process {} (marimoctl {})", std::process::id(), command.join(" "))
+    });
+    said.during(&doing)?;
     Ok(Lock(file))
 }

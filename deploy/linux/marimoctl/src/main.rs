@@ -5,11 +5,14 @@ mod bpf;
 mod configuration;
 mod epoch;
 mod failure;
+mod journal;
 mod layout;
 mod load;
 mod lock;
 mod metrics;
 mod module;
+mod netlink;
+mod output;
 mod routes;
 mod set_table;
 mod status;
@@ -40,6 +43,6 @@ fn main() -> ExitCode {
         Err(Failure::Failed(message)) => (message, 1),
         Err(Failure::BadInput(message)) => (message, 2),
     };
-    eprintln!("marimoctl {name}: {message}");
+    message.lines().for_each(|line| eprintln!("marimoctl {name}: {line}"));
     ExitCode::from(code)
 }

@@ -4,34 +4,40 @@ use crate::{
     arguments,
     failure::{Outcome, While},
     layout::NAME,
-    module, routes,
+    module, output, routes,
     status::{Status, gather},
 };
-use std::{
-    fmt::Write as _,
-    fs::{self, File},
-    io::Write as _,
-    path::Path,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
+use std::{fmt::Write as _, fs::File, io::Write as _, path::Path};
 
 /// Prints the metrics, or writes them for the text-file collector of node_exporter.
 pub fn metrics(arguments: &arguments::Metrics) -> Outcome {
     crate::load::root()?;
     let text = text(&gather()?, &routes::default()?, routes::count());
     match &arguments.out {
-        None => print!("{text}"),
+        None => output::print(format_args!("{text}")),
         Some(path) => write(path, &text).during(format!("cannot write {}", path.display()))?,
     }
     Ok(())
 }
 
-/// The collector must never see half a file.
+/// The collector must never see half a file. Whoever may write to the folder must not lead root elsewhere: its files are
+/// made and renamed in the folder that was opened, and no link is followed.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let mut file = File::create(&temporary)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&temporary, path));
+    let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+    // Of a process of this number that was killed: removed, if it is there, never followed.
+    let _ = unlinkat(&folder, &temporary, AtFlags::empty());
+    let mut file = File::from(openat(&folder, &temporary, flags, mode)?);
+    let written =
+        file.write_all(text.as_bytes()).and_then(|()| Ok(renameat(&folder, &temporary, &folder, name)?));
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = unlinkat(&folder, &temporary, AtFlags::empty());
     }
     written
 }

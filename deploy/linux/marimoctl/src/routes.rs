@@ -1,89 +1,77 @@
 //! Which connections use Marimo: those over a route, or all of the host; and back.
 //!
-//! A route names its congestion control (`congctl`), so that a rollout can begin with one destination. `ip` of iproute2
-//! reads and changes routes. Neither command touches open connections.
+//! A route names its congestion control, so that a rollout can begin with one destination. Neither command touches open
+//! connections. `enable` does all that it is asked for or nothing, and keeps in a [journal](crate::journal) what was there; after
+//! whatever happens to it, `rollback` puts that back.
 
 use crate::{
     arguments,
     bpf::registered,
     failure::{Failure, Outcome, While},
+    journal::Journal,
     layout::NAME,
     lock,
+    netlink::{Control, Key, Prefix, Route, Routes},
+    output::say,
 };
-use std::{fs, process::Command};
+use std::{collections::BTreeMap, fs, path::Path};
 
 /// Congestion control of connections whose route names none.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// Marimo's names: of the BPF form and of the module.
 pub const NAMES: [&str; 2] = [NAME, "marimo"];
-const FAMILIES: [&str; 2] = ["-4", "-6"];
+/// Where names of tables are, the first that is there; and more of them, one file each.
+const TABLES: [&str; 2] = ["/etc/iproute2/rt_tables", "/usr/share/iproute2/rt_tables"];
+const MORE_TABLES: &str = "/etc/iproute2/rt_tables.d";
 
-/// What `ip route show` prints of a route's state; `ip route change` does not take it.
-const STATE: [&str; 8] =
-    ["linkdown", "dead", "offload", "offload_failed", "trap", "rt_offload", "rt_trap", "notify"];
-
-/// A line of `ip -oneline route show` as arguments of `ip route change`, with this congestion control or none.
-fn changed(line: &str, name: Option<&str>) -> Vec<String> {
-    let mut words = line.split_whitespace().filter(|word| *word != "\\" && !STATE.contains(word)).peekable();
-    let mut arguments: Vec<String> = Vec::new();
-    while let Some(word) = words.next() {
-        match word.trim_start_matches('\\') {
-            "congctl" => {
-                words.next_if_eq(&"lock");
-                words.next();
+/// Names of tables by their numbers, as iproute2 knows them.
+fn tables() -> BTreeMap<u32, String> {
+    let mut tables: BTreeMap<u32, String> =
+        [(253, "default"), (254, "main"), (255, "local")].map(|(number, name)| (number, name.into())).into();
+    let more = fs::read_dir(MORE_TABLES).into_iter().flatten().flatten().map(|entry| entry.path());
+    let first = TABLES.iter().map(Path::new).find(|path| path.is_file());
+    for path in first.map(Path::to_owned).into_iter().chain(more) {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        for line in text.lines() {
+            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+            if let (Some(Ok(number)), Some(name)) = (words.next().map(str::parse), words.next()) {
+                tables.insert(number, name.to_owned());
             }
-            // A least timeout is always locked; the word is no argument.
-            "rto_min" => {
-                arguments.push("rto_min".into());
-                words.next_if_eq(&"lock");
-            }
-            other => arguments.push(other.to_owned()),
         }
     }
-    if let Some(name) = name {
-        // Before the next hops of a route with several.
-        let place = arguments.iter().position(|word| word == "nexthop").unwrap_or(arguments.len());
-        arguments.splice(place..place, ["congctl".to_owned(), name.to_owned()]);
-    }
-    arguments
+    tables
 }
 
-/// The congestion control that a route names.
-fn named(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace().skip_while(|word| *word != "congctl").skip(1);
-    words.find(|word| *word != "lock")
+/// The number of a table that is typed.
+fn table(text: &str) -> Outcome<u32> {
+    let tables = tables();
+    let named = || tables.iter().find(|(_, name)| *name == text).map(|(number, _)| *number);
+    text.parse().ok().or_else(named).ok_or_else(|| {
+        let names: Vec<&str> = tables.values().map(String::as_str).collect();
+        Failure::input(format!("--table: found {text:?}, allowed is a number or one of {}", names.join(", ")))
+    })
 }
 
-fn ip(family: &str, arguments: &[String]) -> Outcome<String> {
-    let done = Command::new("ip")
-        .args([family, "-oneline", "route"])
-        .args(arguments)
-        .output()
-        .during("cannot start ip (Debian package iproute2)")?;
-    if done.status.success() {
-        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
-    }
-    Err(Failure::failed(format!(
-        "ip {family} route {}: {}",
-        arguments.join(" "),
-        String::from_utf8_lossy(&done.stderr).trim()
-    )))
+/// A route as messages have it.
+fn describe(route: &Route) -> String {
+    let number = route.table();
+    let table = tables().remove(&number).unwrap_or_else(|| number.to_string());
+    format!("{} table {table}", route.describe())
 }
 
-fn change(family: &str, line: &str, name: Option<&str>) -> Outcome {
-    let mut arguments = vec!["change".to_owned()];
-    arguments.extend(changed(line, name));
-    ip(family, &arguments)?;
-    println!("ip {family} route {}", arguments.join(" "));
-    Ok(())
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn in_words(control: &Control) -> String {
+    let name = control.name.as_deref().unwrap_or("none");
+    if control.lock { format!("lock {name}") } else { name.to_owned() }
 }
 
 /// New connections over some routes, or all of them, use Marimo.
 pub fn enable(arguments: &arguments::Enable) -> Outcome {
+    let prefixes = arguments
+        .routes
+        .iter()
+        .map(|text| Prefix::parse(text).map(|prefixes| (text, prefixes)))
+        .collect::<Outcome<Vec<_>>>()?;
+    let table = table(&arguments.table)?;
     crate::load::root()?;
     let _lock = lock::hold()?;
     let registered = registered()?;
@@ -101,30 +89,73 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
         )));
     }
     // All routes are looked up before the first is changed.
-    let mut found = Vec::new();
-    for route in &arguments.routes {
-        let family = FAMILIES[usize::from(route.contains(':'))];
-        let lines = ip(family, &words(&["show", "to", "exact", route, "table", &arguments.table]))?;
+    let mut kernel = Routes::open()?;
+    let all = kernel.all()?;
+    let mut found: Vec<&Route> = Vec::new();
+    for (text, prefixes) in &prefixes {
+        let leads_there = |route: &&Route| {
+            route.is_unicast()
+                && route.table() == table
+                && prefixes.iter().any(|prefix| route.leads_to(prefix))
+        };
         let before = found.len();
-        found.extend(lines.lines().map(|line| (family, line.trim().to_owned())));
+        found.extend(all.iter().filter(leads_there));
         if found.len() == before {
-            return Err(Failure::input(format!(
-                "found no route {route} in table {} (ip {family} route show)",
-                arguments.table
-            )));
+            return Err(Failure::input(format!("found no route {text} in table {}", arguments.table)));
         }
     }
-    for (family, line) in &found {
-        change(family, line, Some(name))?;
+    found.dedup();
+    let same = |key: &Key| all.iter().filter(|route| route.is_unicast() && route.key() == *key).count();
+    if let Some(twice) = found.iter().find(|route| same(&route.key()) > 1) {
+        return Err(Failure::input(format!(
+            "{}: there are several routes of this destination and metric, of which the kernel would replace another; give each a \
+             metric of its own",
+            describe(twice)
+        )));
+    }
+    let mut journal = Journal::open()?;
+    let kept = journal.entries().to_vec();
+    found.iter().for_each(|route| journal.add(route, name));
+    journal.save()?;
+
+    let mut changed: Vec<&Route> = Vec::new();
+    let outcome = found.iter().try_for_each(|route| {
+        let control = Control { name: Some(name.to_owned()), ..route.control() };
+        kernel.replace(&route.with(&control)).during(format!("{}: the kernel refuses", describe(route)))?;
+        changed.push(route);
+        Ok(())
+    });
+    let outcome = outcome.and_then(|()| match arguments.default {
+        true => fs::write(DEFAULT, name).during(format!("cannot write {DEFAULT}")),
+        false => Ok(()),
+    });
+    if let Err(failure) = outcome {
+        let mut left = Vec::new();
+        for route in changed.iter().rev() {
+            if let Err(error) = kernel.replace(&route.with(&route.control())) {
+                left.push(format!("; {} is left changed: {error}", describe(route)));
+            }
+        }
+        if left.is_empty() {
+            journal.write(kept)?;
+        }
+        return Err(match failure {
+            Failure::Failed(message) => {
+                Failure::Failed(format!("{message}; nothing was changed{}", left.concat()))
+            }
+            bad_input => bad_input,
+        });
+    }
+    for route in found {
+        say!("{}: congestion control {name}, before: {}", describe(route), in_words(&route.control()));
     }
     if arguments.default {
-        fs::write(DEFAULT, name).during(format!("cannot write {DEFAULT}"))?;
-        println!("sysctl -w net.ipv4.tcp_congestion_control={name}");
+        say!("sysctl -w net.ipv4.tcp_congestion_control={name}");
     }
     Ok(())
 }
 
-/// New connections use what they used before Marimo: no route names it, and it is not the default.
+/// New connections use what they used before Marimo: routes name what they named, and it is not the default.
 pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
     crate::load::root()?;
     let _lock = lock::hold()?;
@@ -144,20 +175,55 @@ pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
     let mut nothing = true;
     if NAMES.contains(&default()?.as_str()) {
         fs::write(DEFAULT, to).during(format!("cannot write {DEFAULT}"))?;
-        println!("sysctl -w net.ipv4.tcp_congestion_control={to}");
+        say!("sysctl -w net.ipv4.tcp_congestion_control={to}");
         nothing = false;
     }
-    for family in FAMILIES {
-        let lines = ip(family, &words(&["show", "table", "all"]))?;
-        for line in lines.lines().filter(|line| named(line).is_some_and(|name| NAMES.contains(&name))) {
-            change(family, line, None)?;
-            nothing = false;
+    let mut kernel = Routes::open()?;
+    let mut journal = Journal::open()?;
+    let all = kernel.all()?;
+    let mut failures = Vec::new();
+    let mut kept = Vec::new();
+    for entry in journal.entries() {
+        let Some(before) = entry.before() else { continue };
+        let (key, control) = (before.key(), before.control());
+        match all.iter().find(|route| route.is_unicast() && route.key() == key) {
+            None => say!("{}: is gone", describe(&before)),
+            Some(now) if now.control() == control => {}
+            Some(now) if now.control().name.as_ref() != Some(&entry.name) => {
+                say!("{}: left with {}, which was set since", describe(now), in_words(&now.control()));
+            }
+            // Only this of it: others may have changed the rest since.
+            Some(now) => match kernel.replace(&now.with(&control)) {
+                Ok(()) => say!("{}: congestion control {}, as before", describe(now), in_words(&control)),
+                Err(error) => {
+                    failures.push(format!("{}: the kernel refuses: {error}", describe(now)));
+                    kept.push(entry.clone());
+                    continue;
+                }
+            },
         }
+        nothing = false;
+    }
+    // What names Marimo without us.
+    for route in all.iter().filter(|route| names_marimo(route) && journal.entry(&route.key()).is_none()) {
+        match kernel.replace(&route.with(&Control::default())) {
+            Ok(()) => say!("{}: no congestion control", describe(route)),
+            Err(error) => failures.push(format!("{}: the kernel refuses: {error}", describe(route))),
+        }
+        nothing = false;
+    }
+    journal.write(kept)?;
+    if !failures.is_empty() {
+        return Err(Failure::failed(failures.join("\n")));
     }
     if nothing {
-        println!("nothing to undo: no route names Marimo, and the default is another");
+        say!("nothing to undo: no route names Marimo, and the default is another");
     }
     Ok(())
+}
+
+fn names_marimo(route: &Route) -> bool {
+    route.is_unicast() && route.control().name.is_some_and(|name| NAMES.contains(&name.as_str()))
 }
 
 /// The default of this network namespace.
@@ -165,41 +231,8 @@ pub fn default() -> Outcome<String> {
     Ok(fs::read_to_string(DEFAULT).during(format!("cannot read {DEFAULT}"))?.trim().to_owned())
 }
 
-/// How many routes name Marimo; `None` where `ip` cannot say.
+/// How many routes name Marimo; `None` where the kernel does not say.
 pub fn count() -> Option<usize> {
-    let lines = FAMILIES.map(|family| ip(family, &words(&["show", "table", "all"])).ok());
-    let named = |lines: String| {
-        lines.lines().filter(|line| named(line).is_some_and(|name| NAMES.contains(&name))).count()
-    };
-    lines.into_iter().map(|lines| lines.map(named)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn joined(line: &str, name: Option<&str>) -> String {
-        changed(line, name).join(" ")
-    }
-
-    #[test]
-    fn a_route_keeps_all_but_its_congestion_control() {
-        let line =
-            "10.0.0.0/8 via 10.1.0.1 dev eth0 proto static congctl lock cubic rto_min lock 5ms linkdown ";
-        assert_eq!(named(line), Some("cubic"));
-        assert_eq!(
-            joined(line, Some("marimo")),
-            "10.0.0.0/8 via 10.1.0.1 dev eth0 proto static rto_min 5ms congctl marimo"
-        );
-        assert_eq!(joined(line, None), "10.0.0.0/8 via 10.1.0.1 dev eth0 proto static rto_min 5ms");
-        assert_eq!(joined("default dev eth0 mtu lock 1400", None), "default dev eth0 mtu lock 1400");
-    }
-
-    #[test]
-    fn congestion_control_stands_before_next_hops() {
-        let line = r"10.2.0.0/16 proto static \	nexthop via 10.1.0.1 dev a weight 1 \	nexthop via 10.1.0.2 dev b weight 1 ";
-        let hops = "nexthop via 10.1.0.1 dev a weight 1 nexthop via 10.1.0.2 dev b weight 1";
-        assert_eq!(joined(line, Some("marimo")), format!("10.2.0.0/16 proto static congctl marimo {hops}"));
-        assert_eq!(named(line), None);
-    }
+    let routes = Routes::open().and_then(|mut kernel| kernel.all()).ok()?;
+    Some(routes.iter().filter(|route| names_marimo(route)).count())
 }

@@ -5,7 +5,9 @@ use crate::{
     bpf::Loaded,
     failure::{Failure, Outcome, While},
     layout::{Knots, NAME},
-    lock, module, table,
+    lock, module,
+    output::say,
+    table,
 };
 use incast_cc::window::marimo::core::LoadTable;
 use std::{fs, path::PathBuf};
@@ -44,14 +46,14 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
         let before = module::table()?;
         module::set_table(name, f)?;
         keep(module::NAME, &before)?;
-        println!("{}: table {:08x}, before {:08x}", module::NAME, checksum(f), checksum(&before));
+        say!("{}: table {:08x}, before {:08x}", module::NAME, checksum(f), checksum(&before));
     }
     if let (Some(bpf), Some((_, f))) = (&bpf, &for_bpf) {
         let before =
             LoadTable::new("loaded", bpf.knots()?.0).during("the table in the kernel is not sound")?;
         let index = bpf.replace(&Knots(*f.knots()))?;
         keep(NAME, &before)?;
-        println!("{NAME}: table {:08x}, in slot {index}, before {:08x}", checksum(f), checksum(&before));
+        say!("{NAME}: table {:08x}, in slot {index}, before {:08x}", checksum(f), checksum(&before));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::{
     failure::{Failure, Outcome, While},
     layout::{Counters, NAME},
     module,
+    output::say,
     set_table::checksum,
 };
 use incast_cc::window::marimo::core::LoadTable;
@@ -97,50 +98,47 @@ pub fn status(arguments: &arguments::Status) -> Outcome {
     crate::load::root()?;
     let status = gather()?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&status).during("cannot write")?);
+        say!("{}", serde_json::to_string_pretty(&status).during("cannot write")?);
         return Ok(());
     }
     match &status.bpf {
         None if status.leftovers => {
-            println!("{NAME}: not loaded, with leftovers in {PINS} (marimoctl unload)")
+            say!("{NAME}: not loaded, with leftovers in {PINS} (marimoctl unload)")
         }
         None => match &status.lacking {
-            None => println!("{NAME}: not loaded"),
-            Some(lacking) => println!("{NAME}: not loaded: {lacking}"),
+            None => say!("{NAME}: not loaded"),
+            Some(lacking) => say!("{NAME}: not loaded: {lacking}"),
         },
         Some(bpf) => {
-            println!("{NAME}: {} connections, table {} in slot {}", bpf.connections, bpf.table, bpf.slot);
-            println!(
+            say!("{NAME}: {} connections, table {} in slot {}", bpf.connections, bpf.table, bpf.slot);
+            say!(
                 "  without ECN: {}; trace of every ACK: {}",
                 bpf.fallback,
                 if bpf.trace_acks { "on" } else { "off" }
             );
             let list = |pairs: Vec<String>| pairs.join(", ");
-            println!(
-                "  {}",
-                list(bpf.config.iter().map(|(name, value)| format!("{name} = {value}")).collect())
-            );
+            say!("  {}", list(bpf.config.iter().map(|(name, value)| format!("{name} = {value}")).collect()));
             let counters = serde_json::to_value(bpf.counters).during("cannot write")?;
             let Some(counters) = counters.as_object() else {
                 return Err(Failure::failed("counters are no object"));
             };
-            println!("  {}", list(counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
+            say!("  {}", list(counters.iter().map(|(name, count)| format!("{name} {count}")).collect()));
         }
     }
     if status.draining > 0 {
-        println!("{NAME}: {} unloaded copies wait for their last connection", status.draining);
+        say!("{NAME}: {} unloaded copies wait for their last connection", status.draining);
     }
     match &status.module {
-        None => println!("{}: not loaded", module::NAME),
+        None => say!("{}: not loaded", module::NAME),
         Some(of) => {
-            println!(
+            say!(
                 "{}: source {}, table {}",
                 module::NAME,
                 of.source_version.as_deref().unwrap_or("?"),
                 of.table
             );
             let pairs: Vec<_> = of.counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
-            println!("  {}", pairs.join(", "));
+            say!("  {}", pairs.join(", "));
         }
     }
     Ok(())

@@ -5,13 +5,23 @@ use crate::{
     failure::{Failure, Outcome},
 };
 use incast_cc::window::marimo::core::{Config, LoadTable, ONE, Shared};
-use std::{fs, path::Path};
+use std::{fs::File, io::Read as _, path::Path};
+
+/// Bytes of a file that can be a table; it has 2 KB.
+const MOST_BYTES: u64 = 1 << 16;
 
 /// A table's file.
 pub fn read(path: &Path) -> Outcome<LoadTable> {
     let name = path.display();
-    let text =
-        fs::read_to_string(path).map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| Failure::input(format!("cannot read {name}: {error}")))?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::input(format!(
+            "{name}: found more than {MOST_BYTES} bytes, allowed is a table"
+        )));
+    }
     LoadTable::parse(&name.to_string(), &text).map_err(|error| Failure::input(format!("{name} {error}")))
 }
 

@@ -6,6 +6,7 @@ use crate::{
     failure::{Failure, Outcome},
     layout::NAME,
     load, lock,
+    output::say,
 };
 use std::{fs, thread, time::Duration, time::Instant};
 
@@ -21,7 +22,7 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
             return Err(Failure::failed(format!("{NAME} is not loaded")));
         }
         bpf::remove_pins()?;
-        println!("removed {PINS}, which a load that did not end had left");
+        say!("removed {PINS}, which a load that did not end had left");
         return Ok(());
     };
     // Kernels before 6.10 cannot detach; there the pin is the last reference.
@@ -41,9 +42,9 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
         thread::sleep(Duration::from_millis(50));
     }
     match open()? {
-        0 => println!("{NAME} is unloaded"),
+        0 => say!("{NAME} is unloaded"),
         left if arguments.wait == 0 => {
-            println!("{NAME} is unloaded; {left} connections keep their copy until they close");
+            say!("{NAME} is unloaded; {left} connections keep their copy until they close");
         }
         left => {
             return Err(Failure::failed(format!(

@@ -176,7 +176,7 @@ fn loads_tunes_drains_and_cleans_up() {
     assert!(done(&["metrics"]).contains("\nmarimo_routes 1\n"));
     assert!(done(&["metrics"]).contains("\nmarimo_connections{form=\"bpf_marimo\"} 2\n"));
     assert!(failed(&["rollback", "--to", "bpf_marimo"], 2).contains("allowed is one of"));
-    assert!(done(&["rollback"]).contains("route change 10.9.0.0/16"));
+    assert!(done(&["rollback"]).contains("10.9.0.0/16 table main: congestion control none, as before"));
     let route = ip("route show 10.9.0.0/16");
     assert!(!route.contains("congctl") && route.contains("mtu 9000"), "{route}");
     assert!(done(&["rollback"]).contains("nothing to undo"));

@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# What marimoctl does to routes, on this kernel, in namespaces of its own: tables, nexthop objects and groups, several next hops
+# of both families, routes that expire or were advertised, changes by others, kills between any two messages; and who may hold
+# its lock or lead its files elsewhere. Marimo need not be loaded: --name takes any congestion control.
+# usage: deploy/linux/marimoctl/routes-test.sh [--verbose]
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+what="marimoctl's routes"
+if [ "${1:-}" != inside ]; then
+    skip() {
+        echo "skipped: $what ($1)"
+        [ "${CI:-}" != true ] || exit 1
+        exit 0
+    }
+    [ "$(id -u)" = 0 ] || skip "root is needed"
+    for tool in "ip iproute2" "strace strace" "python3 python3" "setpriv util-linux"; do
+        # shellcheck disable=SC2086
+        scripts/debian.sh $tool "$what"
+        command -v "${tool% *}" >/dev/null || skip "no ${tool% *}"
+    done
+    scripts/deploy-crates.sh --tools-seen-to build --quiet --locked --bin marimoctl
+    binary=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/marimoctl
+    exec unshare --net --mount --propagation private "$0" inside "$binary" "${1:-}"
+fi
+marimoctl=$2
+[ "${3:-}" != --verbose ] || set -x
+for folder in /var/lib /run /mnt; do mount -t tmpfs -o mode=1777 none "$folder"; done
+mkdir /run/netns
+cd /mnt
+
+fault() { echo "routes-test.sh: $*" >&2; exit 1; }
+# Times that go on by themselves are left out.
+dump() { { ip -details route show table all; ip -details -6 route show table all; } | sed 's/ expires [0-9]*sec/ expires/' | sort; }
+dumps_as() { dump >now; diff "$1" now >&2 || fault "$2: routes are not as before"; }
+# A command's exit code must be this, and what it says have these words in it.
+says() {
+    local code=0 said
+    said=$("$marimoctl" "${@:3}" 2>&1) || code=$?
+    [ "$code" = "$1" ] || fault "marimoctl ${*:3}: exit code $code, not $1: $said"
+    grep -qF -- "$2" <<<"$said" || fault "marimoctl ${*:3} says, without \"$2\": $said"
+}
+
+# A command that is killed before its message of this number; the shell's word of it is not wanted.
+killed() {
+    { strace -f -o /dev/null -e trace=sendto -e "inject=sendto:signal=SIGKILL:when=$1" "$marimoctl" "${@:2}" >said 2>&1; } 2>/dev/null
+}
+
+ip netns add peer
+ip link set lo up
+ip link add a0 type veth peer name b0 netns peer
+sysctl -q net.ipv6.conf.a0.accept_dad=0 net.ipv6.conf.a0.accept_ra=2
+ip netns exec peer sysctl -q net.ipv6.conf.b0.accept_dad=0
+ip link set a0 up
+ip -n peer link set b0 up
+ip addr add 10.1.0.1/24 dev a0
+ip -6 addr add fd00::1/64 dev a0 nodad
+for host in 2 3; do
+    ip nexthop add id $((3 + host)) via "10.1.0.$host" dev a0
+    ip nexthop add id $((13 + host)) via "fd00::$host" dev a0
+done
+ip nexthop add id 7 group 5/6
+ip nexthop add id 17 group 15/16
+ip route add 10.9.0.0/16 nhid 5 mtu lock 1400 congctl cubic
+ip route add 10.8.0.0/16 nhid 7 congctl lock cubic rto_min 5ms
+ip route add 10.17.0.0/16 via 10.1.0.2
+ip route add 10.17.0.0/16 via 10.1.0.3 table 77
+ip route add 10.17.0.0/16 via 10.1.0.3 metric 9
+ip route add 10.7.0.0/16 nexthop via 10.1.0.2 weight 1 nexthop via 10.1.0.3 weight 3
+ip route add 10.6.0.0/16 via 10.2.0.9 dev a0 onlink
+ip route add default via 10.1.0.2
+ip -6 route add fd01::/64 nexthop via fd00::2 dev a0 nexthop via fd00::3 dev a0 weight 2
+ip -6 route add fd02::/64 via fd00::2 dev a0 expires 1000
+ip -6 route add fd03::/64 nhid 15
+ip -6 route add fd04::/64 nhid 17 congctl cubic
+ip -6 route add default via fd00::2 metric 55
+advertise() {
+    ip netns exec peer python3 - <<'P'
+import socket, struct
+advertiser = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+device = socket.if_nametoindex("b0")
+advertiser.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+advertiser.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, device)
+# RFC 4861, section 4.2: a router for 1,800 s.
+advertiser.sendto(struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0), ("ff02::1", 0, 0, device))
+P
+}
+# Until both ends have their addresses.
+for _ in $(seq 50); do
+    ip -6 -n peer addr show dev b0 scope link | grep -q tentative || { sleep 0.1; advertise 2>/dev/null && ip -6 route show proto ra | grep -q default && break; }
+    sleep 0.2
+done
+ip -6 route show proto ra | grep -q default || fault "no router was advertised"
+dump >before
+
+routes=(10.9.0.0/16 10.8.0.0/16 10.17.0.0/16 10.7.0.0/16 10.6.0.0/16 fd01::/64 fd02::/64 fd03::/64 fd04::/64 default)
+enable=(enable --name reno "${routes[@]}")
+
+# All of it changes, nothing else of it, and comes back.
+says 0 "10.8.0.0/16 table main: congestion control reno, before: lock cubic" "${enable[@]}"
+dump >enabled
+[ "$(grep -c "congctl reno\|congctl lock reno" enabled)" -ge 14 ] || fault "not all routes were changed"
+sed 's/ congctl \(lock \)\?reno//' enabled >changed
+sed 's/ congctl \(lock \)\?cubic//' before >unchanged
+diff unchanged changed >&2 || fault "more than the congestion control was changed"
+grep -q "^unicast 10.17.0.0/16 via 10.1.0.3 dev a0 table 77 .*congctl" enabled && fault "a route of another table was changed"
+advertise && sleep 0.3
+[ "$(ip -6 route show proto ra | grep -c default)" = 1 ] || fault "the next advertisement made a second route"
+says 0 "10.8.0.0/16 table main: congestion control lock cubic, as before" rollback
+dumps_as before "rollback"
+says 0 "nothing to undo" rollback
+says 0 "10.17.0.0/16 table 77: congestion control reno" enable --name reno --table 77 10.17.0.0/16
+[ "$(ip route show 10.17.0.0/16 | grep -c congctl)" = 0 ] || fault "--table 77 changed a route of main"
+ip route show 10.17.0.0/16 table 77 | grep -q "via 10.1.0.3.*congctl reno" || fault "--table 77 did not change its route"
+says 0 "10.17.0.0/16 table 77" rollback
+dumps_as before "rollback of table 77"
+
+# Again over what is enabled: what was first comes back.
+says 0 "before: cubic" enable --name reno 10.9.0.0/16
+says 0 "before: reno" enable --name bbr 10.9.0.0/16 2>/dev/null || says 2 "allowed is one of" enable --name bbr 10.9.0.0/16
+says 0 "congestion control cubic, as before" rollback
+dumps_as before "rollback of two commands"
+
+# Bad input changes nothing.
+says 2 "found no route 10.99.0.0/16 in table main" "${enable[@]}" 10.99.0.0/16
+says 2 'found "10.0.0.0/33"' enable --name reno 10.0.0.0/33
+says 2 '--table: found "nosuch"' enable --name reno --table nosuch default
+says 2 "--name: found \"nosuch\"" enable --name nosuch default
+ip route append 10.17.0.0/16 via 10.1.0.9
+says 2 "several routes of this destination and metric" "${enable[@]}"
+ip route del 10.17.0.0/16 via 10.1.0.9
+dumps_as before "bad input"
+
+# A message that the kernel refuses in the middle: those before it are taken back.
+code=0
+strace -f -o /dev/null -e trace=sendto -e inject=sendto:error=EPERM:when=8 "$marimoctl" "${enable[@]}" >said 2>&1 || code=$?
+[ "$code" = 1 ] && grep -q "nothing was changed" said || fault "a refusal in the middle: exit code $code: $(cat said)"
+dumps_as before "a refusal in the middle"
+says 0 "nothing to undo" rollback
+
+# Killed before each message, and after the last: rollback restores all of it and names each route that was changed.
+for kill in $(seq 1 40); do
+    code=0
+    killed "$kill" "${enable[@]}" || code=$?
+    dump >killed
+    changed=$(diff before killed | grep -c '^>' || true)
+    "$marimoctl" rollback >said 2>&1 || fault "rollback after a kill: $(cat said)"
+    dumps_as before "rollback after a kill before message $kill"
+    [ "$changed" = 0 ] || grep -q "as before" said || fault "rollback after a kill does not say what it did: $(cat said)"
+    [ "$code" != 0 ] || break
+done
+[ "$kill" -gt 10 ] && [ "$code" = 0 ] || fault "$kill kills, the last with exit code $code"
+# Killed in a rollback: the next one ends it.
+"$marimoctl" "${enable[@]}" >/dev/null
+killed 6 rollback || true
+says 0 "as before" rollback
+dumps_as before "rollback after a rollback that was killed"
+
+# Others in between: their changes stay.
+"$marimoctl" "${enable[@]}" >/dev/null
+ip route change 10.9.0.0/16 nhid 6 mtu lock 1400 congctl reno
+ip route del 10.6.0.0/16
+ip route change 10.7.0.0/16 congctl cubic nexthop via 10.1.0.2 weight 1 nexthop via 10.1.0.3 weight 3
+"$marimoctl" rollback >said
+grep -q "10.6.0.0/16 table main: is gone" said && grep -q "10.7.0.0/16 table main: left with cubic" said || fault "others in between: $(cat said)"
+ip route show 10.9.0.0/16 | grep -q "nhid 6 .*congctl cubic" || fault "a next hop that was changed since did not stay"
+ip route change 10.9.0.0/16 nhid 5 mtu lock 1400 congctl cubic
+ip route change 10.7.0.0/16 nexthop via 10.1.0.2 weight 1 nexthop via 10.1.0.3 weight 3
+ip route add 10.6.0.0/16 via 10.2.0.9 dev a0 onlink
+dumps_as before "others in between"
+
+# The lock is root's alone, and who holds it is named.
+[ "$(stat -c '%a %u' /run/marimo)" = "700 0" ] && [ "$(stat -c %a /run/marimo/lock)" = 600 ] || fault "the lock is not root's alone"
+setpriv --reuid 65534 --regid 65534 --clear-groups flock -n /run/marimo/lock true 2>/dev/null && fault "anybody may hold the lock"
+(
+    exec 9<>/run/marimo/lock
+    flock 9
+    echo "process $BASHPID (a test)" >/run/marimo/lock
+    exec sleep 15
+) &
+sleep 0.3
+says 1 "(a test) has been changing Marimo for 10 s" enable --name reno default
+wait
+chmod 755 /run/marimo
+says 1 "is not root's alone" enable --name reno default
+chmod 700 /run/marimo
+
+# A link in the place of a file leads nowhere else, neither does one in the place of the file that is renamed.
+mkdir -m 1777 metrics
+echo precious >target
+ln -s /mnt/target metrics/marimo.prom
+"$marimoctl" metrics --out metrics/marimo.prom
+grep -qx precious target && [ ! -L metrics/marimo.prom ] && grep -q marimo_loaded metrics/marimo.prom || fault "metrics --out followed a link"
+
+# Bounded input, and readers that have seen enough.
+says 2 "more than" set-table /dev/zero
+"$marimoctl" status | head -n 0
+"$marimoctl" status 2>said | true
+[ ! -s said ] || fault "status | true says: $(cat said)"
+code=0
+"$marimoctl" status >/dev/full 2>said || code=$?
+[ "$code" = 1 ] && grep -q "No space left" said || fault "status >/dev/full: exit code $code: $(cat said)"
+echo "marimoctl: routes of every kind change and come back, after kills between any two messages, too"

@@ -1,0 +1,359 @@
+//! Routes as rtnetlink(7) has them: raw messages, of which nothing is changed but the metrics.
+//!
+//! A route is replaced by its own message. What a dump says of a route's state, and the kernel does not take back (`rtnetlink(7)`,
+//! `net/ipv4/fib_frontend.c`, `net/ipv6/route.c` of Linux 6.18), is left out: flags of dead next hops, the next hops of a nexthop
+//! object beside its id, ages.
+
+use crate::failure::{Failure, Outcome, While};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+/// Octets of `struct nlmsghdr`, `struct rtmsg` and `struct rtnexthop`, and of the header of an attribute.
+const HEADER: usize = 16;
+const ROUTE: usize = 12;
+const NEXT_HOP: usize = 8;
+const ATTRIBUTE: usize = 4;
+
+/// Flags of a route and of a next hop that are configuration (`RTNH_F_PERVASIVE`, `RTNH_F_ONLINK`); others are state.
+const CONFIGURED: u32 = 2 | 4;
+/// Attributes of routes and of their metrics which libc does not name.
+const RTA_NH_ID: u16 = 30;
+const RTA_EXPIRES: u16 = 23;
+const RTA_VIA: u16 = 18;
+const RTAX_LOCK: u16 = 1;
+const RTAX_CC_ALGO: u16 = 16;
+/// Attributes of an acknowledgement: the kernel's words for what it refuses.
+const NLMSGERR_ATTR_MSG: u16 = 1;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLM_F_CAPPED: u16 = 0x100;
+/// Ticks a second in which the kernel tells ages (`USER_HZ`).
+const TICKS: u32 = 100;
+
+/// Address families.
+pub const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
+
+/// Attributes one after another: type and content.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?) & libc::NLA_TYPE_MASK as u16;
+        let content = rest.get(ATTRIBUTE..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((kind, content))
+    })
+}
+
+fn push(message: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    let length = (ATTRIBUTE + content.len()) as u16;
+    message.extend(length.to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend(content);
+    message.resize(message.len().next_multiple_of(4), 0);
+}
+
+fn number(content: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(content.get(..4)?.try_into().ok()?))
+}
+
+/// What tells a route from others: no two are equal in it, unless one was appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    family: u8,
+    table: u32,
+    destination: (u8, Vec<u8>),
+    source: (u8, Vec<u8>),
+    tos: u8,
+    priority: u32,
+}
+
+/// A route's congestion control, and whether applications may choose another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Its name, if the route has one.
+    pub name: Option<String>,
+    /// They may not.
+    pub lock: bool,
+}
+
+/// A route: `struct rtmsg` and its attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route(Vec<u8>);
+
+impl Route {
+    /// Of a message's content; `None` if it is too short for one.
+    pub fn new(content: &[u8]) -> Option<Self> {
+        (content.len() >= ROUTE).then(|| Self(content.to_owned()))
+    }
+
+    /// Its octets.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn attributes(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        attributes(&self.0[ROUTE..])
+    }
+
+    fn attribute(&self, wanted: u16) -> Option<&[u8]> {
+        self.attributes().find(|(kind, _)| *kind == wanted).map(|(_, content)| content)
+    }
+
+    /// It leads to hosts: neither local nor a blackhole.
+    pub fn is_unicast(&self) -> bool {
+        self.0[7] == libc::RTN_UNICAST
+    }
+
+    /// See [`Key`].
+    pub fn key(&self) -> Key {
+        let address = |kind| self.attribute(kind).unwrap_or_default().to_owned();
+        Key {
+            family: self.0[0],
+            table: self.table(),
+            destination: (self.0[1], address(libc::RTA_DST)),
+            source: (self.0[2], address(libc::RTA_SRC)),
+            tos: self.0[3],
+            priority: self.attribute(libc::RTA_PRIORITY).and_then(number).unwrap_or(0),
+        }
+    }
+
+    /// The number of its table.
+    pub fn table(&self) -> u32 {
+        self.attribute(libc::RTA_TABLE).and_then(number).unwrap_or(self.0[4].into())
+    }
+
+    /// Whether it is the route to these addresses.
+    pub fn leads_to(&self, prefix: &Prefix) -> bool {
+        let key = self.key();
+        let zeros = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
+        let is_same = match prefix.address {
+            _ if prefix.length == 0 => zeros(&key.destination.1),
+            IpAddr::V4(address) => key.destination.1 == address.octets(),
+            IpAddr::V6(address) => key.destination.1 == address.octets(),
+        };
+        key.family == prefix.family() && key.destination.0 == prefix.length && is_same
+    }
+
+    /// The congestion control that it names.
+    pub fn control(&self) -> Control {
+        let metrics = self.attribute(libc::RTA_METRICS).unwrap_or_default();
+        let find = |wanted| attributes(metrics).find(|(kind, _)| *kind == wanted).map(|(_, content)| content);
+        let name = find(RTAX_CC_ALGO).map(|name| {
+            let end = name.iter().position(|octet| *octet == 0).unwrap_or(name.len());
+            String::from_utf8_lossy(&name[..end]).into_owned()
+        });
+        let locks = find(RTAX_LOCK).and_then(number).unwrap_or(0);
+        Control { name, lock: locks & 1 << RTAX_CC_ALGO != 0 }
+    }
+
+    /// The message that replaces this route by one with that congestion control.
+    pub fn with(&self, control: &Control) -> Vec<u8> {
+        let mut metrics = Vec::new();
+        let (bit, mut locks) = (1 << RTAX_CC_ALGO, 0);
+        for (kind, content) in attributes(self.attribute(libc::RTA_METRICS).unwrap_or_default()) {
+            match kind {
+                RTAX_CC_ALGO => {}
+                RTAX_LOCK => locks = number(content).unwrap_or(0) & !bit,
+                _ => push(&mut metrics, kind, content),
+            }
+        }
+        if let Some(name) = &control.name {
+            push(&mut metrics, RTAX_CC_ALGO, format!("{name}\0").as_bytes());
+        }
+        locks |= if control.lock { bit } else { 0 };
+        if locks != 0 {
+            push(&mut metrics, RTAX_LOCK, &locks.to_ne_bytes());
+        }
+
+        let mut message = self.0[..ROUTE].to_owned();
+        let flags = number(&self.0[8..]).unwrap_or(0) & CONFIGURED;
+        message[8..ROUTE].copy_from_slice(&flags.to_ne_bytes());
+        let of_object = self.attribute(RTA_NH_ID).is_some();
+        for (kind, content) in self.attributes() {
+            match kind {
+                libc::RTA_METRICS => {}
+                // The id says all of it, and the kernel takes one of the two.
+                libc::RTA_OIF | libc::RTA_GATEWAY | libc::RTA_MULTIPATH | RTA_VIA if of_object => {}
+                libc::RTA_MULTIPATH => push(&mut message, kind, &without_state(content)),
+                // struct rta_cacheinfo: the third of its numbers is when it expires.
+                libc::RTA_CACHEINFO => match content.get(8..).and_then(number).unwrap_or(0) as i32 {
+                    ticks if ticks > 0 => {
+                        let seconds = (ticks as u32 / TICKS).max(1);
+                        push(&mut message, RTA_EXPIRES, &seconds.to_ne_bytes());
+                    }
+                    _ => {}
+                },
+                _ => push(&mut message, kind, content),
+            }
+        }
+        if !metrics.is_empty() {
+            push(&mut message, libc::RTA_METRICS, &metrics);
+        }
+        message
+    }
+
+    /// Where it leads to, as `ip route` says it.
+    pub fn describe(&self) -> String {
+        let Key { family, destination: (length, address), priority, .. } = self.key();
+        let address = match (<[u8; 4]>::try_from(&*address), <[u8; 16]>::try_from(&*address)) {
+            (Ok(octets), _) => Ipv4Addr::from(octets).to_string(),
+            (_, Ok(octets)) => Ipv6Addr::from(octets).to_string(),
+            _ if i32::from(family) == libc::AF_INET6 => "default (IPv6)".into(),
+            _ => "default".into(),
+        };
+        let length =
+            if self.attribute(libc::RTA_DST).is_some() { format!("/{length}") } else { String::new() };
+        let metric = if priority == 0 { String::new() } else { format!(" metric {priority}") };
+        format!("{address}{length}{metric}")
+    }
+}
+
+/// Next hops without the flags that are their state.
+fn without_state(content: &[u8]) -> Vec<u8> {
+    let mut hops = content.to_owned();
+    let mut at = 0;
+    while let Some(header) = hops.get_mut(at..at + NEXT_HOP) {
+        let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
+        header[2] &= CONFIGURED as u8;
+        at += length.next_multiple_of(4).max(NEXT_HOP);
+    }
+    hops
+}
+
+/// A destination as it is typed: `10.0.0.0/8`, an address, or `default` of both families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+impl Prefix {
+    fn family(&self) -> u8 {
+        FAMILIES[usize::from(self.address.is_ipv6())]
+    }
+
+    /// # Errors
+    /// It is none.
+    pub fn parse(text: &str) -> Outcome<Vec<Self>> {
+        if text == "default" {
+            let all = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+            return Ok(all.map(|address| Self { address, length: 0 }).to_vec());
+        }
+        let wrong = || Failure::input(format!("found {text:?}, allowed is 10.0.0.0/8, fd00::/8 or default"));
+        let (address, length) =
+            text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv6() { 128 } else { 32 };
+        let length = length.map_or(Ok(most), |length| length.parse().map_err(|_| wrong()))?;
+        if length > most {
+            return Err(wrong());
+        }
+        Ok(vec![Self { address, length }])
+    }
+}
+
+/// A conversation with the kernel about the routes of this network namespace.
+pub struct Routes {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Routes {
+    /// # Errors
+    /// Those of the kernel.
+    pub fn open() -> Outcome<Self> {
+        let open = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            // The kernel's words for what it refuses; it may be too old for them.
+            let _ = socket.set_ext_ack(true);
+            io::Result::Ok(socket)
+        };
+        Ok(Self { socket: open().during("cannot open a netlink socket")?, sequence: 0 })
+    }
+
+    /// All routes of both families and all tables.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn all(&mut self) -> Outcome<Vec<Route>> {
+        let mut routes = Vec::new();
+        for family in FAMILIES {
+            let mut request = [0; ROUTE];
+            request[0] = family;
+            let dump = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+            let answers = self.ask(libc::RTM_GETROUTE, dump, &request).during("cannot list routes")?;
+            routes.extend(answers.iter().filter_map(|content| Route::new(content)));
+        }
+        Ok(routes)
+    }
+
+    /// Puts a message in the place of the route that has its key.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn replace(&mut self, message: &[u8]) -> io::Result<()> {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_REPLACE) as u16;
+        self.ask(libc::RTM_NEWROUTE, flags, message).map(drop)
+    }
+
+    /// Sends a message, and returns what is answered until all of it is said.
+    fn ask(&mut self, kind: u16, flags: u16, content: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.sequence += 1;
+        let mut message = Vec::new();
+        message.extend(((HEADER + content.len()) as u32).to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend(self.sequence.to_ne_bytes());
+        message.extend(0_u32.to_ne_bytes());
+        message.extend(content);
+        self.socket.send(&message, 0)?;
+        let mut answers = Vec::new();
+        loop {
+            let (datagram, _) = self.socket.recv_from_full()?;
+            let mut rest = &datagram[..];
+            while let Some(length) = number(rest).map(|length| length as usize) {
+                let Some(one) = rest.get(..length).filter(|one| one.len() >= HEADER) else { break };
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+                let kind = i32::from(u16::from_ne_bytes([one[4], one[5]]));
+                let flags = u16::from_ne_bytes([one[6], one[7]]);
+                if number(&one[8..]) != Some(self.sequence) {
+                    continue;
+                }
+                if flags & libc::NLM_F_DUMP_INTR as u16 != 0 {
+                    return Err(io::Error::other("routes changed while they were listed; try again"));
+                }
+                match kind {
+                    libc::NLMSG_DONE => return Ok(answers),
+                    libc::NLMSG_ERROR => {
+                        return match number(&one[HEADER..]).unwrap_or(0) as i32 {
+                            0 => Ok(answers),
+                            error => Err(refusal(one, flags, error)),
+                        };
+                    }
+                    _ => answers.push(one[HEADER..].to_owned()),
+                }
+            }
+        }
+    }
+}
+
+/// What the kernel refuses, in its own words if it has some.
+fn refusal(message: &[u8], flags: u16, error: i32) -> io::Error {
+    let code = io::Error::from_raw_os_error(-error);
+    if flags & NLM_F_ACK_TLVS == 0 {
+        return code;
+    }
+    // Behind the error comes the request: all of it, or its header alone.
+    let request = match flags & NLM_F_CAPPED {
+        0 => number(message.get(HEADER + 4..).unwrap_or(&[])).unwrap_or(0) as usize,
+        _ => HEADER,
+    };
+    let behind = message.get((HEADER + 4 + request).next_multiple_of(4)..).unwrap_or(&[]);
+    let said = attributes(behind).find(|(kind, _)| *kind == NLMSGERR_ATTR_MSG);
+    let said = said.map(|(_, text)| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned());
+    said.map_or(code.kind().into(), |said| io::Error::new(code.kind(), format!("{said} ({code})")))
+}
