@@ -22,6 +22,13 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Failed(message) | Self::BadInput(message)) = self;
+        f.write_str(message)
+    }
+}
+
 /// What a command returns.
 pub type Outcome<T = ()> = Result<T, Failure>;
 

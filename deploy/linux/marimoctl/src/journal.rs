@@ -4,13 +4,16 @@
 
 use crate::{
     failure::{Failure, Outcome, While},
-    netlink::{Key, Route},
+    netlink::Route,
 };
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
     io::{ErrorKind, Write as _},
-    os::unix::fs::MetadataExt as _,
+    os::{
+        fd::AsRawFd as _,
+        unix::{fs::MetadataExt as _, net::UnixDatagram},
+    },
     path::{Path, PathBuf},
 };
 
@@ -25,16 +28,24 @@ pub struct Journal {
     path: PathBuf,
 }
 
-/// A route as it was, and the congestion control that it was given.
+/// A route as it was, and each congestion control that it was given.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The route's message, in hexadecimal.
     before: String,
-    /// The congestion control that was set.
-    pub name: String,
+    /// What was set, or was about to be.
+    names: Vec<String>,
 }
 
 impl Entry {
+    /// Whether a route has what it was given here. The kernel does not tell a name that is not registered any more.
+    pub fn is_ours(&self, now: &Route, registered: &[String]) -> bool {
+        match now.control().name {
+            Some(name) => self.names.contains(&name),
+            None => self.names.iter().any(|name| !registered.contains(name)),
+        }
+    }
+
     /// The route as it was.
     pub fn before(&self) -> Option<Route> {
         let octet = |place| u8::from_str_radix(self.before.get(place..place + 2)?, 16).ok();
@@ -50,17 +61,20 @@ impl Journal {
     /// It cannot be read.
     pub fn open() -> Outcome<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").during("cannot tell this boot")?;
-        let namespace = fs::metadata("/proc/self/ns/net").during("cannot tell this network namespace")?.ino();
-        let path = Path::new(FOLDER).join(format!("routes-{namespace}.json"));
+        let path = Path::new(FOLDER).join(format!("routes-{}.json", namespace()?));
         let text = match fs::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Self { boot, path, ..Self::default() });
+            }
             Err(error) => return Err(Failure::failed(format!("cannot read {}: {error}", path.display()))),
         };
-        let kept: Self = match text.is_empty() {
-            true => Self::default(),
-            false => serde_json::from_slice(&text).during(format!("{} is damaged", path.display()))?,
-        };
+        let kept: Self = serde_json::from_slice(&text).map_err(|error| {
+            Failure::failed(format!(
+                "{} is damaged ({error}); move it away to go on without it",
+                path.display()
+            ))
+        })?;
         let entries = if kept.boot == boot { kept.entries } else { Vec::new() };
         Ok(Self { boot, entries, path })
     }
@@ -70,23 +84,22 @@ impl Journal {
         &self.entries
     }
 
-    /// The entry of a route.
-    pub fn entry(&self, key: &Key) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.before().is_some_and(|route| route.key() == *key))
-    }
-
-    /// Adds a route that is about to get this congestion control. Of one that is in it already the first state is kept.
-    pub fn add(&mut self, route: &Route, name: &str) {
-        let key = route.key();
-        let known =
-            self.entries.iter_mut().find(|entry| entry.before().is_some_and(|before| before.key() == key));
-        match known {
-            Some(entry) => name.clone_into(&mut entry.name),
-            None => self.entries.push(Entry {
-                before: route.bytes().iter().map(|octet| format!("{octet:02x}")).collect(),
-                name: name.to_owned(),
-            }),
+    /// Adds a route that is about to get this congestion control. Of one that has what it was given here the first state is
+    /// kept; what others set since is a first state, too.
+    pub fn add(&mut self, route: &Route, name: &str, registered: &[String]) {
+        let (key, name) = (route.key(), name.to_owned());
+        let is_same = |entry: &Entry| entry.before().is_some_and(|before| before.key() == key);
+        if let Some(entry) =
+            self.entries.iter_mut().find(|entry| is_same(entry) && entry.is_ours(route, registered))
+        {
+            if !entry.names.contains(&name) {
+                entry.names.push(name);
+            }
+            return;
         }
+        self.entries.retain(|entry| !is_same(entry));
+        let before = route.bytes().iter().map(|octet| format!("{octet:02x}")).collect();
+        self.entries.push(Entry { before, names: vec![name] });
     }
 
     /// Writes it with these entries, whole, and to the disk.
@@ -104,13 +117,14 @@ impl Journal {
     /// Those of the file system.
     pub fn save(&self) -> Outcome {
         let write = || {
-            fs::create_dir_all(FOLDER)?;
             if self.entries.is_empty() {
                 return match fs::remove_file(&self.path) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-                    _ => File::open(FOLDER)?.sync_all(),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                    Err(error) => Err(error),
+                    Ok(()) => File::open(FOLDER)?.sync_all(),
                 };
             }
+            fs::create_dir_all(FOLDER)?;
             let temporary = self.path.with_extension("json.tmp");
             let mut file = File::create(&temporary)?;
             file.write_all(&serde_json::to_vec(self)?)?;
@@ -120,4 +134,25 @@ impl Journal {
         };
         write().during(format!("cannot write {}", self.path.display()))
     }
+}
+
+/// What tells this network namespace from others of this boot: its cookie, or before Linux 5.14 a number that may come again.
+fn namespace() -> Outcome<String> {
+    let socket = UnixDatagram::unbound().during("cannot tell this network namespace")?;
+    let (mut cookie, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the socket is open, and the kernel writes at most `length` octets to `cookie`.
+    let refused = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if refused == 0 {
+        return Ok(cookie.to_string());
+    }
+    let number = fs::metadata("/proc/self/ns/net").during("cannot tell this network namespace")?.ino();
+    Ok(format!("inode-{number}"))
 }

@@ -1,7 +1,10 @@
 //! One change at a time: commands of two operators wait for each other, but not for ever.
 
 use crate::failure::{Failure, Outcome, While};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkdir, open, openat, stat};
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock, mkdir, open, openat, stat},
+    io::Errno,
+};
 use std::{
     fs::File,
     io::{Read as _, Seek as _, Write as _},
@@ -16,13 +19,20 @@ const NAME: &str = "lock";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Held until it is dropped, or its process dies.
-pub struct Lock(#[expect(dead_code, reason = "open is what it is")] File);
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Nobody holds it: nobody is named.
+        let _ = self.0.set_len(0);
+    }
+}
 
 /// Waits for the lock.
 pub fn hold() -> Outcome<Lock> {
     let doing = format!("cannot open {FOLDER}/{NAME}");
     match mkdir(FOLDER, Mode::RWXU) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(Failure::failed(format!("cannot make {FOLDER}: {error}"))),
     }
     let folder =
@@ -34,7 +44,10 @@ pub fn hold() -> Outcome<Lock> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(&folder, NAME, flags, Mode::RUSR | Mode::WUSR).during(&doing)?);
     let started = Instant::now();
-    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        if error != Errno::WOULDBLOCK && error != Errno::INTR {
+            return Err(Failure::failed(format!("cannot lock {FOLDER}/{NAME}: {error}")));
+        }
         if started.elapsed() > PATIENCE {
             let mut holder = String::new();
             // Who has just got it has not said so yet.

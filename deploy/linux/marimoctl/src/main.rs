@@ -24,7 +24,7 @@ mod unload;
 use arguments::{Cli, Command};
 use clap::Parser;
 use failure::Failure;
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 fn main() -> ExitCode {
     bpf::silence();
@@ -43,6 +43,9 @@ fn main() -> ExitCode {
         Err(Failure::Failed(message)) => (message, 1),
         Err(Failure::BadInput(message)) => (message, 2),
     };
-    message.lines().for_each(|line| eprintln!("marimoctl {name}: {line}"));
+    for line in message.lines() {
+        // Without a reader there is only the exit code.
+        let _ = writeln!(std::io::stderr(), "marimoctl {name}: {line}");
+    }
     ExitCode::from(code)
 }

@@ -7,7 +7,7 @@ use crate::{
     module, output, routes,
     status::{Status, gather},
 };
-use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, open, openat, renameat, unlinkat};
 use std::{fmt::Write as _, fs::File, io::Write as _, path::Path};
 
 /// Prints the metrics, or writes them for the text-file collector of node_exporter.
@@ -21,12 +21,12 @@ pub fn metrics(arguments: &arguments::Metrics) -> Outcome {
     Ok(())
 }
 
-/// The collector must never see half a file. Whoever may write to the folder must not lead root elsewhere: its files are
-/// made and renamed in the folder that was opened, and no link is followed.
+/// The collector must never see half a file. Whoever may write to the folder must not lead root elsewhere: it is no link itself,
+/// and files are made and renamed in it by name, without following one.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let folder = open(folder, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let mut temporary = name.to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -34,6 +34,8 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     // Of a process of this number that was killed: removed, if it is there, never followed.
     let _ = unlinkat(&folder, &temporary, AtFlags::empty());
     let mut file = File::from(openat(&folder, &temporary, flags, mode)?);
+    // Whatever the mask is: another user collects it.
+    fchmod(&file, mode)?;
     let written =
         file.write_all(text.as_bytes()).and_then(|()| Ok(renameat(&folder, &temporary, &folder, name)?));
     if written.is_err() {

@@ -23,6 +23,12 @@ const CONFIGURED: u32 = 2 | 4;
 const RTA_NH_ID: u16 = 30;
 const RTA_EXPIRES: u16 = 23;
 const RTA_VIA: u16 = 18;
+const RTA_ENCAP_TYPE: u16 = 21;
+const RTA_ENCAP: u16 = 22;
+/// The flag of what the kernel has learned of a path (its MTU, a redirect): a copy of a route, not one of them.
+const RTM_F_CLONED: u32 = 0x200;
+/// Who made a route: the kernel or a daemon, from router advertisements.
+const RTPROT_RA: u8 = 9;
 const RTAX_LOCK: u16 = 1;
 const RTAX_CC_ALGO: u16 = 16;
 /// Attributes of an acknowledgement: the kernel's words for what it refuses.
@@ -31,6 +37,9 @@ const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLM_F_CAPPED: u16 = 0x100;
 /// Ticks a second in which the kernel tells ages (`USER_HZ`).
 const TICKS: u32 = 100;
+
+/// A list of routes that change meanwhile is asked for so many times more.
+const TRIES: usize = 5;
 
 /// Address families.
 pub const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
@@ -119,6 +128,16 @@ impl Route {
         }
     }
 
+    fn flags(&self) -> u32 {
+        number(&self.0[8..]).unwrap_or(0)
+    }
+
+    /// The number of the device that an advertised route goes through; `None` of other routes.
+    pub fn advertised_on(&self) -> Option<u32> {
+        let is_advertised = i32::from(self.0[0]) == libc::AF_INET6 && self.0[5] == RTPROT_RA;
+        is_advertised.then(|| self.attribute(libc::RTA_OIF).and_then(number)).flatten()
+    }
+
     /// The number of its table.
     pub fn table(&self) -> u32 {
         self.attribute(libc::RTA_TABLE).and_then(number).unwrap_or(self.0[4].into())
@@ -168,14 +187,15 @@ impl Route {
         }
 
         let mut message = self.0[..ROUTE].to_owned();
-        let flags = number(&self.0[8..]).unwrap_or(0) & CONFIGURED;
+        let flags = self.flags() & CONFIGURED;
         message[8..ROUTE].copy_from_slice(&flags.to_ne_bytes());
         let of_object = self.attribute(RTA_NH_ID).is_some();
         for (kind, content) in self.attributes() {
             match kind {
                 libc::RTA_METRICS => {}
                 // The id says all of it, and the kernel takes one of the two.
-                libc::RTA_OIF | libc::RTA_GATEWAY | libc::RTA_MULTIPATH | RTA_VIA if of_object => {}
+                libc::RTA_OIF | libc::RTA_GATEWAY | libc::RTA_MULTIPATH if of_object => {}
+                RTA_VIA | RTA_ENCAP | RTA_ENCAP_TYPE if of_object => {}
                 libc::RTA_MULTIPATH => push(&mut message, kind, &without_state(content)),
                 // struct rta_cacheinfo: the third of its numbers is when it expires.
                 libc::RTA_CACHEINFO => match content.get(8..).and_then(number).unwrap_or(0) as i32 {
@@ -188,7 +208,8 @@ impl Route {
                 _ => push(&mut message, kind, content),
             }
         }
-        if !metrics.is_empty() {
+        // Of a nexthop object without metrics the kernel would take over another route's.
+        if !metrics.is_empty() || of_object {
             push(&mut message, libc::RTA_METRICS, &metrics);
         }
         message
@@ -268,8 +289,9 @@ impl Routes {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
             socket.connect(&SocketAddr::new(0, 0))?;
-            // The kernel's words for what it refuses; it may be too old for them.
+            // The kernel's words for what it refuses, and routes alone; it may be too old for either.
             let _ = socket.set_ext_ack(true);
+            let _ = socket.set_netlink_get_strict_chk(true);
             io::Result::Ok(socket)
         };
         Ok(Self { socket: open().during("cannot open a netlink socket")?, sequence: 0 })
@@ -285,8 +307,16 @@ impl Routes {
             let mut request = [0; ROUTE];
             request[0] = family;
             let dump = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-            let answers = self.ask(libc::RTM_GETROUTE, dump, &request).during("cannot list routes")?;
-            routes.extend(answers.iter().filter_map(|content| Route::new(content)));
+            let mut answers = self.ask(libc::RTM_GETROUTE, dump, &request);
+            for _ in 0..TRIES {
+                if !matches!(&answers, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
+                    break;
+                }
+                answers = self.ask(libc::RTM_GETROUTE, dump, &request);
+            }
+            let found = answers.during("cannot list routes")?;
+            let found = found.iter().filter_map(|content| Route::new(content));
+            routes.extend(found.filter(|route| route.flags() & RTM_F_CLONED == 0));
         }
         Ok(routes)
     }
@@ -296,7 +326,19 @@ impl Routes {
     /// # Errors
     /// What the kernel says.
     pub fn replace(&mut self, message: &[u8]) -> io::Result<()> {
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_REPLACE) as u16;
+        self.put(message, 0)
+    }
+
+    /// The same, or makes the route if there is none any more.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn restore(&mut self, message: &[u8]) -> io::Result<()> {
+        self.put(message, libc::NLM_F_CREATE)
+    }
+
+    fn put(&mut self, message: &[u8], more: i32) -> io::Result<()> {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_REPLACE | more) as u16;
         self.ask(libc::RTM_NEWROUTE, flags, message).map(drop)
     }
 
@@ -324,10 +366,17 @@ impl Routes {
                     continue;
                 }
                 if flags & libc::NLM_F_DUMP_INTR as u16 != 0 {
-                    return Err(io::Error::other("routes changed while they were listed; try again"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::Interrupted,
+                        "routes change while they are listed",
+                    ));
                 }
                 match kind {
-                    libc::NLMSG_DONE => return Ok(answers),
+                    // A list that could not be ended says so here.
+                    libc::NLMSG_DONE => match number(&one[HEADER..]).unwrap_or(0) as i32 {
+                        error if error < 0 => return Err(refusal(one, flags, error)),
+                        _ => return Ok(answers),
+                    },
                     libc::NLMSG_ERROR => {
                         return match number(&one[HEADER..]).unwrap_or(0) as i32 {
                             0 => Ok(answers),
@@ -355,5 +404,6 @@ fn refusal(message: &[u8], flags: u16, error: i32) -> io::Error {
     let behind = message.get((HEADER + 4 + request).next_multiple_of(4)..).unwrap_or(&[]);
     let said = attributes(behind).find(|(kind, _)| *kind == NLMSGERR_ATTR_MSG);
     let said = said.map(|(_, text)| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned());
-    said.map_or(code.kind().into(), |said| io::Error::new(code.kind(), format!("{said} ({code})")))
+    let kind = code.kind();
+    said.map_or(code, |said| io::Error::new(kind, said))
 }

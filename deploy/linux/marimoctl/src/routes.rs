@@ -14,7 +14,8 @@ use crate::{
     netlink::{Control, Key, Prefix, Route, Routes},
     output::say,
 };
-use std::{collections::BTreeMap, fs, path::Path};
+use rustix::net::netdevice::index_to_name;
+use std::{collections::BTreeMap, fs, os::unix::net::UnixDatagram, path::Path};
 
 /// Congestion control of connections whose route names none.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -105,47 +106,39 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
         }
     }
     found.dedup();
-    let same = |key: &Key| all.iter().filter(|route| route.is_unicast() && route.key() == *key).count();
-    if let Some(twice) = found.iter().find(|route| same(&route.key()) > 1) {
-        return Err(Failure::input(format!(
-            "{}: there are several routes of this destination and metric, of which the kernel would replace another; give each a \
-             metric of its own",
-            describe(twice)
-        )));
+    for route in &found {
+        check(route, &all)?;
     }
     let mut journal = Journal::open()?;
     let kept = journal.entries().to_vec();
-    found.iter().for_each(|route| journal.add(route, name));
+    found.iter().for_each(|route| journal.add(route, name, &registered));
     journal.save()?;
 
-    let mut changed: Vec<&Route> = Vec::new();
+    let mut tried: Vec<&Route> = Vec::new();
     let outcome = found.iter().try_for_each(|route| {
         let control = Control { name: Some(name.to_owned()), ..route.control() };
-        kernel.replace(&route.with(&control)).during(format!("{}: the kernel refuses", describe(route)))?;
-        changed.push(route);
-        Ok(())
+        tried.push(route);
+        kernel.replace(&route.with(&control)).during(format!("{}: the kernel refuses", describe(route)))
     });
     let outcome = outcome.and_then(|()| match arguments.default {
         true => fs::write(DEFAULT, name).during(format!("cannot write {DEFAULT}")),
         false => Ok(()),
     });
     if let Err(failure) = outcome {
-        let mut left = Vec::new();
-        for route in changed.iter().rev() {
-            if let Err(error) = kernel.replace(&route.with(&route.control())) {
-                left.push(format!("; {} is left changed: {error}", describe(route)));
+        let mut said = vec![failure.to_string()];
+        // The one that was refused, too: of several next hops the kernel may have taken away some.
+        for route in tried.iter().rev() {
+            if let Err(error) = kernel.restore(&route.with(&route.control())) {
+                said.push(format!("{} is left changed (marimoctl rollback): {error}", describe(route)));
             }
         }
-        if left.is_empty() {
+        if said.len() == 1 {
             journal.write(kept)?;
+            said.push("nothing was changed".into());
         }
-        return Err(match failure {
-            Failure::Failed(message) => {
-                Failure::Failed(format!("{message}; nothing was changed{}", left.concat()))
-            }
-            bad_input => bad_input,
-        });
+        return Err(Failure::failed(said.join("\n")));
     }
+    // All is done before any of it is said: a reader may go away.
     for route in found {
         say!("{}: congestion control {name}, before: {}", describe(route), in_words(&route.control()));
     }
@@ -155,13 +148,43 @@ pub fn enable(arguments: &arguments::Enable) -> Outcome {
     Ok(())
 }
 
+/// How many routes have a key: of more than one the kernel would replace any.
+fn of_key(key: &Key, all: &[Route]) -> usize {
+    all.iter().filter(|route| route.is_unicast() && route.key() == *key).count()
+}
+
+/// Refuses a route that cannot be changed without harm.
+fn check(route: &Route, all: &[Route]) -> Outcome {
+    if of_key(&route.key(), all) > 1 {
+        return Err(Failure::input(format!(
+            "{}: there are several routes of this destination and metric, of which the kernel would replace another; give each a \
+             metric of its own",
+            describe(route)
+        )));
+    }
+    let Some(index) = route.advertised_on() else { return Ok(()) };
+    let device =
+        index_to_name(UnixDatagram::unbound().during("cannot ask for a device")?, index).unwrap_or_default();
+    let accepts = fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{device}/accept_ra"));
+    if accepts.is_ok_and(|accepts| accepts.trim() == "0") {
+        // A daemon's.
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "{}: the kernel keeps this route by router advertisements, and takes none any more when somebody has changed it; \
+         configure it (accept_ra = 0), or choose --default. 0.0.0.0/0 is the default route of IPv4 alone",
+        describe(route)
+    )))
+}
+
 /// New connections use what they used before Marimo: routes name what they named, and it is not the default.
 pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
     crate::load::root()?;
     let _lock = lock::hold()?;
     let registered = registered()?;
     let to = &arguments.to;
-    if NAMES.contains(&to.as_str()) || !registered.contains(to) {
+    let is_default = NAMES.contains(&default()?.as_str());
+    if NAMES.contains(&to.as_str()) || (is_default && !registered.contains(to)) {
         return Err(Failure::input(format!(
             "--to: found {to:?}, allowed is one of {}",
             registered
@@ -172,54 +195,90 @@ pub fn rollback(arguments: &arguments::Rollback) -> Outcome {
                 .join(", ")
         )));
     }
-    let mut nothing = true;
-    if NAMES.contains(&default()?.as_str()) {
-        fs::write(DEFAULT, to).during(format!("cannot write {DEFAULT}"))?;
-        say!("sysctl -w net.ipv4.tcp_congestion_control={to}");
-        nothing = false;
+    // Whatever fails, the rest goes on; and all is done before any of it is said: a reader may go away.
+    let (mut said, mut failures, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    if is_default {
+        match fs::write(DEFAULT, to) {
+            Ok(()) => said.push(format!("sysctl -w net.ipv4.tcp_congestion_control={to}")),
+            Err(error) => failures.push(format!("cannot write {DEFAULT}: {error}")),
+        }
     }
     let mut kernel = Routes::open()?;
-    let mut journal = Journal::open()?;
     let all = kernel.all()?;
-    let mut failures = Vec::new();
-    let mut kept = Vec::new();
-    for entry in journal.entries() {
-        let Some(before) = entry.before() else { continue };
-        let (key, control) = (before.key(), before.control());
-        match all.iter().find(|route| route.is_unicast() && route.key() == key) {
-            None => say!("{}: is gone", describe(&before)),
-            Some(now) if now.control() == control => {}
-            Some(now) if now.control().name.as_ref() != Some(&entry.name) => {
-                say!("{}: left with {}, which was set since", describe(now), in_words(&now.control()));
-            }
-            // Only this of it: others may have changed the rest since.
-            Some(now) => match kernel.replace(&now.with(&control)) {
-                Ok(()) => say!("{}: congestion control {}, as before", describe(now), in_words(&control)),
-                Err(error) => {
-                    failures.push(format!("{}: the kernel refuses: {error}", describe(now)));
-                    kept.push(entry.clone());
-                    continue;
-                }
-            },
+    let journal = Journal::open();
+    let entries = match &journal {
+        Ok(journal) => journal.entries().to_vec(),
+        Err(failure) => {
+            failures.push(failure.to_string());
+            Vec::new()
         }
-        nothing = false;
+    };
+    let mut known = Vec::new();
+    for entry in entries {
+        let Some(before) = entry.before() else {
+            failures.push("an entry of the journal cannot be read".into());
+            kept.push(entry);
+            continue;
+        };
+        let (key, control) = (before.key(), before.control());
+        known.push(key.clone());
+        let several = of_key(&key, &all) > 1;
+        let outcome = match all.iter().find(|route| route.is_unicast() && route.key() == key) {
+            None => Ok(Some(format!("{}: is gone", describe(&before)))),
+            Some(_) if several => {
+                Err(format!("{}: there are several routes of its metric now", describe(&before)))
+            }
+            Some(now) if entry.is_ours(now, &registered) => match kernel.replace(&now.with(&control)) {
+                // Only this of it: others may have changed the rest since.
+                Ok(()) => Ok(Some(format!(
+                    "{}: congestion control {}, as before",
+                    describe(now),
+                    in_words(&control)
+                ))),
+                Err(error) => Err(format!("{}: the kernel refuses: {error}", describe(now))),
+            },
+            Some(now) if now.control() == control => Ok(None),
+            Some(now) => {
+                let now_has = in_words(&now.control());
+                Ok(Some(format!("{}: left with {now_has}, which was set since", describe(now))))
+            }
+        };
+        match outcome {
+            Ok(line) => said.extend(line),
+            Err(line) => {
+                failures.push(line);
+                kept.push(entry);
+            }
+        }
     }
     // What names Marimo without us.
-    for route in all.iter().filter(|route| names_marimo(route) && journal.entry(&route.key()).is_none()) {
+    for route in all.iter().filter(|route| names_marimo(route) && !known.contains(&route.key())) {
+        if of_key(&route.key(), &all) > 1 {
+            failures.push(format!("{}: there are several routes of its metric", describe(route)));
+            continue;
+        }
         match kernel.replace(&route.with(&Control::default())) {
-            Ok(()) => say!("{}: no congestion control", describe(route)),
+            Ok(()) => said.push(format!("{}: no congestion control", describe(route))),
             Err(error) => failures.push(format!("{}: the kernel refuses: {error}", describe(route))),
         }
-        nothing = false;
     }
-    journal.write(kept)?;
-    if !failures.is_empty() {
-        return Err(Failure::failed(failures.join("\n")));
+    if let Ok(mut journal) = journal
+        && let Err(failure) = journal.write(kept)
+    {
+        failures.push(failure.to_string());
     }
-    if nothing {
-        say!("nothing to undo: no route names Marimo, and the default is another");
+    if said.is_empty() && failures.is_empty() {
+        said.push("nothing to undo: no route names Marimo, and the default is another".into());
     }
-    Ok(())
+    for line in said {
+        say!("{line}");
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::failed(failures.join("\n"))) }
+}
+
+/// Whether routes have what `enable` gave them.
+pub fn enabled() -> bool {
+    Journal::open().is_ok_and(|journal| !journal.entries().is_empty())
 }
 
 fn names_marimo(route: &Route) -> bool {

@@ -41,19 +41,28 @@ pub fn set_table(arguments: &arguments::SetTable) -> Outcome {
     if let (Some(bpf), Some((name, f))) = (&bpf, &for_bpf) {
         table::check(name, f, bpf.settings()?.config)?;
     }
-    // The module checks for itself and keeps the old table on error, so that it goes first.
+    // All is done before any of it is said: a reader may go away. The module checks for itself and keeps the old table on error,
+    // so that it goes first.
+    let mut said = Vec::new();
     if let Some((name, f)) = &for_module {
         let before = module::table()?;
         module::set_table(name, f)?;
         keep(module::NAME, &before)?;
-        say!("{}: table {:08x}, before {:08x}", module::NAME, checksum(f), checksum(&before));
+        said.push(format!("{}: table {:08x}, before {:08x}", module::NAME, checksum(f), checksum(&before)));
     }
     if let (Some(bpf), Some((_, f))) = (&bpf, &for_bpf) {
         let before =
             LoadTable::new("loaded", bpf.knots()?.0).during("the table in the kernel is not sound")?;
         let index = bpf.replace(&Knots(*f.knots()))?;
         keep(NAME, &before)?;
-        say!("{NAME}: table {:08x}, in slot {index}, before {:08x}", checksum(f), checksum(&before));
+        said.push(format!(
+            "{NAME}: table {:08x}, in slot {index}, before {:08x}",
+            checksum(f),
+            checksum(&before)
+        ));
+    }
+    for line in said {
+        say!("{line}");
     }
     Ok(())
 }

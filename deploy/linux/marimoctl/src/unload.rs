@@ -7,6 +7,7 @@ use crate::{
     layout::NAME,
     load, lock,
     output::say,
+    routes,
 };
 use std::{fs, thread, time::Duration, time::Instant};
 
@@ -16,7 +17,7 @@ const FORGETTING: Duration = Duration::from_secs(5);
 /// Takes the registration away. Connections that use it keep the programs until they close: none is touched.
 pub fn unload(arguments: &arguments::Unload) -> Outcome {
     load::root()?;
-    let _lock = lock::hold()?;
+    let lock = lock::hold()?;
     let Some(loaded) = Loaded::open() else {
         if fs::metadata(PINS).is_err() {
             return Err(Failure::failed(format!("{NAME} is not loaded")));
@@ -36,6 +37,11 @@ pub fn unload(arguments: &arguments::Unload) -> Outcome {
             return Err(Failure::failed(format!("{NAME} is still registered: something else holds it")));
         }
         thread::sleep(Duration::from_millis(10));
+    }
+    // Waiting changes nothing: others may go on.
+    drop(lock);
+    if routes::enabled() {
+        say!("routes are still enabled; marimoctl rollback gives them back what they had");
     }
     let open = || Ok::<_, Failure>(bpf::counters(&counters)?.open());
     while open()? > 0 && start.elapsed() < Duration::from_secs(arguments.wait) {
