@@ -236,7 +236,7 @@ impl CongestionController for Controller {
     ) -> PacketInfo {
         let bytes = u32::try_from(sent_bytes).unwrap_or(u32::MAX);
         if bytes == 0 {
-            return self.ledger.on_sent(0);
+            return self.ledger.on_sent(0, self.full.into());
         }
         self.follow_ecn();
         let (first, last) = self.times.unwrap_or((time_sent, time_sent));
@@ -265,7 +265,7 @@ impl CongestionController for Controller {
         } else {
             self.pacer.stop();
         }
-        self.ledger.on_sent(bytes.into())
+        self.ledger.on_sent(bytes.into(), self.full.into())
     }
 
     fn on_rtt_update<Pub: Publisher>(

@@ -3,7 +3,8 @@
 //! s2n-quic tells a controller the bytes that an ACK frame newly acknowledges and the newest packet among them, not
 //! how many packets they were. Shares of marks are shares of packets, so the packets are counted here: each one sent
 //! carries the totals up to and including itself, and the difference between two newest packets is exact as long as
-//! every packet between them was acknowledged or is known to be lost. Holes are recognised by their bytes.
+//! every packet between them was acknowledged or is known to be lost. Holes are recognised by their bytes. A lost probe
+//! of the MTU is one packet of more bytes than others, and s2n-quic tells of it after the acknowledgement that passes it.
 
 /// What is remembered of a packet: totals up to and including it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,15 +35,20 @@ pub struct Ledger {
     newest: PacketInfo,
     /// Lost packets beyond the newest acknowledged one, and their bytes.
     lost_ahead: (u64, u64),
+    /// The last probe of the MTU: its place among the packets in flight, and its bytes.
+    probe: Option<(u64, u64)>,
 }
 
 impl Ledger {
-    /// A packet goes out; with 0 bytes if it is not in flight.
-    pub fn on_sent(&mut self, bytes: u64) -> PacketInfo {
+    /// A packet goes out; with 0 bytes if it is not in flight. One larger than a full packet is a probe of the MTU.
+    pub fn on_sent(&mut self, bytes: u64, full: u64) -> PacketInfo {
         self.sent.packets += 1;
         if bytes > 0 {
             self.sent.data += 1;
             self.sent.bytes += bytes;
+        }
+        if bytes > full {
+            self.probe = Some((self.sent.data, bytes));
         }
         self.sent
     }
@@ -72,12 +78,17 @@ impl Ledger {
         let (lost, lost_bytes) = std::mem::take(&mut self.lost_ahead);
         let passed = (newest.data - self.newest.data).saturating_sub(lost);
         let passed_bytes = (newest.bytes - self.newest.bytes).saturating_sub(lost_bytes);
+        let passed_probe = self.probe.take_if(|(place, _)| *place <= newest.data);
         let others = (newest.packets - self.newest.packets).saturating_sub(newest.data - self.newest.data);
         let data = if bytes >= passed_bytes {
             // More than was passed fills holes that were left earlier.
             passed + (bytes - passed_bytes).div_ceil(full)
         } else {
-            passed.saturating_sub((passed_bytes - bytes).div_ceil(full))
+            let hole = passed_bytes - bytes;
+            passed.saturating_sub(match passed_probe {
+                Some((_, probe)) if hole >= probe => 1 + (hole - probe).div_ceil(full),
+                _ => hole.div_ceil(full),
+            })
         };
         let data = data.max(1);
         self.newest = newest;
@@ -97,7 +108,7 @@ mod tests {
     const FULL: u64 = 1_200;
 
     fn sent(ledger: &mut Ledger, sizes: &[u64]) -> Vec<PacketInfo> {
-        sizes.iter().map(|bytes| ledger.on_sent(*bytes)).collect()
+        sizes.iter().map(|bytes| ledger.on_sent(*bytes, FULL)).collect()
     }
 
     #[test]
@@ -137,5 +148,23 @@ mod tests {
         assert_eq!(ledger.on_acked(FULL, infos[1], FULL).data, 1);
         assert_eq!(ledger.on_lost(infos[0], FULL), 0);
         assert_eq!(ledger.on_acked(FULL, infos[2], FULL).data, 1);
+    }
+
+    #[test]
+    fn a_probe_of_the_mtu_is_one_packet_acknowledged_or_lost() {
+        let sizes: Vec<u64> = std::iter::once(9_000).chain([FULL; 10]).collect();
+        let mut ledger = Ledger::default();
+        let infos = sent(&mut ledger, &sizes);
+        // Lost, which is said later.
+        assert_eq!(ledger.on_acked(10 * FULL, infos[10], FULL).data, 10);
+        let infos = sent(&mut ledger, &sizes);
+        assert_eq!(ledger.on_acked(9_000 + 10 * FULL, infos[10], FULL).data, 11);
+        // Lost with another one.
+        let infos = sent(&mut ledger, &sizes);
+        assert_eq!(ledger.on_acked(9 * FULL, infos[10], FULL).data, 9);
+        // It is still on its way.
+        let infos = sent(&mut ledger, &[FULL, FULL, 9_000, FULL]);
+        assert_eq!(ledger.on_acked(FULL, infos[1], FULL).data, 1);
+        assert_eq!(ledger.on_acked(FULL, infos[3], FULL).data, 1);
     }
 }
