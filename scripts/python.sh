@@ -97,9 +97,12 @@ export PATH=$work/all/bin:$PATH
 basedpyright --pythonpath "$work/all/bin/python" --level error
 # Every name that is documented can be.
 pdoc --docformat google --output-directory "$work/reference" incast incast.plot
-# On several machines: engines and object stores, as far as they can be had here.
-environment cluster "ray>=2.40" fsspec s3fs "moto[server]" kubernetes-validate pytest
-install cluster
-(cd python/tests/cluster && "$work/cluster/bin/python" -m pytest -q -p no:cacheprovider)
 cd python/tests
 INCAST_GALLERY=${gallery:+$root/docs/gallery} python -m pytest -q -p no:cacheprovider --ignore cluster "$@"
+
+# On several machines: engines and object stores, as far as they can be had here.
+cd "$root"
+(environment cluster "ray>=2.40" fsspec s3fs "moto[server]" kubernetes-validate pytest) || skip "no Ray: those of clusters"
+install cluster
+cd python/tests/cluster
+"$work/cluster/bin/python" -m pytest -q -p no:cacheprovider

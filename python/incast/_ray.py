@@ -237,7 +237,7 @@ class Driver:
         self.joined = joined
         self.staging = folder.absolute() / STAGING / uuid.uuid4().hex
         token = uuid.uuid4().hex if SHARES_FOLDERS else None
-        self.how = How(_version(), seeds, conditions(only), threads, run_timeout, str(self.staging), token)
+        self.how = How(_incast.version, seeds, conditions(only), threads, run_timeout, str(self.staging), token)
         self.selection = {"seeds": seeds, "only": conditions(only)}
         # Nodes that could not do a task; what others left is theirs as long as they are there.
         self.bad: set[str] = set()
@@ -256,12 +256,15 @@ class Driver:
         Raises:
             RunError: results are of something else, or somebody writes there.
         """
-        self.staging.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self.staging, os.O_RDONLY)
+        # Locked before it has its name: another sweep would take it for one that was left.
+        unnamed = self.staging.with_name("." + self.staging.name)
+        unnamed.mkdir(parents=True)
+        lock = os.open(unnamed, os.O_RDONLY)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if self.how.token:
-            (self.staging / "token").write_text(self.how.token)
-        self.left = [folder for folder in self.staging.parent.iterdir() if folder != self.staging and _is_left(folder)]
+            (unnamed / "token").write_text(self.how.token)
+        unnamed.rename(self.staging)
+        self.left = [folder for folder in self.staging.parent.glob("[!.]*") if folder != self.staging and _is_left(folder)]
         waiting: dict[Any, Task] = {}
         joins: dict[Future[list[str]], str] = {}
         with ThreadPoolExecutor(2) as pool:
@@ -457,10 +460,6 @@ class Driver:
             return gathered["wanted"]
         self.joined(name, gathered)
         return []
-
-
-def _version() -> str:
-    return _incast.version
 
 
 def _is_left(folder: Path) -> bool:

@@ -324,7 +324,7 @@ def open(folder: str | os.PathLike[str]) -> Results:  # noqa: A001
         ResultsError: it holds none, or damaged ones.
         RunError: the URL cannot be reached.
     """
-    if isinstance(folder, str) and is_url(folder):
+    if is_url(folder):
         store, name = split(folder)
         keep = Temporary()
         store.fetch(name, Path(keep.folder))

@@ -68,7 +68,7 @@ def run(
     check_timeout(run_timeout)
     for warning in scenario.warnings:
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
-    if isinstance(out, str) and is_url(out):
+    if is_url(out):
         store, keep = Store(out, write=True), Temporary()
     else:
         store, keep = None, Temporary() if out is None else None

@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ._errors import Error, ResultsError, RunError, ScenarioError
 
 
-def is_url(out: str | os.PathLike[str] | None) -> bool:
+def is_url(out: str | os.PathLike[str] | None) -> TypeGuard[str]:
     """Whether results are behind a URL, not in a folder."""
     return isinstance(out, str) and "://" in out
 

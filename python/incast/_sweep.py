@@ -167,7 +167,7 @@ def sweep(
     scenarios = [_at(scenario, point) for point in all_points]
     for warning in dict.fromkeys(warning for one in scenarios for warning in one.warnings):
         warnings.warn(f"{scenario.name}: {warning}", ScenarioWarning, stacklevel=2)
-    store = Store(out, write=True) if isinstance(out, str) and is_url(out) else None
+    store = Store(out, write=True) if is_url(out) else None
     keep = Temporary() if out is None or store else None
     folder = Path(keep.folder if keep else out or ".")
     results: dict[str, Results] = {}
